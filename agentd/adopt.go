@@ -28,29 +28,36 @@ const (
 // killed is said of a life that lost agentd and shim, or never had one.
 const killed = "agentd was killed, and its shim too or before it had begun"
 
+// adopter takes over what an earlier daemon has left. It works once, before the keeper runs.
+type adopter struct {
+	base
+	lives  *lives
+	outbox *outbox
+}
+
 // adopt takes over what an earlier daemon has left: shims that run are adopted,
 // lives that have ended are reported, and what has lost its shim is killed. When it
 // returns, every process of this host belongs to a life in the table, so that the
-// inventory is the truth. It runs before the keeper does.
-func (k *keeper) adopt() error {
-	all, err := k.journal.list()
+// inventory is the truth.
+func (a *adopter) adopt() error {
+	all, err := a.journal.list()
 	if err != nil {
 		return err
 	}
-	shims := k.callShims(all)
+	shims := a.callShims(all)
 	for i, f := range all {
-		k.inherit(f, shims[i])
+		a.inherit(f, shims[i])
 	}
-	k.killStrays()
+	a.killStrays()
 	if len(all) > 0 {
-		k.log.Info("agents of an earlier agentd were taken over", "lives", len(all), "running", len(k.lives))
+		a.log.Info("agents of an earlier agentd were taken over", "lives", len(all), "running", len(a.lives.all))
 	}
 	return nil
 }
 
 // callShims speaks to every shim that runs, several at a time. Of one that is gone
 // by now the record of its end is read again.
-func (k *keeper) callShims(all []found) []process {
+func (a *adopter) callShims(all []found) []process {
 	shims := make([]process, len(all))
 	var calls sync.WaitGroup
 	slots := make(chan struct{}, adopters)
@@ -62,19 +69,19 @@ func (k *keeper) callShims(all []found) []process {
 		calls.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			p, err := k.launcher.Adopt(f.folder)
+			p, err := a.launcher.Adopt(f.folder)
 			switch {
 			case errors.Is(err, shim.ErrGone):
 				f.held, f.exit = false, readExit(f.folder)
 			case err != nil:
-				k.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName,
+				a.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName,
 					"incarnation", f.intent.Incarnation, "error", err)
-				shims[i] = &elusive{launcher: k.launcher, folder: f.folder, mark: f.intent.mark(k.mark),
-					done: k.ctx.Done(), clock: k.config.Clock}
+				shims[i] = &elusive{launcher: a.launcher, folder: f.folder, mark: f.intent.mark(a.mark),
+					done: a.ctx.Done(), clock: a.config.Clock}
 			default:
 				shims[i] = p
 				if v := p.Started().Version; v != shim.Version {
-					k.log.Warn("a shim of another version goes on; it may not know all words of "+
+					a.log.Warn("a shim of another version goes on; it may not know all words of "+
 						"this agentd", "agent", f.intent.AgentName,
 						"incarnation", f.intent.Incarnation, "version", v, "ours", shim.Version)
 				}
@@ -86,7 +93,7 @@ func (k *keeper) callShims(all []found) []process {
 }
 
 // inherit takes one life over; p is nil when its shim is gone.
-func (k *keeper) inherit(f found, p process) {
+func (a *adopter) inherit(f found, p process) {
 	i := f.intent
 	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.folder, ttl: i.TTL, longest: i.Longest,
 		untold: true, spoolOwner: i.SpoolOwner, order: &vigilv1.Order{Agent: i.Agent,
@@ -98,62 +105,62 @@ func (k *keeper) inherit(f found, p process) {
 	switch {
 	case f.exit != nil:
 		report := reportOf(*f.exit)
-		k.log.Info("agent ended while no agentd ran", "agent", i.AgentName, "incarnation", i.Incarnation,
+		a.log.Info("agent ended while no agentd ran", "agent", i.AgentName, "incarnation", i.Incarnation,
 			"code", f.exit.Code, "signal", f.exit.Signal, "why", f.exit.Reason)
-		k.metrics.exits.WithLabelValues(kindOf(report)).Inc()
-		k.bury(l, report)
+		a.metrics.exits.WithLabelValues(kindOf(report)).Inc()
+		a.lives.bury(l, report)
 		return
-	case p == nil && i.Boot != k.boot:
+	case p == nil && i.Boot != a.boot:
 		// Of another boot, or of the directory that this one is a copy of: there it may
 		// run, so nothing is said about it.
-		k.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName,
+		a.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName,
 			"incarnation", i.Incarnation)
 		// What it has finished is worth telling by whomever: that is idempotent.
-		k.outbox.leftover(spool{f.folder, i})
+		a.outbox.leftover(spool{f.folder, i})
 		return
 	case p == nil:
-		k.metrics.orphans.Inc()
+		a.metrics.orphans.Inc()
 		l.stuck, l.untold = true, false // nobody vouches for it
 		p = remains(func(stuck func(string)) shim.Exit {
-			return k.launcher.Bury(f.folder, i.mark(k.mark), stuck)
+			return a.launcher.Bury(f.folder, i.mark(a.mark), stuck)
 		})
 	default:
-		k.metrics.adopted.Inc()
+		a.metrics.adopted.Inc()
 		if e, ok := p.(*elusive); ok {
 			e.answered = func(told bool) {
-				k.send(func() {
+				a.send(func() {
 					l.untold = true // only now its pid is known
 					if told {
-						k.answers(l)
+						a.lives.answers(l)
 					}
 				})
 			}
 		}
 	}
 	if f.fault != nil {
-		k.log.Error("the journal does not tell what this life is: it is stopped", "error", f.fault)
-		defer k.end(l, ending{why: "the journal of agentd is damaged", exempt: true}, 0)
+		a.log.Error("the journal does not tell what this life is: it is stopped", "error", f.fault)
+		defer a.lives.end(l, ending{why: "the journal of agentd is damaged", exempt: true}, 0)
 	}
-	if older := k.lives[l.agent]; older != nil {
+	if older := a.lives.all[l.agent]; older != nil {
 		// The newer life waited for the end of the older one: this one is about to go.
-		k.end(older, ending{why: "superseded", exempt: true}, 0)
+		a.lives.end(older, ending{why: "superseded", exempt: true}, 0)
 	}
-	k.lives[l.agent] = l
-	k.hold(l, p)
+	a.lives.all[l.agent] = l
+	a.lives.hold(l, p)
 }
 
 // killStrays kills marked processes of lives that are not in the table. Those of an
 // agent that cannot be killed in time become a life, so that its slot stays taken.
-func (k *keeper) killStrays() {
+func (a *adopter) killStrays() {
 	strays := map[proc.Mark]chan struct{}{}
-	for _, m := range k.scans.FindHost(k.mark) {
-		if l := k.lives[m.Agent]; (l == nil || l.inc != m.Incarnation) && strays[m] == nil {
+	for _, m := range a.scans.FindHost(a.mark) {
+		if l := a.lives.all[m.Agent]; (l == nil || l.inc != m.Incarnation) && strays[m] == nil {
 			gone := make(chan struct{})
 			strays[m] = gone
 			go func() { // it ends with the last of them, which may be never
 				defer close(gone)
-				n := k.scans.Bury(m, nil, func() {})
-				k.log.Warn("processes that an earlier agentd left behind were killed", "agent_id", m.Agent,
+				n := a.scans.Bury(m, nil, func() {})
+				a.log.Warn("processes that an earlier agentd left behind were killed", "agent_id", m.Agent,
 					"incarnation", m.Incarnation, "count", n)
 			}()
 		}
@@ -167,14 +174,14 @@ func (k *keeper) killStrays() {
 		case <-limit.C:
 			limit.Reset(0)
 		}
-		k.log.Error("processes of an earlier life cannot be killed", "agent_id", m.Agent, "incarnation", m.Incarnation)
-		if older := k.lives[m.Agent]; older != nil {
+		a.log.Error("processes of an earlier life cannot be killed", "agent_id", m.Agent, "incarnation", m.Incarnation)
+		if older := a.lives.all[m.Agent]; older != nil {
 			continue
 		}
 		l := &life{agent: m.Agent, inc: m.Incarnation, ttl: defaultTTL,
 			order: &vigilv1.Order{Agent: m.Agent, Incarnation: m.Incarnation}, stuck: true}
-		k.lives[m.Agent] = l
-		k.hold(l, remains(func(stuck func(string)) shim.Exit {
+		a.lives.all[m.Agent] = l
+		a.lives.hold(l, remains(func(stuck func(string)) shim.Exit {
 			stuck("processes that an earlier agentd left behind outlive SIGKILL")
 			<-gone
 			return shim.Exit{Code: -1, Signal: "killed", Vanished: true}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"sync"
 	"time"
 
@@ -71,8 +70,9 @@ func Open(config Config) (*Agentd, error) {
 		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	return &Agentd{config: config, data: data, boot: boot, place: place, runners: runners, metrics: m, silence: pingLimit,
-		shims: shims{shim.Launcher{Command: config.Shim}}}, nil
+	return &Agentd{config: config, data: data, boot: boot, place: place, runners: runners, metrics: m,
+		silence: pingLimit,
+		shims:   shims{shim.Launcher{Command: config.Shim}}}, nil
 }
 
 // Key is what the host proves with that it is the one that it was; a secret.
@@ -100,14 +100,14 @@ func (a *Agentd) Run(ctx context.Context) error {
 	defer logs.Close()
 
 	k := a.keeper(work, logs)
-	if err := k.adopt(); err != nil {
+	if err := (&adopter{base: k.base, lives: k.lives, outbox: k.outbox}).adopt(); err != nil {
 		return fmt.Errorf("take over agents: %w", err)
 	}
 	if err := k.outbox.letters.open(); err != nil {
 		k.log.Warn("results that the cluster refuses may be lost", "error", err)
 	}
-	k.recall()
-	k.contain()
+	k.registration.recall()
+	k.registration.measure()
 	var tasks sync.WaitGroup
 	listen, deaf := context.WithCancel(work)
 	defer deaf()
@@ -119,13 +119,13 @@ func (a *Agentd) Run(ctx context.Context) error {
 	var failure error
 	tasks.Go(func() {
 		select {
-		case failure = <-k.fatal:
+		case failure = <-k.registration.fatal:
 			halt()
 		case <-stop.Done():
 		}
 	})
 	err := k.run(stop)
-	for _, l := range k.lives {
+	for _, l := range k.lives.all {
 		letGo(l.process)
 	}
 	deaf()
@@ -139,53 +139,23 @@ func (a *Agentd) Run(ctx context.Context) error {
 	return errors.Join(failure, err)
 }
 
-// keeper wires the parts together.
-func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
-	logger := a.config.Logger.Named("agentd")
-	host := vigilv1.NewHostAgentClient(a.config.Conn)
-	k := &keeper{
-		config: &a.config, log: logger, gossip: a.gossip, key: a.data.key, boot: a.boot, mark: a.mark(),
-		data: a.data, runners: a.runners, journal: journal{a.data.lives()}, launcher: a.shims, scans: proc.NewScanner(),
-		logs: logs, host: host, work: vigilv1.NewWorkClient(a.config.Conn), metrics: a.metrics, ctx: ctx,
-		inbox: make(chan func(), 64), done: make(chan struct{}), fatal: make(chan error, 1),
-		screens: screens{seed: maphash.MakeSeed()}, lives: map[uint32]*life{}, ended: map[uint32]uint64{},
-		warned: map[string]bool{}, entry: entry{wanted: true,
-			pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}},
-	}
-	k.outbox = &outbox{ctx: ctx, host: host, work: k.work, log: logger, metrics: a.metrics, journal: k.journal,
-		letters: letters{dir: a.data.letters()}, begun: map[beaten]*delivery{},
-		pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{}),
-		superseded: func(agent uint32, inc uint64) {
-			k.send(func() {
-				if l := k.lives[agent]; l != nil && l.inc == inc {
-					k.supersede(l)
-				}
-			})
-		}}
-	k.stream = &stream{host: host, boot: a.boot, log: logger, metrics: a.metrics, logs: logs, silence: a.silence,
-		registered: make(chan struct{}),
-		orders:     func(o []*vigilv1.Order) { k.send(func() { k.take(o) }) },
-		gone:       func() { k.send(k.enroll) }, proven: k.proven, terminal: k.atTerminal}
-	return k
-}
-
 // sayGoodbye delivers the last reports, and takes the host out of service when
 // nothing of it goes on.
 func (a *Agentd) sayGoodbye(work context.Context, k *keeper) {
 	limit := lastWords
-	if k.left() {
+	if k.exit.left() {
 		limit = farewell
 	}
 	ctx, cancel := context.WithTimeout(work, limit)
 	defer cancel()
-	if !k.entry.registered {
+	if !k.registration.member.registered {
 		return
 	}
 	if !k.outbox.flush(ctx) {
 		k.log.Warn("some reports were not delivered; the next agentd delivers them")
 		return
 	}
-	if !k.left() {
+	if !k.exit.left() {
 		return
 	}
 	_, err := k.host.LeaveHost(ctx, &vigilv1.LeaveHostRequest{Key: a.data.key, Boot: a.boot})
@@ -197,4 +167,22 @@ func (a *Agentd) sayGoodbye(work context.Context, k *keeper) {
 		a.gossip.Leave()
 	}
 	k.log.Info("host has left")
+}
+
+// Boot is the host's boot id.
+func (a *Agentd) Boot() string { return a.boot }
+
+// Gossip has Run show this host in gossip too, and tell the cluster where. Call it
+// before Run, if at all.
+func (a *Agentd) Gossip(g Gossip) { a.gossip = g }
+
+// gossipUntil gossips until ctx ends. It begins when the cluster has taken the host:
+// only then it knows the others.
+func (a *Agentd) gossipUntil(ctx context.Context) {
+	if a.gossip == nil {
+		return
+	}
+	if err := a.gossip.Run(ctx); err != nil {
+		a.config.Logger.Error("this host does not gossip: the servers hear it by its order stream only", "error", err)
+	}
 }

@@ -33,7 +33,8 @@ func TestStreamAnswersPingsAndComesBack(t *testing.T) {
 
 func TestSilentStreamIsReplaced(t *testing.T) {
 	f := newFake(t, time.Minute)
-	a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
+	a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
+		Shim: shimCommand()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func TestSilentStreamIsReplaced(t *testing.T) {
 
 func TestSecondDaemonOnOneDirectoryIsRefused(t *testing.T) {
 	r := newRig(t, time.Minute, false)
-	_, err := Open(Config{DataDir: r.dir, Conn: r.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
+	_, err := Open(Config{DataDir: r.dir, Conn: r.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
+		Shim: shimCommand()})
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("error %v", err)
 	}
@@ -90,7 +92,8 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 	f, dir := newFake(t, time.Minute), t.TempDir()
 	keys := map[string]bool{}
 	for range 2 {
-		a, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()})
+		a, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
+			Shim: shimCommand()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +107,7 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
+	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
 		Shim: shimCommand()}); err == nil ||
 		!strings.Contains(err.Error(), "32 hexadecimal digits") {
 		t.Errorf("error %v", err)
@@ -132,7 +135,7 @@ func TestHostKeyIsTakenOverOnce(t *testing.T) {
 			}
 		}
 		a, err := Open(Config{DataDir: step.dir, HostKeyFile: file, Conn: f.conn, Addrs: []string{"x"},
-			Boot: "b", Shim: shimCommand()})
+			Seams: Seams{Boot: "b"}, Shim: shimCommand()})
 		switch {
 		case err != nil && (step.want == "" || !strings.Contains(err.Error(), step.want)):
 			t.Errorf("key %q: error %v", step.key, err)
@@ -150,7 +153,8 @@ func TestHostKeyIsTakenOverOnce(t *testing.T) {
 
 func TestMissingProgramIsRefusedAtOpen(t *testing.T) {
 	f := newFake(t, time.Minute)
-	_, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand(),
+	_, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
+		Shim:    shimCommand(),
 		Runners: []runner.Runner{{Name: "a", Program: "/no/such/program", User: runner.SameUser()}}})
 	var faults runner.Faults
 	if !errors.As(err, &faults) || faults[0].Place() != "runners[0].program" {
@@ -163,7 +167,7 @@ func TestStrayOfAnEarlierDaemonIsKilledFirst(t *testing.T) {
 	f := newFake(t, time.Minute)
 	r := &rig{fake: f, dir: t.TempDir(), agents: make(chan *agentTalk, 10), log: &lockedBuffer{}}
 	socket := r.listen(t)
-	config := Config{DataDir: r.dir, Conn: f.conn, Addrs: []string{"x"}, Boot: "b", Shim: shimCommand()}
+	config := Config{DataDir: r.dir, Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"}, Shim: shimCommand()}
 	a, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +201,8 @@ func TestLockOfADeadDaemonIsWaitedFor(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(gone.Process.Pid)+"\n"), 0); err != nil { // nobody has this number now
+	// nobody has this number now
+	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(gone.Process.Pid)+"\n"), 0); err != nil {
 		t.Fatal(err)
 	}
 	opened := make(chan error, 1)

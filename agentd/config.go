@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -90,6 +91,18 @@ type Config struct {
 	// Version is shown with the host.
 	Version string
 
+	Stops  // ends of agents and of the daemon
+	Starts // bounds of starts
+	Output // logs and looks
+	Seams  // for tests
+
+	// Logger and Registerer may be nil.
+	Logger     hclog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Stops says how agents and the daemon come to their end.
+type Stops struct {
 	// StopGrace is used where an order names none; 0: DefaultStopGrace.
 	StopGrace time.Duration
 	// FrozenLimit is for how long a life may be frozen while a leader answers and does not confirm it; time
@@ -111,23 +124,31 @@ type Config struct {
 	// ShutdownLimit bounds the end of the agents with End, and after DrainLimit; 0:
 	// DefaultShutdownLimit.
 	ShutdownLimit time.Duration
+}
+
+// Starts bounds how agents begin on this host.
+type Starts struct {
 	// MaxStarting is how many agents are on the way from their order to a running
 	// program at once; 0: DefaultMaxStarting.
 	MaxStarting int
 	// StartEvery is the time between two starts when more than MaxStarting are wanted;
 	// 0: none.
 	StartEvery time.Duration
+	// MinFreeMemory is the available memory, in bytes, below which the host takes no
+	// orders; it takes them again at a quarter more. 0: whatever is free.
+	MinFreeMemory uint64
+	// MinFreeDisk is the same for the free space, in bytes, of the disk that DataDir is on.
+	MinFreeDisk uint64
+}
+
+// Output says what becomes of what agents print: how it is looked at and kept.
+type Output struct {
 	// LookEvery is the time between two looks at the terminal or output of an agent whose
 	// runner has prompts; 0: DefaultLookEvery. At most MaxLookEvery.
 	LookEvery time.Duration
 	// QuietAfter is how long nothing new is printed before an agent counts as quiet; 0:
 	// DefaultQuietAfter.
 	QuietAfter time.Duration
-	// MinFreeMemory is the available memory, in bytes, below which the host takes no
-	// orders; it takes them again at a quarter more. 0: whatever is free.
-	MinFreeMemory uint64
-	// MinFreeDisk is the same for the free space, in bytes, of the disk that DataDir is on.
-	MinFreeDisk uint64
 	// KeepDeleted is how long logs and work folders of agents are kept that the cluster no
 	// longer knows; 0: for ever.
 	KeepDeleted time.Duration
@@ -135,7 +156,10 @@ type Config struct {
 	// files are kept; 0: the defaults.
 	LogBytes int64
 	LogKeep  int
+}
 
+// Seams are what tests put in place of the machine; a zero one is the real thing.
+type Seams struct {
 	// Boot is the boot id; empty: made of the kernel's and the data directory's.
 	// Tests set it.
 	Boot string
@@ -149,10 +173,6 @@ type Config struct {
 	// Clock reads CLOCK_BOOTTIME; nil: the kernel's. Tests set it. It must be safe
 	// for concurrent use.
 	Clock func() time.Duration
-
-	// Logger and Registerer may be nil.
-	Logger     hclog.Logger
-	Registerer prometheus.Registerer
 }
 
 // prepare fills in the defaults and checks what can be checked without the host.
@@ -180,6 +200,32 @@ func (c Config) prepare() (Config, error) {
 			return c, fmt.Errorf("read host name: %w; give the host a name", err)
 		}
 	}
+	if err := c.prepareSpans(); err != nil {
+		return c, err
+	}
+	c.OnStop = cmp.Or(c.OnStop, Keep)
+	c.MaxStarting = cmp.Or(c.MaxStarting, DefaultMaxStarting)
+	c.LogBytes = cmp.Or(c.LogBytes, DefaultLogBytes)
+	c.LogKeep = cmp.Or(c.LogKeep, DefaultLogKeep)
+	if c.LogBytes < 0 || c.LogKeep < 0 || c.LogKeep > 100 {
+		return c, fmt.Errorf("logs: %d bytes, %d files kept: want a positive size and at most 100 files",
+			c.LogBytes, c.LogKeep)
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	if c.Servers == nil {
+		addrs := slices.Clone(c.Addrs)
+		c.Servers = func() []string { return addrs }
+	}
+	c.Seams.prepare(c.DataDir)
+	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)
+	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
+	return c, nil
+}
+
+// prepareSpans puts the defaults of all spans in place and checks their ranges.
+func (c *Config) prepareSpans() error {
 	for _, d := range []struct {
 		name  string
 		value *time.Duration
@@ -196,50 +242,26 @@ func (c Config) prepare() (Config, error) {
 		{"time for which deleted agents are kept", &c.KeepDeleted, 0, 365 * 24 * time.Hour},
 		{"quiet after", &c.QuietAfter, DefaultQuietAfter, 24 * time.Hour},
 	} {
-		if *d.value == 0 {
-			*d.value = d.zero
-		}
+		*d.value = cmp.Or(*d.value, d.zero)
 		if *d.value < 0 || *d.value > d.most {
-			return c, fmt.Errorf("%s: %s is not between 0 and %s", d.name, *d.value, d.most)
+			return fmt.Errorf("%s: %s is not between 0 and %s", d.name, *d.value, d.most)
 		}
 	}
-	if c.OnStop == "" {
-		c.OnStop = Keep
+	return nil
+}
+
+// prepare puts the machine where no test has put anything.
+func (s *Seams) prepare(dir string) {
+	if s.Clock == nil {
+		s.Clock = shim.BootClock
 	}
-	if c.MaxStarting == 0 {
-		c.MaxStarting = DefaultMaxStarting
+	if s.Terminals == nil {
+		s.Terminals = (&tmux.Finder{}).Find
 	}
-	if c.LogBytes == 0 {
-		c.LogBytes = DefaultLogBytes
+	if s.Disk == nil {
+		s.Disk = func() (Room, error) { return roomAt(dir) }
 	}
-	if c.LogKeep == 0 {
-		c.LogKeep = DefaultLogKeep
+	if s.Memory == nil {
+		s.Memory = availableMemory
 	}
-	if c.LogBytes < 0 || c.LogKeep < 0 || c.LogKeep > 100 {
-		return c, fmt.Errorf("logs: %d bytes, %d files kept: want a positive size and at most 100 files",
-			c.LogBytes, c.LogKeep)
-	}
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
-	if c.Clock == nil {
-		c.Clock = shim.BootClock
-	}
-	if c.Servers == nil {
-		addrs := slices.Clone(c.Addrs)
-		c.Servers = func() []string { return addrs }
-	}
-	if c.Terminals == nil {
-		c.Terminals = (&tmux.Finder{}).Find
-	}
-	if c.Disk == nil {
-		dir := c.DataDir
-		c.Disk = func() (Room, error) { return roomAt(dir) }
-	}
-	if c.Memory == nil {
-		c.Memory = availableMemory
-	}
-	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)
-	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
-	return c, nil
 }

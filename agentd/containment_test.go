@@ -13,7 +13,7 @@ import (
 func TestA02RegistrationNamesTheContainment(t *testing.T) {
 	for _, runners := range [][]runner.Runner{nil, {{Name: "a", Program: "/bin/true", User: runner.SameUser()}}} {
 		f := newFake(t, time.Minute)
-		a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
+		a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
 			Shim: shimCommand(), Runners: runners})
 		if err != nil {
 			t.Fatal(err)

@@ -159,7 +159,8 @@ func lockDir(lock *os.File, path string) error {
 			return fmt.Errorf("lock data directory %s: %w", path, err)
 		}
 		if who := holder(lock); who != "" || time.Now().After(end) {
-			return fmt.Errorf("%w: %s is locked by another agentd%s; stop it or name another directory", ErrInUse, path, who)
+			return fmt.Errorf("%w: %s is locked by another agentd%s; stop it or name another directory",
+				ErrInUse, path, who)
 		}
 	}
 }

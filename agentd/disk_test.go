@@ -85,7 +85,8 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone",
-			"logs/demo/kept.log", "logs/demo/fresh.log", "logs/demo/unsure.log", "work/demo/odd.log", "logs/demo/odd.log.log"} {
+			"logs/demo/kept.log", "logs/demo/fresh.log", "logs/demo/unsure.log", "work/demo/odd.log",
+			"logs/demo/odd.log.log"} {
 			if err := os.Chtimes(filepath.Join(c.DataDir, path), old, old); err != nil {
 				t.Fatal(err)
 			}

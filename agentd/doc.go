@@ -5,8 +5,10 @@
 //
 // # Who owns what
 //
-// One goroutine, the keeper, owns the table of lives; everything else (the order
-// stream, answers to calls, ends of processes) sends it functions to run. So a
+// One goroutine, the keeper, owns all parts: lives (their table), orders, beats,
+// registration, pressure, spools, terminals, screens, retention, exit. A part has fields of
+// its own and looks at the clock when it is asked to; everything else (the order stream,
+// answers to calls, ends of processes) sends the keeper functions to run. So a
 // repeated, late or overtaking message meets one decision at a time:
 //
 //	accepting --AcceptOrder committed--> accepted --> starting --> running --> (gone)

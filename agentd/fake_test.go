@@ -80,7 +80,10 @@ func newFake(t testing.TB, ttl time.Duration) *fake {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { _ = server.Serve(listener) })
 	conn, err := grpc.NewClient("passthrough:///fake", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context,
+			_ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,8 @@ func TestL10FrozenLimitRunsOnlyWhileALeaderAnswers(t *testing.T) {
 			answer := &vigilv1.BeatResponse{Ttl: durationpb.New(time.Minute)}
 			for i := range b.GetAgents() {
 				answer.Exceptions = append(answer.Exceptions,
-					&vigilv1.BeatException{Agent: b.GetAgents()[i], Incarnation: b.GetIncarnations()[i], Verdict: "held"})
+					&vigilv1.BeatException{Agent: b.GetAgents()[i], Incarnation: b.GetIncarnations()[i],
+						Verdict: "held"})
 			}
 			return answer, nil
 		}

@@ -2,8 +2,6 @@ package agentd
 
 import (
 	"context"
-
-	"vigil/rpc/gen/vigilv1"
 )
 
 // Gossip is this host's membership among servers and hosts that probe each other, a
@@ -18,37 +16,4 @@ type Gossip interface {
 	Leave()
 	// Run gossips until ctx ends.
 	Run(ctx context.Context) error
-}
-
-// Boot is the host's boot id.
-func (a *Agentd) Boot() string { return a.boot }
-
-// Gossip has Run show this host in gossip too, and tell the cluster where. Call it
-// before Run, if at all.
-func (a *Agentd) Gossip(g Gossip) { a.gossip = g }
-
-// gossipUntil gossips until ctx ends. It begins when the cluster has taken the host:
-// only then it knows the others.
-func (a *Agentd) gossipUntil(ctx context.Context) {
-	if a.gossip == nil {
-		return
-	}
-	if err := a.gossip.Run(ctx); err != nil {
-		a.config.Logger.Error("this host does not gossip: the servers hear it by its order stream only", "error", err)
-	}
-}
-
-// gossipAddr is where others reach this host's gossip; empty: nowhere.
-func (k *keeper) gossipAddr() string {
-	if k.gossip == nil {
-		return ""
-	}
-	return k.gossip.Addr()
-}
-
-// introduce tells gossip what the cluster said of itself.
-func (k *keeper) introduce(answer *vigilv1.RegisterResponse) {
-	if k.gossip != nil {
-		k.gossip.Know(answer.GetClusterId(), answer.GetGossipAddrs(), nil)
-	}
 }

@@ -47,8 +47,8 @@ func (g *gossipSpy) Run(ctx context.Context) error {
 func TestGossipFollowsTheRegistration(t *testing.T) {
 	for how, left := range map[OnStop]bool{End: true, Keep: false} {
 		f := newFake(t, time.Minute)
-		a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
-			Shim: shimCommand(), OnStop: how})
+		a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
+			Shim: shimCommand(), Stops: Stops{OnStop: how}})
 		if err != nil {
 			t.Fatal(err)
 		}

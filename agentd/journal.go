@@ -17,6 +17,10 @@ import (
 	"vigil/agentd/shim"
 )
 
+// point is called at every step between the acceptance of an order and the record
+// of its end. Tests make the process die there.
+var point = func(string) {}
+
 // journal is the folder of lives on disk. Each has a folder of its own from before
 // its fork until the cluster has heard of its end, so that a crash of this daemon
 // at any instruction neither starts a life twice nor forgets one. It holds no
@@ -40,6 +44,12 @@ type intent struct {
 }
 
 func (i intent) who() beaten { return beaten{i.Agent, i.Incarnation} }
+
+// beaten is one life that a beat speaks for.
+type beaten struct {
+	agent uint32
+	inc   uint64
+}
 
 func (w beaten) String() string {
 	return strconv.FormatUint(uint64(w.agent), 10) + "-" + strconv.FormatUint(w.inc, 10)
@@ -84,7 +94,8 @@ func (j journal) begin(i intent, owner *shim.Credential) (folder string, lock *o
 			return "", nil, err
 		}
 	}
-	if lock, err = os.OpenFile(filepath.Join(folder, shim.LockFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if lock, err = os.OpenFile(filepath.Join(folder, shim.LockFile), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+		0o600); err != nil {
 		return "", nil, err
 	}
 	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {

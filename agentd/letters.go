@@ -127,22 +127,3 @@ func (d *letters) warning() string {
 	}
 	return fmt.Sprintf("results that the cluster refused: %d are kept in %s; look at them and remove them", n, d.dir)
 }
-
-// tellLetters is the time between two registrations that tell how many letters there are.
-const tellLetters = time.Minute
-
-// lookAtLetters has the cluster told when there are more or fewer of them.
-func (k *keeper) lookAtLetters(now time.Duration) time.Duration {
-	if n := k.outbox.letters.kept.Load(); n != k.letters.told && now >= k.letters.due && k.entry.registered {
-		k.letters.told, k.letters.due = n, now+tellLetters
-		k.enroll()
-	}
-	k.metrics.letters.Set(float64(k.outbox.letters.kept.Load()))
-	return longestNap
-}
-
-// lettersTold is what the cluster was told of them.
-type lettersTold struct {
-	told int64
-	due  time.Duration
-}

@@ -75,7 +75,8 @@ func TestA08RefusedResultsAreKept(t *testing.T) {
 	}
 	told := func() bool {
 		return slices.ContainsFunc(next(t, r.registers).GetWarnings(), func(w string) bool {
-			return strings.HasPrefix(w, "results that the cluster refused: 5 are kept in "+filepath.Join(r.dir, "dead-letters"))
+			return strings.HasPrefix(w, "results that the cluster refused: 5 are kept in "+
+				filepath.Join(r.dir, "dead-letters"))
 		})
 	}
 	for r.advance(time.Minute + time.Second); !told(); r.advance(time.Minute + time.Second) {
@@ -105,7 +106,8 @@ func TestA08RefusedExitReports(t *testing.T) {
 					return nil
 				}
 			})
-			one.exit <- shim.Exit{Code: 3, Tail: "the last words", Reason: "because", TimedOut: true, RetryAfter: time.Hour}
+			one.exit <- shim.Exit{Code: 3, Tail: "the last words", Reason: "because", TimedOut: true,
+				RetryAfter: time.Hour}
 			next(t, r.exits)
 			x := next(t, r.exits)
 			if x.GetCode() != 3 || !x.GetTimedOut() || (x.GetTail() == "") != c.bare ||
@@ -151,7 +153,8 @@ func TestA08DeadLettersAreBounded(t *testing.T) {
 	keep := func(agent uint32, task uint64, size int) {
 		t.Helper()
 		s := spool{intent: intent{Agent: agent, Incarnation: 1}}
-		if err := d.keep(s, "", &Completion{Task: task, Result: strings.Repeat("x", size)}, errors.New("no")); err != nil {
+		if err := d.keep(s, "", &Completion{Task: task, Result: strings.Repeat("x", size)},
+			errors.New("no")); err != nil {
 			t.Fatal(err)
 		}
 		at = at.Add(time.Second)

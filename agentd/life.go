@@ -2,64 +2,16 @@ package agentd
 
 import (
 	"context"
-	"os"
 	"strings"
 	"time"
 
 	"vigil/agentd/output"
-	"vigil/agentd/proc"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
-// process is the shim of one life, or what is left of one.
-type process interface {
-	Started() shim.Started
-	// Acknowledge passes on when an acknowledged fence beat was sent. It never blocks.
-	Acknowledge(sent time.Duration)
-	// Stop sends SIGTERM and, after grace, SIGKILL; 0 kills at once. It never blocks.
-	Stop(grace time.Duration, reason string)
-	Frozen() bool
-	// Terminal types and looks; it takes shim.TerminalLimit at most.
-	Terminal(ctx context.Context, r shim.TerminalRequest) (screen string, err error)
-	// Wait blocks until nothing of the tree is left. It calls stuck once when
-	// something outlives SIGKILL.
-	Wait(stuck func(reason string)) shim.Exit
-}
-
-// launcher starts shims and finds those of an earlier daemon.
-type launcher interface {
-	// Start returns once the program has been executed; after an error nothing runs.
-	// It takes the lock over.
-	Start(spec shim.Spec, lock *os.File) (process, error)
-	// Adopt returns shim.ErrGone when the lock of the folder is free.
-	Adopt(folder string) (process, error)
-	// Bury gives the end of a life whose shim is gone; it kills what is left of it.
-	Bury(folder string, mark proc.Mark, stuck func(reason string)) shim.Exit
-}
-
-// shims is the launcher of this daemon.
-type shims struct{ shim.Launcher }
-
-func (s shims) Start(spec shim.Spec, lock *os.File) (process, error) {
-	p, err := s.Launcher.Start(spec, lock)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (shims) Adopt(folder string) (process, error) {
-	p, err := shim.Adopt(folder)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (shims) Bury(folder string, mark proc.Mark, stuck func(reason string)) shim.Exit {
-	return shim.Bury(folder, mark, stuck)
-}
+// defaultTTL is used when neither the order nor the acceptance names one.
+const defaultTTL = time.Minute
 
 // phase is how far a life has come.
 type phase uint8
@@ -77,6 +29,15 @@ type ending struct {
 	exempt bool   // on purpose: not a crash, not a failed start
 }
 
+// acceptance is what matters from the acceptance of an order to the fork.
+type acceptance struct {
+	token  string             // until it was given to the process
+	giveUp context.CancelFunc // ends the attempts to accept
+	asked  time.Duration      // when the first of them was sent
+	// confirm: a beat must be acknowledged before the fork.
+	confirm bool
+}
+
 // life is one incarnation on this host. It belongs to the keeper's goroutine.
 type life struct {
 	agent uint32
@@ -84,11 +45,7 @@ type life struct {
 	order *vigilv1.Order // of an adopted life: what the journal knows of it
 	phase phase
 
-	token  string             // until it was given to the process
-	giveUp context.CancelFunc // ends the attempts to accept
-	asked  time.Duration      // when the first of them was sent
-	// confirm: a beat must be acknowledged before the fork.
-	confirm bool
+	acceptance
 	ttl     time.Duration
 	acked   time.Duration // when the newest acknowledged beat was sent
 	longest time.Duration // the runner's limit of the grace; 0: none
@@ -112,8 +69,9 @@ type life struct {
 // intent is what the journal keeps of the life.
 func (l *life) intent() intent {
 	return intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
-		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl, StopGrace: l.order.GetStopGrace().AsDuration(),
-		Longest: l.longest, SpoolOwner: l.spoolOwner}
+		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl,
+		StopGrace: l.order.GetStopGrace().AsDuration(),
+		Longest:   l.longest, SpoolOwner: l.spoolOwner}
 }
 
 // covered tells whether the cluster holds a fence for this life, as far as known.

@@ -167,7 +167,8 @@ func TestStartThatHangs(t *testing.T) {
 	next(t, p.asked)
 	drained(r.beats)
 	r.advance(16 * time.Second)
-	for b := next(t, r.beats); len(b.GetAgents()) != 1 || b.GetAgents()[0] != DefaultMaxStarting+1; b = next(t, r.beats) {
+	for b := next(t, r.beats); len(b.GetAgents()) != 1 ||
+		b.GetAgents()[0] != DefaultMaxStarting+1; b = next(t, r.beats) {
 	}
 	// L7: its shim may run yet, so it is not said to be gone.
 	r.set(func() {

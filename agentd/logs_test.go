@@ -66,7 +66,8 @@ func TestLogsFollowAcrossRotation(t *testing.T) {
 		}
 	}
 	// Canceled: nothing more but the end.
-	r.stream.send(t, &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogCancel{LogCancel: &vigilv1.LogCancel{Request: 5}}})
+	r.stream.send(t,
+		&vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogCancel{LogCancel: &vigilv1.LogCancel{Request: 5}}})
 	if d := r.stream.logData(t, 5); !d.GetEnd() || d.GetError() != "" {
 		t.Errorf("after the cancel: %v", d)
 	}

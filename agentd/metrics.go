@@ -50,18 +50,21 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
 			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, " +
 				"timed_out, usage_limit."}, []string{"kind"}),
-		freezes:     counter("freezes_total", "Times that an agent was frozen."),
-		stuck:       counter("stuck_total", "Agents of which something outlived SIGKILL for five seconds."),
-		adopted:     counter("adopted_total", "Agents that an earlier agentd had started and that were taken over."),
-		orphans:     counter("orphans_total", "Agents of an earlier agentd that were killed because their shim was gone."),
-		refused:     counter("accepts_refused_total", "Start orders that were no longer open when this host accepted them."),
+		freezes: counter("freezes_total", "Times that an agent was frozen."),
+		stuck:   counter("stuck_total", "Agents of which something outlived SIGKILL for five seconds."),
+		adopted: counter("adopted_total", "Agents that an earlier agentd had started and that were taken over."),
+		orphans: counter("orphans_total",
+			"Agents of an earlier agentd that were killed because their shim was gone."),
+		refused: counter("accepts_refused_total",
+			"Start orders that were no longer open when this host accepted them."),
 		superseded:  counter("superseded_total", "Agents that were stopped because the cluster had given them up."),
 		beatsSent:   counter("beats_total", "Beats that were acknowledged."),
 		beatsFailed: counter("beats_failed_total", "Beats that were not acknowledged."),
 		reconnects:  counter("stream_reconnects_total", "Times that the order stream was opened again."),
 		looks:       counter("looks_total", "Looks at agents whose runner recognizes prompts."),
-		captures:    counter("captures_total", "Looks that had to read a terminal or output, since something was printed."),
-		lookErrors:  counter("look_errors_total", "Looks that failed."),
+		captures: counter("captures_total",
+			"Looks that had to read a terminal or output, since something was printed."),
+		lookErrors: counter("look_errors_total", "Looks that failed."),
 		prompts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "prompts_total",
 			Help: "Prompts that were recognized, by kind: permission, usage_limit, error, idle."}, []string{"kind"}),
 	}
@@ -82,20 +85,4 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	return m, nil
-}
-
-// count sets the gauges.
-func (m *metrics) count(lives map[uint32]*life) {
-	var phases [running + 1]int
-	frozen := 0
-	for _, l := range lives {
-		phases[l.phase]++
-		if l.frozen {
-			frozen++
-		}
-	}
-	m.agents.WithLabelValues("accepting").Set(float64(phases[accepting] + phases[accepted]))
-	m.agents.WithLabelValues("starting").Set(float64(phases[starting]))
-	m.agents.WithLabelValues("running").Set(float64(phases[running]))
-	m.frozen.Set(float64(frozen))
 }

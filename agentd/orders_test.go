@@ -120,7 +120,8 @@ func TestBadOrdersFailWithTheirReason(t *testing.T) {
 		change func(*vigilv1.Order)
 		want   string
 	}{
-		{func(o *vigilv1.Order) { o.Params = map[string]string{"x": "y"} }, `parameter "x" is not declared by runner "wait"`},
+		{func(o *vigilv1.Order) { o.Params = map[string]string{"x": "y"} },
+			`parameter "x" is not declared by runner "wait"`},
 		{func(o *vigilv1.Order) { o.Runner = "nope" }, `runner "nope" is not declared on this host (declared: crash,`},
 		{func(o *vigilv1.Order) { o.AgentName = "../../etc/passwd" }, "is not room/role"},
 	} {

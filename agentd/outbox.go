@@ -3,7 +3,6 @@ package agentd
 import (
 	"context"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -14,9 +13,6 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
-
-// maxReason bounds the reason in an exit report.
-const maxReason = 1 << 10
 
 // outbox brings reports to the cluster, each until it is taken or nobody wants it, in
 // order for each life. What it says of a life's end is on disk, in the life's
@@ -43,6 +39,14 @@ type outbox struct {
 	begun    map[beaten]*delivery // start and stuck reports
 	pending  map[uint32]uint64    // newest incarnation of each agent whose end is not told yet
 	passed   map[string]bool      // files of spools that cannot be removed
+}
+
+// newOutbox makes one that nobody has told of the host's number yet. The caller sets
+// superseded before the first report.
+func newOutbox(b base) *outbox {
+	return &outbox{ctx: b.ctx, host: b.host, work: b.work, log: b.log, metrics: b.metrics, journal: b.journal,
+		letters: letters{dir: b.data.letters()}, begun: map[beaten]*delivery{},
+		pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{})}
 }
 
 // delivery is a report under way that the report of the end overtakes.
@@ -222,7 +226,8 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 		again.Host = o.id.Load()
 		_, err := o.host.ReportExit(ctx, again)
 		if misfit(err) && !proto.Equal(r, bare(r)) {
-			o.log.Warn("an exit report was refused for what it holds; the end is told without it", "agent_id", r.GetAgent(),
+			o.log.Warn("an exit report was refused for what it holds; the end is told without it",
+				"agent_id", r.GetAgent(),
 				"incarnation", r.GetIncarnation(), "error", err)
 			r = bare(r)
 			again = proto.CloneOf(r)
@@ -239,14 +244,6 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
 func bare(r *vigilv1.ReportExitRequest) *vigilv1.ReportExitRequest {
 	return &vigilv1.ReportExitRequest{Agent: r.GetAgent(), Incarnation: r.GetIncarnation(), Code: r.GetCode(),
 		StartFailed: r.GetStartFailed(), Ordered: r.GetOrdered(), TimedOut: r.GetTimedOut()}
-}
-
-// clip cuts text to at most n bytes of valid UTF-8.
-func clip(text string, n int) string {
-	if len(text) > n {
-		text = text[:n]
-	}
-	return strings.ToValidUTF8(text, "")
 }
 
 // flush waits until all reports are delivered; it gives false when ctx ends first.

@@ -3,13 +3,8 @@ package agentd
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"vigil/rpc/client"
 	"vigil/rpc/code"
@@ -23,50 +18,47 @@ const (
 	maxLeftovers = 100
 )
 
-// retention is when the keeper looks for what deleted agents have left.
+// retention is the part that removes what deleted agents have left.
 type retention struct {
+	base
+	member *membership
+	lives  *lives
+
 	due      time.Duration
 	underway bool
 }
 
-// leftover is what is kept of an agent: files and folders, and when one was used last.
-type leftover struct {
-	paths []string
-	used  time.Time
-}
-
-// lookForLeftovers removes logs and work folders of agents that the cluster has deleted, when
+// look removes logs and work folders of agents that the cluster has deleted, when
 // that is due, and says when to look again.
-func (k *keeper) lookForLeftovers(now time.Duration) time.Duration {
-	r := &k.retention
-	if k.config.KeepDeleted == 0 || now < r.due || r.underway || !k.entry.registered {
+func (r *retention) look(now time.Duration) time.Duration {
+	if r.config.KeepDeleted == 0 || now < r.due || r.underway || !r.member.registered {
 		return longestNap
 	}
 	r.due, r.underway = now+lookAtLeftovers, true
 	here := map[string]bool{}
-	for _, l := range k.lives {
+	for _, l := range r.lives.all {
 		here[l.order.GetAgentName()] = true
 	}
-	k.spawn(func() {
-		k.removeLeftovers(here)
-		k.send(func() { k.retention.underway = false })
+	r.spawn(func() {
+		r.removeLeftovers(r.ctx, here)
+		r.send(func() { r.underway = false })
 	})
 	return longestNap
 }
 
 // removeLeftovers asks the cluster about agents of which nothing was used for long. Only a
 // clear word that there is no such agent counts.
-func (k *keeper) removeLeftovers(here map[string]bool) {
-	fleet, asked := vigilv1.NewFleetClient(k.config.Conn), 0
-	for name, left := range k.data.leftovers() {
-		if here[name] || time.Since(left.used) < k.config.KeepDeleted {
+func (s *site) removeLeftovers(ctx context.Context, here map[string]bool) {
+	fleet, asked := vigilv1.NewFleetClient(s.config.Conn), 0
+	for name, left := range s.data.leftovers() {
+		if here[name] || time.Since(left.used) < s.config.KeepDeleted {
 			continue
 		}
-		if asked++; asked > maxLeftovers || k.ctx.Err() != nil {
+		if asked++; asked > maxLeftovers || ctx.Err() != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
-		_, err := fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
+		call, cancel := context.WithTimeout(ctx, attemptLimit)
+		_, err := fleet.GetAgent(call, &vigilv1.GetAgentRequest{Agent: name})
 		cancel()
 		if err == nil || client.Code(err) != code.NotFound {
 			continue
@@ -76,51 +68,9 @@ func (k *keeper) removeLeftovers(here map[string]bool) {
 			failed = errors.Join(failed, os.RemoveAll(path))
 		}
 		if failed != nil {
-			k.log.Warn("what a deleted agent has left cannot be removed", "agent", name, "error", failed)
+			s.log.Warn("what a deleted agent has left cannot be removed", "agent", name, "error", failed)
 			continue
 		}
-		k.log.Info("what a deleted agent has left was removed", "agent", name, "unused_since", left.used)
+		s.log.Info("what a deleted agent has left was removed", "agent", name, "unused_since", left.used)
 	}
-}
-
-// leftovers finds logs and work folders by the names of their agents.
-func (d *dataDir) leftovers() map[string]*leftover {
-	all := map[string]*leftover{}
-	note := func(room string, e fs.DirEntry, agent, root string) {
-		info, err := e.Info()
-		if err != nil || agent == "" {
-			return
-		}
-		name := room + "/" + agent
-		if all[name] == nil {
-			all[name] = &leftover{}
-		}
-		all[name].paths = append(all[name].paths, filepath.Join(root, room, e.Name()))
-		if info.ModTime().After(all[name].used) {
-			all[name].used = info.ModTime()
-		}
-	}
-	for _, root := range []string{d.logs(), filepath.Join(d.path, "work")} {
-		rooms, _ := os.ReadDir(root) // there is none before the first start
-		for _, room := range rooms {
-			entries, _ := os.ReadDir(filepath.Join(root, room.Name()))
-			for _, e := range entries {
-				agent := e.Name()
-				if root == d.logs() { // AGENT.log, AGENT.log.1
-					agent = agent[:max(0, strings.LastIndex(agent, ".log"))]
-				}
-				note(room.Name(), e, agent, root)
-			}
-		}
-	}
-	return all
-}
-
-// used notes that a work folder was in use until now; its own time says only when a name in
-// it has changed.
-func (d *dataDir) used(room, agent string) {
-	now := unix.NsecToTimespec(time.Now().UnixNano())
-	// It need not have one, and an agent may have put a link in its place.
-	_ = unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(d.path, "work", room, agent),
-		[]unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
 }

@@ -162,22 +162,22 @@ func TestCutHostBeatsBeforeItRegisters(t *testing.T) {
 func TestEverythingIsToldWhenBeatsAreAcknowledgedAgain(t *testing.T) {
 	for _, underway := range []bool{false, true} {
 		a, err := Open(Config{DataDir: t.TempDir(), Name: "h1", Conn: newFake(t, time.Minute).conn,
-			Addrs: []string{"127.0.0.1:7420"}, Boot: "boot-1", Shim: shimCommand()})
+			Addrs: []string{"127.0.0.1:7420"}, Seams: Seams{Boot: "boot-1"}, Shim: shimCommand()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer a.Close()
 		k := a.keeper(t.Context(), nil)
-		k.spools = spools{due: time.Hour, underway: underway}
+		k.spools.due, k.spools.underway = time.Hour, underway
 		waiting := k.outbox.again.next()
-		k.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
+		k.beats.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
 		select {
 		case <-waiting:
 			t.Error("told although the cluster has answered all the time")
 		default:
 		}
-		k.acknowledged(0, nil, nil, no("unavailable"))
-		k.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
+		k.beats.acknowledged(0, nil, nil, no("unavailable"))
+		k.beats.acknowledged(0, nil, &vigilv1.BeatResponse{}, nil)
 		if k.spools.due != 0 || k.spools.again != underway {
 			t.Errorf("with a look under way %v: %+v", underway, k.spools)
 		}

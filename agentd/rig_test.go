@@ -71,7 +71,8 @@ func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Con
 	t.Helper()
 	r := &rig{fake: newFake(t, ttl), dir: t.TempDir(), agents: make(chan *agentTalk, 100), log: &lockedBuffer{}}
 	socket := r.listen(t)
-	r.configure(t, fakeClock, append([]func(*Config){func(c *Config) { c.Runners = testRunners(socket) }}, change...)...)
+	r.configure(t, fakeClock, append([]func(*Config){func(c *Config) { c.Runners = testRunners(socket) }},
+		change...)...)
 	return r
 }
 
@@ -79,7 +80,7 @@ func newRig(t testing.TB, ttl time.Duration, fakeClock bool, change ...func(*Con
 func (r *rig) configure(t testing.TB, fakeClock bool, change ...func(*Config)) {
 	t.Helper()
 	config := Config{DataDir: r.dir, Name: "h1", Conn: r.conn, Addrs: []string{"127.0.0.1:7420"},
-		Boot: "boot-1", Version: "test", Shim: shimCommand(), OnStop: End,
+		Seams: Seams{Boot: "boot-1"}, Version: "test", Shim: shimCommand(), Stops: Stops{OnStop: End},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: r.log})}
 	if fakeClock {
 		r.clock, r.ahead = &atomic.Int64{}, filepath.Join(t.TempDir(), "ahead")

@@ -26,8 +26,11 @@ const maxServers = 32
 // its configuration names have gone.
 func ServersFile(dataDir string) string { return filepath.Join(dataDir, "servers") }
 
-// servers is what the keeper knows of them.
+// servers is the part that follows where the servers are.
 type servers struct {
+	base
+	enroll func() // has the cluster told
+
 	due      time.Duration
 	known    []string
 	written  []string // as in the file
@@ -37,41 +40,41 @@ type servers struct {
 // told is what the cluster is told of them.
 func (s *servers) told() []string { return s.known[:min(len(s.known), maxServers)] }
 
-// lookForServers follows what the client learns: into the log, the file and the host's
+// look follows what the client learns: into the log, the file and the host's
 // registration. It says when to look again.
-func (k *keeper) lookForServers(now time.Duration) time.Duration {
-	s := &k.servers
+func (s *servers) look(now time.Duration) time.Duration {
 	if now < s.due {
 		return s.due - now
 	}
 	s.due = now + lookForServers
-	if known := k.config.Servers(); !slices.Equal(known, s.known) {
+	if known := s.config.Servers(); !slices.Equal(known, s.known) {
 		if s.known != nil {
-			k.log.Info("the servers of the cluster have changed", "known", known, "before", s.known)
-			k.enroll() // so that status can warn of a host that knows too few
+			s.log.Info("the servers of the cluster have changed", "known", known, "before", s.known)
+			s.enroll() // so that status can warn of a host that knows too few
 		}
 		s.known = known
 	}
 	if !s.underway && !slices.Equal(s.written, s.known) {
-		k.writeServers()
+		s.write()
 	}
 	return lookForServers
 }
 
-// writeServers keeps the file up to date; what fails is tried again with the next look.
-func (k *keeper) writeServers() {
-	s, list := &k.servers, k.servers.known
+// write keeps the file up to date; what fails is tried again with the next look.
+func (s *servers) write() {
+	list := s.known
 	s.underway = true
-	k.spawn(func() {
-		path := ServersFile(k.data.path)
-		err := writeDurably(k.data.path, path, strings.Join(list, "\n")+"\n")
+	s.spawn(func() {
+		path := ServersFile(s.data.path)
+		err := writeDurably(s.data.path, path, strings.Join(list, "\n")+"\n")
 		if err == nil {
 			err = os.Chmod(path, 0o644) // agents have accounts of their own, and nothing in it is secret
 		}
-		k.send(func() {
+		s.send(func() {
 			s.underway = false
 			if err != nil {
-				k.log.Warn("where the servers are cannot be written down: agents that run do not learn it", "error", err)
+				s.log.Warn("where the servers are cannot be written down: agents that run do not learn it",
+					"error", err)
 				return
 			}
 			s.written = list

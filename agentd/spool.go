@@ -119,14 +119,16 @@ func (o *outbox) deliver(ctx context.Context, s spool) error {
 			return err
 		}
 		if err == nil {
-			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt, Text: c.Result,
+			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt,
+				Text:    c.Result,
 				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
 			if err != nil && !refused(err) {
 				return err
 			}
 			if err != nil && !final(err) {
 				if lost := o.letters.keep(s, path, &c, err); lost != nil {
-					o.log.Error("a result that was refused cannot be kept", "agent", c.Agent, "task", c.Task, "error", lost)
+					o.log.Error("a result that was refused cannot be kept", "agent", c.Agent, "task", c.Task,
+						"error", lost)
 				}
 			}
 		}
@@ -164,54 +166,4 @@ func (o *outbox) forgive(s spool) {
 	maps.DeleteFunc(o.passed, func(path string, _ bool) bool {
 		return filepath.Dir(path) == filepath.Join(s.folder, shim.SpoolFolder)
 	})
-}
-
-// lookIntoSpools delivers what running agents have left, when that is due, and says
-// when to look again.
-func (k *keeper) lookIntoSpools(now time.Duration) time.Duration {
-	if now < k.spools.due || k.spools.underway || !k.entry.registered {
-		return longestNap
-	}
-	k.spools.due, k.spools.again = now+lookAtSpools, false
-	var all []spool
-	for _, l := range k.lives {
-		if l.phase == running && l.folder != "" {
-			all = append(all, spool{l.folder, l.intent()})
-		}
-	}
-	if len(all) == 0 {
-		return longestNap
-	}
-	k.spools.underway = true
-	k.spawn(func() {
-		for _, s := range all {
-			ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
-			err := k.outbox.deliver(ctx, s)
-			cancel()
-			if err != nil {
-				break // nobody answers: the next look goes on
-			}
-		}
-		k.send(func() {
-			k.spools.underway = false
-			if k.spools.again {
-				k.spools.due = 0
-			}
-		})
-	})
-	return longestNap
-}
-
-// resume has everything that waits for the cluster told at once: it answers again.
-func (k *keeper) resume() {
-	k.spools.due, k.spools.again = 0, k.spools.underway
-	k.outbox.again.tell()
-	k.tellAgain()
-}
-
-// spools is when the keeper looks into them.
-type spools struct {
-	due      time.Duration
-	underway bool
-	again    bool // once more after the look that is under way, which may have failed
 }

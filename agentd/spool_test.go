@@ -116,7 +116,8 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	folder, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-0", Agent: 1, AgentName: "demo/r1",
+	folder, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-0", Agent: 1,
+		AgentName:   "demo/r1",
 		Incarnation: 3, TTL: time.Minute, SpoolOwner: os.Geteuid()}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +149,8 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 	drained(r.registers)
 	go func() {
 		for i := range 2*maxSpool + 2 { // the first of them twice
-			if w := <-r.completed; w.GetText() != fmt.Sprintf("%03d", max(i-1, 0)) || w.GetSpeaker().GetIncarnation() != 3 {
+			if w := <-r.completed; w.GetText() != fmt.Sprintf("%03d", max(i-1, 0)) ||
+				w.GetSpeaker().GetIncarnation() != 3 {
 				t.Errorf("completion %d: %v", i, w)
 			}
 		}
@@ -176,7 +178,8 @@ func TestSpoolThatCannotBeCleared(t *testing.T) {
 		}
 	}
 	for task := uint64(1); task <= 3; task++ {
-		leave(t, spool, strconv.FormatUint(task, 10), Completion{Agent: "demo/r1", Incarnation: 5, Task: task, Attempt: 1})
+		leave(t, spool, strconv.FormatUint(task, 10), Completion{Agent: "demo/r1", Incarnation: 5, Task: task,
+			Attempt: 1})
 		until(t, "the completion", func() bool {
 			r.advance(4 * time.Second)
 			return len(r.completed) > 0

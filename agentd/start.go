@@ -15,61 +15,57 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// point is called at every step between the acceptance of an order and the record
-// of its end. Tests make the process die there.
-var point = func(string) {}
-
 // errSlow says that so much time has passed since the acceptance that the fence may
 // end before the program runs.
 var errSlow = errors.New("the journal took too long: nothing was started")
 
 // start forks the shim of an accepted life.
-func (k *keeper) start(l *life) {
+func (v *lives) start(l *life) {
 	room, role, agent, err := place(l.order.GetAgentName())
 	if err != nil {
-		k.failed(l, err)
+		v.failed(l, err)
 		return
 	}
-	command, err := k.runners.Command(l.order.GetRunner(), runner.Life{
-		Addr: strings.Join(k.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
+	command, err := v.runners.Command(l.order.GetRunner(), runner.Life{
+		Addr: strings.Join(v.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
 		Incarnation: strconv.FormatUint(l.inc, 10), Token: l.token, Resume: l.order.GetResume(),
 		Params: l.order.GetParams(),
 	})
 	l.token = ""
-	if why := k.config.Broken[l.order.GetRunner()]; err != nil && why != "" {
+	if why := v.config.Broken[l.order.GetRunner()]; err != nil && why != "" {
 		err = fmt.Errorf("runner %q is not offered by this host: %s", l.order.GetRunner(), why)
 	}
 	if err != nil {
-		k.failed(l, err)
+		v.failed(l, err)
 		return
 	}
 	l.longest = command.StopGrace
-	l.folder = k.journal.folder(beaten{l.agent, l.inc})
+	l.folder = v.journal.folder(beaten{l.agent, l.inc})
 	l.spoolOwner = os.Geteuid()
 	if c := command.Credential; c != nil {
 		l.spoolOwner = int(c.Uid)
 	}
-	l.phase, l.begun = starting, k.config.Clock()
-	spec, i := k.spec(l, command), l.intent()
-	i.Boot = k.boot
+	l.phase, l.begun = starting, v.config.Clock()
+	spec, i := v.spec(l, command), l.intent()
+	i.Boot = v.boot
 	patience := l.patience()
-	k.spawn(func() {
-		p, err := k.launch(spec, i, room, agent, patience)
-		k.send(func() { k.started(l, p, err) })
+	v.spawn(func() {
+		p, err := v.launch(spec, i, room, agent, patience)
+		v.send(func() { v.started(l, p, err) })
 	})
 }
 
 // spec says to a shim what to run.
-func (k *keeper) spec(l *life, c runner.Command) shim.Spec {
+func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 	spec := shim.Spec{
-		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(k.mark), Agent: l.order.GetAgentName(),
+		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(v.mark), Agent: l.order.GetAgentName(),
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
 		Path: c.Path, Args: c.Args, Dir: c.Dir,
 		Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder,
-			EnvServers+"="+ServersFile(k.data.path)), Limits: c.Limits,
-		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: k.grace(l, nil),
-		TTL: l.ttl, OrphanLimit: k.config.OrphanLimit, Acknowledged: l.acked, LogFolder: k.data.logs(),
-		LogBytes: k.config.LogBytes, LogKeep: k.config.LogKeep,
+			EnvServers+"="+ServersFile(v.data.path)), Limits: c.Limits,
+		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: v.grace(l, nil),
+		TTL: l.ttl, OrphanLimit: v.config.OrphanLimit, Acknowledged: l.acked, LogFolder: v.data.logs(),
+		LogBytes: v.config.LogBytes, LogKeep: v.config.LogKeep,
 	}
 	if c := c.Credential; c != nil {
 		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
@@ -85,37 +81,37 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// launch writes the intent and then forks. It owns nothing of the keeper.
-func (k *keeper) launch(spec shim.Spec, i intent, room, agent string, patience time.Duration) (process, error) {
+// launch writes the intent and then forks. It touches nothing of the keeper.
+func (s *site) launch(spec shim.Spec, i intent, room, agent string, patience time.Duration) (process, error) {
 	if spec.Dir == "" {
 		var owner *uint32
 		if spec.Credential != nil {
 			owner = &spec.Credential.UID
 		}
-		dir, err := k.data.workDir(room, agent, owner)
+		dir, err := s.data.workDir(room, agent, owner)
 		if err != nil {
 			return nil, err
 		}
 		spec.Dir = dir
 	}
-	_, lock, err := k.journal.begin(i, spec.Credential)
+	_, lock, err := s.journal.begin(i, spec.Credential)
 	if err != nil {
 		return nil, err
 	}
 	point("journaled")
-	if k.config.Clock()-spec.Acknowledged > patience {
+	if s.config.Clock()-spec.Acknowledged > patience {
 		lock.Close()
 		return nil, errSlow
 	}
-	p, err := k.launcher.Start(spec, lock)
+	p, err := s.launcher.Start(spec, lock)
 	point("forked")
 	return p, err
 }
 
 // failed reports that nothing was started.
-func (k *keeper) failed(l *life, err error) {
-	k.log.Warn("agent could not be started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "error", err)
-	k.metrics.exits.WithLabelValues("start_failed").Inc()
+func (v *lives) failed(l *life, err error) {
+	v.log.Warn("agent could not be started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "error", err)
+	v.metrics.exits.WithLabelValues("start_failed").Inc()
 	report := &vigilv1.ReportExitRequest{StartFailed: true, Reason: err.Error()}
 	if errors.Is(err, errJournaled) {
 		l.folder = "" // it belongs to that life
@@ -125,72 +121,72 @@ func (k *keeper) failed(l *life, err error) {
 		}
 	}
 	report.Ordered = report.Ordered || errors.Is(err, errSlow)
-	k.bury(l, report)
+	v.bury(l, report)
 }
 
 // started goes on after the fork.
-func (k *keeper) started(l *life, p process, err error) {
+func (v *lives) started(l *life, p process, err error) {
 	if err != nil {
-		k.failed(l, err)
+		v.failed(l, err)
 		return
 	}
-	k.metrics.starts.Inc()
-	k.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid",
+	v.metrics.starts.Inc()
+	v.log.Info("agent started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "pid",
 		p.Started().PID, "runner", l.order.GetRunner())
-	k.hold(l, p)
-	k.tellStarted(l)
+	v.hold(l, p)
+	v.tellStarted(l)
 	if l.hung { // late, but it runs
-		k.answers(l)
+		v.answers(l)
 	}
 	if l.ending.why != "" {
-		p.Stop(k.grace(l, nil), l.ending.why)
+		p.Stop(v.grace(l, nil), l.ending.why)
 	}
 }
 
 // hold makes p the process of a life that runs.
-func (k *keeper) hold(l *life, p process) {
+func (v *lives) hold(l *life, p process) {
 	l.phase, l.process = running, p
-	k.watch(l)
+	l.sight = newSight(v.runners, l.order.GetRunner())
 	p.Acknowledge(l.acked)
-	if d := p.Started().Degraded; d != "" && !k.warned[d] {
-		k.warned[d] = true
-		k.log.Warn("agents of this host run with less than they should", "missing", d)
+	if d := p.Started().Degraded; d != "" && !v.warned[d] {
+		v.warned[d] = true
+		v.log.Warn("agents of this host run with less than they should", "missing", d)
 	}
 	// Not spawn: a tree that goes on, or cannot be killed, must not hold up the end of Run.
 	go func() {
-		exit := p.Wait(func(reason string) { k.send(func() { k.unkillable(l, reason) }) })
-		k.send(func() { k.exited(l, exit) })
+		exit := p.Wait(func(reason string) { v.send(func() { v.unkillable(l, reason) }) })
+		v.send(func() { v.exited(l, exit) })
 	}()
 }
 
-func (k *keeper) tellStarted(l *life) {
-	k.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc,
+func (v *lives) tellStarted(l *life) {
+	v.outbox.started(&vigilv1.ReportStartedRequest{Agent: l.agent, Incarnation: l.inc,
 		Pid: uint32(l.process.Started().PID)})
 }
 
 // unkillable reports what outlives SIGKILL or does not react. The life keeps its slot.
-func (k *keeper) unkillable(l *life, reason string) {
+func (v *lives) unkillable(l *life, reason string) {
 	l.stuck = true
-	k.metrics.stuck.Inc()
+	v.metrics.stuck.Inc()
 	pid := 0
 	if l.process != nil {
 		pid = l.process.Started().PID
 	}
-	k.log.Error("agent is out of reach: it keeps its slot until its last process is gone",
+	v.log.Error("agent is out of reach: it keeps its slot until its last process is gone",
 		"agent", l.order.GetAgentName(), "incarnation", l.inc, "pid", pid, "why", reason)
-	k.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc, Reason: reason})
+	v.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc, Reason: reason})
 }
 
 // answers takes back what unkillable said.
-func (k *keeper) answers(l *life) {
+func (v *lives) answers(l *life) {
 	l.hung, l.stuck = false, false
-	k.log.Info("agent is within reach again", "agent", l.order.GetAgentName(), "incarnation", l.inc)
-	k.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc})
+	v.log.Info("agent is within reach again", "agent", l.order.GetAgentName(), "incarnation", l.inc)
+	v.outbox.stuck(&vigilv1.ReportStuckRequest{Agent: l.agent, Incarnation: l.inc})
 }
 
 // end stops a life, whatever its phase. The first reason stays; a shorter grace
 // than that of an earlier call counts.
-func (k *keeper) end(l *life, e ending, grace time.Duration) {
+func (v *lives) end(l *life, e ending, grace time.Duration) {
 	first := l.ending.why == ""
 	if first {
 		l.ending = e
@@ -199,14 +195,15 @@ func (k *keeper) end(l *life, e ending, grace time.Duration) {
 	case accepting:
 		// It is open whether it was accepted. Only the end of the daemon gives up on
 		// the answer.
-		if k.exit.how >= closing {
+		if v.closing {
 			l.giveUp()
 		}
 	case accepted:
-		k.bury(l, &vigilv1.ReportExitRequest{Reason: l.ending.why})
+		v.bury(l, &vigilv1.ReportExitRequest{Reason: l.ending.why})
 	case running:
 		if first {
-			k.log.Info("stopping agent", "agent", l.order.GetAgentName(), "incarnation", l.inc, "why", e.why, "grace", grace)
+			v.log.Info("stopping agent", "agent", l.order.GetAgentName(), "incarnation", l.inc, "why", e.why,
+				"grace", grace)
 		}
 		if first || grace == 0 && !l.killed {
 			l.killed = grace == 0
@@ -216,19 +213,19 @@ func (k *keeper) end(l *life, e ending, grace time.Duration) {
 }
 
 // exited reports a tree of which nothing is left.
-func (k *keeper) exited(l *life, exit shim.Exit) {
+func (v *lives) exited(l *life, exit shim.Exit) {
 	report := reportOf(exit)
 	if l.ending.why != "" && (exit.Reason == "" || exit.Vanished) {
 		report.Reason = l.ending.why
 	}
 	report.Ordered = exit.Ordered || l.ending.exempt
-	k.metrics.exits.WithLabelValues(kindOf(report)).Inc()
-	k.log.Info("agent ended", "agent", l.order.GetAgentName(), "incarnation", l.inc,
+	v.metrics.exits.WithLabelValues(kindOf(report)).Inc()
+	v.log.Info("agent ended", "agent", l.order.GetAgentName(), "incarnation", l.inc,
 		"code", exit.Code, "signal", exit.Signal, "why", report.GetReason())
 	if room, _, agent, err := place(l.order.GetAgentName()); err == nil {
-		k.spawn(func() { k.data.used(room, agent) }) // not here: its disk may hang
+		v.spawn(func() { v.data.used(room, agent) }) // not here: its disk may hang
 	}
-	k.bury(l, report)
+	v.bury(l, report)
 }
 
 // reportOf says to the cluster what a shim has recorded.
@@ -279,23 +276,49 @@ func kindOf(r *vigilv1.ReportExitRequest) string {
 	return "crash"
 }
 
+// supersede ends a life that is not the newest one any more. One that is frozen
+// may not run for another moment.
+func (v *lives) supersede(l *life) {
+	grace := v.grace(l, nil)
+	if l.phase == running && l.process.Frozen() {
+		grace = 0
+	}
+	v.end(l, ending{why: "superseded", exempt: true}, grace)
+}
+
+// grace is how long a life gets between SIGTERM and SIGKILL: as ordered, but not
+// longer than its runner allows.
+func (v *lives) grace(l *life, ordered *durationpb.Duration) time.Duration {
+	grace := ordered.AsDuration()
+	if grace <= 0 {
+		grace = l.order.GetStopGrace().AsDuration()
+	}
+	if grace <= 0 {
+		grace = v.config.StopGrace
+	}
+	if l.longest > 0 {
+		grace = min(grace, l.longest)
+	}
+	return min(grace, MaxStopGrace)
+}
+
 // bury takes a life out of the table and reports its end.
-func (k *keeper) bury(l *life, report *vigilv1.ReportExitRequest) {
+func (v *lives) bury(l *life, report *vigilv1.ReportExitRequest) {
 	report.Agent, report.Incarnation = l.agent, l.inc
 	report.Ordered = report.GetOrdered() || l.ending.exempt // ended on purpose: not charged
-	k.ended[l.agent] = max(k.ended[l.agent], l.inc)
-	k.outbox.exit(report, spool{l.folder, l.intent()})
-	k.forget(l)
+	v.ended[l.agent] = max(v.ended[l.agent], l.inc)
+	v.outbox.exit(report, spool{l.folder, l.intent()})
+	v.forget(l)
 }
 
 // forget takes a life out of the table; an order that waited for it is taken with
 // the next look.
-func (k *keeper) forget(l *life) {
+func (v *lives) forget(l *life) {
 	l.token = ""
 	if l.giveUp != nil {
 		l.giveUp()
 	}
-	if k.lives[l.agent] == l {
-		delete(k.lives, l.agent)
+	if v.all[l.agent] == l {
+		delete(v.all, l.agent)
 	}
 }

@@ -146,8 +146,8 @@ func TestReportsOutliveTheDaemon(t *testing.T) {
 
 func TestStopsThatAreNotKnown(t *testing.T) {
 	f := newFake(t, time.Minute)
-	config := Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Boot: "b",
-		Shim: shimCommand(), OnStop: "later"}
+	config := Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
+		Shim: shimCommand(), Stops: Stops{OnStop: "later"}}
 	if _, err := Open(config); err == nil || !strings.Contains(err.Error(), "keep, drain or end") {
 		t.Errorf("error %v", err)
 	}

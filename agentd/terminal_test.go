@@ -44,7 +44,8 @@ func TestTerminalRequestsReachTheirLife(t *testing.T) {
 	}
 	for _, other := range []*vigilv1.TerminalRequest{{Request: 7, Agent: 1, Incarnation: 1, Text: "x"},
 		{Request: 8, Agent: 2, Incarnation: 2, Text: "x"}} {
-		if d := r.stream.askTerminal(t, other); !d.GetEnd() || !strings.Contains(d.GetError(), "does not run on the host") {
+		if d := r.stream.askTerminal(t, other); !d.GetEnd() ||
+			!strings.Contains(d.GetError(), "does not run on the host") {
 			t.Errorf("%v: %v", other, d)
 		}
 	}

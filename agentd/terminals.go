@@ -12,8 +12,12 @@ import (
 // lookForTerminals is the time between two looks for what makes terminals.
 const lookForTerminals = 10 * time.Second
 
-// terminals is what this host can do about terminals; without them it works degraded: by mail and restarts only.
+// terminals is the part that knows what this host can do about terminals; without them it
+// works degraded: by mail and restarts only.
 type terminals struct {
+	base
+	member *membership
+
 	known     bool
 	tool, why string
 	due       time.Duration
@@ -23,27 +27,26 @@ type terminals struct {
 	again     time.Duration // not told before this
 }
 
-// lookForTmux looks when that is due, tells the cluster of a change, and says when to look again.
-func (k *keeper) lookForTmux(now time.Duration) time.Duration {
-	t := &k.terminals
+// look looks when that is due, tells the cluster of a change, and says when to look again.
+func (t *terminals) look(now time.Duration) time.Duration {
 	if !t.looking && now >= t.due {
 		t.looking = true
-		k.spawn(func() {
-			tool, err := k.config.Terminals()
-			k.send(func() {
-				t.looking, t.due = false, k.config.Clock()+lookForTerminals
-				k.foundTerminals(tool, err)
+		t.spawn(func() {
+			tool, err := t.config.Terminals()
+			t.send(func() {
+				t.looking, t.due = false, t.config.Clock()+lookForTerminals
+				t.found(tool, err)
 			})
 		})
 	}
-	if t.known && !t.told && !t.telling && k.entry.registered && now >= t.again {
-		k.tellTerminals(now)
+	if t.known && !t.told && !t.telling && t.member.registered && now >= t.again {
+		t.tell(now)
 	}
 	return longestNap
 }
 
-func (k *keeper) foundTerminals(tool string, err error) {
-	t, why := &k.terminals, ""
+func (t *terminals) found(tool string, err error) {
+	why := ""
 	switch {
 	case errors.Is(err, tmux.ErrMissing):
 		why = "no tmux"
@@ -56,25 +59,25 @@ func (k *keeper) foundTerminals(tool string, err error) {
 	if t.known && t.tool == tool && t.why == why {
 		return
 	}
-	if needed := len(k.runners.WithTerminal()) > 0; tool == "" && needed {
-		k.log.Warn("degraded: no tmux: nothing can be typed to agents that are started now, nor seen of "+
+	if needed := len(t.runners.WithTerminal()) > 0; tool == "" && needed {
+		t.log.Warn("degraded: no tmux: nothing can be typed to agents that are started now, nor seen of "+
 			"them; mail and restarts only", "why", why)
 	} else if t.known {
-		k.log.Info("what makes terminals on this host has changed", "tool", tool, "was", t.tool)
+		t.log.Info("what makes terminals on this host has changed", "tool", tool, "was", t.tool)
 	}
 	t.known, t.tool, t.why, t.told = true, tool, why, false
 }
 
-func (k *keeper) tellTerminals(now time.Duration) {
-	t := &k.terminals
-	request := &vigilv1.ReportTerminalsRequest{Host: k.entry.host, Boot: k.boot, Tool: t.tool, Why: clip(t.why, maxReason),
-		Runners: k.runners.WithTerminal(), Watched: k.runners.Watched()}
+func (t *terminals) tell(now time.Duration) {
+	request := &vigilv1.ReportTerminalsRequest{Host: t.member.host, Boot: t.boot, Tool: t.tool,
+		Why:     clip(t.why, maxReason),
+		Runners: t.runners.WithTerminal(), Watched: t.runners.Watched()}
 	t.telling, t.again = true, now+screenGap
-	k.spawn(func() {
-		ctx, cancel := context.WithTimeout(k.ctx, attemptLimit)
+	t.spawn(func() {
+		ctx, cancel := context.WithTimeout(t.ctx, attemptLimit)
 		defer cancel()
-		_, err := k.host.ReportTerminals(ctx, request)
-		k.send(func() {
+		_, err := t.host.ReportTerminals(ctx, request)
+		t.send(func() {
 			t.telling = false
 			t.told = err == nil && t.tool == request.GetTool() && clip(t.why, maxReason) == request.GetWhy()
 		})

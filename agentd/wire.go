@@ -3,6 +3,7 @@ package agentd
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,4 +111,15 @@ func insistUntil(ctx context.Context, again *resumed, over func(error) bool, cal
 			return err
 		}
 	}
+}
+
+// maxReason bounds the reason in an exit report.
+const maxReason = 1 << 10
+
+// clip cuts text to at most n bytes of valid UTF-8.
+func clip(text string, n int) string {
+	if len(text) > n {
+		text = text[:n]
+	}
+	return strings.ToValidUTF8(text, "")
 }

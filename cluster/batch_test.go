@@ -204,7 +204,8 @@ func TestBeatsGather(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if took := time.Since(begun); len(s.entries) != 1 || took < 250*time.Millisecond || took > 260*time.Millisecond {
+		if took := time.Since(begun); len(s.entries) != 1 || took < 250*time.Millisecond ||
+			took > 260*time.Millisecond {
 			t.Errorf("%d entries after %v", len(s.entries), took)
 		}
 		// Enough of them do not wait, nor do those that can ride with a command.

@@ -43,7 +43,7 @@ type Limits struct {
 	SnapshotEntries uint64 // [32768] log entries after which a snapshot is taken
 	SnapshotBytes   int64  // [256 MiB] bytes of log after which a snapshot is taken
 	// TrailingLogs are entries kept behind a snapshot. 0, the default: as many as servers that
-	// lag may need, see trailing.go.
+	// lag may need, see trail.go.
 	TrailingLogs uint64
 }
 
@@ -226,3 +226,7 @@ func (c *Config) raftConfig(notify chan<- bool) *raft.Config {
 	conf.Logger = c.Logger.Named("raft")
 	return conf
 }
+
+// FeatureLevel is what this version reads: of the log, of dumps, and of questions on the port
+// of the log. A server announces it; see Replica.Level and fsm.RaiseLevel.
+const FeatureLevel = fsm.NewestLevel

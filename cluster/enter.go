@@ -2,17 +2,18 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"vigil/fsm/noun"
 )
 
 // A server whose data is empty is new, or it has lost what it had promised. Raft takes
@@ -35,84 +36,92 @@ const (
 
 var errWaits = errors.New("this server has no data and is not taken in yet")
 
+// entrance is how a server without data comes into its cluster.
+type entrance struct {
+	*node
+	id       *identity
+	fresh    atomic.Bool // see Outside
+	founding atomic.Bool // it has no data and is a founder
+}
+
 // enter returns when this server may take part; ctx ends it.
-func (r *Replica) enter(ctx context.Context) error {
-	asks := r.cfg.Backend == nil || r.cfg.Backend.Question != nil
-	if r.founding.Load() {
-		if err := r.found(ctx, asks); err != nil {
+func (e *entrance) enter(ctx context.Context) error {
+	asks := e.cfg.Backend == nil || e.cfg.Backend.Question != nil
+	if e.founding.Load() {
+		if err := e.found(ctx, asks); err != nil {
 			return err
 		}
-		r.founding.Store(false)
+		e.founding.Store(false)
 	}
-	if !asks || !r.fresh.Load() {
+	if !asks || !e.fresh.Load() {
 		return nil
 	}
-	return r.awaitSeat(ctx)
+	return e.awaitSeat(ctx)
 }
 
 // found writes the first configuration as soon as all other founders have said that
 // this one is new. When one says that it is no member any more, it has to be added.
-func (r *Replica) found(ctx context.Context, asks bool) error {
+func (e *entrance) found(ctx context.Context, asks bool) error {
 	var said time.Time
 	for {
 		words := map[string][]string{}
 		if asks {
-			if err := r.awaitDisk(func() (err error) { words, err = r.askFounders(); return err }); err != nil {
+			if err := e.awaitDisk(func() (err error) { words, err = e.askFounders(); return err }); err != nil {
 				return err
 			}
 		}
 		switch {
 		case len(words[wordKnown]) > 0:
-			return r.dataLost("server " + words[wordKnown][0] + " knows it as a member")
+			return e.dataLost("server " + words[wordKnown][0] + " knows it as a member")
 		case len(words[wordOutside]) > 0:
-			r.log.Warn("this server has no data and its cluster runs without it: it waits to be added",
-				"says", words[wordOutside][0], "run", fmt.Sprintf("vigil server add %s %s", r.cfg.ID, r.cfg.RaftAddr))
-			r.fresh.Store(true)
+			e.log.Warn("this server has no data and its cluster runs without it: it waits to be added",
+				"says", words[wordOutside][0], "run", fmt.Sprintf("vigil server add %s %s", e.cfg.ID, e.cfg.RaftAddr))
+			e.fresh.Store(true)
 			return nil
-		case !asks || len(words[wordNew]) == len(r.cfg.Peers)-1:
-			return r.awaitDisk(r.bootstrap)
+		case !asks || len(words[wordNew]) == len(e.cfg.Peers)-1:
+			return e.awaitDisk(e.bootstrap)
 		}
 		if time.Since(said) > enterSay {
 			said = time.Now()
-			r.log.Info("waits for all servers of the new cluster", "answered", words[wordNew], "of", len(r.cfg.Peers)-1)
+			e.log.Info("waits for all servers of the new cluster", "answered", words[wordNew], "of", len(e.cfg.Peers)-1)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-r.fatal:
+		case err := <-e.fatal:
 			return err
 		case <-time.After(enterAgain):
 		}
 	}
 }
 
-func (r *Replica) dataLost(why string) error {
+func (e *entrance) dataLost(why string) error {
 	return fmt.Errorf("%w: %s: run 'vigil server remove %s' at another server, then start this one "+
-		"again and add it", ErrDataLost, why, r.cfg.ID)
+		"again and add it", ErrDataLost, why, e.cfg.ID)
 }
 
 // askFounders gives who of the other founders said which word. The marks of those to
 // whom this server is new are kept.
-func (r *Replica) askFounders() (map[string][]string, error) {
-	mark, err := r.mark(ownMark, "")
+func (e *entrance) askFounders() (map[string][]string, error) {
+	mark, err := e.id.mark(ownMark, "")
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	words := map[string][]string{}
-	for _, p := range r.cfg.Peers {
-		if p.ID == r.cfg.ID {
+	for _, p := range e.cfg.Peers {
+		if p.ID == e.cfg.ID {
 			continue
 		}
 		wg.Go(func() {
-			answer, err := r.question(p.RaftAddr, markQuestion+" "+r.cfg.ID+" "+mark)
+			answer, err := e.question(p.RaftAddr, markQuestion+" "+e.cfg.ID+" "+mark)
 			if err != nil {
 				return
 			}
 			word, its, _ := strings.Cut(answer, " ")
 			if word == wordNew {
-				if _, err := r.mark(markOf+p.ID, its); err != nil {
+				if _, err := e.id.mark(markOf+p.ID, its); err != nil {
 					return
 				}
 			}
@@ -125,37 +134,11 @@ func (r *Replica) askFounders() (map[string][]string, error) {
 	return words, nil
 }
 
-// mark keeps a mark; an empty one stands for the one that is kept, or for a new one.
-func (r *Replica) mark(key, mark string) (string, error) {
-	r.learning.Lock()
-	defer r.learning.Unlock()
-	b, err := r.readMark(key)
-	if err != nil || len(b) > 0 && (mark == "" || mark == string(b)) {
-		return string(b), err
-	}
-	if mark == "" {
-		mark = rand.Text()
-	}
-	return mark, r.store.Set([]byte(key), []byte(mark))
-}
-
-// readMark is called with r.learning held.
-func (r *Replica) readMark(key string) ([]byte, error) {
-	if r.cfg.Backend == nil && r.dir == nil {
-		return nil, noun.ErrStopping
-	}
-	b, err := r.store.Get([]byte(key))
-	if err != nil && err.Error() == "not found" {
-		err = nil
-	}
-	return b, err
-}
-
 // answerMark answers a founder whose data is empty and has that mark: a word, and this
 // server's own mark when the other one is new.
-func (r *Replica) answerMark(id, mark string) string {
-	servers := r.configuration()
-	waits := r.founding.Load() // nobody has counted on what the other was before
+func (e *entrance) answerMark(id, mark string) string {
+	servers := e.configuration()
+	waits := e.founding.Load() // nobody has counted on what the other was before
 	switch {
 	case !waits && len(servers) == 0:
 		return wordLater
@@ -163,21 +146,21 @@ func (r *Replica) answerMark(id, mark string) string {
 		return wordOutside
 	}
 	if !waits {
-		r.learning.Lock()
-		kept, err := r.readMark(markOf + id)
-		r.learning.Unlock()
+		e.id.learning.Lock()
+		kept, err := e.id.readMark(markOf + id)
+		e.id.learning.Unlock()
 		switch {
 		case err != nil:
 			return wordLater
 		case string(kept) == mark:
-		case len(kept) > 0 || r.knows(id):
+		case len(kept) > 0 || e.knows(id):
 			return wordKnown
-		case r.raft.Load().AppliedIndex() < r.raft.Load().LastIndex(): // the state may come to know it
+		case e.raft.Load().AppliedIndex() < e.raft.Load().LastIndex(): // the state may come to know it
 			return wordLater
 		}
 	}
-	_, err := r.mark(markOf+id, mark)
-	own, err2 := r.mark(ownMark, "")
+	_, err := e.id.mark(markOf+id, mark)
+	own, err2 := e.id.mark(ownMark, "")
 	if err != nil || err2 != nil {
 		return wordLater
 	}
@@ -195,27 +178,27 @@ func member(servers []raft.Server, id string) bool {
 
 // awaitSeat returns when a leader says that this server was added. Until then nobody
 // gets a vote or an acknowledgement from it.
-func (r *Replica) awaitSeat(ctx context.Context) error {
+func (e *entrance) awaitSeat(ctx context.Context) error {
 	warned := false
 	for {
 		var rpc raft.RPC
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-r.fatal:
+		case err := <-e.fatal:
 			return err
-		case rpc = <-r.trans.Consumer():
+		case rpc = <-e.trans.Consumer():
 		}
 		word := ""
 		switch cmd := rpc.Command.(type) {
 		case *raft.AppendEntriesRequest:
-			word = r.askSeat(cmd.Addr)
+			word = e.askSeat(cmd.Addr)
 		case *raft.InstallSnapshotRequest:
-			word = r.askSeat(cmd.Addr)
+			word = e.askSeat(cmd.Addr)
 			_, _ = io.Copy(io.Discard, rpc.Reader) // else the connection is lost
 		case *raft.RequestVoteRequest, *raft.RequestPreVoteRequest:
 			if !warned {
-				r.log.Warn("this server is asked for its vote, but it has no data: it has none before " +
+				e.log.Warn("this server is asked for its vote, but it has no data: it has none before " +
 					"it is removed and added again")
 			}
 			warned = true
@@ -225,20 +208,20 @@ func (r *Replica) awaitSeat(ctx context.Context) error {
 		case wordNonvoter:
 			return nil
 		case wordVoter:
-			return r.dataLost("its cluster counts on its vote")
+			return e.dataLost("its cluster counts on its vote")
 		}
 	}
 }
 
 // askSeat asks a leader what this server is in its cluster.
-func (r *Replica) askSeat(leader []byte) string {
-	addr := string(r.trans.DecodePeer(leader))
-	word, err := r.question(addr, seatQuestion+" "+r.cfg.ID)
+func (e *entrance) askSeat(leader []byte) string {
+	addr := string(e.trans.DecodePeer(leader))
+	word, err := e.question(addr, seatQuestion+" "+e.cfg.ID)
 	if !errors.Is(err, io.EOF) {
 		return word
 	}
 	// A leader of an older version hangs up. It knows less: who has announced itself.
-	switch word, _ = r.question(addr, question+" "+r.cfg.ID); word {
+	switch word, _ = e.question(addr, question+" "+e.cfg.ID); word {
 	case wordKnown:
 		return wordVoter
 	case wordUnknown:
@@ -248,12 +231,12 @@ func (r *Replica) askSeat(leader []byte) string {
 }
 
 // answerSeat tells what a server is in the newest configuration, when this server leads.
-func (r *Replica) answerSeat(id string) string {
-	rf := r.raft.Load()
+func (e *entrance) answerSeat(id string) string {
+	rf := e.raft.Load()
 	if rf == nil || rf.State() != raft.Leader || rf.VerifyLeader().Error() != nil {
 		return wordLater
 	}
-	for _, s := range r.configuration() {
+	for _, s := range e.configuration() {
 		switch {
 		case string(s.ID) != id:
 		case s.Suffrage == raft.Voter:
@@ -265,35 +248,50 @@ func (r *Replica) answerSeat(id string) string {
 	return wordLater
 }
 
-// Answer answers a question of another server that came on the port of the log, given
-// as one line: a word and its operands. It is empty when the line is no question.
-func (r *Replica) Answer(line string) string {
-	f := strings.Fields(line)
-	switch {
-	case len(f) == 2 && f[0] == question:
-		voter := false
-		for _, s := range r.configuration() {
-			voter = voter || string(s.ID) == f[1] && s.Suffrage == raft.Voter
-		}
-		if voter || r.knows(f[1]) {
-			return wordKnown
-		}
-		return wordUnknown
-	case len(f) == 2 && f[0] == reachQuestion:
-		return string(r.Reaches(f[1]))
-	case len(f) == 2 && f[0] == seatQuestion:
-		return r.answerSeat(f[1])
-	case len(f) == 3 && f[0] == markQuestion:
-		return r.answerMark(f[1], f[2])
+// bootstrap writes the first configuration, as a founder of a new cluster.
+func (e *entrance) bootstrap() error {
+	id := e.id.Cluster()
+	if id == "" {
+		id = deriveCluster(e.cfg.Peers)
 	}
-	return ""
+	if err := e.id.adopt(id); err != nil {
+		return err
+	}
+	var conf raft.Configuration
+	for _, p := range e.cfg.Peers {
+		conf.Servers = append(conf.Servers, raft.Server{
+			ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.RaftAddr),
+		})
+	}
+	// All servers write the same list, whatever the order in their files.
+	slices.SortFunc(conf.Servers, func(a, b raft.Server) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	// A crash may have come between the term and the first entry.
+	if _, err := e.store.GetUint64([]byte("LastVoteTerm")); err != nil {
+		if err := e.store.SetUint64([]byte("CurrentTerm"), 0); err != nil {
+			return err
+		}
+	}
+	err := raft.BootstrapCluster(e.cfg.raftConfig(nil), e.store, e.store, e.snaps, e.trans, conf)
+	if err != nil {
+		return fmt.Errorf("bootstrap cluster: %w", err)
+	}
+	e.log.Info("bootstrapped", "cluster", e.id.Cluster(), "servers", len(conf.Servers))
+	return nil
 }
 
-// question puts a question to the server at that address. The error is io.EOF when it
-// hung up without an answer, as one does that does not know the question.
-func (r *Replica) question(addr, line string) (string, error) {
-	if b := r.cfg.Backend; b != nil {
-		return b.Question(addr, line), nil
+// deriveCluster names a cluster after its first servers: all of them come to the
+// same name without talking.
+func deriveCluster(peers []Peer) string {
+	lines := make([]string, 0, len(peers))
+	for _, p := range peers {
+		lines = append(lines, p.ID+"="+p.RaftAddr)
 	}
-	return ask(addr, line)
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return "vigil-" + hex.EncodeToString(sum[:6])
 }

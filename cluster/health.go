@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hashicorp/raft"
+
 	"vigil/cluster/record"
 	"vigil/fsm/noun"
 )
@@ -45,4 +47,27 @@ func (r *Replica) Warnings() []string {
 		}
 	}
 	return list
+}
+
+// Stats are figures of this server for status displays.
+type Stats struct {
+	ID, Cluster, State string // State: Leader, Follower, Candidate, Shutdown
+	Term               uint64
+	LastIndex          uint64 // of the log on this server's disk
+	CommitIndex        uint64
+	AppliedIndex       uint64
+	LogBytes           int64 // applied since the last snapshot
+	Stuck              bool  // an entry could not be read; the server is about to stop
+	Diverged           bool
+}
+
+// Stats may be called at any time.
+func (r *Replica) Stats() Stats {
+	s := Stats{ID: r.cfg.ID, Cluster: r.Cluster(), State: raft.Shutdown.String(),
+		LogBytes: r.machine.logBytes.Load(), Stuck: r.machine.broken.Load(), Diverged: r.diverged.Load()}
+	if rf := r.raft.Load(); rf != nil {
+		s.State, s.Term = rf.State().String(), rf.CurrentTerm()
+		s.LastIndex, s.CommitIndex, s.AppliedIndex = rf.LastIndex(), rf.CommitIndex(), rf.AppliedIndex()
+	}
+	return s
 }

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"errors"
-
 	"github.com/hashicorp/raft"
 )
 
@@ -44,18 +42,4 @@ func (in *incoming) run() {
 			return
 		}
 	}
-}
-
-// covers tells whether the log lacks an entry and has the one behind it, since the newest snapshot ends
-// with it: raft has accepted that snapshot then.
-func (r *Replica) covers(index, term uint64) bool {
-	var l raft.Log
-	if err := r.store.GetLog(index, &l); !errors.Is(err, raft.ErrLogNotFound) {
-		return false
-	}
-	if err := r.store.GetLog(index+1, &l); err != nil {
-		return false
-	}
-	metas, err := r.snaps.List()
-	return err == nil && len(metas) > 0 && metas[0].Index == index && metas[0].Term == term
 }

@@ -222,7 +222,8 @@ func TestRetryOverFailoverExecutesOnce(t *testing.T) {
 		first := c.Submit(req)
 		c.Kill(c.Leader())
 		again := c.Submit(req)
-		same := again.Code == first.Code && again.Index == first.Index && again.Task == first.Task && again.Rev == first.Rev
+		same := again.Code == first.Code && again.Index == first.Index && again.Task == first.Task &&
+			again.Rev == first.Rev
 		if !same || again.Code != noun.OK || first.Repeated() || !again.Repeated() {
 			t.Errorf("first %+v, again %+v", first, again)
 		}

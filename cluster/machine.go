@@ -136,7 +136,8 @@ func (m *machine) Apply(l *raft.Log) any {
 func (m *machine) apply(e *fsm.Entry) (res noun.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: log entry %d with %s: %v\n%s", ErrBrokenInvariant, e.Index, kinds(e), p, debug.Stack())
+			err = fmt.Errorf("%w: log entry %d with %s: %v\n%s", ErrBrokenInvariant, e.Index, kinds(e),
+				p, debug.Stack())
 		}
 	}()
 	return m.state.Apply(e), nil

@@ -108,7 +108,8 @@ func TestLeaderIsRemovedAfterHandingOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
 		l := c.Leader()
-		if err := c.Replica(l).RemoveServer(within(t, time.Minute), c.ID(l), false); !errors.Is(err, noun.ErrNotLeader) {
+		if err := c.Replica(l).RemoveServer(within(t, time.Minute), c.ID(l), false); !errors.Is(err,
+			noun.ErrNotLeader) {
 			t.Fatalf("first: %v", err)
 		}
 		next := c.Leader()
@@ -174,7 +175,8 @@ func TestPlannedChangeOfLeaderFailsNoWrite(t *testing.T) {
 
 func TestSnapshotAndRestartGiveTheSameState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Limits.TrailingLogs = 16 }))
+		c := clustertest.New(t, 3,
+			clustertest.Configure(func(_ int, cfg *cluster.Config) { cfg.Limits.TrailingLogs = 16 }))
 		k := c.Client()
 		room(t, k)
 		for i := range 200 {

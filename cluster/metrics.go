@@ -74,7 +74,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{m.entries, m.bytes, m.commands, m.beats, m.batch, m.commit, m.apply,
-		m.snapshotPause, m.snapshotTime, m.installed, m.barriers, m.barrierRounds, m.ticks, m.clock, m.leading, m.stints} {
+		m.snapshotPause, m.snapshotTime, m.installed, m.barriers, m.barrierRounds, m.ticks, m.clock, m.leading,
+		m.stints} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -106,7 +107,8 @@ func counters(name, help string) *prometheus.CounterVec {
 }
 
 func counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "vigil", Subsystem: "cluster", Name: name, Help: help})
+	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "vigil", Subsystem: "cluster", Name: name,
+		Help: help})
 }
 
 func gauge(name, help string) prometheus.Gauge {

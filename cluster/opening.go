@@ -3,21 +3,10 @@ package cluster
 import (
 	"fmt"
 
+	"github.com/hashicorp/raft"
+
 	"vigil/cluster/logstore"
 )
-
-// awaitDisk runs what reads and writes the data before Run listens for failures. It
-// gives the disk's error at once: whoever met it never comes back.
-func (r *Replica) awaitDisk(op func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- op() }()
-	select {
-	case err := <-done:
-		return err
-	case err := <-r.fatal:
-		return err
-	}
-}
 
 func (r *Replica) openAll() error {
 	data, err := r.openData()
@@ -30,13 +19,13 @@ func (r *Replica) openAll() error {
 		return err
 	}
 	empty := last == 0 && data.Index == 0
-	r.fresh.Store(empty && r.cfg.BootstrapExpect == 0)
-	r.founding.Store(empty && r.cfg.BootstrapExpect > 0)
+	r.entrance.fresh.Store(empty && r.cfg.BootstrapExpect == 0)
+	r.entrance.founding.Store(empty && r.cfg.BootstrapExpect > 0)
 	if level := data.State.Level(); level > r.cfg.Features {
 		return fmt.Errorf("open the snapshot: %w", unreadLevel(level, r.cfg.Features))
 	}
 	r.machine = newMachine(&r.cfg, data.State, r.met, r.fail)
-	r.machine.after, r.machine.persisted, r.machine.replaced = r.afterEntry, r.keepLog, r.startLog
+	r.machine.after, r.machine.persisted, r.machine.replaced = r.afterEntry, r.trailing.keepLog, r.trailing.startLog
 	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
 	if err := r.openTransport(); err != nil {
 		return err
@@ -77,4 +66,21 @@ func (r *Replica) dropAll() {
 		_ = r.release()
 	}()
 	within(settleBound, done)
+}
+
+// ownAddress refuses to run under another address than the one by which the other
+// servers know this one: they would never reach it.
+func (r *Replica) ownAddress(rf *raft.Raft) error {
+	fut := rf.GetConfiguration()
+	if err := fut.Error(); err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	for _, s := range fut.Configuration().Servers {
+		if string(s.ID) == r.cfg.ID && s.Address != r.trans.LocalAddr() {
+			return fmt.Errorf("start server %s: the cluster knows it at raft address %s, not at %s: "+
+				"start it there, or remove it from the cluster and add it again with an empty data directory",
+				r.cfg.ID, s.Address, r.trans.LocalAddr())
+		}
+	}
+	return nil
 }

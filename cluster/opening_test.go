@@ -70,7 +70,8 @@ func TestIdentityHasOneWriter(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			id := []string{"one", "two"}[i%2]
-			if err := r.learnCluster(id); (err == nil) != (id == r.Cluster()) || err != nil && !errors.Is(err, ErrOtherCluster) {
+			if err := r.learnCluster(id); (err == nil) != (id == r.Cluster()) || err != nil &&
+				!errors.Is(err, ErrOtherCluster) {
 				t.Errorf("told of %q: %v, and is of %q", id, err, r.Cluster())
 			}
 		})

@@ -56,19 +56,19 @@ func (a *additions) has(id string) bool {
 
 // enterMembers waits until no other change of the membership is under way, as long as ctx
 // lasts; leaveMembers lets the next one in.
-func (r *Replica) enterMembers(ctx context.Context) error {
+func (m *members) enterMembers(ctx context.Context) error {
 	select {
-	case r.members <- struct{}{}:
+	case m.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("another change of the membership is under way: %w", ctx.Err())
 	}
 }
 
-func (r *Replica) leaveMembers() { <-r.members }
+func (m *members) leaveMembers() { <-m.turn }
 
 // dropOrphans takes out members without a vote that nobody adds, as long as this server leads.
-func (r *Replica) dropOrphans(st *stint) {
+func (m *members) dropOrphans(st *stint) {
 	look := time.NewTicker(orphanLook)
 	defer look.Stop()
 	since := map[string]time.Time{}
@@ -79,9 +79,9 @@ func (r *Replica) dropOrphans(st *stint) {
 		case <-look.C:
 		}
 		seen := map[string]time.Time{}
-		for _, s := range r.configuration() {
+		for _, s := range m.configuration() {
 			id := string(s.ID)
-			if s.Suffrage == raft.Voter || r.additions.has(id) {
+			if s.Suffrage == raft.Voter || m.additions.has(id) {
 				continue
 			}
 			if seen[id] = since[id]; seen[id].IsZero() {
@@ -91,8 +91,8 @@ func (r *Replica) dropOrphans(st *stint) {
 				continue
 			}
 			short, cancel := context.WithTimeout(st.ctx, 5*time.Second)
-			if err := r.removeOrphan(short, id); err != nil && st.ctx.Err() == nil {
-				r.log.Warn("a member without a vote that nobody adds is not taken out yet", "server", id, "error", err)
+			if err := m.removeOrphan(short, id); err != nil && st.ctx.Err() == nil {
+				m.log.Warn("a member without a vote that nobody adds is not taken out yet", "server", id, "error", err)
 			}
 			cancel()
 		}
@@ -101,21 +101,21 @@ func (r *Replica) dropOrphans(st *stint) {
 }
 
 // removeOrphan takes a member out that has no vote, unless somebody adds it again.
-func (r *Replica) removeOrphan(ctx context.Context, id string) error {
-	if err := r.enterMembers(ctx); err != nil {
+func (m *members) removeOrphan(ctx context.Context, id string) error {
+	if err := m.enterMembers(ctx); err != nil {
 		return fmt.Errorf("take server %s out again: %w", id, err)
 	}
-	defer r.leaveMembers()
-	rf, err := r.leading()
+	defer m.leaveMembers()
+	rf, err := m.leading()
 	if err != nil {
 		return err
 	}
-	if !r.isNonvoter(id) || r.additions.has(id) {
+	if !m.isNonvoter(id) || m.additions.has(id) {
 		return nil
 	}
-	if err := r.change(ctx, rf.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
+	if err := m.change(ctx, rf.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
 		return fmt.Errorf("take server %s out again: %w", id, err)
 	}
-	r.log.Info("server taken out again: it never got its vote", "server", id)
+	m.log.Info("server taken out again: it never got its vote", "server", id)
 	return nil
 }

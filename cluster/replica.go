@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"vigil/cluster/logstore"
@@ -30,41 +29,18 @@ var ErrNoJoin = errors.New("shutdown did not end in time")
 // Replica is one server's part of the replicated state machine. Its methods may
 // be called by any goroutine; before Run and after it there is no leader.
 type Replica struct {
-	cfg     Config
-	log     hclog.Logger
-	met     *metrics
-	machine *machine
-	batch   *batcher
-	stints  stints
-	reach   atomic.Pointer[Reach] // nil: not known; others may ask before Run
-	raft    atomic.Pointer[raft.Raft]
+	*node
+	*identity
+	*members
+	*reachability
+	entrance *entrance
+	audit    *audit
+	levels   *levels
+	trailing *trailing
 
-	dir     *logstore.Dir // nil with a Backend
-	store   *logstore.Log
-	snaps   *logstore.Snapshots
-	trans   *watchedTransport
-	marks   chan markJob
-	snapNow chan struct{}
-	markDue chan struct{}
-	aside   chan struct{} // this server has diverged
+	snapNow chan struct{} // enough log for a snapshot has gathered
 	again   chan struct{} // a backup was installed
-
-	fresh    atomic.Bool // see Outside
-	founding atomic.Bool // it has no data and is a founder
-	cluster  atomic.Pointer[string]
-	diverged atomic.Bool
-	lastMark atomic.Uint64
-
-	members   chan struct{} // one change of membership at a time, see enterMembers
-	additions additions
-	// learning guards the identity file and dir against connections that come while
-	// they close, and the marks of founders.
-	learning sync.Mutex
-	// identified tells that the identity file is written; guarded by learning.
-	identified bool
-	fatalOnce  sync.Once
-	fatal      chan error // gets at most one
-	ran        atomic.Bool
+	ran     atomic.Bool
 }
 
 // Open locks the data directory, checks that the data belongs here, loads the
@@ -79,12 +55,12 @@ func Open(cfg Config) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{
-		cfg: cfg, log: cfg.Logger.Named("cluster"), met: met,
-		marks: make(chan markJob, 1), snapNow: make(chan struct{}, 1), markDue: make(chan struct{}, 1),
-		aside: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		fatal: make(chan error, 1), members: make(chan struct{}, 1),
-	}
+	n := &node{cfg: cfg, log: cfg.Logger.Named("cluster"), met: met, fatal: make(chan error, 1)}
+	id := &identity{node: n}
+	r := &Replica{node: n, identity: id, members: &members{node: n, turn: make(chan struct{}, 1)},
+		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id}, audit: newAudit(n),
+		levels: &levels{n}, trailing: &trailing{n},
+		snapNow: make(chan struct{}, 1), again: make(chan struct{}, 1)}
 	r.stints.changed = make(chan struct{})
 	if err := r.awaitDisk(r.openAll); err != nil {
 		if !errors.Is(err, logstore.ErrDiskStuck) { // else it is still at work
@@ -97,7 +73,7 @@ func Open(cfg Config) (*Replica, error) {
 
 func (r *Replica) openTransport() error {
 	if b := r.cfg.Backend; b != nil {
-		r.trans = newWatchedTransport(b.Transport, r.covers)
+		r.trans = newWatchedTransport(b.Transport, r.trailing.covers)
 		return nil
 	}
 	l := r.cfg.Listener
@@ -115,7 +91,7 @@ func (r *Replica) openTransport() error {
 			},
 		},
 		MaxPool: 4, Timeout: 5 * time.Second, Logger: r.cfg.Logger.Named("raft.net"), MsgpackUseNewTimeFormat: true,
-	}), r.covers)
+	}), r.trailing.covers)
 	return nil
 }
 
@@ -129,7 +105,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errors.New("run server: it has run already")
 	}
-	if err := r.enter(ctx); err != nil {
+	if err := r.entrance.enter(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = nil
 		}
@@ -156,10 +132,10 @@ func (r *Replica) Run(ctx context.Context) error {
 	settled := make(chan struct{})
 	wg.Go(func() { r.followLeadership(live, notify) })
 	wg.Go(func() { r.batch.run(batching); close(settled) })
-	wg.Go(func() { r.hashMarks(live) })
-	wg.Go(func() { r.proposeMarks(live) })
+	wg.Go(func() { r.audit.hashMarks(live) })
+	wg.Go(func() { r.audit.proposeMarks(live) })
 	wg.Go(func() { r.snapshotBySize(live) })
-	wg.Go(func() { r.watchDivergence(live) })
+	wg.Go(func() { r.audit.watchDivergence(live) })
 
 	select {
 	case err := <-r.fatal:
@@ -241,15 +217,6 @@ func (r *Replica) handOver(rf *raft.Raft) {
 	within(transferBound, done)
 }
 
-func within(d time.Duration, done <-chan struct{}) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
-}
-
 // Close gives back what Open took when Run is never called.
 func (r *Replica) Close() error {
 	if r.ran.Swap(true) {
@@ -258,38 +225,13 @@ func (r *Replica) Close() error {
 	return errors.Join(r.trans.Close(), r.release())
 }
 
-// release closes the files. Sockets belong to raft once it runs.
-func (r *Replica) release() error {
-	r.learning.Lock()
-	defer r.learning.Unlock()
-	if r.dir == nil {
-		return nil
-	}
-	dir := r.dir
-	r.dir = nil
-	return dir.Close()
-}
-
-// fail ends Run with err; only the first error counts.
-func (r *Replica) fail(err error) { r.fatalOnce.Do(func() { r.fatal <- err }) }
-
-func (r *Replica) propose(data []byte) proposal { return r.raft.Load().Apply(data, 0) }
-
 // afterEntry looks at each applied entry from raft's goroutine; it must not block.
 func (r *Replica) afterEntry(a *applied) {
 	r.batch.setNext(a.next)
 	if r.machine.logBytes.Load() >= r.cfg.Limits.SnapshotBytes {
 		poke(r.snapNow, struct{}{})
 	}
-	r.lookAtMarks(a)
-}
-
-// poke sends if nobody has to wait for it.
-func poke[T any](c chan T, v T) {
-	select {
-	case c <- v:
-	default:
-	}
+	r.audit.lookAtMarks(a)
 }
 
 // snapshotBySize takes a snapshot when enough bytes of log have gathered; raft

@@ -56,7 +56,8 @@ func TestManyCallersAndManyStints(t *testing.T) {
 		for w := range 20 {
 			wg.Go(func() {
 				for n := 1; ctx.Err() == nil; n++ {
-					req := fsm.Request{Session: 1, Seq: uint64(w*1_000_000 + n), Cmd: fsm.OpenSession{Client: fmt.Sprint(w)}}
+					req := fsm.Request{Session: 1, Seq: uint64(w*1_000_000 + n),
+						Cmd: fsm.OpenSession{Client: fmt.Sprint(w)}}
 					out, err := b.submit(ctx, req)
 					if err == nil && uint64(out.Task) != req.Seq {
 						t.Errorf("caller %d got the answer of %d", req.Seq, out.Task)

@@ -1,117 +1,68 @@
 package cluster
 
 import (
+	"errors"
 	"slices"
-	"sync"
 
 	"github.com/hashicorp/raft"
 )
 
-// How much of the log is kept behind a snapshot, when Limits.TrailingLogs does not say. A server
-// that is sent a snapshot goes on with the entries behind it, so these must be there when it has
-// loaded it: else it is sent the next snapshot, and so on for ever. The log reaches back to
-// the snapshot before, so loading may take as long as lies between two snapshots, and to
-// the fourth before while a member lags behind that.
-const (
-	laggardIntervals = 4
-	// trailingSlack is how many entries may come between the decision and the cut.
-	trailingSlack = 128
-	// firstTrailing is kept until the first snapshot.
-	firstTrailing = 2048
-)
-
-// logMark is where the log was when a snapshot was taken.
-type logMark struct {
-	index uint64 // of the snapshot
-	bytes int64  // of log that this process had applied
-}
-
-// trail remembers the last snapshots. It is used by raft's goroutines that apply and that take
-// snapshots.
-type trail struct {
-	mu    sync.Mutex
-	bytes int64     // of log that was applied
-	marks []logMark // the newest last, the first one where this process began
-}
-
-func (t *trail) add(bytes int) {
-	t.mu.Lock()
-	t.bytes += int64(bytes)
-	t.mu.Unlock()
-}
-
-// mark notes that a snapshot of the state at index is taken.
-func (t *trail) mark(index uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.marks = append(t.marks, logMark{index, t.bytes})
-	if n := len(t.marks) - laggardIntervals - 1; n > 0 {
-		t.marks = slices.Delete(t.marks, 0, n)
-	}
-}
-
-// restart forgets all marks: the state has another past.
-func (t *trail) restart(index uint64) {
-	t.mu.Lock()
-	t.marks = append(t.marks[:0], logMark{index, t.bytes})
-	t.mu.Unlock()
-}
-
-// from is the index from which on the log is kept behind the newest snapshot, without more than
-// so many bytes. Lags tells whether a member has not reached the index given to it.
-func (t *trail) from(lags func(index uint64) bool, most int64) uint64 {
-	t.mu.Lock()
-	list, bytes := slices.Clone(t.marks), t.bytes
-	t.mu.Unlock()
-	at := max(0, len(list)-2)
-	if lags(list[at].index) {
-		at = 0
-	}
-	for at < len(list)-1 && bytes-list[at].bytes > most {
-		at++
-	}
-	return list[at].index
-}
+// trailing decides how much of the log raft keeps.
+type trailing struct{ *node }
 
 // keepLog has raft keep as much of the log behind the snapshot that was just written as servers
 // that lag may need.
-func (r *Replica) keepLog() {
-	rf := r.raft.Load()
-	if rf == nil || r.cfg.Limits.TrailingLogs != 0 {
+func (k *trailing) keepLog() {
+	rf := k.raft.Load()
+	if rf == nil || k.cfg.Limits.TrailingLogs != 0 {
 		return
 	}
 	last := rf.LastIndex()
-	from := r.machine.trail.from(r.lags, laggardIntervals*r.cfg.Limits.SnapshotBytes)
-	r.setTrailing(rf, last-min(last, from)+trailingSlack)
+	from := k.machine.trail.from(k.lags, laggardIntervals*k.cfg.Limits.SnapshotBytes)
+	k.setTrailing(rf, last-min(last, from)+trailingSlack)
 }
 
 // startLog begins anew after a snapshot that was sent to this server: its log has a gap before it, and
 // nothing from before helps anybody.
-func (r *Replica) startLog() {
-	rf := r.raft.Load()
+func (k *trailing) startLog() {
+	rf := k.raft.Load()
 	if rf == nil {
 		return // its own snapshot, at the start
 	}
-	r.met.installed.Inc()
-	if r.cfg.Limits.TrailingLogs == 0 {
-		r.setTrailing(rf, firstTrailing)
+	k.met.installed.Inc()
+	if k.cfg.Limits.TrailingLogs == 0 {
+		k.setTrailing(rf, firstTrailing)
 	}
 }
 
-func (r *Replica) setTrailing(rf *raft.Raft, entries uint64) {
+func (k *trailing) setTrailing(rf *raft.Raft, entries uint64) {
 	conf := rf.ReloadableConfig()
 	conf.TrailingLogs = entries
 	if err := rf.ReloadConfig(conf); err != nil {
-		r.log.Warn("cannot set how much of the log is kept", "entries", entries, "error", err)
+		k.log.Warn("cannot set how much of the log is kept", "entries", entries, "error", err)
 	}
 }
 
 // lags tells whether this server leads and a member is not known to have the entry.
-func (r *Replica) lags(index uint64) bool {
-	if r.raft.Load().State() != raft.Leader {
+func (k *trailing) lags(index uint64) bool {
+	if k.raft.Load().State() != raft.Leader {
 		return false
 	}
-	return slices.ContainsFunc(r.configuration(), func(s raft.Server) bool {
-		return string(s.ID) != r.cfg.ID && r.trans.contactOf(string(s.ID)).last < index
+	return slices.ContainsFunc(k.configuration(), func(s raft.Server) bool {
+		return string(s.ID) != k.cfg.ID && k.trans.contactOf(string(s.ID)).last < index
 	})
+}
+
+// covers tells whether the log lacks an entry and has the one behind it, since the newest snapshot ends
+// with it: raft has accepted that snapshot then.
+func (k *trailing) covers(index, term uint64) bool {
+	var l raft.Log
+	if err := k.store.GetLog(index, &l); !errors.Is(err, raft.ErrLogNotFound) {
+		return false
+	}
+	if err := k.store.GetLog(index+1, &l); err != nil {
+		return false
+	}
+	metas, err := k.snaps.List()
+	return err == nil && len(metas) > 0 && metas[0].Index == index && metas[0].Term == term
 }

@@ -51,7 +51,8 @@ func TestF12SlowFollowerCatchesUp(t *testing.T) {
 				break
 			}
 			if time.Since(began) > 6*load {
-				t.Fatalf("after %v it is %d entries behind, and was sent %d snapshots", time.Since(began), behind(), c.Loads(slow))
+				t.Fatalf("after %v it is %d entries behind, and was sent %d snapshots", time.Since(began),
+					behind(), c.Loads(slow))
 			}
 		}
 		c.SlowLoad(slow, 0)

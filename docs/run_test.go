@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long one page may take on a machine that is busy with other tests.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // prelude is what every page may use in its comments.
 const prelude = `set -euo pipefail
@@ -28,7 +28,7 @@ trap 'trap "" TERM; kill -TERM 0; wait' EXIT
 # until_shows PATTERN COMMAND...: repeat the command until its output matches.
 until_shows() {
 	local pattern=$1; shift
-	local end=$((SECONDS + 60))
+	local end=$((SECONDS + 150))
 	until { "$@" 2>&1 || true; } | grep -E -- "$pattern" >/dev/null; do
 		if ((SECONDS > end)); then echo "$at: this never showed $pattern: $*"; "$@"; exit 1; fi
 		sleep 0.1

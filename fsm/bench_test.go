@@ -17,7 +17,7 @@ var millionFlag = flag.Bool("million", false, "measure 1,000,000 agents and 1,00
 func fill(b testing.TB, agents, tasks int) (*State, *drive) {
 	d := &drive{t: nil, s: New(), term: 1}
 	one := func(c Command) {
-		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != noun.OK {
+		if out := d.whole(Request{Cmd: c}).Outcomes[0]; out.Code != noun.OK {
 			b.Fatalf("%T: %+v", c, out)
 		}
 	}

@@ -94,10 +94,16 @@ func (x *watch) take() Work {
 	return w
 }
 
-// answer has triage answer and end.
-func (x *watch) answer(text string) {
+// answer has triage answer, which the door has read as d, and end.
+func (x *watch) answer(d noun.Decision, why string) {
 	x.t.Helper()
-	x.must(CompleteTask{Work: x.take(), Result: text})
+	x.ends(AnswerLook{CompleteTask: CompleteTask{Work: x.take(), Result: "{}"}, Decision: d, Reason: why})
+}
+
+// ends has triage end its look with a word, and then itself.
+func (x *watch) ends(c Command) {
+	x.t.Helper()
+	x.must(c)
 	x.must(ReportExit{Host: x.h, Agent: x.agent(triageName).ID, Inc: x.triage.Inc, Kind: noun.ExitClean})
 }
 
@@ -267,7 +273,7 @@ func TestStartOverridesNoHuman(t *testing.T) {
 		t.Errorf("nobody looks since %q", off)
 	}
 	x.ask()
-	x.answer(`{"decision":"START","reason":"it is dead"}`)
+	x.answer(noun.DecideStart, "it is dead")
 	x.decided(noun.DecideStart, noun.ByTriage, "its start waits: stopped by ann")
 	if wanted := x.s.Wants(x.agent(watchName)); wanted {
 		t.Error("law L9: a look has started what a human has stopped")

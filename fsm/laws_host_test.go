@@ -197,3 +197,27 @@ func TestL7LateInventoryBuriesNothing(t *testing.T) {
 		t.Fatalf("the reboot was not taken: %+v", got)
 	}
 }
+
+// N25: that a host has learnt of other servers is an event; the order in which it names them, and
+// what it knows at first, is none.
+func TestN25ServersThatAHostKnowsAreAnEvent(t *testing.T) {
+	d := newDrive(t)
+	taken := uint64(0)
+	register := func(servers ...string) {
+		taken++
+		d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Taken: taken, Servers: servers})
+	}
+	register("a:1", "b:1", "c:1")
+	register("c:1", "a:1", "b:1")
+	register("c:1", "b:1", "d:1")
+	register("b:1", "c:1", "d:1")
+	var said []string
+	for e := range d.s.Events(0) {
+		if e.Kind == "host.servers" {
+			said = append(said, e.Host+" "+e.Text)
+		}
+	}
+	if len(said) != 1 || said[0] != "h1 knows c:1, b:1, d:1" {
+		t.Errorf("%q, want one event", said)
+	}
+}

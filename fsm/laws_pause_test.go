@@ -165,7 +165,7 @@ func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 		roles = append(roles, noun.RoleSpec{Name: fmt.Sprint("r", i), Replicas: noun.MaxReplicas})
 	}
 	d.must(PutSettings{Values: []noun.KV{{Key: "events_kept", Value: "1000"}}})
-	d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: "demo", Roles: roles}}))
+	d.whole(Request{Cmd: ApplyRoom{Room: "demo", Roles: roles}})
 	if n := d.s.Counts().Agents; n != noun.MaxRoomAgents {
 		t.Fatalf("%d agents", n)
 	}

@@ -152,6 +152,7 @@ func TestF11GreatRolesGoInSteps(t *testing.T) {
 	}
 	d.apply(d.entry())
 	d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Replicas: agents}, managed("b"))
+	d.whole()
 	if c := d.s.Counts(); c.Agents != agents+1 || wantedOf(d.s) != agents+1 {
 		t.Fatalf("declared again: %d agents, %d wanted", c.Agents, wantedOf(d.s))
 	}
@@ -170,7 +171,7 @@ func TestF11GreatRolesGoInSteps(t *testing.T) {
 func TestF11DemandVisitsNoAgents(t *testing.T) {
 	flip := func(replicas uint32) (flips [2]int) {
 		d := newDrive(t)
-		d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Start: noun.StartOnDemand, Replicas: replicas})
+		d.whole(Request{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Start: noun.StartOnDemand, Replicas: replicas}}}})
 		var task noun.TaskID
 		flips[0] = counted(d.s, func() {
 			task = d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}})).Outcomes[0].Task
@@ -193,7 +194,7 @@ func TestF11DemandVisitsNoAgents(t *testing.T) {
 func TestF11PausesVisitNoAgents(t *testing.T) {
 	pause := func(replicas uint32) int {
 		d := newDrive(t)
-		d.room("demo", noun.RoleSpec{Name: "a", Runner: "worker", Replicas: replicas})
+		d.whole(Request{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Replicas: replicas}}}})
 		return counted(d.s, func() {
 			for _, on := range []bool{true, false} {
 				for _, scope := range []string{"", "demo"} {

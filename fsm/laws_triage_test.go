@@ -3,7 +3,6 @@ package fsm
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 // Seed 004, Fallback Chain 1 and 2: triage decides; when it fails in any way, the mechanical
 // rule decides at once, and says why.
 func TestSeed004FallbackChain(t *testing.T) {
-	const good = `{"decision":"NUDGE","reason":"secret words"}`
 	for _, tt := range []struct {
 		name     string
 		fail     func(x *watch)
@@ -23,9 +21,19 @@ func TestSeed004FallbackChain(t *testing.T) {
 		decision noun.Decision
 		degraded string
 	}{
-		{"it decides", func(x *watch) { x.answer(good) }, noun.ByTriage, noun.DecideNudge, ""},
-		{"nonsense", func(x *watch) { x.answer("All is well, I think.") }, noun.ByRule, noun.DecideNothing, "is no decision"},
-		{"a decision that there is not", func(x *watch) { x.answer(`{"decision":"RESTART"}`) }, noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"it decides", func(x *watch) { x.answer(noun.DecideNudge, "secret words") }, noun.ByTriage, noun.DecideNudge, ""},
+		{"nonsense", func(x *watch) { x.ends(CompleteTask{Work: x.take(), Result: "All is well, I think."}) },
+			noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"a record of before decisions were logged", func(x *watch) {
+			x.ends(CompleteTask{Work: x.take(), Result: `{"decision":"NUDGE"}`})
+		}, noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"a decision that there is not", func(x *watch) { x.answer(noun.DecideStart+1, "") },
+			noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"a reason that is too long", func(x *watch) {
+			x.answer(noun.DecideNudge, strings.Repeat("a", noun.MaxTriageWhy+1))
+		}, noun.ByRule, noun.DecideNothing, "is no decision"},
+		{"a reason that is no text", func(x *watch) { x.answer(noun.DecideNudge, "\xff") },
+			noun.ByRule, noun.DecideNothing, "is no decision"},
 		{"it crashes", func(x *watch) { x.take(); x.exit(x.triage) }, noun.ByRule, noun.DecideNothing, "died"},
 		{"it gives up", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea"}) }, noun.ByRule, noun.DecideNothing, "triage has failed"},
 		{"it gives back", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea", Retryable: true}) }, noun.ByRule, noun.DecideNothing, "given it up"},
@@ -106,7 +114,8 @@ func TestSeed004MarkerAllowsOneLook(t *testing.T) {
 		t.Errorf("%d looks have begun, want 1", n)
 	}
 	again := x.ask()
-	x.want(noun.Superseded, CompleteTask{Work: Work{Speaker: x.start(triageName, x.h), Task: task, Attempt: 1}, Result: `{"decision":"WAKE"}`})
+	x.want(noun.Superseded, AnswerLook{CompleteTask: CompleteTask{
+		Work: Work{Speaker: x.start(triageName, x.h), Task: task, Attempt: 1}}, Decision: noun.DecideWake})
 	if c := x.chain(); c.Task != again || c.Decision != noun.DecideNothing {
 		t.Errorf("law L6: an answer to an earlier look counts: %+v", c)
 	}
@@ -148,7 +157,6 @@ func TestHungTriageIsEnded(t *testing.T) {
 // Incident I108: each link of the chain hangs or lies in turn, and the one above acts in its own
 // time by facts that do not come from it.
 func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
-	const nothing = `{"decision":"NOTHING","reason":"nothing to do"}`
 	t.Run("the overseer hangs", func(t *testing.T) { // it beats, and says nothing: nobody asks it how it is
 		x := overseerRoom(t, true)
 		x.patrol()
@@ -164,7 +172,7 @@ func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
 		x.beating(time.Minute)
 		x.exit(x.me)
 		x.apply(x.entry()) // the end of its process is an event
-		x.answer(nothing)
+		x.answer(noun.DecideNothing, "nothing to do")
 		x.decided(noun.DecideStart, noun.ByRule, "triage has said NOTHING, the rule says START")
 	})
 	t.Run("triage is blind", func(t *testing.T) { // "nothing to do" on a confirmed wedge, eight times
@@ -176,7 +184,7 @@ func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
 			if x.chain().Task == 0 {
 				x.ask()
 			}
-			x.answer(nothing)
+			x.answer(noun.DecideNothing, "nothing to do")
 			if said++; said > noun.MaxOverruled+1 {
 				t.Fatalf("triage was believed %d times", said)
 			}
@@ -216,7 +224,7 @@ func TestTriageMaySayMoreOrLess(t *testing.T) {
 	x := overseerRoom(t, true)
 	x.patrol()
 	x.ask()
-	x.answer(`{"decision":"WAKE","reason":"it hangs at a prompt"}`)
+	x.answer(noun.DecideWake, "it hangs at a prompt")
 	x.decided(noun.DecideWake, noun.ByTriage, "woken by mail")
 	if c := x.chain(); c.Why != "it hangs at a prompt" || c.Prod == 0 {
 		t.Errorf("%+v", c)
@@ -229,14 +237,46 @@ func TestTriageMaySayMoreOrLess(t *testing.T) {
 	x.beating(time.Minute)
 	w := x.take()
 	x.patrol()
-	x.must(CompleteTask{Work: w, Result: `{"decision":"WAKE","reason":""}`})
+	x.must(AnswerLook{CompleteTask: CompleteTask{Work: w}, Decision: noun.DecideWake})
 	x.decided(noun.DecideNothing, noun.ByTriage, "it has patrolled since")
 	x.exit(x.triage)
 	x.ask()
-	x.answer(`{"decision":"START","reason":"start it"}`)
+	x.answer(noun.DecideStart, "start it")
 	x.decided(noun.DecideStart, noun.ByTriage, "it runs, so there is nothing to start")
 	if a := x.agent(watchName); a.Order != noun.NoOrder || a.Inc != x.me.Inc {
 		t.Errorf("triage has restarted a life: %+v", x.s.Why(a.ID))
+	}
+}
+
+// Where the task is no look a decision is the result of a task like any other, and a repeated
+// write gets the first answer and decides nothing again.
+func TestADecisionCountsForItsLookOnly(t *testing.T) {
+	x := overseerRoom(t, true)
+	x.patrol()
+	other := x.must(CreateTask{Room: "r", Role: "boot", Title: "other work"}).Task
+	x.triage = x.start(triageName, x.h)
+	x.must(Join{Speaker: x.triage})
+	x.must(Claim{Speaker: x.triage, Task: other})
+	done := CompleteTask{Work: Work{Speaker: x.triage, Task: other, Attempt: 1}, Result: "{}"}
+	x.must(AnswerLook{CompleteTask: done, Decision: noun.DecideWake})
+	if c, task := x.chain(), x.s.Task(other); task.State != noun.TaskCompleted || task.Result != "{}" || c.DecidedAt != 0 {
+		t.Fatalf("task %+v, chain %+v", task, c)
+	}
+	session := x.must(OpenSession{}).Session
+	look := x.ask()
+	x.must(Join{Speaker: x.triage})
+	x.must(Claim{Speaker: x.triage, Task: look})
+	done.Task = look
+	answer := Request{Session: session, Seq: 1, Cmd: AnswerLook{CompleteTask: done, Decision: noun.DecideNudge}}
+	first := x.apply(x.entry(answer)).Outcomes[0]
+	x.decided(noun.DecideNudge, noun.ByTriage)
+	again := x.apply(x.entry(answer)).Outcomes[0]
+	if first.Code != noun.OK || again.Code != noun.OK || first.Rev != again.Rev || x.events("agent.triage") != 1 {
+		t.Errorf("%+v, then %+v, %d decisions", first, again, x.events("agent.triage"))
+	}
+	x.must(answer.Cmd) // an agent repeats its words without a session too
+	if n := x.events("agent.triage"); n != 1 {
+		t.Errorf("%d decisions about one look", n)
 	}
 }
 
@@ -250,7 +290,7 @@ func TestLooksKeepNoRoomAwake(t *testing.T) {
 	if n := x.s.ActiveRooms(); n != 0 {
 		t.Errorf("a look makes %d rooms active", n)
 	}
-	x.answer(`{"decision":"NOTHING","reason":""}`)
+	x.answer(noun.DecideNothing, "")
 	if at := x.s.Room("r").Active; at != active {
 		t.Errorf("a look is activity of its room: %d, it was %d", at, active)
 	}
@@ -277,46 +317,6 @@ func TestLookFactsAreJSON(t *testing.T) {
 	}
 }
 
-func TestParseDecision(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"decision":"START","reason":"dead"}`:                                    "START dead",
-		" {\n\t\"reason\" : \"a \\\"b\\\" \\u00e4\\n\", \"decision\":\"WAKE\" } ": "WAKE a \"b\" ä\n",
-		`{"decision":"NOTHING"}`:                                                  "NOTHING ",
-		`{"decision":"NUDGE","sure":true,"score":-1.5e3,"x":null}`:                "NUDGE ",
-		``: "", `{}`: "", `[]`: "", `"START"`: "", `START`: "", `{"decision":"start"}`: "", `{"decision":"START"`: "", `{"decision":"START"} and more`: "",
-		`{"decision":"START",}`: "", `{"decision":["START"]}`: "", `{"decision":{"a":"START"}}`: "", `{decision:"START"}`: "", `{"decision":"START\x"}`: "",
-		`{"reason":"START"}`: "", "{\"decision\":\"START\xff\"}": "", `{"decision":"START" "reason":"x"}`: "",
-	} {
-		got := ""
-		if d, reason, ok := ParseDecision(text); ok {
-			got = fmt.Sprintf("%s %s", d, reason)
-		}
-		if got != want {
-			t.Errorf("%q is read as %q, want %q", text, got, want)
-		}
-	}
-}
-
-func FuzzParseDecision(f *testing.F) {
-	f.Add(`{"decision":"WAKE","reason":"a \u00e4"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		d, reason, ok := ParseDecision(text)
-		if !ok {
-			return
-		}
-		if !slices.Contains(noun.DecisionNames(), d.String()) || len(reason) > noun.MaxTriageWhy {
-			t.Errorf("%q is read as %s, %q", text, d, reason)
-		}
-		again, err := json.Marshal(map[string]string{"decision": d.String(), "reason": reason})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d2, reason2, ok := ParseDecision(string(again)); !ok || d2 != d || reason2 != reason {
-			t.Errorf("%q is written as %s and read as %s, %q", text, again, d2, reason2)
-		}
-	})
-}
-
 // Seed 004, Degraded Mode: without tmux the look is the same, nothing is typed, and what triage
 // gets and the decision say so, in words that may hold anything.
 func TestSeed004DegradedMode(t *testing.T) {
@@ -329,7 +329,7 @@ func TestSeed004DegradedMode(t *testing.T) {
 	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil || !strings.Contains(fmt.Sprint(got["degraded"]), "degraded: no tmux on host h1") {
 		t.Fatalf("triage gets %s (%v)", x.s.Task(task).Text, err)
 	}
-	x.answer(`{"decision":"NUDGE"}`)
+	x.answer(noun.DecideNudge, "")
 	x.decided(noun.DecideNudge, noun.ByTriage, "degraded: no tmux on host h1")
 	if c := x.chain(); c.Prod != 0 || c.Act != "it is nudged by mail" {
 		t.Errorf("typed without a terminal: %+v", c)

@@ -44,6 +44,7 @@ type (
 	ReadMail     = mail.ReadMail
 	AckMail      = mail.AckMail
 	ReportPatrol = chain.ReportPatrol
+	AnswerLook   = chain.AnswerLook
 	HandOver     = chain.HandOver
 )
 
@@ -178,8 +179,3 @@ func CheckHostName(name string) error { return core.CheckHostName(name) }
 
 // EscalationKindNames are the words for kinds of escalations, by number; the first is empty.
 func EscalationKindNames() []string { return escalation.EscalationKindNames() }
-
-// ParseDecision reads the answer of a triage agent.
-func ParseDecision(answer string) (d noun.Decision, reason string, ok bool) {
-	return chain.ParseDecision(answer)
-}

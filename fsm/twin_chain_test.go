@@ -45,7 +45,10 @@ func (c *chaos) chain(s *State) Command {
 			if c.one(8) {
 				return FailTask{Work: w, Reason: "x", Retryable: c.one(2)}
 			}
-			return CompleteTask{Work: w, Result: pick(c, []string{`{"decision":"NOTHING"}`, `{"decision":"NUDGE"}`, `{"decision":"WAKE"}`, `{"decision":"START"}`, "nonsense"})}
+			if c.one(5) {
+				return CompleteTask{Work: w, Result: "nonsense"}
+			}
+			return AnswerLook{CompleteTask: CompleteTask{Work: w, Result: "an answer"}, Decision: noun.Decision(c.rng.IntN(5))}
 		}
 	}
 	for x := range s.Agents("r") {

@@ -14,11 +14,11 @@ import (
 // inside, it only speaks to it as everybody can. The simulation alone holds replicas
 // in its hand, and nothing imports it.
 func TestImports(t *testing.T) {
-	allowed := []string{"vigil/jepsen/", "vigil/rpc/client", "vigil/rpc/gen/vigilv1",
+	allowed := []string{"vigil/jepsen/", "vigil/cmd/vigil/bench/ledger", "vigil/rpc/client", "vigil/rpc/gen/vigilv1",
 		"google.golang.org/protobuf/", "google.golang.org/grpc", "golang.org/x/sys/", "golang.org/x/sync/",
 		"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse/",
 		"github.com/hashicorp/raft"} // the format of its log, which disks damage
-	inSim := []string{"vigil/jepsen/check", "vigil/jepsen/history", "vigil/jepsen/ledger",
+	inSim := []string{"vigil/jepsen/check", "vigil/jepsen/history", "vigil/cmd/vigil/bench/ledger",
 		"vigil/cluster", "vigil/fsm", "github.com/hashicorp/raft"}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
@@ -51,6 +51,36 @@ func TestImports(t *testing.T) {
 		return nil
 	})
 	if err != nil || files < 10 {
+		t.Errorf("%d files were read: %v", files, err)
+	}
+}
+
+// The product imports nothing of its judge, in its tests neither.
+func TestTheProductImportsNothingOfItsJudge(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (path == filepath.Join("..", "jepsen") || len(e.Name()) > 2 && e.Name()[0] == '.'):
+			return filepath.SkipDir
+		case e.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		files++
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			if name, err := strconv.Unquote(spec.Path.Value); err != nil ||
+				name == "vigil/jepsen" || strings.HasPrefix(name, "vigil/jepsen/") {
+				t.Errorf("%s imports %s", path, spec.Path.Value)
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 100 {
 		t.Errorf("%d files were read: %v", files, err)
 	}
 }

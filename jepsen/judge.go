@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/check"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 	"vigil/jepsen/report"
 )
 

@@ -42,7 +42,8 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f := flag.NewFlagSet("jepsen run", flag.ContinueOnError)
 	f.SetOutput(to)
 	f.DurationVar(&o.time, "time", 5*time.Minute, "how long faults are let loose")
-	f.IntVar(&o.faults, "faults", 0, "end after so many faults instead, in rounds: after each all agents must come back")
+	f.IntVar(&o.faults, "faults", 0,
+		"end after so many faults instead, in rounds: after each all agents must come back")
 	f.Uint64Var(&o.seed, "seed", 1, "what is drawn follows from it")
 	f.StringVar(&o.nemesis, "nemesis", "",
 		"lanes, kinds and patterns of kinds with commas between them; -NAME leaves out (default: all)")

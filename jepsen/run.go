@@ -39,7 +39,8 @@ const drainFor = 90 * time.Second
 func settings(ttl time.Duration) map[string]string {
 	return map[string]string{
 		"ttl": ttl.String(), "host_ttl": ttl.String(), "stop_grace": (ttl / 5).String(), "accept_limit": "3s",
-		"breaker_starts": "1000", "breaker_window": "5s", "healthy_after": "2s", "attempt_limit": "0", "kill_limit": "0",
+		"breaker_starts": "1000", "breaker_window": "5s", "healthy_after": "2s", "attempt_limit": "0",
+		"kill_limit":   "0",
 		"brake_agents": "0", "flap_window": "10s", "flap_pause": "1s",
 		"mark_every": "250", // servers compare their states also in a short run
 	}

@@ -2,11 +2,11 @@ package rpc
 
 import (
 	"context"
-	"strings"
+
+	"google.golang.org/grpc"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
-	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,15 +16,6 @@ const (
 	eventsLooked = 1000
 	fitsShown    = 200
 )
-
-func noAgent(st *fsm.View, name string) error {
-	room, _, _ := strings.Cut(name, "/")
-	if st.Room(room) == nil && st.Tombstone(room) != nil {
-		return noRoom(st, room)
-	}
-	return fault.NotFound("Agent %s does not exist; `vigil agent list` shows the agents, roles are "+
-		"declared with `vigil apply -f`.", fault.Quote(name))
-}
 
 // GetAgent shows an agent with all that explains its state.
 func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv1.GetAgentResponse, error) {
@@ -164,4 +155,17 @@ func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {
 		return r != nil && r.Spec.Name == w.role
 	}
 	return true
+}
+
+// AgentLogs fetches an agent's output from its host.
+func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+	var c checks
+	c.agent("agent", r.GetAgent(), false)
+	if r.GetLines() > maxLogLines {
+		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return f.logs.serve(r, gs)
 }

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -11,8 +10,6 @@ import (
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
-
-func nanos(n int64) time.Duration { return time.Duration(n) }
 
 // batchItem is one write of a batch on its way.
 type batchItem struct {

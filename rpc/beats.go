@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"time"
 
@@ -75,7 +74,8 @@ func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incar
 		if k == 0 || k&^allowed != 0 {
 			return nil, nil, nil, fault.Invalid("kinds[%d] is %d; %s.", i, k, rule)
 		}
-		agents[i], incs[i], kinds[i] = noun.AgentID(r.GetAgents()[i]), noun.Incarnation(r.GetIncarnations()[i]), uint8(k)
+		agents[i], incs[i], kinds[i] = noun.AgentID(r.GetAgents()[i]),
+			noun.Incarnation(r.GetIncarnations()[i]), uint8(k)
 	}
 	return agents, incs, kinds, nil
 }
@@ -101,13 +101,4 @@ func (w *work) markStrangers(agents []noun.AgentID, incs []noun.Incarnation, kin
 			}
 		}
 	})
-}
-
-// tokenHash is what the cluster knows of a token; nil when there is none.
-func tokenHash(token string) []byte {
-	if token == "" {
-		return nil
-	}
-	sum := sha256.Sum256([]byte(token))
-	return sum[:]
 }

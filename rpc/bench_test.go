@@ -35,7 +35,8 @@ func BenchmarkUnary(b *testing.B) {
 func pressure(b *testing.B, w *world, clients, conns int) {
 	var stubs []vigilv1.FleetClient
 	for range conns {
-		c, err := grpc.NewClient("passthrough:///"+w.nodes[0].addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		c, err := grpc.NewClient("passthrough:///"+w.nodes[0].addr,
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			b.Fatal(err)
 		}

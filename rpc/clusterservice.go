@@ -315,7 +315,8 @@ func (c *clusterService) RemoveServer(
 		return nil, fmt.Errorf("list servers: %w", err)
 	}
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
-		return nil, fault.NotFound("Server %s is not a member; `vigil server peers` lists them.", fault.Quote(r.GetServer()))
+		return nil, fault.NotFound("Server %s is not a member; `vigil server peers` lists them.",
+			fault.Quote(r.GetServer()))
 	}
 	if c.reader.Leader().Self && !r.GetForce() {
 		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {
@@ -325,7 +326,8 @@ func (c *clusterService) RemoveServer(
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
-	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil && fault.Of(err).Code != code.NotFound {
+	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil &&
+		fault.Of(err).Code != code.NotFound {
 		return nil, err
 	}
 	return &vigilv1.RemoveServerResponse{}, nil

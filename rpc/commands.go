@@ -8,6 +8,7 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/triage"
 )
 
 // This file turns requests into commands: each function validates one request and
@@ -68,7 +69,8 @@ func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {
 	c.task(r.GetTask())
 	c.text("reason", r.GetReason(), noun.MaxReason)
 	c.line("by", r.GetBy(), maxWho)
-	return fsm.CancelTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(), Reason: r.GetReason()}, c.err
+	return fsm.CancelTask{Task: noun.TaskID(r.GetTask()), IfRev: r.GetIfRev(), By: r.GetBy(),
+		Reason: r.GetReason()}, c.err
 }
 
 func retryTaskCmd(r *vigilv1.RetryTaskRequest) (fsm.Command, error) {
@@ -173,7 +175,11 @@ func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
 	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxResult)
-	return fsm.CompleteTask{Work: w, Result: r.GetText()}, c.err
+	done := fsm.CompleteTask{Work: w, Result: r.GetText()}
+	if d, why, ok := triage.Parse(done.Result); ok { // it counts where the task is a look
+		return fsm.AnswerLook{CompleteTask: done, Decision: d, Reason: why}, c.err
+	}
+	return done, c.err
 }
 
 func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {

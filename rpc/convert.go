@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -73,7 +74,8 @@ func kvMap(kvs []noun.KV) map[string]string {
 
 // speaker converts who speaks; the token is hashed here and goes no further.
 func speaker(s *vigilv1.Speaker) fsm.Speaker {
-	return fsm.Speaker{Agent: s.GetAgent(), Inc: noun.Incarnation(s.GetIncarnation()), TokenHash: tokenHash(s.GetToken())}
+	return fsm.Speaker{Agent: s.GetAgent(), Inc: noun.Incarnation(s.GetIncarnation()),
+		TokenHash: tokenHash(s.GetToken())}
 }
 
 func hostName(st *fsm.View, id noun.HostID) string {
@@ -147,7 +149,8 @@ func convertPlan(st *fsm.View, t *noun.Task, out *vigilv1.Task) {
 	}
 	if p.Due != 0 {
 		out.ExpectLeft = durationpb.New(p.Due.Sub(now))
-		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now))) // for people: nothing is decided by wall time
+		// for people: nothing is decided by wall time
+		out.ExpectedCompletion = timestamppb.New(time.Now().Add(p.Due.Sub(now)))
 	}
 }
 
@@ -213,7 +216,8 @@ func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 		Order: a.OpenOrder().String(), OrderReason: a.OrderReason,
 		Failures: a.Failures, Parked: a.Waits(), LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
-		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault, ResumeBytes: uint32(len(a.Resume)),
+		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault,
+		ResumeBytes: uint32(len(a.Resume)),
 	}
 	out.Declaration = convertDeclaration(now, a.Declared)
 	out.Screen, out.Degraded = convertScreen(now, a), st.Degraded(a.ID)
@@ -283,3 +287,70 @@ func convertRole(st *fsm.View, r *noun.Role) *vigilv1.Role {
 	}
 	return out
 }
+
+func convertCancellation(x *noun.Cancellation) *vigilv1.Cancellation {
+	return &vigilv1.Cancellation{Room: x.Room, At: wall(x.Wall), ActiveAt: wall(x.ActiveAt), Silent: lasting(x.Silent),
+		Reason: x.Reason, Tasks: x.Tasks, Roles: x.Roles, Hosts: x.Hosts}
+}
+
+// watchedRoom adds what the conversation watchdog knows of a room.
+func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
+	if r.Watch != (noun.RoomWatch{}) {
+		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit),
+			Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled}
+	}
+	if r.Canceled != nil {
+		out.Canceled = convertCancellation(r.Canceled)
+	}
+	q, now := st.Quiet(r), st.Clock()
+	out.Quiet = &vigilv1.RoomQuiet{State: string(q.State), Why: q.Why, ActiveAt: wall(r.ActiveAt),
+		Limit: lasting(q.Limit)}
+	if q.State == fsm.RoomUnwatched {
+		return
+	}
+	out.Quiet.Silent = durationpb.New(now.Sub(q.Active))
+	if q.DueAt != 0 {
+		out.Quiet.DueIn, out.Quiet.Reason = durationpb.New(max(0, q.DueAt.Sub(now))), q.Reason
+	}
+	if q.State == fsm.RoomStalling {
+		out.Quiet.CancelIn = durationpb.New(max(0, q.CancelAt.Sub(now)))
+	}
+}
+
+// convertScreen tells what is seen of an agent; absent: nobody looks.
+func convertScreen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
+	sc := a.Screen()
+	if sc == nil || sc.Kind == noun.PromptUnknown {
+		return nil
+	}
+	return &vigilv1.ScreenState{Prompt: sc.Kind.String(), Shown: durationpb.New(now.Sub(sc.At)),
+		Quiet: sc.Quiet, QuietFor: durationpb.New(now.Sub(sc.QuietAt))}
+}
+
+func convertDeclaration(now noun.Time, d *noun.Declaration) *vigilv1.Declaration {
+	if d == nil {
+		return nil
+	}
+	return &vigilv1.Declaration{Status: d.Status.String(), Waiting: d.Waiting.String(), Text: d.Text, Sequence: d.Seq,
+		Left: declaredLeft(now, d), Reported: durationpb.New(now.Sub(d.At)), Said: durationpb.New(now.Sub(d.Since)),
+		Lapsed: d.Until != 0 && d.Until <= now}
+}
+
+// declaredLeft is how long a declaration still holds; absent: it has no end, or lapsed.
+func declaredLeft(now noun.Time, d *noun.Declaration) *durationpb.Duration {
+	if !d.Holds(now) {
+		return nil
+	}
+	return durationpb.New(d.Until.Sub(now))
+}
+
+// tokenHash is what the cluster knows of a token; nil when there is none.
+func tokenHash(token string) []byte {
+	if token == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+func nanos(n int64) time.Duration { return time.Duration(n) }

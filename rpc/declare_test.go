@@ -161,7 +161,8 @@ func TestSeed002Section161StatusQuery(t *testing.T) {
 	me := w.join("demo/builder")
 	w.advance(10 * time.Second)
 	got := ask(1, "/v1/agents/demo/builder/status")
-	if got["status"] != "idle" || got["last_seen"] == nil || got["registered_at"] == nil || got["offline_since"] != nil {
+	if got["status"] != "idle" || got["last_seen"] == nil || got["registered_at"] == nil ||
+		got["offline_since"] != nil {
 		t.Errorf("an agent that waits: %v", got)
 	}
 	w.task(0, "demo", "builder", "x")

@@ -54,7 +54,10 @@ func TestF20ADeposedLeaderDoesNotSayThatThereIsNothing(t *testing.T) {
 				found, err := tc.asks(ctx, w, me)
 				got <- answer{found, err}
 			}()
-			eventually(t, "an answer or a question to the log", func() bool { return w.barred.Load() > 0 || len(got) > 0 })
+			eventually(t, "an answer or a question to the log", func() bool {
+				return w.barred.Load() > 0 ||
+					len(got) > 0
+			})
 			if len(got) > 0 {
 				a := <-got
 				t.Fatalf("the deposed leader answered: found %v, %v", a.found, a.err)

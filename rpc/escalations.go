@@ -112,8 +112,10 @@ func closeEscalationCmd(r *vigilv1.CloseEscalationRequest) (fsm.Command, error) 
 
 func convertEscalation(st *fsm.View, x *noun.Escalation) *vigilv1.Escalation {
 	out := &vigilv1.Escalation{
-		Id: uint64(x.ID), Kind: x.Kind.String(), Subject: x.Subject, Priority: x.Priority.String(), State: x.State.String(),
-		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: incName(x.Inc), Task: uint64(x.Task), Host: x.Host,
+		Id: uint64(x.ID), Kind: x.Kind.String(), Subject: x.Subject, Priority: x.Priority.String(),
+		State:  x.State.String(),
+		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: incName(x.Inc), Task: uint64(x.Task),
+		Host:  x.Host,
 		Facts: map[string]string{}, Done: x.Done(), Commands: x.Commands(), Count: x.Count,
 		FirstAt: wall(x.FirstWall), LastAt: wall(x.LastWall), Age: durationpb.New(st.Clock().Sub(x.Last)),
 		Lasts: st.Lasts(x), Reopened: x.Reopened, AckBy: x.AckBy, AckAt: wall(x.AckAt),
@@ -124,7 +126,8 @@ func convertEscalation(st *fsm.View, x *noun.Escalation) *vigilv1.Escalation {
 		out.Facts[kv.Key] = kv.Value
 	}
 	for _, d := range x.Notice.Deliveries {
-		row := &vigilv1.Delivery{Notifier: d.Notifier, Tries: d.Tries, State: "waiting", At: wall(d.Wall), Failure: d.Failure}
+		row := &vigilv1.Delivery{Notifier: d.Notifier, Tries: d.Tries, State: "waiting", At: wall(d.Wall),
+			Failure: d.Failure}
 		switch {
 		case d.Done:
 			row.State = "delivered"

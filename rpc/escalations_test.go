@@ -15,7 +15,8 @@ import (
 func escalated(t *testing.T) *world {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
-	w.planned(fsm.SendMail{From: "ann", To: "demo/builder", Subject: "secret", Body: "secret", Priority: noun.MailUrgent})
+	w.planned(fsm.SendMail{From: "ann", To: "demo/builder", Subject: "secret", Body: "secret",
+		Priority: noun.MailUrgent})
 	w.advance(3 * time.Minute)
 	return w
 }

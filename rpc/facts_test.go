@@ -42,11 +42,13 @@ func TestA01FactsAreNotRefusedForTheirWords(t *testing.T) {
 			}
 		}
 		for what, err := range map[string]error{
-			"stuck":    second(reportStuckCmd(&vigilv1.ReportStuckRequest{Host: 1, Agent: 1, Incarnation: 1, Reason: words})),
+			"stuck": second(reportStuckCmd(&vigilv1.ReportStuckRequest{Host: 1, Agent: 1, Incarnation: 1,
+				Reason: words})),
 			"pressure": second(reportPressureCmd(&vigilv1.ReportPressureRequest{Host: 1, Boot: "b", Reason: words})),
 			"terminals": second(reportTerminalsCmd(&vigilv1.ReportTerminalsRequest{Host: 1, Boot: "b",
 				Tool: words, Why: words})),
-			"warnings": second(registerHostCmd(&vigilv1.RegisterRequest{Key: "k", Boot: "b", Warnings: []string{words, words}})),
+			"warnings": second(registerHostCmd(&vigilv1.RegisterRequest{Key: "k", Boot: "b",
+				Warnings: []string{words, words}})),
 		} {
 			if err != nil {
 				t.Errorf("%s with %.20q: %v", what, words, err)

@@ -313,7 +313,8 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 	}
 	w.elect(w.nodes[0])
 	for _, node := range w.nodes {
-		if err := w.do(fsm.PutServer{ID: node.id, APIAddr: node.addr, RaftAddr: "r-" + node.id, Version: "v0"}); err != nil {
+		if err := w.do(fsm.PutServer{ID: node.id, APIAddr: node.addr, RaftAddr: "r-" + node.id,
+			Version: "v0"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -63,12 +63,15 @@ func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
 func newCollector(c *core, watches *door.Places, hosts *hosts) *collector {
 	col := &collector{core: c, watches: watches, hosts: hosts,
-		tasks:     prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
-		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.", []string{"state"}, nil),
-		states:    prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
-		exits:     prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.", []string{"kind"}, nil),
+		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
+		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.",
+			[]string{"state"}, nil),
+		states: prometheus.NewDesc("vigil_host_states", "Hosts by state.", []string{"state"}, nil),
+		exits: prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.",
+			[]string{"kind"}, nil),
 		decisions: prometheus.NewDesc("vigil_overseer_decisions_total",
-			"Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
+			"Ends of looks at overseers by decision and by who decided, as applied here.",
+			[]string{"decision", "by"}, nil)}
 	col.budgets = newBudgetFigures()
 	col.figures = append(stateFigures(), lawFigures()...)
 	col.figures = append(col.figures, col.serverFigures()...)
@@ -88,11 +91,13 @@ func stateFigures() []figure {
 		gauge("vigil_hosts_ready", "Hosts that may get starts.",
 			func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
 		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
-		counter("vigil_applied_index", "Last log index applied here.", func(s *scrape) float64 { return float64(s.index) }),
+		counter("vigil_applied_index", "Last log index applied here.",
+			func(s *scrape) float64 { return float64(s.index) }),
 		counter("vigil_cluster_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
 		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
-		gauge("vigil_brake_set", "1 while the mass-failure brake is set.", func(s *scrape) float64 { return one(s.braked) }),
+		gauge("vigil_brake_set", "1 while the mass-failure brake is set.",
+			func(s *scrape) float64 { return one(s.braked) }),
 		gauge("vigil_escalations_open", "Escalations that no human has closed.",
 			func(s *scrape) float64 { return float64(s.escalations.Open) }),
 		gauge("vigil_escalations_unacknowledged", "Of these, without anybody who looks after them.",
@@ -103,7 +108,8 @@ func stateFigures() []figure {
 			func(s *scrape) float64 { return float64(s.escalations.Opened) }),
 		counter("vigil_escalations_dropped_total", "What was not escalated since too many were open.",
 			func(s *scrape) float64 { return float64(s.escalations.Dropped) }),
-		gauge("vigil_stint_term", "Term of the newest stint.", func(s *scrape) float64 { return float64(s.stint.Term) }),
+		gauge("vigil_stint_term", "Term of the newest stint.",
+			func(s *scrape) float64 { return float64(s.stint.Term) }),
 	}
 }
 
@@ -113,7 +119,8 @@ func lawFigures() []figure {
 	return []figure{
 		counter("vigil_beat_batches_total", "Batches of beats applied.",
 			func(s *scrape) float64 { return float64(s.figures.Beats) }),
-		counter("vigil_renewals_total", "Leases renewed.", func(s *scrape) float64 { return float64(s.figures.Renewals) }),
+		counter("vigil_renewals_total", "Leases renewed.",
+			func(s *scrape) float64 { return float64(s.figures.Renewals) }),
 		counter("vigil_renewal_margin_seconds_total",
 			"Sum of what was left of leases when they were renewed.",
 			func(s *scrape) float64 { return seconds(s.figures.MarginLeft) }),
@@ -178,7 +185,8 @@ func (c *collector) serverFigures() []figure {
 			func(*scrape) float64 { return float64(c.watches.Taken()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.",
 			func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
-		gauge("vigil_leader", "1 on the server that leads.", func(*scrape) float64 { return one(c.reader.Leader().Self) }),
+		gauge("vigil_leader", "1 on the server that leads.",
+			func(*scrape) float64 { return one(c.reader.Leader().Self) }),
 	}
 }
 
@@ -212,13 +220,16 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(c.states, prometheus.GaugeValue, float64(s.hosts[state]), state.String())
 	}
 	for state := noun.TaskQueued; state <= noun.TaskQuarantined; state++ {
-		ch <- prometheus.MustNewConstMetric(c.tasks, prometheus.GaugeValue, float64(s.counts.Tasks[state]), state.String())
+		ch <- prometheus.MustNewConstMetric(c.tasks, prometheus.GaugeValue, float64(s.counts.Tasks[state]),
+			state.String())
 	}
 	for state, n := range s.counts.Processes {
-		ch <- prometheus.MustNewConstMetric(c.processes, prometheus.GaugeValue, float64(n), noun.ProcState(state).String())
+		ch <- prometheus.MustNewConstMetric(c.processes, prometheus.GaugeValue, float64(n),
+			noun.ProcState(state).String())
 	}
 	for kind := noun.ExitClean; int(kind) < len(s.figures.Exits); kind++ {
-		ch <- prometheus.MustNewConstMetric(c.exits, prometheus.CounterValue, float64(s.figures.Exits[kind]), kind.String())
+		ch <- prometheus.MustNewConstMetric(c.exits, prometheus.CounterValue, float64(s.figures.Exits[kind]),
+			kind.String())
 	}
 	for by := noun.ByRule; by <= noun.ByTriage; by++ {
 		for d, n := range s.figures.Decisions[by-noun.ByRule] {

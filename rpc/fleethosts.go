@@ -2,9 +2,6 @@ package rpc
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -12,32 +9,6 @@ import (
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
-
-func noHost(key string) error {
-	return fault.NotFound("Host %s does not exist; `vigil host list` shows the hosts.", fault.Quote(key))
-}
-
-// findHost looks a host up by its name, then by its number; nil: there is none.
-// A machine that was set up anew has a new number and the name of its old record: which
-// of the two is meant only a human can say (law L9).
-func findHost(st *fsm.View, key string) (*noun.Host, error) {
-	var found *noun.Host
-	var same []string
-	for h := range st.Hosts() {
-		if h.Name == key {
-			found = h
-			same = append(same, fmt.Sprintf("%d (%s)", h.ID, h.Status()))
-		}
-	}
-	if len(same) > 1 {
-		return nil, fault.New(code.Conflict, "%d hosts are called %s; name one by its number: %s.",
-			len(same), fault.Quote(key), strings.Join(same, ", "))
-	}
-	if n, err := strconv.ParseUint(key, 10, 32); found == nil && err == nil {
-		found = st.Host(noun.HostID(n))
-	}
-	return found, nil
-}
 
 // GetHost shows one host.
 func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {

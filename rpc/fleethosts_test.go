@@ -316,7 +316,8 @@ func TestN25HostsThatKnowTooFewServers(t *testing.T) {
 	slices.Sort(addrs)
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		var header metadata.MD
-		if _, err := w.cluster(1).Status(within(t), &vigilv1.StatusRequest{Stale: true}, grpc.Header(&header)); err != nil {
+		if _, err := w.cluster(1).Status(within(t), &vigilv1.StatusRequest{Stale: true},
+			grpc.Header(&header)); err != nil {
 			t.Fatal(err)
 		}
 		if list := header.Get("vigil-servers"); len(list) == 1 && list[0] == strings.Join(addrs, ",") {
@@ -341,7 +342,8 @@ func TestN25HostsThatKnowTooFewServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(st.GetWarnings(), func(s string) bool { return strings.HasPrefix(s, "Host h1 knows ") })
+		return slices.ContainsFunc(st.GetWarnings(),
+			func(s string) bool { return strings.HasPrefix(s, "Host h1 knows ") })
 	}
 	if !warned("10.0.0.1:7420", addrs[0]) || warned(addrs...) || !warned("10.0.0.1:7420") || warned() {
 		t.Error("the warning is not about what the host knows")
@@ -375,7 +377,8 @@ func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
 		t.Log(err) // the fences of the boot before
 	}
 	for _, path := range []string{"/v1/hosts", "/v1/hosts/1", "/v1/hosts/h1", "/v1/status", "/v1/health",
-		"/v1/agents", "/v1/agents/demo/builder", "/v1/rooms", "/v1/events?no_follow=true", "/v1/servers", "/metrics", "/"} {
+		"/v1/agents", "/v1/agents/demo/builder", "/v1/rooms", "/v1/events?no_follow=true",
+		"/v1/servers", "/metrics", "/"} {
 		resp, err := http.Get("http://" + w.nodes[0].addr + path)
 		if err != nil {
 			t.Fatal(err)
@@ -397,7 +400,8 @@ func TestS03WhatHostsIdentifyThemselvesWithIsNotPublic(t *testing.T) {
 // word is none.
 func TestA02ContainmentOfAHostIsShown(t *testing.T) {
 	w := start(t, 1)
-	for word, want := range map[string]string{"sealed": "sealed", "group": "group", "weak": "weak", "": "", "magic": ""} {
+	for word, want := range map[string]string{"sealed": "sealed", "group": "group", "weak": "weak", "": "",
+		"magic": ""} {
 		_, err := w.host(0).Register(within(t), &vigilv1.RegisterRequest{Key: "k1", Name: "h1",
 			Boot: "b" + word, Containment: word})
 		if err != nil {

@@ -64,7 +64,8 @@ func TestCallsWaitForALeader(t *testing.T) {
 	w.elect(nil)
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.fleet(1).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"})
+		_, err := w.fleet(1).CreateTask(within(t),
+			&vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"})
 		done <- err
 	}()
 	eventually(t, "a second try", func() bool { return w.forwarded(1) >= 2 })

@@ -14,9 +14,11 @@ import (
 // builders turn the bytes of a request into a command, for every kind of write.
 func builders() []func([]byte) (fsm.Command, error) {
 	return []func([]byte) (fsm.Command, error){
-		decoded(applyRoomCmd), decoded(deleteRoomCmd), decoded(createTaskCmd), decoded(cancelTaskCmd), decoded(retryTaskCmd),
+		decoded(applyRoomCmd), decoded(deleteRoomCmd), decoded(createTaskCmd), decoded(cancelTaskCmd),
+		decoded(retryTaskCmd),
 		decoded(setAgentCmd), decoded(restartAgentCmd), decoded(joinCmd), decoded(leaveCmd), decoded(claimCmd),
-		decoded(startTaskCmd), decoded(progressTaskCmd), decoded(completeTaskCmd), decoded(failTaskCmd), decoded(handoffCmd),
+		decoded(startTaskCmd), decoded(progressTaskCmd), decoded(completeTaskCmd), decoded(failTaskCmd),
+		decoded(handoffCmd),
 		decoded(setResumeCmd), decoded(openSessionCmd), decoded(registerHostCmd), decoded(leaveHostCmd),
 		decoded(acceptOrderCmd), decoded(reportStartedCmd), decoded(reportExitCmd),
 		decoded(announceServerCmd), decoded(putSettingsCmd), decoded(reportHashCmd), decoded(setPauseCmd),
@@ -64,7 +66,8 @@ func FuzzWrites(f *testing.F) {
 	seed(9, &vigilv1.ClaimRequest{Speaker: me})
 	seed(12, &vigilv1.WorkRequest{Speaker: me, Task: 1, Attempt: 1})
 	seed(14, &vigilv1.HandoffRequest{Speaker: me, Task: 1, Attempt: 1, ToRole: "builder", Title: "next"})
-	seed(17, &vigilv1.RegisterRequest{Key: "k", Boot: "b", Inventory: []*vigilv1.RunningAgent{{Agent: 1, Incarnation: 1}}})
+	seed(17, &vigilv1.RegisterRequest{Key: "k", Boot: "b",
+		Inventory: []*vigilv1.RunningAgent{{Agent: 1, Incarnation: 1}}})
 	seed(23, &vigilv1.PutSettingsRequest{Values: map[string]string{"ack_limit": "3m"}})
 	seed(25, &vigilv1.SetPauseRequest{Scope: "demo/builder", Pause: new(true), By: "x"})
 	seed(25, &vigilv1.SetPauseRequest{Pause: new(true)})

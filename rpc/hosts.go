@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,74 +21,6 @@ const (
 	helloMost  = 10 * time.Second // for the first word, and for this replica to catch up
 	streamOut  = 64               // messages to the host that may wait
 )
-
-// hosts keeps the streams that hosts hold to this server. Safe for concurrent use.
-type hosts struct {
-	count atomic.Int64
-
-	mu      sync.Mutex
-	streams map[noun.HostID]*hostStream
-}
-
-// hostStream is one host's stream.
-type hostStream struct {
-	host  noun.HostID
-	boot  string
-	out   chan *vigilv1.ServerMessage
-	gone  chan struct{} // closed when the stream has ended
-	stop  context.CancelFunc
-	heard atomic.Int64 // nanoseconds since opened of the last word
-	start time.Time
-
-	mu   sync.Mutex
-	next uint64
-	logs map[uint64]*logRequest
-}
-
-func newHosts() *hosts { return &hosts{streams: map[noun.HostID]*hostStream{}} }
-
-// silence tells how long the host has said nothing on its stream here; false when
-// it holds none here.
-func (h *hosts) silence(id noun.HostID) (time.Duration, bool) {
-	s := h.find(id)
-	if s == nil {
-		return 0, false
-	}
-	return s.silence(), true
-}
-
-func (s *hostStream) silence() time.Duration {
-	return time.Since(s.start) - time.Duration(s.heard.Load())
-}
-
-func (h *hosts) find(id noun.HostID) *hostStream {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.streams[id]
-}
-
-// enter makes s the stream of its host; an older one ends.
-func (h *hosts) enter(s *hostStream) {
-	h.mu.Lock()
-	old := h.streams[s.host]
-	h.streams[s.host] = s
-	h.mu.Unlock()
-	h.count.Add(1)
-	if old != nil {
-		old.stop()
-	}
-}
-
-func (h *hosts) exit(s *hostStream) {
-	h.mu.Lock()
-	if h.streams[s.host] == s {
-		delete(h.streams, s.host)
-	}
-	h.mu.Unlock()
-	h.count.Add(-1)
-	close(s.gone)
-	s.dropLogs()
-}
 
 // Stream serves one host: its open orders at once and whenever they change, a ping
 // every two seconds, requests for output.
@@ -165,7 +95,8 @@ func stopping() error {
 // just registered with the leader: then it catches up first.
 func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	check := func() error {
-		return read(h.core, func(st *fsm.View) error { return knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()) })
+		return read(h.core,
+			func(st *fsm.View) error { return knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()) })
 	}
 	if check() == nil {
 		return nil

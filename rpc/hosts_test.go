@@ -108,7 +108,8 @@ func TestStreamRefusesWrongHosts(t *testing.T) {
 		want  string
 	}{
 		{"unknown host",
-			&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 99, Boot: "b1"}}}, "not_found"},
+			&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 99, Boot: "b1"}}},
+			"not_found"},
 		{"other boot", &vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: 1,
 			Boot: "b2"}}}, "host_in_use"},
 		{"no hello", &vigilv1.HostMessage{}, "invalid"},
@@ -237,7 +238,8 @@ func TestLogsOfAHostThatIsAway(t *testing.T) {
 }
 
 func TestSlowLogReaderDoesNotHoldTheStream(t *testing.T) {
-	s := &hostStream{logs: map[uint64]*logRequest{}, out: make(chan *vigilv1.ServerMessage, 4), gone: make(chan struct{})}
+	s := &hostStream{logs: map[uint64]*logRequest{}, out: make(chan *vigilv1.ServerMessage, 4),
+		gone: make(chan struct{})}
 	r, err := s.request(within(t), func(uint64) *vigilv1.ServerMessage { return &vigilv1.ServerMessage{} })
 	if err != nil {
 		t.Fatal(err)

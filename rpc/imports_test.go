@@ -16,13 +16,14 @@ func TestImports(t *testing.T) {
 	grpc := []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto"}
 	rooms := map[string][]string{
 		".": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/door",
-			"vigil/rpc/park", "github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang"),
+			"vigil/rpc/park", "vigil/rpc/triage", "github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang"),
 		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/link",
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
-		"park":  {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},
-		"fault": append(grpc, "vigil/fsm/noun", "vigil/rpc/code", "vigil/rpc/gen/vigilv1"),
-		"code":  append(grpc, "vigil/rpc/gen/vigilv1"),
+		"park":   {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},
+		"fault":  append(grpc, "vigil/fsm/noun", "vigil/rpc/code", "vigil/rpc/gen/vigilv1"),
+		"triage": {"vigil/fsm/noun"},
+		"code":   append(grpc, "vigil/rpc/gen/vigilv1"),
 	}
 	for room, allowed := range rooms {
 		files, err := filepath.Glob(filepath.Join(room, "*.go"))

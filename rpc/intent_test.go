@@ -177,7 +177,8 @@ func TestRoleCarriesItsLimits(t *testing.T) {
 	w := start(t, 1)
 	spec := &vigilv1.RoleSpec{Name: "builder", Desired: "paused", TurnLimit: durationpb.New(time.Hour),
 		RunLimit: durationpb.New(24 * time.Hour), Runner: "sh"}
-	room, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{spec}})
+	room, err := w.fleet(0).ApplyRoom(within(t),
+		&vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{spec}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func (s *hostStream) request(ctx context.Context, ask func(id uint64) *vigilv1.S
 	s.mu.Lock()
 	if len(s.logs) >= logRequests {
 		s.mu.Unlock()
-		return nil, fault.New(code.Unavailable, "%d readers follow this host's output already; end one of them.", logRequests)
+		return nil, fault.New(code.Unavailable, "%d readers follow this host's output already; end one of them.",
+			logRequests)
 	}
 	s.next++
 	r := &logRequest{id: s.next, data: make(chan *vigilv1.LogData, logChunks)}
@@ -153,19 +154,6 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 			return ctx.Err()
 		}
 	}
-}
-
-// AgentLogs fetches an agent's output from its host.
-func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
-	var c checks
-	c.agent("agent", r.GetAgent(), false)
-	if r.GetLines() > maxLogLines {
-		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
-	}
-	if c.err != nil {
-		return c.err
-	}
-	return f.logs.serve(r, gs)
 }
 
 // whereabouts says on which host the agent's output lies.

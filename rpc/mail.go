@@ -172,8 +172,9 @@ func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *noun.Mail) bool {
 
 func convertMail(st *fsm.View, x *noun.Mail, withBody bool) *vigilv1.Mail {
 	out := &vigilv1.Mail{
-		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To), Subject: x.Subject,
-		Kind: x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo),
+		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To),
+		Subject: x.Subject,
+		Kind:    x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo),
 		SentAt: wall(x.SentWall), Age: durationpb.New(st.Clock().Sub(x.SentAt)), State: x.State.String(),
 		DeliveredTo: incName(x.DeliveredTo), Deliveries: x.Deliveries, Redelivered: x.Redelivered(),
 		Reminded: x.Reminded, Escalated: x.Escalated,
@@ -187,7 +188,8 @@ func convertMail(st *fsm.View, x *noun.Mail, withBody bool) *vigilv1.Mail {
 func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
 	var c checks
 	cmd := fsm.SendMail{From: r.GetFrom(), To: r.GetTo(), Subject: r.GetSubject(), Body: r.GetBody(), Kind: r.GetKind(),
-		Thread: noun.MailID(r.GetThread()), ReplyTo: noun.MailID(r.GetReplyTo()), NoQueue: r.Queue != nil && !r.GetQueue()}
+		Thread: noun.MailID(r.GetThread()), ReplyTo: noun.MailID(r.GetReplyTo()), NoQueue: r.Queue != nil &&
+			!r.GetQueue()}
 	switch {
 	case r.GetSpeaker() != nil && r.GetFrom() != "":
 		c.fail("speaker and from exclude each other; an agent speaks for itself.")

@@ -72,7 +72,8 @@ func TestMailOverHTTPThroughAFollower(t *testing.T) {
 		t.Errorf("get: %d %v", status, got)
 	}
 	for query, want := range map[string]int{"": 2, "?agent=demo/builder&unacknowledged=true": 0,
-		"?from=ann": 2, "?from=bob": 0, "?room=demo": 2, "?thread=1&limit=1": 1, "?after=1": 1, "?unacknowledged=true": 1} {
+		"?from=ann": 2, "?from=bob": 0, "?room=demo": 2, "?thread=1&limit=1": 1, "?after=1": 1,
+		"?unacknowledged=true": 1} {
 		status, got, _ = w.call(1, "GET", "/v1/mail"+query, "")
 		if mails, _ = got["mails"].([]any); status != 200 || len(mails) != want {
 			t.Errorf("list %s: %d %v, want %d mails", query, status, got, want)
@@ -101,7 +102,8 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 		{`{"from":"ann","to":"demo/builder","body":"` + strings.Repeat("x", 16385) + `"}`, 413, "too_large"},
 		{`{"from":"ann","reply_to":"7","body":"x"}`, 400, "invalid"},
 		{
-			`{"from":"ann","to":"demo/builder","body":"x","speaker":{"agent":"demo/builder","incarnation":"1"}}`, 400, "invalid"},
+			`{"from":"ann","to":"demo/builder","body":"x","speaker":{"agent":"demo/builder","incarnation":"1"}}`,
+			400, "invalid"},
 		{`{"from":"ann","to":"demo/builder.1","body":"x"}`, 200, ""},
 		{`{"from":"ann","to":"demo/builder.*","body":"x"}`, 200, ""},
 	} {
@@ -125,7 +127,8 @@ func TestMailIsRefusedWithAReason(t *testing.T) {
 		t.Errorf("a mail that is not there: %d %v", status, got)
 	}
 	me := w.join("demo/builder")
-	if _, err := w.mail(0).ReadMail(within(t), &vigilv1.ReadMailRequest{Speaker: me, Max: 101}); codeOf(err) != "invalid" {
+	if _, err := w.mail(0).ReadMail(within(t),
+		&vigilv1.ReadMailRequest{Speaker: me, Max: 101}); codeOf(err) != "invalid" {
 		t.Errorf("too many at once: %v", err)
 	}
 	if _, err := w.mail(0).AckMail(within(t),
@@ -151,7 +154,8 @@ func TestWaitMailIsWoken(t *testing.T) {
 		to := make(chan answer, 1)
 		ctx := within(t)
 		go func() {
-			r, err := w.mail(1).WaitMail(ctx, &vigilv1.WaitMailRequest{Speaker: sp, MaxWait: durationpb.New(5 * time.Minute)})
+			r, err := w.mail(1).WaitMail(ctx,
+				&vigilv1.WaitMailRequest{Speaker: sp, MaxWait: durationpb.New(5 * time.Minute)})
 			to <- answer{r.GetUnread(), err}
 		}()
 		eventually(t, "a parked wait for mail", func() bool { return w.servers[1].park.Mail.Count() == 1 })

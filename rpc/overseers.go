@@ -162,27 +162,9 @@ func convertOverseer(st *fsm.View, a *noun.Agent) *vigilv1.OverseerStatus {
 		out.NextLook = left
 	}
 	if c.By != noun.ByNobody {
-		out.Decision, out.DecidedBy, out.Decided = c.Decision.String(), c.By.String(), durationpb.New(now.Sub(c.DecidedAt))
+		out.Decision, out.DecidedBy, out.Decided = c.Decision.String(), c.By.String(),
+			durationpb.New(now.Sub(c.DecidedAt))
 		out.Facts, out.Degraded, out.Act, out.Reason = c.Facts, c.Degraded, c.Act, c.Why
 	}
 	return out
-}
-
-// overseerSpec validates what makes a role one of overseers.
-func (c *checks) overseerSpec(at string, o *vigilv1.OverseerSpec) []noun.OverseerSpec {
-	if o == nil {
-		return nil
-	}
-	c.optionalName(at+"overseer.triage", o.GetTriage())
-	return []noun.OverseerSpec{{Triage: o.GetTriage(), HandoffAfter: o.GetHandoffAfter(),
-		Fresh: c.duration(at+"overseer.fresh", o.GetFresh()), Stale: c.duration(at+"overseer.stale", o.GetStale())}}
-}
-
-func convertOverseerSpec(s *noun.RoleSpec) *vigilv1.OverseerSpec {
-	if len(s.Overseer) == 0 {
-		return nil
-	}
-	o := &s.Overseer[0]
-	return &vigilv1.OverseerSpec{Triage: o.Triage, HandoffAfter: o.HandoffAfter, Fresh: lasting(o.Fresh),
-		Stale: lasting(o.Stale)}
 }

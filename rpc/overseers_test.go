@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vigil/fsm"
+	"vigil/fsm/noun"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // overseen is a server with an overseer that was started by hand.
@@ -71,6 +75,45 @@ func TestOverseerOverHTTP(t *testing.T) {
 	}
 }
 
+// What triage answers becomes a decision at the door of whichever server hears it; nonsense
+// leaves the decision to the rule.
+func TestTriageAnswersAreReadAtTheDoor(t *testing.T) {
+	const good = `{"decision":"NUDGE","reason":"it hangs"}`
+	for _, tc := range []struct{ text, decision, by, reason string }{
+		{good, "NUDGE", "triage", "it hangs"},
+		{"All is well.", "NOTHING", "mechanical", ""},
+	} {
+		w, _ := overseen(t)
+		status, got, _ := w.call(1, "POST", "/v1/work:join", `{"speaker":{"agent":"ops/boot"}}`)
+		if status != 200 {
+			t.Fatalf("join: %d %v", status, got)
+		}
+		me := fmt.Sprintf(`"speaker":{"agent":"ops/boot","incarnation":%v}`, got["incarnation"])
+		_, got, _ = w.call(1, "POST", "/v1/overseers/ops/deacon:look", `{"by":"ann"}`)
+		task := got["look_task"]
+		if status, got, _ = w.call(1, "POST", "/v1/work:claim", `{`+me+`}`); status != 200 {
+			t.Fatalf("claim: %d %v", status, got)
+		}
+		word := fmt.Sprintf(`{%s,"task":%v,"attempt":1,"text":%q}`, me, task, tc.text)
+		if status, got, _ = w.call(1, "POST", "/v1/work:complete", word); status != 200 {
+			t.Fatalf("complete: %d %v", status, got)
+		}
+		_, got, _ = w.call(0, "GET", "/v1/overseers/ops/deacon", "")
+		if got["decision"] != tc.decision || got["decided_by"] != tc.by || got["reason"] != tc.reason {
+			t.Errorf("%q: %v", tc.text, got)
+		}
+		_, got, _ = w.call(0, "GET", fmt.Sprintf("/v1/tasks/%v", task), "")
+		if !strings.Contains(fmt.Sprint(got), "COMPLETED") {
+			t.Errorf("the task is %v", got)
+		}
+	}
+	it := item(&vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: &vigilv1.WorkRequest{
+		Speaker: &vigilv1.Speaker{Agent: "ops/boot", Incarnation: 1}, Task: 7, Attempt: 1, Text: good}}})
+	if c, ok := it.req.Cmd.(fsm.AnswerLook); !ok || c.Decision != noun.DecideNudge || c.Task != 7 || c.Result != good {
+		t.Errorf("a write of a batch becomes %+v (%v)", it.req.Cmd, it.err)
+	}
+}
+
 func TestOverseersAreRefusedWithAReason(t *testing.T) {
 	w, me := overseen(t)
 	w.room("demo", "builder", 1)
@@ -90,7 +133,8 @@ func TestOverseersAreRefusedWithAReason(t *testing.T) {
 		{"POST", "/v1/overseers:handover", `{` + me + `,"subject":"s"}`, 409, "conflict", "started by hand"},
 		{"PUT", "/v1/rooms/bad", `{"roles":[{"name":"a","start":"on_demand","overseer":{}}]}`, 400,
 			"invalid", "started always"},
-		{"PUT", "/v1/rooms/bad", `{"roles":[{"name":"a","overseer":{"triage":"A B"}}]}`, 400, "invalid", "overseer.triage"},
+		{"PUT", "/v1/rooms/bad", `{"roles":[{"name":"a","overseer":{"triage":"A B"}}]}`, 400,
+			"invalid", "overseer.triage"},
 	} {
 		status, got, _ := w.call(1, tc.method, tc.path, tc.body)
 		if status != tc.status || !strings.Contains(fmt.Sprint(got), tc.code) ||

@@ -30,13 +30,15 @@ func TestS06WebPagesOfOthersDoNothing(t *testing.T) {
 		status                   int
 		code                     string
 	}{
-		{"a form with JSON in it", "POST", create, task, map[string]string{"Content-Type": "text/plain"}, 415, "wrong_type"},
+		{"a form with JSON in it", "POST", create, task, map[string]string{"Content-Type": "text/plain"},
+			415, "wrong_type"},
 		{"a form", "POST", create, task,
 			map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, 415, "wrong_type"},
 		{"a blob without a type", "POST", create, task, nil, 415, "wrong_type"},
 		{"a foreign origin", "POST", create, task, with("Origin", "https://evil.example"), 403, "wrong_origin"},
 		{"no origin to speak of", "POST", create, task, with("Origin", "null"), 403, "wrong_origin"},
-		{"another port of the same host", "POST", create, task, with("Origin", "http://127.0.0.1:1"), 403, "wrong_origin"},
+		{"another port of the same host", "POST", create, task, with("Origin", "http://127.0.0.1:1"), 403,
+			"wrong_origin"},
 		{"a foreign site", "POST", create, task, with("Sec-Fetch-Site", "cross-site"), 403, "wrong_origin"},
 		{"a neighbour's site", "POST", create, task, with("Sec-Fetch-Site", "same-site"), 403, "wrong_origin"},
 		{"an empty body from a foreign site", "POST", pause, "",
@@ -62,12 +64,14 @@ func TestS06WebPagesOfOthersDoNothing(t *testing.T) {
 			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200, ""},
 		{"by localhost", "GET", "/v1/status", "", map[string]string{"Host": "LOCALHOST:7420"}, 200, ""},
 		{"by an address", "GET", "/v1/status", "", map[string]string{"Host": "[::1]:7420"}, 200, ""},
-		{"by a name that was told", "GET", "/v1/status", "", map[string]string{"Host": "Vigil.Example.org:7420"}, 200, ""},
+		{"by a name that was told",
+			"GET", "/v1/status", "", map[string]string{"Host": "Vigil.Example.org:7420"}, 200, ""},
 		{"a probe", "GET", "/livez", "", map[string]string{"Host": "anything"}, 200, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			before := len(all(t, w.watch(within(t), 0, &vigilv1.WatchEventsRequest{NoFollow: true})))
-			req, err := http.NewRequestWithContext(within(t), c.method, "http://"+addr+c.path, strings.NewReader(c.body))
+			req, err := http.NewRequestWithContext(within(t), c.method, "http://"+addr+c.path,
+				strings.NewReader(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,8 @@ func TestParkedAgentsAreATroubleOfTheCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		warned := strings.Contains(strings.Join(st.GetWarnings(), "\n"), "parked after failures or for a usage limit: 1;")
+		warned := strings.Contains(strings.Join(st.GetWarnings(), "\n"),
+			"parked after failures or for a usage limit: 1;")
 		counted := strings.Contains(got["text"].(string), "vigil_agents_parked 1\n")
 		shown := a.GetAgent().GetParked() && a.GetAgent().GetParkedWhy() != ""
 		if warned != want || counted != want || shown != want && a.GetAgent().GetDesired() == "running" {

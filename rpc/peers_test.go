@@ -42,10 +42,12 @@ func TestN28NoCallHangsOnADeadLinkToTheLeader(t *testing.T) {
 			warm, _ := call()
 			between.Cut(false)
 			if got, took := call(); got != warm || took > 2*time.Second {
-				t.Errorf("over a link that died, while a new one works: %q after %s, want %q within 2 s", got, took, warm)
+				t.Errorf("over a link that died, while a new one works: %q after %s, want %q within 2 s",
+					got, took, warm)
 			}
 			between.Cut(true)
-			if got, took := call(); !slices.Contains([]string{"no_leader", "unknown_outcome"}, got) || took > 2*time.Second {
+			if got, took := call(); !slices.Contains([]string{"no_leader", "unknown_outcome"}, got) ||
+				took > 2*time.Second {
 				t.Errorf("while no link works: %q after %s, want no_leader or unknown_outcome within 2 s", got, took)
 			}
 			between.Cut(false)

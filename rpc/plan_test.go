@@ -52,7 +52,8 @@ func TestSeed002Section1_5_1ExampleEntry(t *testing.T) {
 	code, got, _ = w.call(1, "GET", "/v1/tasks/1", "")
 	for field, want := range map[string]any{"id": "1", "holder": "libs/svgbbox",
 		"title": "Implement bounding box calculation", "state": "IN_PROGRESS", "assigned": "6000s",
-		"expect": "10800s", "expect_left": "4800s", "progressed": "600s", "percent": float64(60), "extended": float64(0)} {
+		"expect": "10800s", "expect_left": "4800s", "progressed": "600s", "percent": float64(60),
+		"extended": float64(0)} {
 		if code != 200 || got[field] != want {
 			t.Errorf("%s is %v, want %v", field, got[field], want)
 		}
@@ -124,14 +125,17 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 			Expect: durationpb.New(40 * time.Minute)}
 		if b, err := w.work(0).Batch(within(t),
 			&vigilv1.BatchRequest{Writes: []*vigilv1.Write{
-				{Op: &vigilv1.Write_ProgressTask{ProgressTask: progress}}}}); err != nil || b.GetResults()[0].GetError() != nil {
+				{Op: &vigilv1.Write_ProgressTask{ProgressTask: progress}}}}); err != nil ||
+			b.GetResults()[0].GetError() != nil {
 			t.Fatalf("%v, %v", b, err)
 		}
 		got, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: id})
-		if err != nil || got.Percent == nil || got.GetPercent() != 0 || got.GetExpectLeft().AsDuration() != 40*time.Minute {
+		if err != nil || got.Percent == nil || got.GetPercent() != 0 ||
+			got.GetExpectLeft().AsDuration() != 40*time.Minute {
 			t.Errorf("%v, %v", got, err)
 		}
-		if _, err = w.work(0).CompleteTask(within(t), &vigilv1.WorkRequest{Speaker: me, Task: id, Attempt: 1}); err != nil {
+		if _, err = w.work(0).CompleteTask(within(t),
+			&vigilv1.WorkRequest{Speaker: me, Task: id, Attempt: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

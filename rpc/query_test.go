@@ -32,7 +32,8 @@ func TestF22EachCallTakesItsOwnParametersOnly(t *testing.T) {
 					continue
 				}
 				taken++
-				if _, got, _ := w.call(0, "GET", at+"?"+f.TextName()+"=1", ""); strings.Contains(text(got), "parameter") {
+				if _, got, _ := w.call(0, "GET", at+"?"+f.TextName()+"=1", ""); strings.Contains(text(got),
+					"parameter") {
 					t.Errorf("%s: %s is refused: %v", m.FullName(), f.TextName(), got)
 				}
 			}
@@ -43,7 +44,8 @@ func TestF22EachCallTakesItsOwnParametersOnly(t *testing.T) {
 				if m.Input().Fields().ByName(protoreflect.Name(other)) != nil {
 					continue
 				}
-				if code, got, _ := w.call(0, "GET", at+"?"+other+"=1", ""); code != 400 || !strings.Contains(text(got), other) {
+				if code, got, _ := w.call(0, "GET", at+"?"+other+"=1", ""); code != 400 ||
+					!strings.Contains(text(got), other) {
 					t.Errorf("%s: %s, which it does not have, brings %d %v", m.FullName(), other, code, got)
 				}
 			}

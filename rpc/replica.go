@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"io"
+	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -59,4 +60,11 @@ type Health interface {
 	Ready() error
 	// Warnings are sentences for people; empty when all is well.
 	Warnings() []string
+}
+
+// WatchdogStats are what this server's conversation watchdog has done since it started.
+type WatchdogStats struct {
+	Checks, Checked, Warned, Canceled, Errors uint64
+	LastCheck                                 time.Time // zero: there was none
+	LastDuration, TotalDuration               time.Duration
 }

@@ -142,3 +142,22 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 	out.Overseer = c.overseerSpec(at, s.GetOverseer())
 	return out
 }
+
+// overseerSpec validates what makes a role one of overseers.
+func (c *checks) overseerSpec(at string, o *vigilv1.OverseerSpec) []noun.OverseerSpec {
+	if o == nil {
+		return nil
+	}
+	c.optionalName(at+"overseer.triage", o.GetTriage())
+	return []noun.OverseerSpec{{Triage: o.GetTriage(), HandoffAfter: o.GetHandoffAfter(),
+		Fresh: c.duration(at+"overseer.fresh", o.GetFresh()), Stale: c.duration(at+"overseer.stale", o.GetStale())}}
+}
+
+func convertOverseerSpec(s *noun.RoleSpec) *vigilv1.OverseerSpec {
+	if len(s.Overseer) == 0 {
+		return nil
+	}
+	o := &s.Overseer[0]
+	return &vigilv1.OverseerSpec{Triage: o.Triage, HandoffAfter: o.HandoffAfter, Fresh: lasting(o.Fresh),
+		Stale: lasting(o.Stale)}
+}

@@ -3,8 +3,6 @@ package rpc
 import (
 	"slices"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
@@ -41,14 +39,4 @@ func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) 
 		*list.to = slices.Compact(names)
 	}
 	return cmd, c.err
-}
-
-// convertScreen tells what is seen of an agent; absent: nobody looks.
-func convertScreen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
-	sc := a.Screen()
-	if sc == nil || sc.Kind == noun.PromptUnknown {
-		return nil
-	}
-	return &vigilv1.ScreenState{Prompt: sc.Kind.String(), Shown: durationpb.New(now.Sub(sc.At)),
-		Quiet: sc.Quiet, QuietFor: durationpb.New(now.Sub(sc.QuietAt))}
 }

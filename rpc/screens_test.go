@@ -71,7 +71,8 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Watched: []string{"sh"}}, "tmux 3.3a",
 			"degraded: its runner sh has no terminal"},
 		{&vigilv1.ReportTerminalsRequest{Why: "no tmux", Runners: []string{"sh"}, Watched: []string{"sh"}},
-			"degraded: no tmux: nothing can be typed or observed; mail and restarts only", "degraded: no tmux on host h1"},
+			"degraded: no tmux: nothing can be typed or observed; mail and restarts only",
+			"degraded: no tmux on host h1"},
 	} {
 		tt.r.Host, tt.r.Boot = host, "b1"
 		if _, err := w.host(0).ReportTerminals(within(t), tt.r); err != nil {

@@ -39,7 +39,8 @@ func TestNothingIsAliveAfterRun(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	n := c.nodes[0]
 	n.addr = l.Addr().String()
-	s, err := Open(Config{Listener: l, ServerID: n.id, Writer: n, Reader: n, Registerer: reg, StopGrace: 10 * time.Second})
+	s, err := Open(Config{Listener: l, ServerID: n.id, Writer: n, Reader: n, Registerer: reg,
+		StopGrace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,23 +7,9 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
-	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
-
-// scanStep is how many rows one hold of the read lock looks at.
-const scanStep = 1000
-
-// fleet serves what people and their tools ask for.
-type fleet struct {
-	vigilv1.UnimplementedFleetServer
-	*core
-	watches *door.Places // of events, on this server
-	logs    *logRelay
-
-	nudges nudges
-}
 
 // CreateTask adds a task to a role's queue.
 func (f *fleet) CreateTask(ctx context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
@@ -76,15 +62,6 @@ func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.
 func noTask(id uint64) error {
 	return fault.NotFound("Task %d does not exist, or it ended so long ago that it was removed; "+
 		"`vigil task list` shows what is there.", id)
-}
-
-// noRoom says that there is no such room, or who has deleted it (law L9).
-func noRoom(st *fsm.View, name string) error {
-	if t := st.Tombstone(name); t != nil {
-		return fault.NotFound("Room %s was deleted%s; `vigil apply -f` makes it anew.", fault.Quote(name), deletedBy(t))
-	}
-	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` "+
-		"creates one.", fault.Quote(name))
 }
 
 func deletedBy(t *noun.Tombstone) string {

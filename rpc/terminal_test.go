@@ -54,7 +54,8 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 			screen.GetIncarnation() != g.GetIncarnation() {
 			t.Fatalf("via server %d: %v, %v", via, screen, err)
 		}
-		if r := <-got; !r.GetLook() || r.GetLines() != 9 || r.GetText() != "" || r.GetIncarnation() != g.GetIncarnationRaw() {
+		if r := <-got; !r.GetLook() || r.GetLines() != 9 || r.GetText() != "" ||
+			r.GetIncarnation() != g.GetIncarnationRaw() {
 			t.Errorf("via server %d: asked %v", via, r)
 		}
 

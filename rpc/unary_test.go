@@ -43,7 +43,8 @@ func TestLifeOfATask(t *testing.T) {
 		t.Fatalf("complete: %v, %v", done, err)
 	}
 	got, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId()})
-	if err != nil || got.GetResult() != "all done" || got.GetText() != "secret work" || got.GetHolder() != "demo/builder" {
+	if err != nil || got.GetResult() != "all done" || got.GetText() != "secret work" ||
+		got.GetHolder() != "demo/builder" {
 		t.Fatalf("get: %v, %v", got, err)
 	}
 	list, err := w.fleet(0).ListTasks(within(t), &vigilv1.ListTasksRequest{Room: "demo"})
@@ -89,7 +90,8 @@ func TestWriteIDMakesRepeatingSafe(t *testing.T) {
 		t.Fatalf("repeated write made task %v (%v), want %d", second, err, first.GetId())
 	}
 	for range 2 {
-		if _, err := w.work(0).CloseSession(within(t), &vigilv1.CloseSessionRequest{Session: s.GetSession()}); err != nil {
+		if _, err := w.work(0).CloseSession(within(t),
+			&vigilv1.CloseSessionRequest{Session: s.GetSession()}); err != nil {
 			t.Fatalf("close session: %v", err)
 		}
 	}
@@ -103,7 +105,8 @@ func TestConflictBringsTheRevision(t *testing.T) {
 	w := start(t, 1)
 	w.room("demo", "builder", 1)
 	task := w.task(0, "demo", "builder", "first")
-	_, err := w.fleet(0).CancelTask(within(t), &vigilv1.CancelTaskRequest{Task: task.GetId(), IfRev: task.GetRev() + 100})
+	_, err := w.fleet(0).CancelTask(within(t), &vigilv1.CancelTaskRequest{Task: task.GetId(),
+		IfRev: task.GetRev() + 100})
 	if p := fault.Of(err); p.Code != "conflict" || p.Rev != task.GetRev() {
 		t.Fatalf("got %v with rev %d, want conflict with %d", err, p.Rev, task.GetRev())
 	}
@@ -116,8 +119,10 @@ func TestBatchAnswersEachWrite(t *testing.T) {
 	r, err := w.work(0).Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{
 		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder",
 			Title: "a", Text: "text a"}}},
-		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "No Such", Role: "builder", Title: "b"}}},
-		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "nowhere", Role: "builder", Title: "c"}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "No Such",
+			Role: "builder", Title: "b"}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "nowhere", Role: "builder",
+			Title: "c"}}},
 		{Op: &vigilv1.Write_Claim{Claim: &vigilv1.ClaimRequest{Speaker: me}}},
 		{},
 	}})
@@ -147,7 +152,8 @@ func TestBeatRenewsAndTellsExceptions(t *testing.T) {
 	id := agent.GetAgent().GetId()
 	r, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Agents: []uint32{id, id + 7},
 		Incarnations: []uint64{me.GetIncarnation(), 1}, Kinds: []uint32{fsm.BeatLease, fsm.BeatLease}})
-	if err != nil || r.GetRenewed() != 1 || len(r.GetExceptions()) != 1 || r.GetExceptions()[0].GetVerdict() != "unknown" {
+	if err != nil || r.GetRenewed() != 1 || len(r.GetExceptions()) != 1 ||
+		r.GetExceptions()[0].GetVerdict() != "unknown" {
 		t.Fatalf("beat: %v, %v", r, err)
 	}
 	w.advance(2 * 60 * 1e9)
@@ -234,7 +240,8 @@ func TestHostRegistersAndReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // idempotent by incarnation
-		if _, err := w.host(0).ReportExit(within(t), &vigilv1.ReportExitRequest{Host: reg.GetHost(), Agent: agent.GetId(),
+		if _, err := w.host(0).ReportExit(within(t), &vigilv1.ReportExitRequest{Host: reg.GetHost(),
+			Agent:       agent.GetId(),
 			Incarnation: agent.GetIncarnationRaw(), Code: 3, Tail: "boom"}); err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +280,8 @@ func (w *world) order(t *testing.T, name string, host noun.HostID) *vigilv1.Agen
 func TestStatusAndSettings(t *testing.T) {
 	w := start(t, 1)
 	st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
-	if err != nil || st.GetServer() != "s1" || st.GetLeader() != "s1" || len(st.GetServers()) != 1 || st.GetIndex() == 0 {
+	if err != nil || st.GetServer() != "s1" || st.GetLeader() != "s1" || len(st.GetServers()) != 1 ||
+		st.GetIndex() == 0 {
 		t.Fatalf("status: %v, %v", st, err)
 	}
 	set, err := w.cluster(0).GetSettings(within(t), &vigilv1.GetSettingsRequest{})

@@ -12,6 +12,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // Limits of requests beyond those of fsm.
@@ -26,6 +27,7 @@ const (
 	maxWait     = 10 * time.Minute
 	maxDuration = 365 * 24 * time.Hour
 	maxLogLines = 10_000
+	maxNudge    = 4 << 10 // bytes typed at once
 	maxRunning  = 16_384
 	maxRoom     = 512 << 10 // bytes of a whole room; a log entry has 1 MiB
 )
@@ -106,7 +108,8 @@ func (c *checks) agent(field, s string, star bool) {
 		c.fail("%s is missing; write room/role, or room/role.2 for the second agent of a role.", field)
 		return
 	}
-	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field, fault.Quote(s))
+	c.fail("%s %s is not an agent; write room/role, or room/role.2 for the second agent of a role.", field,
+		fault.Quote(s))
 }
 
 // address asks for whom mail is: room, room/role, room/role.* or room/role.N.
@@ -147,7 +150,8 @@ func (c *checks) text(field, s string, limit int) {
 	}
 	if len(s) > limit {
 		c.err = fault.New(code.TooLarge,
-			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.", field, len(s), limit)
+			"%s has %d bytes, at most %d are allowed; put large content into a file and name it instead.",
+			field, len(s), limit)
 		return
 	}
 	if !utf8.ValidString(s) {
@@ -269,6 +273,16 @@ func (c *checks) kvs(field string, m map[string]string) []noun.KV {
 		c.line("A key of "+field, kv.Key, maxWho)
 		c.present("A key of "+field, kv.Key, "remove the empty one")
 		c.text(field+" "+kv.Key, kv.Value, maxKVValue)
+	}
+	return out
+}
+
+// roomWatch validates what a room sets for the watchdog.
+func (c *checks) roomWatch(w *vigilv1.RoomWatch) noun.RoomWatch {
+	out := noun.RoomWatch{IdleLimit: c.duration("watch.idle_limit", w.GetIdleLimit()),
+		Deadline: c.duration("watch.deadline", w.GetDeadline()), Disabled: w.GetDisabled()}
+	if err := out.Check(); err != nil {
+		c.fail("%v.", err)
 	}
 	return out
 }

@@ -53,23 +53,6 @@ func convertVerdict(v *judge.Verdict) *vigilv1.Verdict {
 	return out
 }
 
-func convertDeclaration(now noun.Time, d *noun.Declaration) *vigilv1.Declaration {
-	if d == nil {
-		return nil
-	}
-	return &vigilv1.Declaration{Status: d.Status.String(), Waiting: d.Waiting.String(), Text: d.Text, Sequence: d.Seq,
-		Left: declaredLeft(now, d), Reported: durationpb.New(now.Sub(d.At)), Said: durationpb.New(now.Sub(d.Since)),
-		Lapsed: d.Until != 0 && d.Until <= now}
-}
-
-// declaredLeft is how long a declaration still holds; absent: it has no end, or lapsed.
-func declaredLeft(now noun.Time, d *noun.Declaration) *durationpb.Duration {
-	if !d.Holds(now) {
-		return nil
-	}
-	return durationpb.New(d.Until.Sub(now))
-}
-
 // GetAgentStatus tells how an agent is seen from outside. A name
 // that nobody has is an answer here, not an error.
 func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusRequest) (*vigilv1.AgentStatus, error) {

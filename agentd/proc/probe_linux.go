@@ -48,7 +48,8 @@ func (s *Scanner) Probe(mark Mark, c *syscall.Credential) error {
 		return errors.New("its processes are not found by their mark (reading the environment of " +
 			"another account needs SYS_PTRACE)")
 	}
-	if !signalMarked(pid, mark, unix.SIGSTOP) || !within5(func() bool { state, _, _ := stat(pid); return state == 'T' }) {
+	if !signalMarked(pid, mark, unix.SIGSTOP) ||
+		!within5(func() bool { state, _, _ := stat(pid); return state == 'T' }) {
 		return errors.New("its processes are not stopped by a signal")
 	}
 	signalMarked(pid, mark, unix.SIGKILL)

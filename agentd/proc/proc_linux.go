@@ -14,7 +14,8 @@ import (
 )
 
 func attributes(spec Spec) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Setctty: spec.PTY, Credential: spec.Credential, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Setctty: spec.PTY, Credential: spec.Credential,
+		Pdeathsig: syscall.SIGKILL}
 }
 
 func pipe(fds []int) error { return unix.Pipe2(fds, unix.O_CLOEXEC) }

@@ -64,7 +64,8 @@ func (c *checker) checkResume() {
 	case used:
 		r.resumed = re
 	case r.ResumePattern != "":
-		c.fault("no argument holds ${"+resumeName+"}", "put it into resume_args, or remove the pattern", "resume_pattern")
+		c.fault("no argument holds ${"+resumeName+"}", "put it into resume_args, or remove the pattern",
+			"resume_pattern")
 	}
 }
 
@@ -101,13 +102,15 @@ func (c *checker) checkUsageLimits() {
 		}
 		re, err := regexp.Compile(u.Pattern)
 		if err != nil {
-			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "usage_limit", i, "pattern")
+			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax",
+				"usage_limit", i, "pattern")
 			continue
 		}
 		for _, name := range re.SubexpNames() {
 			if name != "" && !slices.Contains(waitGroups(), name) {
 				c.fault(fmt.Sprintf("group %q says nothing", name),
-					"name groups "+strings.Join(waitGroups(), ", ")+", or do not name them", "usage_limit", i, "pattern")
+					"name groups "+strings.Join(waitGroups(), ", ")+", or do not name them", "usage_limit", i,
+					"pattern")
 			}
 		}
 	}

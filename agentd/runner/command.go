@@ -60,8 +60,9 @@ func (s *Set) Command(name string, life Life) (Command, error) {
 	list := r.fresh
 	if life.Resume != "" {
 		if r.resumed != nil && !r.resumed.MatchString(life.Resume) {
-			return Command{}, fmt.Errorf("the resume value of the agent does not match the pattern that runner %q has for it; "+
-				"start it without: vigil agent start %s --fresh", name, life.Agent)
+			return Command{},
+				fmt.Errorf("the resume value of the agent does not match the pattern that runner %q has for it; "+
+					"start it without: vigil agent start %s --fresh", name, life.Agent)
 		}
 		list = r.resume
 	}
@@ -109,7 +110,8 @@ func (r *compiled) values(life Life) (map[string]string, error) {
 		case len(value) > MaxValue || !utf8.ValidString(value) || strings.ContainsRune(value, 0):
 			return nil, fmt.Errorf("parameter %q of runner %q is not text of at most %d bytes", name, r.Name, MaxValue)
 		case !re.MatchString(value):
-			return nil, fmt.Errorf("parameter %q of runner %q does not match its pattern %s", name, r.Name, r.pattern(name))
+			return nil, fmt.Errorf("parameter %q of runner %q does not match its pattern %s", name, r.Name,
+				r.pattern(name))
 		}
 		values["param."+name] = value
 	}

@@ -59,7 +59,8 @@ func Compile(runners []Runner, tools string) (*Set, error) {
 		}
 		faults = append(faults, c.faults...)
 		if c.missing != "" {
-			set.warnings = append(set.warnings, fmt.Sprintf("runner %s is not offered: %s; install it", r.Name, c.missing))
+			set.warnings = append(set.warnings, fmt.Sprintf("runner %s is not offered: %s; install it",
+				r.Name, c.missing))
 			continue
 		}
 		if r.Kind == KindTmux && noTmux != nil {
@@ -67,7 +68,8 @@ func Compile(runners []Runner, tools string) (*Set, error) {
 				fmt.Sprintf("runner %s starts its agents without a terminal: %v", r.Name, noTmux))
 		}
 		if problem := c.runner.lacksVigil(tools); problem != "" {
-			set.warnings = append(set.warnings, fmt.Sprintf("agents of runner %s do not find vigil: %s", r.Name, problem))
+			set.warnings = append(set.warnings, fmt.Sprintf("agents of runner %s do not find vigil: %s",
+				r.Name, problem))
 		}
 		set.byName[r.Name] = c.runner
 	}
@@ -253,7 +255,8 @@ func (c *checker) checkParams() {
 		}
 		re, err := whole(pattern)
 		if err != nil {
-			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "params", name, "pattern")
+			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax",
+				"params", name, "pattern")
 			continue
 		}
 		r.params[name] = re

@@ -169,7 +169,8 @@ func (c *checker) checkPrompts() {
 			if _, plain := regexp.Compile(p.Pattern); plain != nil {
 				err = plain // without what was put around it
 			}
-			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "prompts", i, "pattern")
+			c.fault(err.Error(), "write a regular expression as in https://golang.org/s/re2syntax", "prompts", i,
+				"pattern")
 		case re.MatchString(""):
 			c.fault("the pattern fits an empty terminal, so it fits every one",
 				"name words that stand in the prompt", "prompts", i, "pattern")

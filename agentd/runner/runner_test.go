@@ -66,7 +66,8 @@ func TestCompileNamesEachFault(t *testing.T) {
 		{"usage_limit[1].exit_code", "no exit code", Runner{UsageLimits: []UsageLimit{{Code: 1}, {Code: 256}}}},
 		{"usage_limit[0].pattern", "missing closing", Runner{UsageLimits: []UsageLimit{{Pattern: "("}}}},
 		{"usage_limit[0].pattern", "says nothing", Runner{UsageLimits: []UsageLimit{{Pattern: "(?P<days>.)"}}}},
-		{"usage_limit[0].after", "is not between", Runner{UsageLimits: []UsageLimit{{Code: 1, After: MaxRetryAfter + 1}}}},
+		{"usage_limit[0].after", "is not between",
+			Runner{UsageLimits: []UsageLimit{{Code: 1, After: MaxRetryAfter + 1}}}},
 		{"prompts[0].kind", "is no kind of prompt", Runner{Prompts: []Prompt{{Kind: "question", Pattern: "x"}}}},
 		{"prompts[1].pattern", "missing closing",
 			Runner{Prompts: []Prompt{{Kind: "idle", Pattern: "x"}, {Kind: "idle", Pattern: "("}}}},
@@ -90,7 +91,8 @@ func TestCompileNamesEachFault(t *testing.T) {
 		}
 	}
 	for from, want := range map[string]string{"": "runners[0]", "a.yaml:3": "a.yaml:3"} {
-		if _, err := compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}}, ""); err == nil ||
+		if _, err := compile([]Runner{{Name: "a", Program: "sh", From: from}, {Name: "a", Program: "sh"}},
+			""); err == nil ||
 			!strings.Contains(err.Error(), `runners[1].name: "a" is declared twice, first in `+want+";") {
 			t.Errorf("twice: %v", err)
 		}
@@ -150,7 +152,8 @@ func TestResume(t *testing.T) {
 		switch {
 		case c.want == nil && err == nil:
 			t.Errorf("%s: %q was accepted", c.runner, c.resume)
-		case c.want == nil && c.runner != "env" && !strings.Contains(err.Error(), "vigil agent start room/role --fresh"):
+		case c.want == nil && c.runner != "env" &&
+			!strings.Contains(err.Error(), "vigil agent start room/role --fresh"):
 			t.Errorf("%s: no remedy in %v", c.runner, err)
 		case c.want != nil && (err != nil || !slices.Equal(command.Args, c.want)):
 			t.Errorf("%s with %q: %q, %v", c.runner, c.resume, command.Args, err)
@@ -165,8 +168,9 @@ func TestCommandOfALife(t *testing.T) {
 	limit := UsageLimit{Code: 75, Pattern: "wait (?P<minutes>[0-9]+)", After: time.Hour}
 	set, err := compile([]Runner{
 		{Name: "plain", Program: "sh"},
-		{Name: "full", Program: "sh", Kind: KindTmux, PTY: true, RunLimit: time.Minute, UsageLimits: []UsageLimit{limit},
-			Limits: proc.Limits{Memory: 1 << 30, Pids: 9}},
+		{Name: "full", Program: "sh", Kind: KindTmux, PTY: true, RunLimit: time.Minute,
+			UsageLimits: []UsageLimit{limit},
+			Limits:      proc.Limits{Memory: 1 << 30, Pids: 9}},
 	}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,8 @@ func (g *guard) judge() time.Duration {
 	switch g.watch.judge(now) {
 	case freeze:
 		if err := g.tree.Freeze(); err != nil {
-			g.end(ending{reason: "it could not be frozen when its fence was in doubt: " + err.Error(), ordered: true}, 0)
+			g.end(ending{reason: "it could not be frozen when its fence was in doubt: " + err.Error(),
+				ordered: true}, 0)
 		}
 		g.notes.Note("is frozen: no fence beat was acknowledged for " + g.watch.patience().String())
 		g.door.tell(func(s *status) { s.Frozen = true })

@@ -15,7 +15,8 @@ func TestLifeFromStartToRecord(t *testing.T) {
 	r := newRig(t)
 	s, a, _ := r.start(r.spec("polite"))
 	started := s.Started()
-	if started.PID != a.pid || started.PIDStart == 0 || started.Shim == 0 || started.ShimStart == 0 || started.Boot == "" {
+	if started.PID != a.pid || started.PIDStart == 0 || started.Shim == 0 || started.ShimStart == 0 ||
+		started.Boot == "" {
 		t.Errorf("started %+v, the agent is %d", started, a.pid)
 	}
 	a.ask("print hello")

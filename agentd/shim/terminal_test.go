@@ -64,7 +64,8 @@ func TestTerminalIsTypedIntoAndLookedAt(t *testing.T) {
 func TestTerminalOfALifeWithoutOne(t *testing.T) {
 	r := newRig(t)
 	s, _, _ := r.start(r.spec("polite"))
-	if _, err := s.Terminal(t.Context(), TerminalRequest{Look: true}); err == nil || err.Error() != ErrNoTerminal.Error() {
+	if _, err := s.Terminal(t.Context(), TerminalRequest{Look: true}); err == nil ||
+		err.Error() != ErrNoTerminal.Error() {
 		t.Fatalf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -61,12 +61,14 @@ func TestOutOfQuota(t *testing.T) {
 func TestA01TextOfAnAgentParksForADayAtMost(t *testing.T) {
 	for _, tail := range []string{"usage limit reached|99999999999",
 		"usage limit reached|9223372036854775807", "usage limit reached|253402300799999", "in 999999h 999999m"} {
-		rules := []UsageRule{{Pattern: `usage limit reached\|(?P<at>\d+)`}, {Pattern: `in (?P<hours>\d+)h (?P<minutes>\d+)m`}}
+		rules := []UsageRule{{Pattern: `usage limit reached\|(?P<at>\d+)`},
+			{Pattern: `in (?P<hours>\d+)h (?P<minutes>\d+)m`}}
 		if after, hit := outOfQuota(rules, 1, tail, time.Now()); !hit || after <= 0 || after > 24*time.Hour {
 			t.Errorf("%q: %s %v, want at most a day", tail, after, hit)
 		}
 	}
-	if after, _ := outOfQuota([]UsageRule{{Code: 3, After: 1000 * time.Hour}}, 3, "", time.Now()); after != 24*time.Hour {
+	if after, _ := outOfQuota([]UsageRule{{Code: 3, After: 1000 * time.Hour}}, 3,
+		"", time.Now()); after != 24*time.Hour {
 		t.Errorf("a rule that says 1000 h parks for %s", after)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // reads it in pieces and keeps none of it; the end of the program is seen afterwards.
 func TestS08FloodOfTheStatusIsNotKept(t *testing.T) {
 	const megabytes = 64
-	r := newRig(t, "/bin/sh", "-c", `head -c `+"67108864"+` /dev/zero | tr '\0' x >tmux/status; echo >tmux/status; exit 3`)
+	r := newRig(t, "/bin/sh", "-c", `head -c `+"67108864"+
+		` /dev/zero | tr '\0' x >tmux/status; echo >tmux/status; exit 3`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	exit := r.run()

@@ -95,7 +95,8 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 	for i := range n + c.opts.spare {
 		s := &server{store: raft.NewInmemStore(), snaps: &snapshots{}}
 		s.addr = raft.ServerAddress(fmt.Sprintf("10.0.0.%d:7421", i+1))
-		s.cfg = cluster.Config{ID: fmt.Sprintf("s%d", i+1), APIAddr: fmt.Sprintf("10.0.0.%d:7420", i+1), Version: "test"}
+		s.cfg = cluster.Config{ID: fmt.Sprintf("s%d", i+1), APIAddr: fmt.Sprintf("10.0.0.%d:7420", i+1),
+			Version: "test"}
 		if c.opts.disk {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {

@@ -3,37 +3,38 @@
 // order again, so a plan can be stale, doubled or wrong without harm; a refused
 // order is an everyday event.
 //
-// # Planners
+// # Table
 //
-// A planner is a pure function from *fsm.View to []fsm.Command. It reads no clock
-// and no random source, and never changes what it is given. What is not in the
-// state (which servers the leader cannot reach) is an argument.
+// The duties are one table (table.go). A row names itself, says what it is for, and has
 //
-//   - Starts places every agent for which a start is due on a host.
-//   - Voids drops what servers said of hosts that the leader cannot reach.
-//   - Suspects doubts hosts that the servers do not hear and trusts them again.
-//   - Cancels takes start orders back from hosts that are in doubt.
-//   - Silent warns of rooms in which nothing happens, and cancels them.
-//   - Climbs takes the rungs of the ladder that are due for stuck agents.
-//   - Surrenders gives up lives of fast roles on hosts of which nothing is heard.
+//   - every: its pace, from the settings, which may change at any time;
+//   - wake: the effect of an entry that has it look at once;
+//   - plan: a pure function from *fsm.View, a budget of visits and orders, and the place where
+//     the look before ended, to orders, the next place, and when to go on. It reads no clock and
+//     no random source, and never changes what it is given. What is not in the state (which
+//     servers the leader cannot reach) is fetched before, by ready;
+//   - done: what must follow orders outside of the state once they are committed: to type at
+//     terminals, or to log.
+//
+// A new duty is one row more, and its orders a word each in orderName.
 //
 // # Loop
 //
-// Duty.Run is one stint: it wakes when an entry has given a duty something to look
-// at, and every 250 ms while a start is due that could not be ordered yet (start
-// rate, no room). It plans under the read lock and submits outside of it.
+// Duty.Run is one stint. One loop, the same for every row, gives each its looks. Looks of one
+// duty never overlap; the loops run beside each other, since to write a plan and to type takes
+// as long as it takes, and a start must not wait for it.
 //
-//	Effects.Plan --> Wake --> plan under Read --> SubmitAll --> count outcomes
-//	                  ^                                             |
-//	                  +------------- more was due than fitted ------+
+//	pace, or Effects --> Wake --> ready --> plan under Read --> SubmitAll --> done
+//	                               ^                                           |
+//	                               +--- not all was seen, or not all could be --+
 //
-// The conversation watchdog runs beside it at its own pace: a first pass after the setting
-// watchdog_start_delay, then one each watchdog_interval. A pass warns what is silent, waits
-// for the grace and cancels what stayed silent. The ladder for stuck agents has a pace of its own
-// too (ladder_interval): what a rung types follows when its record is committed.
+// A pass is one look or several: a plan that has used up its budget goes on where it ended, and
+// one that began in the middle goes on from the beginning. The read lock is held for the budget
+// of one look at most, and for a twentieth of the time by one duty.
 //
-// Escalations are announced beside it too: each notifier has a loop of its own that delivers
-// what Notices of the state lists, one after the other, and has the outcome written. A notice
-// whose outcome could not be written is delivered again, by this leader or the next, with the
-// same id. When to try again is decided in the state, in cluster time.
+// Escalations are announced beside the table, since there the effect comes first and its record
+// after: each notifier has a loop of its own that delivers what Notices of the state lists, one
+// after the other, and has the outcome written. A notice whose outcome could not be written is
+// delivered again, by this leader or the next, with the same id. When to try again is decided in
+// the state, in cluster time.
 package duty

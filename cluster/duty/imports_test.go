@@ -31,7 +31,8 @@ func TestImports(t *testing.T) {
 		}
 		for _, spec := range f.Imports {
 			path, _ := strconv.Unquote(spec.Path.Value)
-			if first, _, _ := strings.Cut(path, "/"); (strings.Contains(first, ".") || first == "vigil") && !allowed[path] {
+			if first, _, _ := strings.Cut(path, "/"); (strings.Contains(first, ".") || first == "vigil") &&
+				!allowed[path] {
 				t.Errorf("%s imports %s; allowed are the standard library, fsm and hclog", name, path)
 			}
 		}

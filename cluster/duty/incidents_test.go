@@ -41,7 +41,8 @@ func TestI115LostNudgeIsFollowedByTheNextRung(t *testing.T) {
 			var list []string
 			list, times[name] = f.rungs()
 			for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
-				if n := len(list) - len(slices.DeleteFunc(slices.Clone(list), func(k string) bool { return k == kind })); n != 3 {
+				if n := len(list) - len(slices.DeleteFunc(slices.Clone(list),
+					func(k string) bool { return k == kind })); n != 3 {
 					t.Errorf("%s: %d of 3 agents: %s", name, n, kind)
 				}
 			}

@@ -21,17 +21,21 @@ func deafRoom(t *testing.T, w *world, name string, agents int, ladder noun.Ladde
 	}
 }
 
+// climbs is one plan of the ladder.
+func climbs(w *world, from Place, most int) plan {
+	return planClimbs(&w.s.View, look{from: from, visits: visitsPerLook, orders: most})
+}
+
 // allClimbs plans from the beginning until all were seen.
 func allClimbs(t *testing.T, w *world, most int) (names []string) {
 	t.Helper()
 	var at Place
 	for range 100 {
-		var steps []Step
-		steps, at = Climbs(&w.s.View, at, most)
-		for _, s := range steps {
-			names = append(names, s.Name)
+		p := climbs(w, at, most)
+		for _, o := range p.orders {
+			names = append(names, o.Name)
 		}
-		if at == (Place{}) {
+		if at = p.next; at == (Place{}) {
 			return names
 		}
 	}
@@ -50,7 +54,7 @@ func TestF10DeafAgentsAreFoundBehindManyOthers(t *testing.T) {
 			if paused {
 				first = noun.LadderRestart
 			}
-			deafRoom(t, w, "a", visits+100, first)
+			deafRoom(t, w, "a", visitsPerLook+100, first)
 			deafRoom(t, w, "b", 1, noun.LadderRestart)
 			if paused {
 				w.must(fsm.SetPause{Scope: "a", Pause: true, By: "ann"})
@@ -59,13 +63,13 @@ func TestF10DeafAgentsAreFoundBehindManyOthers(t *testing.T) {
 			if got := allClimbs(t, w, 10); len(got) != 1 || got[0] != "b/x" {
 				t.Fatalf("the ladder would climb for %v, want b/x", got)
 			}
-			if steps, at := Climbs(&w.s.View, Place{}, 10); paused && (len(steps) != 1 || at != Place{}) {
-				t.Errorf("paused agents count: the first plan has %d steps and ends at %+v", len(steps), at)
+			if p := climbs(w, Place{}, 10); paused && (len(p.orders) != 1 || p.next != Place{}) {
+				t.Errorf("paused agents count: the first plan has %d steps and ends at %+v", len(p.orders), p.next)
 			}
 			if paused {
 				w.must(fsm.SetPause{Scope: "a", By: "ann"})
-				if got := allClimbs(t, w, 1000); len(got) != visits+101 {
-					t.Errorf("resumed, %d climb, want %d", len(got), visits+101)
+				if got := allClimbs(t, w, 1000); len(got) != visitsPerLook+101 {
+					t.Errorf("resumed, %d climb, want %d", len(got), visitsPerLook+101)
 				}
 			}
 		})
@@ -78,7 +82,8 @@ func TestF10TheNextLookGoesOnWhereTheBudgetEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		r.w.set("watchdog_enabled", "false", "ladder_per_pass", "2", "ladder_interval", "1m",
-			"ladder_nudge", "1m", "ladder_wake", "1m", "ladder_interrupt", "1m", "ladder_restart", "1m", "ladder_cooldown", "1m")
+			"ladder_nudge", "1m", "ladder_wake", "1m", "ladder_interrupt", "1m", "ladder_restart", "1m",
+			"ladder_cooldown", "1m")
 		deafRoom(t, r.w, "a", 5, noun.LadderRestart)
 		pass := func(span time.Duration) {
 			time.Sleep(span)
@@ -87,15 +92,15 @@ func TestF10TheNextLookGoesOnWhereTheBudgetEnded(t *testing.T) {
 			}
 		}
 		pass(10 * time.Minute)
-		d, err := Open(Config{Replica: r})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen, at := map[string]bool{}, Place{}
-		for range 3 {
-			at = d.lookForStuck(t.Context(), at)
-			pass(61 * time.Second)
-		}
+		seen := map[string]bool{}
+		inStint(t, r, Config{}, func(d *Duty) {
+			for range 3 {
+				pass(61 * time.Second)
+			}
+			if f := d.Figures().Of("ladder"); f.Passes != 3 || f.Accepted("nudge") != 5 {
+				t.Errorf("%+v", f)
+			}
+		})
 		for e := range r.w.s.Events(0) {
 			if e.Kind == "agent.nudged" {
 				seen[e.Agent] = true

@@ -70,7 +70,8 @@ func (f *stuckFleet) tick() noun.Effects {
 	var kinds []uint8
 	for a := range f.w.s.Agents("") {
 		if a.Proc.Fenced() {
-			ids, incs, kinds = append(ids, a.ID), append(incs, a.Inc), append(kinds, fsm.BeatFence|fsm.BeatVouch|fsm.BeatLease)
+			ids, incs, kinds = append(ids, a.ID), append(incs, a.Inc),
+				append(kinds, fsm.BeatFence|fsm.BeatVouch|fsm.BeatLease)
 		}
 	}
 	f.w.index++
@@ -155,7 +156,8 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 				"agent.restarted_stuck"}; !slices.Equal(list, want) {
 				t.Fatalf("%v at %v, want %v", list, at, want)
 			}
-			for i, want := range []time.Duration{30 * time.Minute, 32 * time.Minute, 37 * time.Minute, 38 * time.Minute} {
+			for i, want := range []time.Duration{30 * time.Minute, 32 * time.Minute, 37 * time.Minute,
+				38 * time.Minute} {
 				if got := at[i] - time.Duration(began); got < want || got > want+time.Duration(i+1)*45*time.Second {
 					t.Errorf("%s after %s of silence, want %s and a look or two", list[i], got, want)
 				}
@@ -169,7 +171,8 @@ func TestI41HungWithFreshBeats(t *testing.T) {
 			if want := []string{"nudge r/x#1", "wake r/x#1", "interrupt r/x#1"}; !slices.Equal(f.typed, want) {
 				t.Errorf("typed %v, want %v", f.typed, want)
 			}
-			if got := d.LadderFigures(); got.Steps["restart"] != 1 || got.Steps["escalate"] != 0 || got.Failed+got.Errors != 0 {
+			if got := d.Figures().Of("ladder"); got.Accepted("restart") != 1 || got.Accepted("escalate") != 0 ||
+				got.Errors+typed(d, 0).Failed != 0 || typed(d, 0).Done != 3 {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -224,8 +227,8 @@ func TestI109DetectedAndActed(t *testing.T) {
 			if len(acted) != 21 || !acted["s/x"] {
 				t.Errorf("%d of 21 hung agents were restarted or told of", len(acted))
 			}
-			got := d.LadderFigures().Steps
-			if got["restart"] != 20 || got["escalate"] != 1 || got["nudge"] != 21 {
+			got := d.Figures().Of("ladder")
+			if got.Accepted("restart") != 20 || got.Accepted("escalate") != 1 || got.Accepted("nudge") != 21 {
 				t.Errorf("%v", got)
 			}
 		})
@@ -268,7 +271,7 @@ func TestLadderBudget(t *testing.T) {
 				}
 				last = len(list)
 			}
-			if got := d.LadderFigures().Steps; got["restart"] < 60 {
+			if got := d.Figures().Of("ladder"); got.Accepted("restart") < 60 {
 				t.Errorf("%v after an hour", got)
 			}
 		})
@@ -290,7 +293,7 @@ func TestLadderOffAndErrors(t *testing.T) {
 			f.fail = noun.ErrUnknownOutcome
 			f.mu.Unlock()
 			f.after(2 * time.Minute)
-			if got := d.LadderFigures(); got.Errors == 0 {
+			if got := d.Figures().Of("ladder"); got.Errors == 0 {
 				t.Errorf("nothing can be written: %+v", got)
 			}
 		})

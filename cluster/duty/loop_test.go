@@ -113,7 +113,7 @@ func TestLoopOrdersAtOnce(t *testing.T) {
 			if !r.ordered("r/x") || time.Since(before) != 0 {
 				t.Fatalf("no start was ordered at once")
 			}
-			if f := d.Figures(); f.Plans == 0 || f.Orders[0] != (OrderCount{"start", "accepted", 1}) {
+			if f := d.Figures().Of("starts"); f.Looks == 0 || f.Orders[0] != (OrderCount{"start", "accepted", 1}) {
 				t.Fatalf("figures: %+v", f)
 			}
 		})
@@ -160,11 +160,11 @@ func TestLoopSleepsWhenNothingIsDue(t *testing.T) {
 		r := newReplica(t)
 		r.w.host("h1")
 		inStint(t, r, Config{}, func(d *Duty) {
-			before := d.Figures().Plans
+			before := d.Figures().Of("starts").Looks
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			if after := d.Figures().Plans; after != before {
-				t.Fatalf("%d plans in an idle hour", after-before)
+			if after := d.Figures().Of("starts").Looks; after != before {
+				t.Fatalf("%d looks in an idle hour", after-before)
 			}
 		})
 	})
@@ -177,7 +177,7 @@ func TestLoopTriesAgainAfterFailure(t *testing.T) {
 		r.w.must(room("r", noun.RoleSpec{Name: "x"}))
 		r.fail = noun.ErrUnknownOutcome
 		inStint(t, r, Config{}, func(d *Duty) {
-			if got := d.Figures().Orders[2]; got != (OrderCount{"start", "unanswered", 1}) {
+			if got := d.Figures().Of("starts").Orders[2]; got != (OrderCount{"start", "unanswered", 1}) {
 				t.Fatalf("counted %+v", got)
 			}
 			r.mu.Lock()
@@ -234,7 +234,8 @@ func TestLoopRehomesFastRoles(t *testing.T) {
 			r.mu.Unlock()
 			time.Sleep(4 * time.Second)
 			for _, server := range []string{"a", "b", "c"} {
-				r.do(fsm.ReportViews{Server: server, Views: []noun.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
+				r.do(fsm.ReportViews{Server: server,
+					Views: []noun.HostView{{Host: h1, Gossip: silent, Stream: silent}}})
 			}
 			synctest.Wait()
 			r.mu.Lock()
@@ -268,7 +269,7 @@ func TestLoopIsBoundedWhenAllIsRefused(t *testing.T) {
 		inStint(t, r, Config{}, func(d *Duty) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			if n := d.Figures().Plans; n > 100 {
+			if n := d.Figures().Of("starts").Looks; n > 100 {
 				t.Fatalf("%d plans in 10 s", n)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"vigil/fsm"
@@ -137,24 +136,8 @@ func clip(text string, most int) string {
 // notifier is one Notifier of a Duty.
 type notifier struct {
 	Notifier
-	wake              chan struct{}
-	delivered, failed atomic.Uint64
-	nanos             atomic.Int64
-}
-
-// NotifyCount is what a notifier has done since the server started.
-type NotifyCount struct {
-	Notifier          string
-	Delivered, Failed uint64
-	Total             time.Duration // of all tries
-}
-
-// NotifyFigures returns the counts, in the order of the notifiers. Safe for concurrent use.
-func (d *Duty) NotifyFigures() (list []NotifyCount) {
-	for _, n := range d.notifiers {
-		list = append(list, NotifyCount{n.Name, n.delivered.Load(), n.failed.Load(), time.Duration(n.nanos.Load())})
-	}
-	return list
+	wake   chan struct{}
+	effect effect
 }
 
 // openNotifiers checks what was configured.
@@ -176,7 +159,8 @@ func (d *Duty) openNotifiers() error {
 		if n.Timeout == 0 {
 			n.Timeout = NotifyTimeout
 		}
-		d.notifiers = append(d.notifiers, &notifier{Notifier: n, wake: make(chan struct{}, 1)})
+		d.notifiers = append(d.notifiers, &notifier{Notifier: n, wake: make(chan struct{}, 1),
+			effect: effect{duty: "notices", target: n.Name}})
 	}
 	return nil
 }
@@ -187,6 +171,11 @@ func (n *notifier) poke() {
 	default:
 	}
 }
+
+// noticesSay is what announcing is for. It is no row of the table: what it does is outside of the
+// state and comes before the record, at the pace of whoever is told. So each notifier has a loop of
+// its own, and one that hangs delays no other.
+const noticesSay = "announces escalations through notifiers"
 
 // escalate delivers notices until ctx, that of the stint, ends.
 // Notifiers work beside each other, each delivers one notice at a time.
@@ -228,6 +217,7 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 	for _, other := range d.notifiers {
 		names = append(names, other.Name)
 	}
+	d.noticed.looks.Add(1)
 	d.cfg.Replica.Read(func(s *fsm.View) {
 		list := s.Notices(n.Name)
 		if len(list) == 0 {
@@ -238,7 +228,8 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 		}
 		a = announcement(s, list[0], fmt.Sprintf("%s-%d", cluster, list[0].Notice.Number))
 		for i, e := range list[:min(len(list), noticesGathered)] {
-			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name, Notifiers: names})
+			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name,
+				Notifiers: names})
 			if i > 0 {
 				a.Also = append(a.Also, Other{uint64(e.ID), e.Kind.String(), e.Subject, e.Priority.String()})
 			}
@@ -260,34 +251,33 @@ func (d *Duty) try(ctx context.Context, n *notifier, a *Announcement, notes []fs
 	limited, cancel := context.WithTimeout(ctx, n.Timeout)
 	err = n.Send(limited, a.ID, body)
 	cancel()
-	n.nanos.Add(int64(time.Since(began)))
+	n.effect.nanos.Add(int64(time.Since(began)))
 	failure := ""
 	switch {
 	case ctx.Err() != nil && err != nil: // the stint is over: the next leader goes on
 		return
 	case err != nil:
-		n.failed.Add(1)
+		n.effect.failed.Add(1)
 		failure = clip(err.Error(), noun.MaxFailure)
 		d.log.Warn("a notice was not delivered", "notifier", n.Name, "notice", a.ID, "escalation",
 			a.Escalation, "kind", a.Kind, "also", len(a.Also), "error", failure)
 	default:
-		n.delivered.Add(1)
+		n.effect.done.Add(1)
 		d.log.Info("a notice was delivered", "notifier", n.Name, "notice", a.ID, "escalation", a.Escalation,
 			"kind", a.Kind, "also", len(a.Also))
 	}
-	reqs := make([]fsm.Request, len(notes))
+	orders := make([]Order, len(notes))
 	for i := range notes {
 		notes[i].Failure = failure
-		reqs[i] = fsm.Request{Planned: true, Cmd: notes[i]}
+		orders[i] = Order{Command: notes[i]}
 	}
-	d.note(ctx, a.ID, reqs)
+	d.note(ctx, a.ID, orders)
 }
 
 // note writes what became of a notice.
-func (d *Duty) note(ctx context.Context, id string, reqs []fsm.Request) {
+func (d *Duty) note(ctx context.Context, id string, orders []Order) {
 	for range noteTries {
-		outs := make([]noun.Outcome, len(reqs))
-		err := d.cfg.Replica.SubmitAll(ctx, reqs, outs)
+		outs, err := d.submit(ctx, d.noticed, orders)
 		if err == nil {
 			for i := range outs {
 				// Over or forgotten: a human was faster. Anything else would repeat itself at once.
@@ -298,6 +288,9 @@ func (d *Duty) note(ctx context.Context, id string, reqs []fsm.Request) {
 				}
 			}
 			return
+		}
+		if ctx.Err() == nil {
+			d.noticed.errors.Add(1)
 		}
 		d.log.Debug("what became of a notice could not be written", "notice", id, "error", err)
 		if !pause(ctx, noteAgain) {

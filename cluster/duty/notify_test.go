@@ -112,7 +112,7 @@ func TestNoticesAreDeliveredAtOnce(t *testing.T) {
 			if n := r.notice(1); n.Pending || len(n.Deliveries) != 2 {
 				t.Errorf("delivered: %+v", n)
 			}
-			if f := d.NotifyFigures(); len(f) != 2 || f[0].Notifier != "hook" || f[0].Delivered != 1 || f[0].Failed != 0 {
+			if f := d.Figures().Effects[2:]; len(f) != 2 || f[0].Target != "hook" || f[0].Done != 1 || f[0].Failed != 0 {
 				t.Errorf("figures %+v", f)
 			}
 			r.ticks(time.Hour)
@@ -149,7 +149,7 @@ func TestNoticesAreTriedAgain(t *testing.T) {
 			if r.notice(1).Pending || r.notice(2).Pending {
 				t.Errorf("still pending: %+v, %+v", r.notice(1), r.notice(2))
 			}
-			if f := d.NotifyFigures()[0]; f.Failed != 4 || f.Delivered != 2 {
+			if f := d.Figures().Effects[2]; f.Failed != 4 || f.Done != 2 {
 				t.Errorf("figures %+v", f)
 			}
 		})
@@ -274,7 +274,8 @@ func TestNoticesByMail(t *testing.T) {
 				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" ||
 					mails[0].Kind != "escalation" || mails[0].Priority != noun.MailNormal ||
 					!strings.HasPrefix(mails[0].Subject,
-						"escalation 1, urgent: mail_unacknowledged, r/x") || !strings.Contains(mails[0].Body, "vigil escalation ack 1") {
+						"escalation 1, urgent: mail_unacknowledged, r/x") ||
+					!strings.Contains(mails[0].Body, "vigil escalation ack 1") {
 					t.Fatalf("mails %+v", mails)
 				}
 				n := s.Escalation(1).Notice

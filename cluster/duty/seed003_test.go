@@ -58,12 +58,12 @@ func TestSeed003LogMessages(t *testing.T) {
 		for seed, want := range map[string]string{
 			"Starting conversation watchdog": "conversation watchdog starts: " +
 				"enabled=true interval=5m0s threshold=10m0s",
-			"Checking 5 active conversations":                  "looking for silent rooms: active=2",
 			"Canceling, Stopped agents, Successfully canceled": "canceled a silent room: room=r01 tasks=1",
-			"Check complete in 150ms, canceled 2":              "looked for silent rooms: active=2 canceled=2 took=",
-			"Error during check":                               "conversation watchdog could not write: error=",
-			"Final stats": "conversation watchdog stops: checks=3 " +
-				"checked=6 warned=2 canceled=2 errors=2",
+			"Checking 5 active conversations; Check complete in 150ms, canceled 2": "conversation watchdog has looked: " +
+				"visited=2 warn=2 cancel=2 took=",
+			"Error during check": "conversation watchdog could not write: error=",
+			"Final stats": "conversation watchdog stops: passes=3 " +
+				"visited=6 warn=2 cancel=2 errors=2",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: nothing says %q", seed, want)

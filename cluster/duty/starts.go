@@ -7,11 +7,6 @@ import (
 	"vigil/fsm/noun"
 )
 
-// visitsPerHold bounds how many roles, agents and hosts one look of the planner visits, and
-// so how long it holds the read lock. What comes on top is what the hosts themselves take (at
-// most three visits each, see sites.look) and what the last role does (two each).
-const visitsPerHold = 8192
-
 // planner orders starts. It goes round the roles of which starts are due: a look begins
 // behind the role at which the one before has ended, and ends when it has visited enough.
 // It belongs to one goroutine, and to one state.
@@ -24,6 +19,22 @@ type planner struct {
 	berths berths      // memory for those of the role in hand
 }
 
+// plan is that of the duty. What it visits beyond its budget is what the hosts themselves take (at
+// most three visits each, see sites.look) and what the last role does (two each). It keeps its
+// place by itself: a round may begin anywhere.
+func (p *planner) plan(s *fsm.View, l look) (out plan) {
+	due := s.DueRoles() > 0
+	for _, c := range p.starts(s, l) {
+		out.orders = append(out.orders, Order{Command: c})
+	}
+	out.visited, out.more = p.visits, due || p.cut
+	out.full = len(out.orders) == l.orders
+	if !p.cut {
+		out.after = again
+	}
+	return out
+}
+
 // starts orders a start for agents for which one is due, at most so many and at most as many
 // as may start in one second: of one role after the other, lowest number first. Within one
 // plan it counts what it has planned already, so that no host gets more than it has room for.
@@ -34,11 +45,11 @@ type planner struct {
 // start the agent, or was lost with it, is the last choice. Of agents that the
 // brake paces it plans as many as the brake lets through, and one at least: cluster
 // time moves on with an entry, though what is in it is refused.
-func (p *planner) starts(s *fsm.View, most int) []fsm.Command {
+func (p *planner) starts(s *fsm.View, l look) []fsm.Command {
 	p.visits, p.cut = 0, false
 	room, free := p.sites.look(s, &p.visits)
-	most = min(most, int(s.Settings().StartsPerSecond), room)
-	t := turn{planner: p, s: s, free: free, most: most, limit: p.visits + visitsPerHold,
+	most := min(l.orders, int(s.Settings().StartsPerSecond), room)
+	t := round{planner: p, s: s, free: free, most: most, limit: p.visits + l.visits,
 		braked: int(max(1, s.BrakeRoom()))}
 	if p.left == 0 {
 		p.left = s.DueRoles()
@@ -63,8 +74,8 @@ func (p *planner) starts(s *fsm.View, most int) []fsm.Command {
 	return t.orders
 }
 
-// turn is one look of the planner.
-type turn struct {
+// round is one look of the planner.
+type round struct {
 	*planner
 	s      *fsm.View
 	free   []int // sites that had a slot when it began
@@ -74,10 +85,10 @@ type turn struct {
 	orders []fsm.Command
 }
 
-func (t *turn) over() bool { return len(t.orders) >= t.most || t.visits >= t.limit }
+func (t *round) over() bool { return len(t.orders) >= t.most || t.visits >= t.limit }
 
 // role plans the starts of one role. What fits one of its agents fits all.
-func (t *turn) role(r *noun.Role) {
+func (t *round) role(r *noun.Role) {
 	t.visits++
 	if t.sites.nowhere(t.s, r, &t.visits) {
 		return
@@ -109,7 +120,7 @@ func (t *turn) role(r *noun.Role) {
 type berths []*site
 
 // moor finds them.
-func (t *turn) moor(r *noun.Role) *berths {
+func (t *round) moor(r *noun.Role) *berths {
 	b := &t.berths
 	*b = (*b)[:0]
 	for _, i := range t.sites.fewest(r, t.free) {

@@ -45,10 +45,10 @@ func TestF03LooksOfThePlannerAreBounded(t *testing.T) {
 	var p planner
 	round := func() (orders []fsm.Command, looks, visits int) {
 		for {
-			plan := p.starts(&w.s.View, 512)
+			plan := p.starts(&w.s.View, looking(512))
 			orders, looks, visits = append(orders, plan...), looks+1, visits+p.visits
 			w.carry(plan)
-			if most := visitsPerHold + 5*hosts; p.visits > most {
+			if most := visitsPerLook + 5*hosts; p.visits > most {
 				t.Fatalf("one look visited %d, at most %d are allowed", p.visits, most)
 			}
 			if !p.cut {
@@ -62,7 +62,8 @@ func TestF03LooksOfThePlannerAreBounded(t *testing.T) {
 	}
 	orders, looks, visits = round() // it is known now that they fit nowhere
 	if most := roles + 3*hosts; len(orders) != 0 || looks != 1 || visits > most {
-		t.Fatalf("planned %d starts in %d looks and %d visits, want none in one with %d", len(orders), looks, visits, most)
+		t.Fatalf("planned %d starts in %d looks and %d visits, want none in one with %d", len(orders), looks,
+			visits, most)
 	}
 	w.host("new", func(c *fsm.RegisterHost) {
 		c.Labels, c.Capacity = []noun.KV{{Key: "os", Value: "linux"}, {Key: "gpu", Value: "yes"}}, 1000
@@ -85,8 +86,8 @@ func TestF03RolesTakeTurns(t *testing.T) {
 	var p planner
 	started := 0
 	for look := 0; started < 9002; look++ {
-		orders := p.starts(&w.s.View, ordersPerPlan)
-		if most := ordersPerPlan*2 + 5*hosts; p.visits > most {
+		orders := p.starts(&w.s.View, looking(ordersPerLook))
+		if most := ordersPerLook*2 + 5*hosts; p.visits > most {
 			t.Fatalf("look %d visited %d for %d starts, at most %d are allowed", look, p.visits, len(orders), most)
 		}
 		w.carry(orders)
@@ -105,10 +106,10 @@ func TestF03RolesTakeTurns(t *testing.T) {
 	}
 	w.must(room("c", noun.RoleSpec{Name: "more", Replicas: 5000}))
 	for range 5 {
-		w.carry(p.starts(&w.s.View, 5000))
+		w.carry(p.starts(&w.s.View, looking(5000)))
 	}
 	w.must(room("d", noun.RoleSpec{Name: "late", Replicas: 5000}))
-	if orders := p.starts(&w.s.View, 5000); len(orders) != 0 || p.visits > 3*hosts {
+	if orders := p.starts(&w.s.View, looking(5000)); len(orders) != 0 || p.visits > 3*hosts {
 		t.Fatalf("all hosts are full: planned %d with %d visits", len(orders), p.visits)
 	}
 }

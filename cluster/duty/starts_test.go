@@ -290,7 +290,7 @@ func BenchmarkStarts(b *testing.B) {
 	do(room("r", noun.RoleSpec{Name: "x", Replicas: 10_000}))
 	b.ReportAllocs()
 	for b.Loop() {
-		if n := len(starts(&s.View, ordersPerPlan)); n != ordersPerPlan {
+		if n := len(starts(&s.View, ordersPerLook)); n != ordersPerLook {
 			b.Fatalf("planned %d", n)
 		}
 	}

@@ -128,4 +128,15 @@ func (w *world) show(plan []fsm.Command) (out []string) {
 }
 
 // starts is a plan of somebody who knows nothing from before.
-func starts(s *fsm.View, most int) []fsm.Command { return new(planner).starts(s, most) }
+func starts(s *fsm.View, most int) []fsm.Command { return new(planner).starts(s, looking(most)) }
+
+// looking is a look that may give so many orders.
+func looking(most int) look { return look{visits: visitsPerLook, orders: most} }
+
+// ofHosts plans for all hosts.
+func ofHosts(s *fsm.View, of func(h *noun.Host) []fsm.Command) (out []fsm.Command) {
+	for h := range s.Hosts() {
+		out = append(out, of(h)...)
+	}
+	return out
+}

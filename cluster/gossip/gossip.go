@@ -334,7 +334,8 @@ func veiled(text string) string {
 // nameOf makes the name of one run of a member. The number tells runs apart and says
 // nothing else: a time would be compared with that of a run under another clock.
 func nameOf(kind Kind, id, boot string, run uint64) string {
-	return strings.Join([]string{string(kind), url.PathEscape(id), url.PathEscape(boot), fmt.Sprintf("%016x", run)}, "/")
+	return strings.Join([]string{string(kind), url.PathEscape(id), url.PathEscape(boot),
+		fmt.Sprintf("%016x", run)}, "/")
 }
 
 // parseName reads what nameOf has made.

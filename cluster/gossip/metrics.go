@@ -24,7 +24,8 @@ func (g *Gossip) Describe(ch chan<- *prometheus.Desc) {
 func (g *Gossip) Collect(ch chan<- prometheus.Metric) {
 	for kind, states := range g.table.counts(time.Now()) {
 		for s := Unknown; s <= Left; s++ {
-			ch <- prometheus.MustNewConstMetric(membersDesc, prometheus.GaugeValue, float64(states[s]), string(kind), s.String())
+			ch <- prometheus.MustNewConstMetric(membersDesc, prometheus.GaugeValue, float64(states[s]),
+				string(kind), s.String())
 		}
 	}
 	g.mu.Lock()

@@ -40,7 +40,8 @@ func listen(ctx context.Context, bind string, logger *log.Logger) (memberlist.No
 			return &sockets{t, ctx}, nil
 		}
 		if addr.Port != 0 || try == bindTries || !errors.Is(err, syscall.EADDRINUSE) && try > 1 {
-			return nil, fmt.Errorf("listen on %s by UDP and TCP: %w: stop what uses the address, or give another", bind, err)
+			return nil, fmt.Errorf("listen on %s by UDP and TCP: %w: stop what uses the address, or give another",
+				bind, err)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func openDir(path string, disk Disk) (*Dir, error) {
 	if err := lockFile(f); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w: stop the server that runs there or name another directory", path, ErrInUse)
+			return nil, fmt.Errorf("lock %s: %w: stop the server that runs there or name another directory",
+				path, ErrInUse)
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

@@ -40,7 +40,8 @@ func (d Disk) Do(verb string, bytes int64, op func() error) error {
 		// give the operation another moment.
 		time.AfterFunc(limit/10, func() {
 			if !ended.Load() {
-				d.Fatal(fmt.Errorf("%s: %w for %v: replace the disk, then start the server again", verb, ErrDiskStuck, limit))
+				d.Fatal(fmt.Errorf("%s: %w for %v: replace the disk, then start the server again", verb,
+					ErrDiskStuck, limit))
 			}
 		})
 	})

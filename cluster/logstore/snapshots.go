@@ -69,7 +69,8 @@ func (d *Data) load() error {
 		return err
 	}
 	for _, name := range names {
-		if index, ok := snapshotIndex(name); ok && index > d.Index && (first == 0 || first > d.Index+1 || last < index) {
+		if index, ok := snapshotIndex(name); ok && index > d.Index &&
+			(first == 0 || first > d.Index+1 || last < index) {
 			return fmt.Errorf("load data: %w: snapshot %s cannot be read, and the log does not hold what was in it: %s",
 				ErrDamaged, filepath.Join(s.dir, name), remedy)
 		}

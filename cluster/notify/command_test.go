@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	switch what := os.Args[2]; what {
 	case "writes":
 		body, _ := io.ReadAll(os.Stdin)
-		text := fmt.Sprintf("%s\n%s\n%s\n%q", os.Getenv("VIGIL_NOTICE_ID"), os.Getenv("VIGIL_TEST_HIDDEN"), body, os.Args[4:])
+		text := fmt.Sprintf("%s\n%s\n%s\n%q", os.Getenv("VIGIL_NOTICE_ID"), os.Getenv("VIGIL_TEST_HIDDEN"),
+			body, os.Args[4:])
 		if err := os.WriteFile(os.Args[3], []byte(text), 0o600); err != nil {
 			os.Exit(1)
 		}

@@ -48,4 +48,9 @@ var watch = []kind{
 		uns(w, 2, &c.Inc)
 		w.str(3, &c.Reason)
 	}),
+	of(84, func(w *wire, c *fsm.AnswerLook) {
+		completeTask(w, &c.CompleteTask)
+		uns(w, 7, &c.Decision)
+		w.str(8, &c.Reason)
+	}),
 }

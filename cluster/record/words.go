@@ -22,10 +22,7 @@ var words = []kind{
 		uns(w, 50, &c.Percent)
 		sig(w, 51, &c.Expect)
 	}),
-	of(35, func(w *wire, c *fsm.CompleteTask) {
-		work(w, &c.Work)
-		w.str(6, &c.Result)
-	}),
+	of(35, completeTask),
 	of(36, func(w *wire, c *fsm.FailTask) {
 		work(w, &c.Work)
 		w.str(6, &c.Reason)
@@ -84,4 +81,9 @@ var words = []kind{
 		w.str(6, &c.Subject)
 		w.str(7, &c.Body)
 	}),
+}
+
+func completeTask(w *wire, c *fsm.CompleteTask) {
+	work(w, &c.Work)
+	w.str(6, &c.Result)
 }

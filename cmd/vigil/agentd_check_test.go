@@ -101,21 +101,6 @@ func TestN03CheckNoticesThatAgentsDoNotFindVigil(t *testing.T) {
 	}
 }
 
-// What an error text recommends is accepted: 0B is no limit.
-func TestN33SizesMayBeInBytes(t *testing.T) {
-	for text, want := range map[string]int64{"0B": 0, "0": 0, "512B": 512, "12 B": 12, "1KiB": 1024, "256MiB": 256 << 20} {
-		f, err := parseAgentdFile("a.yaml", "min_free_memory: "+text+"\n")
-		if err != nil || f.MinFreeMemory.n != want || f.check() != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	for _, text := range []string{"B", "-1B", "1BB", "1KiBB", "1KB", "KiB"} {
-		if _, err := parseAgentdFile("a.yaml", "min_free_memory: "+text+"\n"); err == nil {
-			t.Errorf("%s was accepted", text)
-		}
-	}
-}
-
 // Prompts are checked like everything else, with their place, and what is right is shown.
 func TestAgentdCheckShowsPrompts(t *testing.T) {
 	code, out, _ := look(t, map[string]string{
@@ -151,36 +136,6 @@ func TestServerCheck(t *testing.T) {
 		code, out, errs := look(t, map[string]string{"s.yaml": c.text}, append([]string{"server", "--config", "s.yaml"}, c.args...)...)
 		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want && out != "The configuration is right.\n" {
 			t.Errorf("%q %q: exit code %d, printed\n%s%s", c.text, c.args, code, out, errs)
-		}
-	}
-}
-
-// A broken runner costs itself and no other, and people are told why.
-func TestBrokenRunnerIsNotOffered(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "name: a\nprogram: sh\nuser: " + me + "\n", "b.yaml": "name: b\nprogramm: sh\n",
-		"c.yaml": "name: see\nprogram: /no/such\nuser: " + me + "\n", "d.yaml": "name: a\nprogram: true\nuser: " + me + "\n", "e.yaml": "name: e\nprogram: sh\nuser: " + me + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f := defaultAgentdFile()
-	f.RunnersDir = dir
-	if err := f.readRunners(); err != nil {
-		t.Fatal(err)
-	}
-	conf := f.config(nil, nil, nil)
-	set, err := runner.Compile(conf.Runners, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(set.Names(), " "); got != "a e" {
-		t.Errorf("offered: %s", got)
-	}
-	told := strings.Join(conf.Warnings, "\n")
-	for name, want := range map[string]string{"b": "b.yaml:2:1: unknown key", "see": "c.yaml:2:10: /no/such does not exist", "a": "d.yaml:1:7: \"a\" is declared twice"} {
-		if !strings.Contains(told, "runner "+name+" is not offered: "+filepath.Join(dir, want)) || !strings.Contains(conf.Broken[name], want) {
-			t.Errorf("%s: told\n%s\nbroken %v", name, told, conf.Broken)
 		}
 	}
 }

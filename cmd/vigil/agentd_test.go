@@ -7,77 +7,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"vigil/agentd"
-	"vigil/agentd/runner"
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"
 )
-
-// The example holds every key, and its values are the defaults.
-func TestAgentdExampleIsTheDefaults(t *testing.T) {
-	f, err := readAgentdFile("../../configs/agentd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := defaultAgentdFile().config(nil, nil, nil)
-	want.Labels = map[string]string{}
-	if got := f.config(nil, nil, nil); !reflect.DeepEqual(got, want) {
-		t.Errorf("the example gives\n%+v, the defaults are\n%+v", got, want)
-	}
-	if err := f.check(); err != nil {
-		t.Error(err)
-	}
-	everyKey(t, f.document.text, reflect.TypeFor[agentdFile]())
-}
-
-func TestAgentdRunnersExample(t *testing.T) {
-	f, err := readAgentdFile("../../configs/agentd-runners.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	everyKey(t, f.document.text, reflect.TypeFor[runnerFile]())
-	runners := f.runners()
-	for i := range runners {
-		if runners[i].User != "vigil-agents" {
-			t.Errorf("S4: runner %s runs as %q", runners[i].Name, runners[i].User)
-		}
-		runners[i].User = runner.SameUser() // that account is not on every host
-	}
-	set, err := runner.Compile(runners, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	command, err := set.Command("sum-files", runner.Life{Params: map[string]string{"file": "/srv/files/a"}})
-	if err != nil || command.Args[3] != "/srv/files/a" {
-		t.Errorf("%q, %v", command.Args, err)
-	}
-	if _, err := set.Command("sum-files", runner.Life{Params: map[string]string{"file": "/srv/files/../../etc/passwd"}}); err == nil {
-		t.Error("a path that leaves the folder was accepted")
-	}
-}
-
-// everyKey fails for keys of a file's type that the text does not explain.
-func everyKey(t *testing.T, text string, of reflect.Type) {
-	t.Helper()
-	for field := range of.Fields() {
-		key := field.Tag.Get("yaml")
-		if key != "" && !strings.Contains(text, key+":") {
-			t.Errorf("key %s is missing in the example", key)
-		}
-		inner := field.Type
-		for inner.Kind() == reflect.Map || inner.Kind() == reflect.Slice {
-			inner = inner.Elem()
-		}
-		if key != "" && inner.Kind() == reflect.Struct && inner != reflect.TypeFor[runnerFile]() {
-			everyKey(t, text, inner)
-		}
-	}
-}
 
 // Every mistake has its place and its remedy, and nothing is touched.
 func TestAgentdFileMistakes(t *testing.T) {
@@ -124,35 +62,6 @@ func TestAgentdFileMistakes(t *testing.T) {
 	}
 }
 
-func TestAgentdFileThatAnybodyMayChangeIsRefused(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "agentd.yaml")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(file, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readAgentdFile(file); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
-		t.Errorf("error %v", err)
-	}
-	if os.Geteuid() != 0 {
-		return // only root can give files away
-	}
-	for _, c := range []struct {
-		owner, group int
-		mode         os.FileMode
-		want         string
-	}{{0, 12345, 0o664, "chmod g-w"}, {12345, 12345, 0o600, "chown"}, {0, 0, 0o664, ""}} {
-		if err := errors.Join(os.Chown(file, c.owner, c.group), os.Chmod(file, c.mode)); err != nil {
-			t.Fatal(err)
-		}
-		_, err := readAgentdFile(file)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%+v: error %v", c, err)
-		}
-	}
-}
-
 // The unit leaves agents alone when agentd is stopped, and names flags that exist.
 func TestA09AgentdUnit(t *testing.T) {
 	text, err := os.ReadFile("../../configs/vigil-agentd.service")
@@ -176,7 +85,10 @@ func TestA09AgentdUnit(t *testing.T) {
 	if len(words) < 2 || words[1] != "agentd" {
 		t.Fatalf("ExecStart=%s", settings["ExecStart"])
 	}
-	cmd := newAgentdCmd(&cli.App{})
+	cmd, _, err := newRootCmd(&cli.App{Getenv: func(string) string { return "" }}).Find([]string{"agentd"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.ParseFlags(words[2:]); err != nil {
 		t.Error(err)
 	}
@@ -184,10 +96,10 @@ func TestA09AgentdUnit(t *testing.T) {
 		t.Errorf("--data-dir %s, StateDirectory=%s", dir, settings["StateDirectory"])
 	}
 	// systemd must not lose patience with what agentd itself bounds.
-	conf := defaultAgentdFile()
+	conf := conf.DefaultAgentd()
 	patience, err := time.ParseDuration(strings.Replace(settings["TimeoutStopSec"], "min", "m", 1))
-	if err != nil || patience < conf.DrainLimit.span+conf.ShutdownLimit.span {
-		t.Errorf("TimeoutStopSec=%s (%v), a drain takes up to %s", settings["TimeoutStopSec"], err, conf.DrainLimit.span+conf.ShutdownLimit.span)
+	if err != nil || patience < conf.DrainLimit.Span+conf.ShutdownLimit.Span {
+		t.Errorf("TimeoutStopSec=%s (%v), a drain takes up to %s", settings["TimeoutStopSec"], err, conf.DrainLimit.Span+conf.ShutdownLimit.Span)
 	}
 }
 

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,10 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
-
 	"vigil/cmd/vigil/cli"
-	"vigil/rpc/gen/vigilv1"
+	"vigil/cmd/vigil/conf"
 )
 
 // agentVerbs are the commands that a shipped file may let an agent run without a question:
@@ -89,16 +85,19 @@ func TestS05ShippedFilesAllowExactVerbs(t *testing.T) {
 			}
 		}
 	}
-	f := defaultAgentdFile()
-	f.file = "../../configs/agentd.yaml"
-	if err := f.readRunners(); err != nil || len(f.broken) > 0 {
-		t.Fatal(err, f.broken)
+	f := conf.DefaultAgentd()
+	f.RunnersDir = "../../configs/runners.d"
+	if err := f.ReadRunners(); err != nil {
+		t.Fatal(err)
 	}
-	listed, err := readAgentdFile("../../configs/agentd-runners.yaml")
+	listed, err := conf.ReadAgentd("../../configs/agentd-runners.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range append(f.runners(), listed.runners()...) {
+	if files, err := filepath.Glob("../../configs/runners.d/*.yaml"); err != nil || len(files) != len(f.Runners) {
+		t.Fatalf("%d of %d runners are read: %v", len(f.Runners), len(files), err)
+	}
+	for _, r := range append(f.Runners, listed.Runners...) {
 		args := slices.Concat(r.Args, r.FreshArgs, r.ResumeArgs)
 		for i, arg := range args {
 			if arg == "--allowedTools" || arg == "--allowed-tools" {
@@ -135,44 +134,5 @@ func TestS05ShippedFilesAllowExactVerbs(t *testing.T) {
 	}
 	if found < 5 {
 		t.Errorf("only %d rules were found: the test does not see them any more", found)
-	}
-}
-
-// shown is a fleet with one terminal.
-type shown struct {
-	vigilv1.FleetClient
-	text string
-}
-
-func (s shown) LookAtAgent(_ context.Context, r *vigilv1.LookAtAgentRequest, _ ...grpc.CallOption) (*vigilv1.Screen, error) {
-	if r.GetAgent() != "ops/deacon" || s.text == "" {
-		return nil, errors.New("there is no terminal")
-	}
-	return &vigilv1.Screen{Text: s.text}, nil
-}
-
-// Triage gets what stands on the terminal with the facts, bounded and without escapes, so that
-// its program may run nothing.
-func TestS05TriageNeedsNoCommand(t *testing.T) {
-	const facts = `{"cycle":12345678901234567890,"overseer":"ops/deacon"}`
-	got := withTerminal(t.Context(), shown{text: "\x1b[31mhangs\x1b[0m\n" + strings.Repeat("ü", 20<<10)}, facts)
-	var v struct {
-		Cycle    json.Number
-		Terminal string
-	}
-	if err := json.Unmarshal([]byte(got), &v); err != nil || v.Cycle != "12345678901234567890" {
-		t.Fatalf("%v: %s", err, got[:min(len(got), 200)])
-	}
-	if len(v.Terminal) > terminalText || !strings.HasSuffix(v.Terminal, "ü") {
-		t.Errorf("%d bytes", len(v.Terminal))
-	}
-	got = withTerminal(t.Context(), shown{text: "\x1b[31mhangs"}, facts)
-	if !strings.Contains(got, "hangs") || strings.ContainsRune(got, '\x1b') || strings.Contains(got, `\u001b`) {
-		t.Error(got)
-	}
-	for _, text := range []string{facts, "no JSON", "[]", `{"overseer":7}`} {
-		if got := withTerminal(t.Context(), shown{}, text); got != text {
-			t.Errorf("%q became %q", text, got)
-		}
 	}
 }

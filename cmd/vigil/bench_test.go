@@ -55,7 +55,7 @@ func TestBenchHelpListsEveryBenchmarkAndHidesTheAgent(t *testing.T) {
 
 func TestBenchAgentNeedsItsEnvironment(t *testing.T) {
 	a := &cli.App{Getenv: func(string) string { return "" }}
-	if err := newBenchAgentCmd(a).ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "VIGIL_AGENT") {
+	if err := bench.NewAgentCommand(a).ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "VIGIL_AGENT") {
 		t.Errorf("an agent without a name: %v", err)
 	}
 }

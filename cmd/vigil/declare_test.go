@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -128,43 +127,5 @@ func TestHealthCheckEndsWithOneWhenAnAgentIsNotFine(t *testing.T) {
 	}
 	if code, out, _ = (terminalRun{}).do(t, "agent", "health-check", "--json", "--addr", s.addr); code != 0 || !strings.Contains(out, `"agents":[]`) {
 		t.Errorf("with nobody ill, as JSON: exit code %d, %q", code, out)
-	}
-}
-
-func TestRoomFileDeclaresHealth(t *testing.T) {
-	for text, want := range map[string]string{
-		"critical":                `{"preset":"critical","missed":0}`,
-		"{every: 45s, missed: 4}": `{"preset":"","every":"45s","missed":4}`,
-		"{every: 45s}":            `{"preset":"","every":"45s","missed":0}`,
-		"none":                    "null",
-	} {
-		rooms, err := parseRooms("room.yaml", "room: web\nroles:\n- name: b\n  health: "+text+"\n")
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		got := "null"
-		if h := rooms[0].GetRoles()[0].GetHealth(); h != nil {
-			b, err := term.Marshal(h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = string(b)
-		}
-		if got != want {
-			t.Errorf("%s became %s, want %s", text, got, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"relaxed":                 `room.yaml:4:11: "relaxed" is unknown here: write none, a preset (critical, active, background, standby)`,
-		"{missed: 4}":             "every is missing",
-		"{every: 45}":             `"45" is not a duration`,
-		"{every: 45s, often: 2}":  `unknown key "often": write every and missed`,
-		"{every: 45s, missed: 0}": "give at least 1",
-		"[1, 2]":                  "want none, a preset",
-	} {
-		if _, err := parseRooms("room.yaml", "room: web\nroles:\n- name: b\n  health: "+text+"\n"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
 	}
 }

@@ -149,20 +149,6 @@ func TestMistakesAboutPausesAndHosts(t *testing.T) {
 	}
 }
 
-func TestConfirmationIsTheNameOfTheHost(t *testing.T) {
-	for answer, ok := range map[string]bool{"w1\n": true, " w1 ": true, "y\n": false, "w10\n": false, "": false} {
-		var asked strings.Builder
-		a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(answer), Err: &asked}}
-		err := a.Confirm(deadQuestion(&vigilv1.Host{Name: "w1", State: "lost", Running: 2}), "w1")
-		if (err == nil) != ok {
-			t.Errorf("answer %q: %v", answer, err)
-		}
-		if !strings.Contains(asked.String(), "2 agents may still run there") {
-			t.Errorf("asked %q", asked.String())
-		}
-	}
-}
-
 func TestDrainThatIsWaitedFor(t *testing.T) {
 	s := newCanned(t)
 	s.host = &vigilv1.Host{Name: "w1", Drain: true}
@@ -212,58 +198,6 @@ web/builder  ACTIVE  running     3  w2       4  -   working on task 4
 `
 	if code != 0 || out != want {
 		t.Errorf("exit code %d %s, printed\n%s\nwant\n%s", code, errs, out, want)
-	}
-}
-
-// Every state of a host has a sentence, and every state that a human can change
-// names the command.
-func TestEveryStateOfAHostIsExplained(t *testing.T) {
-	for _, tc := range []struct {
-		host     *vigilv1.Host
-		why, how string
-	}{
-		{&vigilv1.Host{State: "ready", Capacity: 4}, "it gets starts", ""},
-		{&vigilv1.Host{State: "ready", Capacity: 4, Running: 4}, "it is full", ""},
-		{&vigilv1.Host{State: "suspect", SuspectWhy: "no server hears its stream"}, "no server hears its stream", "nothing yet"},
-		{&vigilv1.Host{Name: "w1", State: "lost", Running: 2}, "its own fence", "vigil host confirm-dead w1"},
-		{&vigilv1.Host{Name: "w1", State: "lost"}, "its own fence", "vigil host forget w1"},
-		{&vigilv1.Host{Name: "w1", State: "left"}, "good-bye", "vigil host forget w1"},
-		{&vigilv1.Host{State: "returning", SteadyIn: durationpb.New(2 * time.Minute)}, "starts again in 2m", "find out why"},
-		{&vigilv1.Host{Name: "w1", State: "draining", Drain: true, DrainBy: "bob", Running: 1}, "drained by bob", "vigil host undrain w1"},
-		{&vigilv1.Host{Name: "w1", State: "draining", Drain: true}, "drained by somebody", "it is empty"},
-		{&vigilv1.Host{State: "ready", Pressure: "is short of memory: 100 MiB left"}, "short of memory", "capacity"},
-	} {
-		if got := hostVerdict(tc.host); !strings.Contains(got, tc.why) {
-			t.Errorf("%v: verdict %q, want %q", tc.host, got, tc.why)
-		}
-		if got := hostRemedy(tc.host); !strings.Contains(got, tc.how) || (tc.how == "") != (got == "") {
-			t.Errorf("%v: remedy %q, want %q", tc.host, got, tc.how)
-		}
-	}
-}
-
-func TestEveryReasonOfAnAgentHasARemedy(t *testing.T) {
-	for code, want := range map[string]string{
-		"paused": "vigil agent resume web/b", "room_paused": "vigil room resume web", "all_paused": "`vigil resume`",
-		"brake": "vigil brake release", "fence": "vigil host confirm-dead w1", "parked": "vigil agent unpark web/b",
-		"back_off": "vigil agent unpark web/b", "unkillable": "look at host w1", "no_host": "vigil agentd",
-		"no_task": "vigil task create web/b TITLE", "stopped": "vigil agent start web/b", "running": "",
-	} {
-		g := &vigilv1.Agent{Name: "web/b", Room: "web", Role: "b", Host: "w1", WhyCode: code, Why: "some sentence"}
-		if got := agentRemedy(g); !strings.Contains(got, want) || (want == "") != (got == "") {
-			t.Errorf("%s: remedy %q, want %q", code, got, want)
-		}
-		if g.Why = "do it with `vigil x`"; agentRemedy(g) != "" {
-			t.Errorf("%s: a second remedy beside the one of the sentence", code)
-		}
-	}
-	declared := &vigilv1.Agent{Name: "web/b", WhyCode: "paused", Why: "declared as paused; apply the room with `desired: running`"}
-	if got := agentRemedy(declared); got != "" {
-		t.Errorf("declared as paused: remedy %q, which does not help", got)
-	}
-	drained := &vigilv1.Agent{Name: "web/b", WhyCode: "no_host", Why: "waiting for a host: w1 is drained by ann"}
-	if got := agentRemedy(drained); !strings.Contains(got, "vigil host undrain") {
-		t.Errorf("every host is drained: remedy %q", got)
 	}
 }
 

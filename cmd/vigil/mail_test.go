@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/people"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -79,8 +80,8 @@ func lastAsked[M proto.Message](t *testing.T, s *cannedServer) (last M) {
 	return last
 }
 
-// people is the environment of a human who has no agent.
-func people(t *testing.T, s *cannedServer) map[string]string {
+// asPeople is the environment of a human who has no agent.
+func asPeople(t *testing.T, s *cannedServer) map[string]string {
 	return map[string]string{"VIGIL_ADDR": s.addr, "USER": "ann", "XDG_RUNTIME_DIR": t.TempDir()}
 }
 
@@ -116,7 +117,7 @@ func TestMailSendSaysWhoToWhomAndWhat(t *testing.T) {
 		{true, []string{"send", "web/builder", "x", "--from", "cron"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From = "x", "cron" }), ""},
 		{true, []string{"reply", "12", "done"}, &vigilv1.SendMailRequest{Speaker: speaker, ReplyTo: 12, Body: "done", Priority: "normal"}, "mail 3 is sent\n"},
 	} {
-		env := people(t, s)
+		env := asPeople(t, s)
 		if tc.agent {
 			env = declareEnv(t, s)
 		}
@@ -132,7 +133,7 @@ func TestMailSendSaysWhoToWhomAndWhat(t *testing.T) {
 func TestMailIsRefusedWithARemedy(t *testing.T) {
 	s := newCanned(t)
 	big := filepath.Join(t.TempDir(), "big.md")
-	if err := os.WriteFile(big, []byte(strings.Repeat("x", maxMailBody+1)), 0o600); err != nil {
+	if err := os.WriteFile(big, []byte(strings.Repeat("x", people.MaxMailBody+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -159,7 +160,7 @@ func TestMailIsRefusedWithARemedy(t *testing.T) {
 		s.mu.Lock()
 		s.err = tc.err
 		s.mu.Unlock()
-		code, out, errs := terminalRun{env: people(t, s)}.do(t, append([]string{"mail"}, strings.Fields(tc.args)...)...)
+		code, out, errs := terminalRun{env: asPeople(t, s)}.do(t, append([]string{"mail"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || out != "" || !strings.Contains(errs, tc.says) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d, want %d; printed %q, said %q, want %q in it", tc.args, code, tc.code, out, errs, tc.says)
 		}
@@ -187,7 +188,7 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		s.mu.Lock()
 		s.post = tc.post
 		s.mu.Unlock()
-		code, out, errs := terminalRun{env: people(t, s)}.do(t, append([]string{"mail", "send", tc.to, "x", "--wait"}, tc.more...)...)
+		code, out, errs := terminalRun{env: asPeople(t, s)}.do(t, append([]string{"mail", "send", tc.to, "x", "--wait"}, tc.more...)...)
 		if code != tc.code || !strings.Contains(out, tc.out) || !strings.Contains(errs, tc.says) || tc.out == "" && out != "" {
 			t.Errorf("to %s %v: exit code %d, want %d; printed %q, want %q; said %q, want %q in it", tc.to, tc.more, code, tc.code, out, tc.out, errs, tc.says)
 		}
@@ -200,7 +201,7 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		s.post = []*vigilv1.ListMailResponse{mails(letter(3, "delivered")), mails(letter(3, "delivered"))}
 		s.looked = func() { cancel(context.DeadlineExceeded) } // its time is over when it looks again
 		s.mu.Unlock()
-		code, out, errs := terminalRun{ctx: ctx, env: people(t, s)}.do(t, "mail", "send", "web/builder", "x", "--wait", "--timeout", "1h", more)
+		code, out, errs := terminalRun{ctx: ctx, env: asPeople(t, s)}.do(t, "mail", "send", "web/builder", "x", "--wait", "--timeout", "1h", more)
 		if code != cli.ExitTimeout || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, printed %q, said %q, want %q in it", code, out, errs, want)
 		}
@@ -251,7 +252,7 @@ func TestMailboxesShowEachStateApart(t *testing.T) {
 	again := letter(5, "delivered")
 	again.Redelivered = true
 	s.post = []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), urgent, again, letter(6, "expired"), letter(7, "queued"))}
-	code, out, errs := terminalRun{env: people(t, s)}.do(t, "mail", "inbox", "web/builder")
+	code, out, errs := terminalRun{env: asPeople(t, s)}.do(t, "mail", "inbox", "web/builder")
 	want := `queued: 2
 MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
    4  urgent    5m   web/boss  web/builder  rebase   escalated
@@ -273,11 +274,11 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 		t.Errorf("exit code %d, said %q, printed\n%s\nwant\n%s", code, errs, out, want)
 	}
 	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, NextAfter: 3}, mails(letter(4, "queued"))}
-	if _, out, _ = (terminalRun{env: people(t, s)}).do(t, "mail", "inbox", "--json"); !strings.Contains(out, `"id":"3"`) || !strings.Contains(out, `"id":"4"`) || !strings.Contains(out, `"next_after":"0"`) {
+	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--json"); !strings.Contains(out, `"id":"3"`) || !strings.Contains(out, `"id":"4"`) || !strings.Contains(out, `"next_after":"0"`) {
 		t.Errorf("all pages as JSON: %s", out)
 	}
 	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, NextAfter: 3}}
-	if _, out, _ = (terminalRun{env: people(t, s)}).do(t, "mail", "inbox", "--limit", "1"); !strings.HasSuffix(out, "\nmore: --after 3\n") {
+	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--limit", "1"); !strings.HasSuffix(out, "\nmore: --after 3\n") {
 		t.Errorf("the first page: %s", out)
 	}
 	s.post = []*vigilv1.ListMailResponse{{}}
@@ -295,7 +296,7 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 		{true, "sent", "", "web/builder", ""},
 		{true, "sent cron", "", "cron", ""},
 	} {
-		env := people(t, s)
+		env := asPeople(t, s)
 		if tc.agent {
 			env = declareEnv(t, s)
 		}
@@ -309,7 +310,7 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 
 func TestMailShowHasTheBody(t *testing.T) {
 	s := newCanned(t)
-	code, out, errs := terminalRun{env: people(t, s), width: 80}.do(t, "mail", "show", "3")
+	code, out, errs := terminalRun{env: asPeople(t, s), width: 80}.do(t, "mail", "show", "3")
 	for _, want := range []string{"web/boss (incarnation 4)", "delivered, handed over 2 times, last to incarnation 7", "redelivered", "\n\nall of it?[1m\n"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d %s, printed\n%s\nwithout %q", code, errs, out, want)

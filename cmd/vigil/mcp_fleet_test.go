@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -56,16 +58,16 @@ type mcpFleet struct {
 func newMCPFleet(t *testing.T, ttl time.Duration) *mcpFleet {
 	t.Helper()
 	f := &mcpFleet{t: t, addr: freeAddr(t)}
-	conf := defaultServerFile()
+	conf := conf.DefaultServer()
 	conf.ID, conf.DataDir, conf.Addr, conf.RaftAddr, conf.BootstrapExpect = "s1", t.TempDir(), f.addr, freeAddr(t), 1
 	log := newLogFile(t)
-	s, err := openServer(conf, log)
+	s, err := serve.Open(conf, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background()) // it outlives what speaks to it
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
+	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

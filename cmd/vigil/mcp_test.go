@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -15,7 +16,7 @@ func TestMCPDescribesEveryTool(t *testing.T) {
 	s := newCanned(t)
 	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder"})
 	list := must(c.session.ListTools(t.Context(), nil))(t)
-	var names, want []string
+	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 		if tool.Description == "" || tool.Title == "" || tool.InputSchema == nil || tool.OutputSchema == nil || tool.Annotations == nil {
@@ -23,16 +24,9 @@ func TestMCPDescribesEveryTool(t *testing.T) {
 		}
 	}
 	instructions := c.session.InitializeResult().Instructions
-	for _, tool := range mcpTools() {
-		want = append(want, tool.name)
-		for _, p := range tool.params {
-			if p.schema.Description == "" {
-				t.Errorf("parameter %s of %s is not described", p.name, tool.name)
-			}
-		}
-	}
 	slices.Sort(names)
-	slices.Sort(want)
+	want := []string{"ack_mail", "colleagues", "complete_task", "declare", "fail_task", "hand_over", "handoff_task", "inbox",
+		"my_status", "patrol_report", "progress", "read_mail", "remember", "report_health", "send_mail", "start_task", "wait_for_task"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the tools are %v, want %v", names, want)
 	}
@@ -149,7 +143,7 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 		{"handoff_task", map[string]any{"role": "shop/reviewer", "title": "x"}, "no role of your room web"},
 		{"handoff_task", map[string]any{"role": "painter", "title": "x"}, "Nothing was changed"},
 		{"handoff_task", map[string]any{"role": "reviewer"}, "title"},
-		{"remember", map[string]any{"value": strings.Repeat("x", maxResume+1)}, fmt.Sprint(maxResume)},
+		{"remember", map[string]any{"value": strings.Repeat("x", agent.MaxResume+1)}, fmt.Sprint(agent.MaxResume)},
 		{"send_mail", map[string]any{"to": "web/reviewer"}, "Nothing was changed"},
 		{"send_mail", map[string]any{"body": "x"}, "Nothing was changed"},
 		{"send_mail", map[string]any{"to": "web/painter", "body": "x"}, "Nothing was changed"},

@@ -11,46 +11,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/agent"
+	"vigil/cmd/vigil/bench"
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/dev"
 	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/mcp"
+	"vigil/cmd/vigil/people"
+	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/term"
 )
 
-// commands are the constructors of the root's commands, in the order of the help.
-var commands = [...]func(*cli.App) *cobra.Command{
-	newServerCmd,
-	newDevCmd,
-	newDevAgentCmd,
-	newAgentdCmd,
-	newKeygenCmd,
-	newShimCommand,
-	newStatusCmd,
-	newApplyCmd,
-	newRoomCmd,
-	newTaskCmd,
-	newAgentCmd,
-	newDeclareCmd,
-	newNudgeCmd,
-	newPatrolCmd,
-	newTriageCmd,
-	newHandoffCmd,
-	newMailCmd,
-	newHostCmd,
-	newPauseCmd,
-	newResumeCmd,
-	newBrakeCmd,
-	newWatchdogCmd,
-	newEscalationCmd,
-	newEventsCmd,
-	newSettingsCmd,
-	newWaitForTaskCmd,
-	newBeatCmd,
-	newRunCmd,
-	newRememberCmd,
-	newMCPCmd,
-	newBenchCmd,
-	newBenchAgentCmd,
-	newVersionCmd,
+// parts give the commands below the root; the help sorts them by who needs them.
+var parts = [...]func(*cli.App) []*cobra.Command{
+	serve.Commands,
+	dev.Commands,
+	people.Commands,
+	agent.Commands,
 }
 
 // run is the whole program; it returns the exit code.
@@ -121,10 +98,11 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
 	})
-	for _, constructor := range commands {
-		root.AddCommand(constructor(a))
+	for _, commands := range parts {
+		root.AddCommand(commands(a)...)
 	}
-	addServerVerbs(root, a)
+	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), newVersionCmd(a))
+	people.AddServerVerbs(root, a)
 	arrange(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flag is there
 	return root

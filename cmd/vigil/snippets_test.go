@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/mcp"
 	"vigil/rpc/client"
 )
 
@@ -138,7 +139,7 @@ func understood(t *testing.T, list []string, hook bool, bound time.Duration) {
 		return
 	}
 	wait, err := cmd.Flags().GetDuration("wait")
-	if err != nil || wait < time.Second || wait > maxMCPWait || bound > 0 && wait >= bound {
+	if err != nil || wait < time.Second || wait > mcp.MaxWait || bound > 0 && wait >= bound {
 		t.Errorf("%q waits for %s, the tool for %s (%v)", list, wait, bound, err)
 	}
 }

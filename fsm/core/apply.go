@@ -24,7 +24,7 @@ func (s *State) Apply(e *Entry) noun.Result {
 		s.Result.Beats = append(s.Result.Beats, s.renew(&e.Beats[i]))
 	}
 	s.renewByWords(e.Words)
-	s.steps = noun.StepsPerEntry
+	s.weight, s.steps = 0, noun.StepsPerEntry
 	s.fire()
 	s.Hooks.Settled.Call(struct{}{})
 	s.workOff()

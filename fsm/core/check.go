@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"vigil/fsm/noun"
 )
@@ -59,9 +60,11 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
 	c.That(a.Order != noun.StartOrder || a.Proc == noun.ProcOrdered || a.Proc == noun.ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
 	c.That(a.Order != noun.StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
-	unretired := a.ID < s.RoleTable.Get(a.Role).Below
+	r := s.RoleTable.Get(a.Role)
+	unretired := a.ID < r.Before()
+	_, withdrawing := s.withdrawing.Get(a.Role)
 	c.That(!a.Proc.Fenced() || !s.StopWish(a) || a.Order == noun.StopOrder || unretired, "L9: %s is not wanted, runs, and has no stop order", a.Name)
-	c.That(a.Proc != noun.ProcOrdered || !s.StopWish(a) && s.Paused(a) == "" || unretired, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
+	c.That(a.Proc != noun.ProcOrdered || !s.StopWish(a) && s.Paused(a) == "" || unretired || withdrawing, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
 	c.That(!a.Overdue || a.Order == noun.StopOrder, "L11: %s is over a limit without a stop order", a.Name)
 	c.That(!a.Surplus || a.Task != 0 && !a.Retired, "L9: %s is to finish a task, and holds %d (retired: %v)", a.Name, a.Task, a.Retired)
 	c.That(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
@@ -79,7 +82,7 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	wanted := s.Wants(a)
 	c.That(wanted == (s.WhyNot(a) == "") || s.Behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.WhyNot(a))
 	at := s.AgentDeadline(a)
-	c.That(at == 0 || a.Armed != 0 && a.Armed <= max(at, s.Meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
+	c.That(at == 0 || unretired || a.Armed != 0 && a.Armed <= max(at, s.Meta.Clock), "L3: %s must be looked at by %d, its timer is at %d", a.Name, at, a.Armed)
 	c.That(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
 }
 
@@ -114,9 +117,11 @@ func (c *Checker) task(s *View, t *noun.Task) {
 	if h := s.HostTable.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*noun.MaxAway {
 		at = max(at, t.Armed) // what it has forgotten may have moved the timer
 	}
-	c.That(t.State != noun.TaskInProgress || at == 0 || t.Armed != 0 && t.Armed <= max(at, s.Meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
 	c.That(t.State == noun.TaskQueued || t.Retried().NotBefore == 0, "task %d is %s and put off until %d", t.ID, t.State, t.Retried().NotBefore)
 	c.That(!t.Delayed() || t.Armed != 0 && t.Armed <= max(t.Retry.NotBefore, s.Meta.Clock), "L3: task %d is put off until %d, its timer is at %d", t.ID, t.Retried().NotBefore, t.Armed)
+	a := s.AgentTable.Get(t.Holder)
+	unseen := a != nil && a.Task == t.ID && a.ID < s.RoleTable.Get(a.Role).Before() // a new limit may end earlier
+	c.That(t.State != noun.TaskInProgress || at == 0 || unseen || t.Armed != 0 && t.Armed <= max(at, s.Meta.Clock), "L3: task %d must be looked at by %d, its timer is at %d", t.ID, at, t.Armed)
 	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
 }
 
@@ -135,7 +140,12 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 	c.That(ri.Queued.Len()+ri.Delayed.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks and %d that are put off in its indexes, there are %d",
 		r.Spec.Name, ri.Queued.Len(), ri.Delayed.Len(), ri.Tasks[noun.TaskQueued])
 	c.halfOpen(s, r, ri)
-	c.That(r.Half != nil || ri.Queued.Len() == 0 || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+	_, growing := s.growing.Get(r.ID)
+	c.That(growing == s.grows(r), "role %s is among those that grow: %v, want %v", r.Spec.Name, growing, s.grows(r))
+	_, visiting := s.visiting.Get(r.ID)
+	c.That(visiting == (r.Below != 0), "role %s is among those with agents to visit: %v, it is at %d", r.Spec.Name, visiting, r.Below)
+	c.That(slices.Equal(ri.missing, s.missing(r)), "role %s lacks %d replicas, %d are known", r.Spec.Name, len(s.missing(r)), len(ri.missing))
+	c.That(r.Half != nil || ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
 	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
 		r.Spec.Name, ri.demand, ri.Tasks[noun.TaskPending], ri.spare)
@@ -187,7 +197,7 @@ func (c *Checker) halfOpen(s *View, r *noun.Role, ri *roleIndex) {
 			"L3: role %s tries task %d since %d, which is %+v", name, p.Task, p.Claimed, t)
 	}
 	c.That(offered == ri.Pending.Len(), "L11: role %s is half-open and offers %d tasks, of which it tries %d", name, ri.Pending.Len(), offered)
-	c.That(ri.Queued.Len() == 0 || h.Probing() >= h.Allowed || h.Next > s.Meta.Clock || s.Behind(),
+	c.That(ri.Queued.Len() == 0 || h.Probing() >= h.Allowed || h.Next > s.Meta.Clock || s.Behind() || s.grows(r) || r.Below != 0 || r.Retired,
 		"L3: role %s is half-open, tries %d of %d tasks, and %d wait", name, h.Probing(), h.Allowed, ri.Queued.Len())
 	at := s.roleDeadline(r)
 	c.That(at == 0 || h.Armed != 0 && h.Armed <= max(at, s.Meta.Clock), "L3: role %s must be looked at by %d, its timer is at %d", name, at, h.Armed)

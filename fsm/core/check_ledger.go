@@ -18,6 +18,14 @@ func (c *Checker) ledger(s *View) {
 	recount(c, s.EventTable, &naive, noun.ForHistory, noun.CostOfEvent, nil)
 	recount(c, s.MailTable, &naive, noun.ForMail, noun.CostOfMail, noun.RoomOfMail)
 	recount(c, s.EscalationTable, &naive, noun.ForHistory, noun.CostOfEscalation, nil)
+	promised := 0
+	for _, r := range s.RoleTable.From(0) {
+		for _, index := range s.missing(r) {
+			naive.charge(noun.ForAgents, r.Room, s.costOfMissing(r, index))
+			promised++
+		}
+	}
+	c.That(promised == s.promised, "L11: %d agents are to be created, %d are counted", promised, s.promised)
 	for p := noun.ForTasks; p < noun.Purses; p++ {
 		c.That(s.Ledger.of(p, 0) == naive.of(p, 0), "L11: %s cost %d, %d are charged", p, naive.of(p, 0), s.Ledger.of(p, 0))
 	}

@@ -76,6 +76,7 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 		q, _ := ri.Pending.Min()
 		s.Move(s.TaskTable.Mut(q.Id), noun.TaskQueued)
 	}
+	s.reviewGrowth(r)
 	s.armRole(r.ID)
 	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID), Priority: noun.MailHigh,
 		Room: s.RoomTable.Get(r.Room).Name, Facts: []noun.KV{{Key: "failed", Value: strconv.FormatUint(uint64(failures), 10)},
@@ -158,22 +159,18 @@ func (s *State) followProbe(t *noun.Task, from noun.TaskState) {
 	s.armRole(r.ID)
 }
 
-// promoteProbes offers the tasks that a half-open role may try now, each time the one behind the
-// last in the queue.
-func (s *State) promoteProbes(r *noun.Role, ri *roleIndex) {
-	for ri.Queued.Len() > 0 && r.Half.Next <= s.Meta.Clock && r.Half.Probing() < r.Half.Allowed {
-		next, _ := ri.Queued.Min()
-		last := Queued{r.Half.Last.Priority, r.Half.Last.Task}
-		ri.Queued.Ascend(last, func(q Queued) bool {
-			if q == last {
-				return true
-			}
-			next = q
-			return false
-		})
-		s.Move(s.TaskTable.Mut(next.Id), noun.TaskPending)
-		r = s.RoleTable.Mut(r.ID)
-	}
+// nextProbe is the task that a half-open role tries next: the one behind the last in the queue.
+func nextProbe(r *noun.Role, ri *roleIndex) Queued {
+	next, _ := ri.Queued.Min()
+	last := Queued{r.Half.Last.Priority, r.Half.Last.Task}
+	ri.Queued.Ascend(last, func(q Queued) bool {
+		if q == last {
+			return true
+		}
+		next = q
+		return false
+	})
+	return next
 }
 
 // roleDeadline is when a half-open role must be looked at again; 0: never.

@@ -7,11 +7,11 @@ import (
 	"vigil/fsm/noun"
 )
 
-// What goes when a role is no longer declared or a room is deleted. A human's word holds at once,
-// since it is the room's and the role's: nothing is started, claimed or created any more. Its
-// agents and tasks are worked off with StepsPerEntry of them an entry, in the entry of the word
+// What becomes of agents and tasks when a room is changed or deleted. A human's word holds at once,
+// since it is the room's and the role's: nothing is started, claimed or created any more that it
+// forbids. Its agents and tasks are worked off in StepsPerEntry steps an entry, in the entry of the word
 // and, when there are more, in later ones that the leader adds (Effects.More); which they are
-// stands in the state: Role.Below and Room.Clearing.
+// stands in the state: Role.Below and Room.Clearing. How roles get new agents: grow.go.
 
 // CheckDelete tells what DeleteRoom has against it, without changing anything.
 func (v *View) CheckDelete(c *DeleteRoom) noun.Outcome {
@@ -81,28 +81,37 @@ func (s *State) retireRole(r *noun.Role) {
 	r.Retired, r.Rev = true, s.Meta.Index
 	s.reviewRole(r.ID)
 	s.Hooks.RoleGoes.Call(r)
-	if r.Below = s.Meta.NextAgent; len(r.Agents) > 0 {
-		s.retiring.Set(r.ID)
+	s.visitAgents(r, 0)
+	s.promise(r)
+}
+
+// visitAgents has all agents of a role looked at in steps, since it was declared or is not any more.
+func (s *State) visitAgents(r *noun.Role, how noun.AgentID) {
+	if r.Below = s.Meta.NextAgent | how; len(r.Agents) > 0 {
+		s.visiting.Set(r.ID)
 	} else {
 		r.Below = 0
+		s.visiting.Delete(r.ID)
 	}
 }
 
-// keepRole ends what retireRole began: the role is declared again.
-func (s *State) keepRole(r *noun.Role) {
-	r.Retired, r.Below = false, 0
-	s.retiring.Delete(r.ID)
-}
-
-// workOff goes on with everything that goes, as far as this entry may. Roles come first: the
-// tasks that their agents hold are then among those that wait.
+// workOff goes on with everything that was ordered for many, as far as this entry may. Agents of
+// roles come before rooms that go: the tasks that they hold are then among those that wait.
 func (s *State) workOff() {
+	s.withdrawPaused()
 	for s.steps > 0 {
-		id, any := s.retiring.Min()
+		id, any := s.visiting.Min()
 		if !any {
 			break
 		}
-		s.retireAgents(s.RoleTable.Mut(id))
+		s.carryOut(s.RoleTable.Mut(id))
+	}
+	for s.steps > 0 {
+		id, any := s.growing.Min()
+		if !any {
+			break
+		}
+		s.carryOut(s.RoleTable.Mut(id))
 	}
 	for s.steps > 0 {
 		id, any := s.clearing.Min()
@@ -115,29 +124,51 @@ func (s *State) workOff() {
 }
 
 // unworked tells that later entries have something to work off.
-func (v *View) unworked() bool { return v.retiring.Len() > 0 || v.clearing.Len() > 0 }
+func (v *View) unworked() bool {
+	return v.visiting.Len() > 0 || v.growing.Len() > 0 || v.clearing.Len() > 0 || v.withdrawing.Len() > 0
+}
 
-// retireAgents retires agents of a retired role, from the last to the first: those that go at
-// once leave the end of the list.
-func (s *State) retireAgents(r *noun.Role) {
+// carryOut does what a role is declared as, as far as this entry may: first on the agents that it
+// has, from the last to the first, since those that go at once leave the end of the list.
+func (s *State) carryOut(r *noun.Role) {
 	rm := s.RoomTable.Get(r.Room)
-	for ; s.steps > 0; s.steps-- {
-		at, _ := slices.BinarySearch(r.Agents, r.Below)
+	for n := 1; r.Below != 0; n++ {
+		at, _ := slices.BinarySearch(r.Agents, r.Before())
 		if at == 0 {
 			r.Below = 0
-			s.retiring.Delete(r.ID)
+			s.visiting.Delete(r.ID)
+			s.reviewRole(r.ID)
+			s.reviewGrowth(r)
+			s.Promote(r.ID)
+			break
+		}
+		if s.steps <= 0 {
 			return
 		}
-		r.Below = r.Agents[at-1]
-		a := s.AgentTable.Mut(r.Below)
-		if rm.Deleting && a.Task != 0 {
-			s.Cancel(s.TaskTable.Mut(a.Task), rm.ChangedBy, roomDeleted)
+		a := s.AgentTable.Mut(r.Agents[at-1])
+		r.Below = a.ID | r.Below&(noun.BelowNow|noun.BelowMended)
+		goes := r.Retired || a.Index > r.Spec.Replicas
+		if r.Retired {
+			s.retireAgent(rm, a)
+		} else {
+			s.changeAgent(r, a)
 		}
-		was := ShadowOf(a)
-		a.Retired, a.Surplus = true, false
-		s.intend(a, "its role is no longer declared")
-		s.Settle(a, was)
+		if goes || n%agentsPerStep == 0 {
+			s.steps--
+		}
 	}
+	s.growRole(r)
+}
+
+// retireAgent ends an agent whose role is no longer declared.
+func (s *State) retireAgent(rm *noun.Room, a *noun.Agent) {
+	if rm.Deleting && a.Task != 0 {
+		s.Cancel(s.TaskTable.Mut(a.Task), rm.ChangedBy, roomDeleted)
+	}
+	was := ShadowOf(a)
+	a.Retired, a.Surplus = true, false
+	s.intend(a, "its role is no longer declared")
+	s.Settle(a, was)
 }
 
 // roomDeleted is why the tasks of a deleted room are canceled.
@@ -205,9 +236,8 @@ func (s *State) purge(rm *noun.Room) {
 
 // dropRole retires a role and removes it when it has neither agents nor tasks.
 func (s *State) dropRole(r *noun.Role) bool {
-	if s.retireRole(r); r.Below != 0 && s.steps > 0 {
-		s.retireAgents(r)
-	}
+	s.retireRole(r)
+	s.carryOut(r)
 	if len(r.Agents) > 0 || s.roleIndex(r.ID).Tasks != [noun.TaskQuarantined + 1]uint32{} {
 		return false
 	}
@@ -220,7 +250,8 @@ func (s *State) forgetRole(r *noun.Role) {
 	s.closeRole(r)
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)
-	s.retiring.Delete(id)
+	s.visiting.Delete(id)
+	s.withdrawing.Delete(id)
 	s.RoleTable.Del(id)
 	s.roleIdx.Del(id)
 }

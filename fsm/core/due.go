@@ -46,6 +46,7 @@ func (s *State) unwant(a *noun.Agent) {
 func (s *State) reviewRole(id noun.RoleID) {
 	r := s.RoleTable.Get(id)
 	_, in := s.starts.Get(id)
+	s.reviewPause(r)
 	switch due := s.roleDue(r, s.roleIndexOf(id)); {
 	case due && !in:
 		s.starts.Set(id)
@@ -59,7 +60,7 @@ func (v *View) roleDue(r *noun.Role, ri *roleIndex) bool {
 	switch {
 	case ri.ready.len() == 0 && (ri.lost.len() == 0 || v.brakeHolds()):
 		return false
-	case v.RoomTable.Get(r.Room).Deleting, r.Retired, r.Spec.Desired != noun.DesiredRunning, r.Spec.Runner == "":
+	case v.RoomTable.Get(r.Room).Deleting, r.Retired, r.Below != 0, r.Spec.Desired != noun.DesiredRunning, r.Spec.Runner == "":
 		return false
 	case v.RolePaused(r) != "", v.StartsHeld() > 0:
 		return false
@@ -69,6 +70,7 @@ func (v *View) roleDue(r *noun.Role, ri *roleIndex) bool {
 
 // reviewAll looks at every role, when what holds for all of them has changed.
 func (s *State) reviewAll() {
+	s.Weigh(weightOfLook * s.RoleTable.Len() / looksPerWeight)
 	for id := range s.RoleTable.From(0) {
 		s.reviewRole(noun.RoleID(id))
 	}

@@ -13,6 +13,7 @@ type About struct {
 
 // Event appends to the history and drops what is beyond the number kept.
 func (s *State) Event(kind string, w About, text string) {
+	s.Weigh(weightOfEvent)
 	seq := s.Meta.NextEvent
 	s.Meta.NextEvent++
 	e := s.EventTable.Put(seq)

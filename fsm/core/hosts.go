@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"vigil/fsm/noun"
@@ -63,7 +64,8 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 	h.Runners, h.Labels = slices.Clone(c.Runners), slices.Clone(c.Labels)
 	slices.Sort(h.Runners)
 	h.Warnings, h.GossipAddr = clipAll(c.Warnings), c.GossipAddr
-	h.Servers, h.Containment = slices.Clone(c.Servers), noun.Clip(c.Containment, noun.MaxContainment)
+	s.knows(h, c.Servers)
+	h.Containment = noun.Clip(c.Containment, noun.MaxContainment)
 	h.Rev, h.Pressure = s.Meta.Index, "" // its agentd says so again if it must
 	if h.DrainBy == DrainBySelf {
 		s.undrain(h, "the agentd that was started since")
@@ -72,6 +74,16 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 	s.takeInventory(h, c.Inventory)
 	s.reported(h)
 	return noun.Outcome{Host: h.ID, TTL: int64(s.Meta.Settings.HostTTL), Rev: h.Rev}
+}
+
+// knows notes which servers a host knows. That they are others than before is an event: a host that
+// knows none of the servers of now is lost to them.
+func (s *State) knows(h *noun.Host, servers []string) {
+	sorted := func(list []string) []string { return slices.Sorted(slices.Values(list)) }
+	if len(h.Servers) > 0 && !slices.Equal(sorted(h.Servers), sorted(servers)) {
+		s.Event("host.servers", About{Host: h.ID}, noun.Clip("knows "+strings.Join(servers, ", "), noun.MaxReason))
+	}
+	h.Servers = slices.Clone(servers)
 }
 
 // MaxHostName bounds the name of a host, in bytes.
@@ -311,6 +323,9 @@ func (c AcceptOrder) Apply(s *State) noun.Outcome {
 	}
 	if a.Proc != noun.ProcOrdered {
 		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is no longer open; start nothing", c.Inc, a.Name)
+	}
+	if s.Paused(a) != "" { // it is about to be taken back
+		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is withdrawn: %s is paused; start nothing", c.Inc, a.Name, a.Name)
 	}
 	was := ShadowOf(a)
 	a.Proc, a.TokenHash, a.StartedAt, a.Since = noun.ProcAccepted, string(c.TokenHash), s.Meta.Clock, s.Meta.Clock

@@ -81,15 +81,8 @@ func (s *State) pauseRoom(c *SetPause, reason string) noun.Outcome {
 	s.Touch(rm.ID)
 	s.Hooks.RoomChanged.Call(rm)
 	for _, role := range rm.Roles {
-		r, ri := s.RoleTable.Get(role), s.roleIndex(role)
-		for _, id := range r.Agents {
-			if ri.starting == 0 { // only where an order is open something must change
-				break
-			}
-			s.heed(id, "paused by "+Nobody(c.By))
-		}
 		s.reviewRole(role)
-		s.offer(r)
+		s.offer(s.RoleTable.Get(role))
 	}
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
@@ -107,11 +100,6 @@ func (s *State) pauseAll(c *SetPause, reason string) noun.Outcome {
 		s.Event("cluster.resumed", About{}, said(c.By, reason))
 		s.Hooks.Resumed.Call(struct{}{})
 	}
-	for h := range s.Hosts() { // only where an order is open something must change
-		for _, id := range s.HostOrders(h.ID) {
-			s.heed(id, "paused by "+Nobody(c.By))
-		}
-	}
 	s.reviewAll()
 	for _, r := range s.RoleTable.From(0) {
 		s.offer(r)
@@ -119,15 +107,51 @@ func (s *State) pauseAll(c *SetPause, reason string) noun.Outcome {
 	return noun.Outcome{Rev: m.Index}
 }
 
-// heed brings an agent in line with a pause that began or ended above it.
-func (s *State) heed(id noun.AgentID, reason string) {
-	if s.AgentTable.Get(id).Proc != noun.ProcOrdered {
-		return
+// A pause changes nothing of the agents below it. Only start orders that no host has accepted are
+// taken back, in steps like what goes: until its turn comes an order cannot be accepted any more.
+
+// reviewPause puts a role among those with orders to take back, or takes it out.
+func (s *State) reviewPause(r *noun.Role) {
+	if s.roleIndex(r.ID).ordered.len() > 0 && s.RolePaused(r) != "" {
+		s.withdrawing.Set(r.ID)
+	} else {
+		s.withdrawing.Delete(r.ID)
 	}
-	a := s.AgentTable.Mut(id)
-	was := ShadowOf(a)
-	s.intend(a, reason)
-	s.Settle(a, was)
+}
+
+// withdrawPaused takes back start orders of paused roles, as far as this entry may.
+func (s *State) withdrawPaused() {
+	for {
+		id, any := s.withdrawing.Min()
+		if !any {
+			return
+		}
+		r := s.RoleTable.Get(id)
+		for s.reviewPause(r); s.steps > 0; s.steps-- {
+			first, any := s.roleIndex(id).ordered.first()
+			if !any {
+				break
+			}
+			a := s.AgentTable.Mut(first)
+			was := ShadowOf(a)
+			s.withdraw(a, s.pausedBy(r))
+			s.Settle(a, was)
+		}
+		if s.reviewPause(r); s.steps <= 0 {
+			return
+		}
+	}
+}
+
+// pausedBy says whose pause a role is under.
+func (v *View) pausedBy(r *noun.Role) string {
+	switch rm := v.RoomTable.Get(r.Room); v.RolePaused(r) {
+	case "room_paused":
+		return "paused by " + Nobody(rm.PauseBy)
+	case "all_paused":
+		return "paused by " + Nobody(v.Meta.PauseBy)
+	}
+	return appliedWhy(&r.Spec)
 }
 
 // offer wakes whoever waits for the role's tasks, after a pause.

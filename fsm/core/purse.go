@@ -147,8 +147,11 @@ func (v *View) mayApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 		n, bytes := v.roleGrowth(c.Room, room, &c.Roles[i])
 		agents, grows = agents+n, grows+bytes
 	}
-	if have := uint64(v.AgentTable.Len()); agents > 0 && have+agents > b.MaxAgents {
+	if have := uint64(v.AgentTable.Len() + v.promised); agents > 0 && have+agents > b.MaxAgents {
 		return TooMany("agents", have, b.MaxAgents, fmt.Sprintf("this would add %d; apply fewer replicas or delete rooms", agents), "max_agents")
+	}
+	if ever := uint64(v.Meta.NextAgent) + uint64(v.promised); ever+agents > noun.AgentsEver {
+		return Refuse(noun.Full, "this cluster has created %d agents in its life, it can create %d", ever, noun.AgentsEver)
 	}
 	if room == 0 && grows > v.budget(noun.ForAgents, 1)/10*9 { // of a room that has no number yet
 		return Refuse(noun.Full, "room %q would take %s of memory, one room may take %s: apply fewer replicas, or raise setting budget_agents or budget_room_share",
@@ -164,20 +167,19 @@ func (v *View) mayApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 // roleGrowth is how many agents a role would get that is applied, and what it would cost more.
 func (v *View) roleGrowth(name string, room noun.RoomID, spec *noun.RoleSpec) (agents uint64, bytes int64) {
 	bytes = noun.CostOfRole(&noun.Role{Spec: *spec})
-	have := map[uint32]bool{}
+	var have []noun.AgentID
+	promised := uint64(0) // and charged already
 	if r := v.RoleTable.Get(v.roleByName[roleKey{room, spec.Name}]); room != 0 && r != nil {
-		was := noun.CostOfRole(r)
-		bytes -= was
-		for _, id := range r.Agents {
-			have[v.AgentTable.Get(id).Index] = true
+		if bytes -= noun.CostOfRole(r); !r.Retired && r.Spec.Replicas == max(spec.Replicas, 1) {
+			return 0, bytes
 		}
+		missing := v.roleIndex(r.ID).missing
+		have, promised, bytes = r.Agents, uint64(len(missing)), bytes-v.costOfMissing(r, missing...)
 	}
-	for i := uint32(1); i <= max(spec.Replicas, 1); i++ {
-		if !have[i] { // without making its name: there may be 100,000
-			agents, bytes = agents+1, bytes+noun.CostAgent+noun.CostText+nameBytes(name, spec.Name, i)
-		}
+	for _, i := range v.without(have, max(spec.Replicas, 1)) { // without making its name: there may be 100,000
+		agents, bytes = agents+1, bytes+noun.CostAgent+noun.CostText+nameBytes(name, spec.Name, i)
 	}
-	return agents, bytes
+	return agents - promised, bytes
 }
 
 // nameBytes is the length of AgentName.

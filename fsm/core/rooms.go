@@ -42,6 +42,10 @@ func (c ApplyRoom) Apply(s *State) noun.Outcome {
 	for i := range c.Roles {
 		roles = append(roles, s.applyRole(rm, c.Roles[i], c.Now))
 	}
+	s.steps = max(s.steps, stepsPerWord)
+	for _, id := range roles {
+		s.carryOut(s.RoleTable.Mut(id))
+	}
 	for _, id := range rm.Roles {
 		if !slices.Contains(roles, id) && !s.dropRole(s.RoleTable.Mut(id)) {
 			roles = append(roles, id)
@@ -125,8 +129,7 @@ func (v *View) openTasks(id noun.RoleID) (n uint32) {
 }
 
 // applyRole makes the role what the spec says. Running agents keep running; the
-// new values hold from their next start on. Agents beyond the replicas finish the task
-// that they hold, unless nobody is to wait for them.
+// new values hold from their next start on. Its agents follow in steps, see carryOut.
 func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.RoleID {
 	s.fillDefaults(&spec)
 	r := s.RoleTable.Mut(s.roleByName[roleKey{rm.ID, spec.Name}])
@@ -140,34 +143,38 @@ func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.Role
 	}
 	// What could not be started may start the way it is declared now.
 	mended := r.Spec.Runner != spec.Runner || !slices.Equal(r.Spec.Params, spec.Params)
-	s.keepRole(r)
-	r.Spec, r.Rev = spec, s.Meta.Index
-	have := map[uint32]bool{}
-	for _, id := range slices.Backward(slices.Clone(r.Agents)) {
-		a := s.AgentTable.Mut(id)
-		was := ShadowOf(a)
-		f := fateOf(a, &spec, now)
-		a.Surplus, a.Retired = f == fateFinishes, f == fateEnds
-		have[a.Index] = true
-		if mended && a.Notes().StartFault != "" && !a.Parked {
-			a.NotBefore = 0
-		}
-		task := a.Task
-		s.intend(a, appliedWhy(&spec))
-		s.Settle(a, was)
-		if t := s.TaskTable.Mut(task); t != nil { // its limits may end earlier now
-			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
-		}
+	how := r.Below & noun.BelowMended // of a word that is not carried out yet
+	if mended {
+		how |= noun.BelowMended
 	}
-	for i := uint32(1); i <= spec.Replicas; i++ {
-		if !have[i] {
-			s.addAgent(rm, r, i)
-		}
+	if now {
+		how |= noun.BelowNow
 	}
-	s.Promote(r.ID)
+	same := !r.Retired && r.Spec.Replicas == spec.Replicas // the same of them are missing
+	r.Retired, r.Spec, r.Rev = false, spec, s.Meta.Index
+	s.visitAgents(r, how)
+	if s.reviewGrowth(r); !same {
+		s.promise(r)
+	}
 	s.reviewRole(r.ID)
 	s.offer(r) // it may have been declared as paused
 	return r.ID
+}
+
+// changeAgent carries out on an agent what its role is declared as. Agents beyond the replicas
+// finish the task that they hold, unless nobody is to wait for them.
+func (s *State) changeAgent(r *noun.Role, a *noun.Agent) {
+	was, task := ShadowOf(a), a.Task
+	f := fateOf(a, &r.Spec, r.Below&noun.BelowNow != 0)
+	a.Surplus, a.Retired = f == fateFinishes, f == fateEnds
+	if r.Below&noun.BelowMended != 0 && a.Notes().StartFault != "" && !a.Parked {
+		a.NotBefore = 0
+	}
+	s.intend(a, appliedWhy(&r.Spec))
+	s.Settle(a, was)
+	if t := s.TaskTable.Mut(task); t != nil { // its limits may end earlier now
+		s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.TaskDeadline(t))
+	}
 }
 
 // appliedWhy is the reason of the orders that follow from applying a role.

@@ -69,6 +69,9 @@ func (s *State) countAgent(w shadow, by int) {
 	if w.proc == noun.ProcOrdered || w.proc == noun.ProcAccepted {
 		ri.starting += d
 	}
+	if w.proc == noun.ProcOrdered {
+		ri.ordered.Put(w.id, by > 0)
+	}
 	if w.proc == noun.ProcOrdered || w.proc.Fenced() {
 		ri.lives += d
 		ri.locate(w.host, d)
@@ -110,6 +113,7 @@ func (ri *roleIndex) locate(h noun.HostID, d uint32) {
 // that are due in line, and notes whom to tell. Every change of an agent passes
 // here (law L11: there is one choke point).
 func (s *State) Settle(a *noun.Agent, was shadow) {
+	s.Weigh(weightOfSettle)
 	s.dismiss(a)
 	s.drain(a)
 	a.Rev = s.Meta.Index
@@ -215,12 +219,13 @@ func (s *State) removeAgent(a *noun.Agent) {
 	s.unwant(a)
 	s.indexAgent(ShadowOf(a), -1)
 	delete(s.agentByName, a.Name)
-	room, role, id := a.Room, a.Role, a.ID
+	room, role, id, index := a.Room, a.Role, a.ID, a.Index
 	s.Event("agent.removed", About{Agent: a}, "no longer declared")
 	s.LeaseTable.Del(id)
 	s.AgentTable.Del(id)
 	r := s.RoleTable.Mut(role)
 	s.unlist(r, id)
+	s.lack(r, index)
 	if rm := s.RoomTable.Mut(room); rm.Deleting && len(r.Agents) == 0 {
 		s.clear(rm)
 	}

@@ -89,6 +89,7 @@ type State struct {
 	session noun.SessionID // of the command being applied; 0: none
 	Result  noun.Result    // reused
 	urging  bool           // the task that is moved is offered by a human's word
+	weight  int            // of what was done in this entry, see timers.go
 	steps   int            // that this entry may still take in working off what goes, see clear.go
 }
 
@@ -144,7 +145,10 @@ type indexes struct {
 	Finished    *btree.BTreeG[FinishedTask] // terminal tasks, oldest first
 	starts      *btree.BTreeG[noun.RoleID]  // roles of which starts are due now
 	halfOpen    *btree.BTreeG[noun.RoleID]  // roles that are half-open
-	retiring    *btree.BTreeG[noun.RoleID]  // roles with agents that are still to be retired
+	visiting    *btree.BTreeG[noun.RoleID]  // roles with agents on which a word is still to be carried out
+	growing     *btree.BTreeG[noun.RoleID]  // roles with agents to create or tasks to offer
+	withdrawing *btree.BTreeG[noun.RoleID]  // roles with start orders that a pause takes back
+	promised    int                         // agents that are to be created
 	clearing    *btree.BTreeG[noun.RoomID]  // rooms with something to remove
 	AtWork      IdSet                       // agents that hold a task
 	Offered     *btree.BTreeG[noun.RoleID]  // roles with claimable tasks
@@ -170,10 +174,12 @@ type roleIndex struct {
 	Delayed         delays // tasks that are put off, in none of the queues
 	Tasks           [noun.TaskQuarantined + 1]uint32
 	live            uint32
-	starting        uint32 // agents ordered or accepted
-	spare           uint32 // agents that run, or will, and hold no task
-	demand          bool   // more tasks are claimable than agents are spare
-	free            IdSet  // agents that a start by hand may take
+	starting        uint32   // agents ordered or accepted
+	spare           uint32   // agents that run, or will, and hold no task
+	demand          bool     // more tasks are claimable than agents are spare
+	free            IdSet    // agents that a start by hand may take
+	ordered         IdSet    // agents with a start order that is not accepted
+	missing         []uint32 // replicas without an agent, see grow.go
 	// ready are the agents that nothing of their own keeps from a start, lost those of them
 	// whose last life was lost with its host: the brake holds and paces these.
 	ready, lost IdSet
@@ -231,7 +237,8 @@ func (s *State) reset() {
 	*s.indexes = indexes{
 		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{}, hostByKey: map[string]noun.HostID{},
 		roleByName: map[roleKey]noun.RoleID{}, Aside: map[noun.TaskID]struct{}{},
-		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), retiring: Ordered[noun.RoleID](), halfOpen: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
+		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), visiting: Ordered[noun.RoleID](),
+		halfOpen: Ordered[noun.RoleID](), growing: Ordered[noun.RoleID](), withdrawing: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
 		Offered: Ordered[noun.RoleID](), Timers: Sorted(lessTimer), Finished: Sorted(func(a, b FinishedTask) bool { return a.Seq < b.Seq }),
 		wordy: NewEnded[noun.TaskID](), roomEnded: NewEnded[noun.TaskID](),
 	}
@@ -433,7 +440,7 @@ func (s *State) Rebuild() {
 		s.roleIndexOf(r.ID)
 		s.roleByName[roleKey{r.Room, r.Spec.Name}] = r.ID
 		if r.Below != 0 {
-			s.retiring.Set(r.ID)
+			s.visiting.Set(r.ID)
 		}
 		if r.Half != nil {
 			s.halfOpen.Set(r.ID)
@@ -470,4 +477,9 @@ func (s *State) Rebuild() {
 	s.Arm(timerBrake, 0, s.Meta.Brake.Armed)
 	s.Hooks.Index.Call(struct{}{})
 	s.meters()
+	for id := range s.RoleTable.From(0) {
+		r := s.RoleTable.Get(noun.RoleID(id))
+		s.promise(r)
+		s.reviewPause(r)
+	}
 }

@@ -49,6 +49,7 @@ func (s *State) Move(t *noun.Task, to noun.TaskState) { s.moveUntil(t, to, 0) }
 
 // moveUntil is Move, and with QUEUED the task is put off until then.
 func (s *State) moveUntil(t *noun.Task, to noun.TaskState, notBefore noun.Time) {
+	s.Weigh(weightOfMove)
 	from, active := t.State, s.RoomIndex(t.Room).Open > 0
 	if from != 0 {
 		s.indexTask(t, -1)
@@ -223,13 +224,11 @@ func (s *State) noteFailure(t *noun.Task, e *ending) {
 // priority first, then oldest. Of a half-open role it offers what may be tried.
 func (s *State) Promote(id noun.RoleID) {
 	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
-	if r.Half != nil {
-		s.promoteProbes(r, ri)
-		return
+	if _, later := s.growing.Get(id); later || r.Below != 0 {
+		return // in steps
 	}
-	for ri.Queued.Len() > 0 && ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
-		q, _ := ri.Queued.Min()
-		s.Move(s.TaskTable.Mut(q.Id), noun.TaskPending)
+	for s.promotable(r, ri) {
+		s.promoteOne(r, ri)
 	}
 }
 

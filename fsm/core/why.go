@@ -52,6 +52,8 @@ func (v *View) WhyNot(a *noun.Agent) string {
 		return "hold"
 	case v.brakeHeld(a):
 		return "brake"
+	case r.Below != 0:
+		return "applying"
 	}
 	if r.Spec.Start == noun.StartOnDemand && !v.RoleIdx.Get(a.Role).demand {
 		return "no_task"
@@ -107,6 +109,8 @@ func (v *View) Why(id noun.AgentID) Why {
 		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), a.NotBefore.Sub(now)}
 	case "hold":
 		return v.whyHeld()
+	case "applying":
+		return Why{Code: code, Text: "its room is being applied; starts of its role wait until that is done"}
 	case "brake":
 		return v.whyBraked()
 	case "no_task":

@@ -12,13 +12,13 @@ const (
 	MaxName       = 64
 	MaxReplicas   = 10_000
 	MaxRoles      = 256
-	MaxRoomAgents = 100_000 // one entry creates them all
+	MaxRoomAgents = 100_000
 	MaxResume     = 4 << 10
 	MaxReason     = 1 << 10
 	MaxWarnings   = 32
 	MaxTombstones = 1000
-	TimersPerStep = 16_384 // timers that one entry fires at most
-	StepsPerEntry = 512    // agents and tasks of what is removed that one entry works on at most
+	FirePerEntry  = 16_384 // weight of the timers that one entry fires, see core/timers.go
+	StepsPerEntry = 512    // steps that one entry takes in working off what was ordered for many
 )
 
 func Clip(text string, limit int) string {

@@ -150,10 +150,24 @@ type Role struct {
 	Agents  []AgentID
 	Retired bool // no longer declared; gone once its agents and tasks are
 	Rev     uint64
-	// Below is set while later entries go on with retiring its agents: those with smaller ids
-	// are not retired yet.
+	// Below is set while later entries carry out on its agents what was declared last, from the
+	// last agent to the first: those before it, see Before, are as they were. How that is done
+	// stands in its upper bits: BelowNow and BelowMended.
 	Below AgentID
 
 	Endings []Ending  // of the last attempts at its tasks, oldest first, at most EndingsKept; appended to
 	Half    *HalfOpen // most of its tasks have failed; nil: no; replaced, never changed
 }
+
+// What Role.Below says of how agents are changed.
+const (
+	// BelowNow: agents beyond the replicas do not finish what they are at work on.
+	BelowNow AgentID = 1 << 31
+	// BelowMended: what could not be started may start the way it is declared now.
+	BelowMended AgentID = 1 << 30
+	// AgentsEver is how many agents a cluster can create in its life: the numbers below those bits.
+	AgentsEver = uint64(BelowMended) - 1
+)
+
+// Before is the agent before which, by id, none was changed yet; 0: all were.
+func (r *Role) Before() AgentID { return r.Below &^ (BelowNow | BelowMended) }

@@ -15,7 +15,8 @@ func requestCases() []trialCase {
 	lost := op{Value: "t", Outcome: history.Unknown}
 	refused := func(code string, o op) op { o.Outcome, o.Error = history.Failed, code; return o }
 	return []trialCase{
-		{"requests", "both copies make one task", final(two("create", created, created), op{Value: "t", Task: 7}), Kept, ""},
+		{"requests", "both copies make one task", final(two("create", created, created), op{Value: "t", Task: 7}),
+			Kept, ""},
 		{"requests", "the copies make two tasks", final(two("create", created, op{Value: "t", Task: 8}),
 			op{Value: "t", Task: 7}), Broken, "the tasks differ"},
 		{"requests", "a copy without an answer makes another task",
@@ -37,8 +38,10 @@ func requestCases() []trialCase {
 			final(two("cancel", op{Task: 7, Outcome: history.Unknown}, refused("conflict", op{Task: 7})),
 				op{Value: "t", Task: 7, State: "PENDING"}), Kept, "may not have held"},
 		{"requests", "a set took effect and was refused",
-			two("set", op{Agent: "a", Value: "x", Outcome: history.Unknown}, refused("conflict", op{Agent: "a", Value: "x"})).
-				op("requests", "set", 50, 60, op{Agent: "a", Value: "y", Old: "x", WriteID: "s/2"}), Broken, "but it took effect"},
+			two("set", op{Agent: "a", Value: "x", Outcome: history.Unknown},
+				refused("conflict", op{Agent: "a", Value: "x"})).
+				op("requests", "set", 50, 60, op{Agent: "a", Value: "y", Old: "x", WriteID: "s/2"}), Broken,
+			"but it took effect"},
 	}
 }
 
@@ -57,8 +60,10 @@ func readCases() []trialCase {
 		{"reads", "not the latest", read(written(), "s1", 40, "1", false), Broken, "after 2 had been acknowledged"},
 		{"reads", "while it is written", read(read(written(), "s1", 22, "1", false), "s1", 24, "2", false), Kept, ""},
 		{"reads", "a stale read is old", read(written(), "s1", 40, "1", true), Kept, ""},
-		{"reads", "a stale read is from the future", read(written(), "s1", 12, "2", true), Broken, "before that was written"},
-		{"reads", "a stale read of what nobody wrote", read(written(), "s1", 40, "x", true), Broken, "which nobody wrote"},
+		{"reads", "a stale read is from the future", read(written(), "s1", 12, "2", true), Broken,
+			"before that was written"},
+		{"reads", "a stale read of what nobody wrote", read(written(), "s1", 40, "x", true), Broken,
+			"which nobody wrote"},
 		{"reads", "stale reads of one server go back", back(), Broken, "went back"},
 		{"reads", "stale reads of one server go back after it was killed",
 			back().touch("s1", history.Killed, 100, 900), Kept, ""},
@@ -68,7 +73,8 @@ func readCases() []trialCase {
 			back().touch("s1", history.Cut, 100, 900), Broken, "went back"},
 		{"reads", "a stale read while its server was killed",
 			back().touch("s1", history.Killed, 4900, 5100), Kept, "may have ended"},
-		{"reads", "stale reads of two servers", read(read(written(), "s1", 40, "2", true), "s2", 60, "1", true), Kept, ""},
+		{"reads", "stale reads of two servers", read(read(written(), "s1", 40, "2", true), "s2", 60, "1", true),
+			Kept, ""},
 		{"reads", "the index of a server goes back",
 			written().op("reads", "index", 40, 45, op{Via: "s1", Index: 9, Stale: true}).
 				op("reads", "index", 50, 55, op{Via: "s1", Index: 8, Stale: true}), Broken, "went back"},
@@ -103,13 +109,15 @@ func intentCases() []trialCase {
 		{"intent", "a start without an answer may count", again(stopped().life("r/a", 2, "h1", 3000, 4000),
 			2000, op{Outcome: history.Unknown}), Kept, ""},
 		{"intent", "a start that was refused does not count",
-			again(stopped().life("r/a", 2, "h1", 3000, 4000), 2000, op{Outcome: history.Failed}), Broken, "life 2 began"},
+			again(stopped().life("r/a", 2, "h1", 3000, 4000), 2000, op{Outcome: history.Failed}), Broken,
+			"life 2 began"},
 		{"intent", "the life that the stop knew begins late", stopped().life("r/a", 1, "h1", 300, 900), Kept, ""},
 		{"intent", "runs on after a stop", runsOn1(), Broken, "after its stop was acknowledged"},
 		{"intent", "runs on after a stop on a host that was cut off",
 			runsOn1().touch("h1", history.Cut, 1000, 3000), Kept, "host was touched"},
 		{"intent", "runs on after a stop without a majority",
-			runsOn1().touch("s1", history.Killed, 1000, 3000).touch("s2", history.Cut, 2000, 3000), Kept, "no majority"},
+			runsOn1().touch("s1", history.Killed, 1000, 3000).touch("s2", history.Cut, 2000, 3000), Kept,
+			"no majority"},
 		{"intent", "a stop without an answer promises nothing", newBook().life("r/a", 2, "h1", 3000, 4000).
 			op("intent", "stop", 0, 10, op{Key: "r/a", Agent: "r/a", Outcome: history.Unknown}), Nothing, ""},
 		{"intent", "goes on under a pause", paused("r/a").life("r/a", 3, "h1", 0, 9000), Kept, ""},

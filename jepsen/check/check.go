@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // Verdicts of a check.
@@ -117,8 +117,8 @@ var checks = []struct {
 		"it was acknowledged, and a redelivery says so", mail},
 	{"rooms", "L6, L8", "a room that is deleted and declared again has no task, and hears no life, of " +
 		"the one before; none of its own tasks is lost", rooms},
-	{"budgets", "", "floods of tasks are refused with code full when their share is used up, not before " +
-		"and not after it; nothing else is refused", budgets},
+	{"budgets", "", "floods of tasks, of mail and of what agents keep are refused with code full when their " +
+		"share is used up, not before and not after it; nothing else is refused", budgets},
 	{"one life", "L7", "two lives of a fenced agent never run at the same moment, by their own account", oneLife},
 	{"fencing", "L6", "nothing that an older life says after a newer one has begun is acknowledged", fencing},
 	{"completed once", "L8", "no task is acknowledged as completed to two lives", completedOnce},

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 const (
@@ -93,8 +93,9 @@ func (b *book) touchAgent(machine, what, agent string, from, to int64) *book {
 }
 
 func (b *book) look(at int64, agent string, incarnation uint64, process, participant, why string) *book {
-	b.rec.Looks = append(b.rec.Looks, history.Look{Sent: at * ms, At: at*ms + ms, Agent: agent, Incarnation: incarnation,
-		Process: process, Participant: participant, Desired: "running", Why: why})
+	b.rec.Looks = append(b.rec.Looks, history.Look{Sent: at * ms, At: at*ms + ms, Agent: agent,
+		Incarnation: incarnation,
+		Process:     process, Participant: participant, Desired: "running", Why: why})
 	return b
 }
 

@@ -37,7 +37,8 @@ func ledgerCases() []trialCase {
 			10, 1000).says(90_000, "host.ready", "", 0, ""), Broken, "without an order"},
 		{"double starts", "begun before it was ordered",
 			newBook().op("claim", "claim", 5000, 5010, history.Op{Task: 1, Index: 100}).
-				says(6000, "order.start", "r/q", 1, "").life("r/q", 1, "h1", 10, 1000), Broken, "before its start was ordered"},
+				says(6000, "order.start", "r/q", 1, "").life("r/q", 1, "h1", 10, 1000), Broken,
+			"before its start was ordered"},
 	}
 }
 
@@ -117,7 +118,8 @@ func leaseCases() []trialCase {
 		{"lease ends", "the log lets go late", joined().says(40_000, "agent.exited", "r/a", 1, ""),
 			Broken, "had a lease for"},
 		{"lease ends", "the log lets go, and lets it join again",
-			joined().says(900, "agent.left", "r/a", 1, "").says(950, "agent.joined", "r/a", 1, ""), Broken, "had a lease for"},
+			joined().says(900, "agent.left", "r/a", 1, "").says(950, "agent.joined", "r/a", 1, ""), Broken,
+			"had a lease for"},
 		{"lease ends", "it is not late yet", leased(5000), Nothing, ""},
 		{"lease ends", "without a majority", leased(30_000).touch("s1", history.Killed, 25_000,
 			26_000).touch("s2", history.Killed, 25_000, 26_000), Kept, "cluster time stood still"},
@@ -150,7 +152,8 @@ func restartCases() []trialCase {
 	}
 	next := func(b *book, at int64) *book { return b.says(at, "order.start", "r/a", 9, "") }
 	parked := func() *book {
-		return crashes("exited with code 1", 10, 3000).says(4000, "agent.parked", "r/a", 3, "3 failures; next start in 10s")
+		return crashes("exited with code 1", 10, 3000).says(4000, "agent.parked", "r/a", 3,
+			"3 failures; next start in 10s")
 	}
 	// An answer tells that the second failure was not before 200 ms.
 	known := func(b *book) *book { return b.op("claim", "claim", 200, 205, history.Op{Index: 103}) }

@@ -70,7 +70,8 @@ func (t *trial) stopped(r *Result, stop history.Op, until int64) {
 		r.excuse("for a time no majority of servers was whole while an agent was to be stopped")
 	default:
 		r.found(Finding{From: stop.Call, To: w.to, Ops: []history.Op{stop}, Lives: []string{l.File}},
-			"%s: life %d still ran %s after its stop was acknowledged", stop.Agent, stop.Incarnation, seconds(w.to-stop.Return))
+			"%s: life %d still ran %s after its stop was acknowledged", stop.Agent, stop.Incarnation,
+			seconds(w.to-stop.Return))
 	}
 }
 

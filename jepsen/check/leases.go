@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // falseDeaths looks at every lease and fence that ended by itself. Nothing that

@@ -88,13 +88,15 @@ func (t *trial) created(r *Result, final map[uint64]history.Op) {
 func (t *trial) completions() (list []told) {
 	for _, op := range t.rec.Ops {
 		if op.Workload == "lifecycle" && op.Kind == "complete" && op.Outcome == history.OK {
-			list = append(list, told{completion{op.Task, op.Attempt, op.Agent, op.Incarnation}, op.Call, []history.Op{op}, nil})
+			list = append(list, told{completion{op.Task, op.Attempt, op.Agent, op.Incarnation}, op.Call,
+				[]history.Op{op}, nil})
 		}
 	}
 	for _, l := range t.lives {
 		for _, w := range l.Said {
 			if w.What == "complete" {
-				list = append(list, told{completion{w.Task, w.Attempt, l.Agent, l.Incarnation}, w.Sent, nil, []string{l.File}})
+				list = append(list, told{completion{w.Task, w.Attempt, l.Agent, l.Incarnation}, w.Sent,
+					nil, []string{l.File}})
 			}
 		}
 	}

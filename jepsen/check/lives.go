@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // judgeLedger judges the lives by their own accounts. A life may run on for a moment
@@ -101,7 +101,8 @@ func doubleStarts(t *trial, r *Result) {
 			matched++
 			if at := t.happened(e); at.from > l.Start && l.Start != 0 {
 				r.found(Finding{From: l.Start, To: at.from, Lives: []string{l.File}, Events: []history.Event{e}},
-					"%s: life %d began %s before its start was ordered", l.Agent, l.Incarnation, seconds(at.from-l.Start))
+					"%s: life %d began %s before its start was ordered", l.Agent, l.Incarnation,
+					seconds(at.from-l.Start))
 			}
 		case l.Start < heard-int64(t.bounds.Lag):
 			r.found(Finding{From: l.Start, To: l.Last(), Lives: []string{l.File}},

@@ -145,10 +145,12 @@ func (x *letter) kept(r *Result, number string, listed bool, drained map[string]
 		return
 	case x.final.Value != x.send.Value || x.final.Key != x.send.Key:
 		r.found(Finding{From: x.send.Call, To: x.final.Return, Ops: []history.Op{x.send, x.final}},
-			"mail %s was accepted as %q to %s and is %q to %s", number, x.send.Value, x.send.Key, x.final.Value, x.final.Key)
+			"mail %s was accepted as %q to %s and is %q to %s", number, x.send.Value, x.send.Key, x.final.Value,
+			x.final.Key)
 	case confirmed && x.final.State != "acknowledged":
 		r.found(Finding{From: x.acks[0].Call, To: x.final.Return,
-			Ops: append(slices.Clone(x.acks), x.final)}, "mail %s was acknowledged and is %s at the end", number, x.final.State)
+			Ops: append(slices.Clone(x.acks), x.final)}, "mail %s was acknowledged and is %s at the end",
+			number, x.final.State)
 	}
 	last, read := drained[x.send.Key]
 	if !read || len(x.acks) > 0 {

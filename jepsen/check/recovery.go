@@ -27,7 +27,8 @@ func recovery(t *trial, r *Result) {
 	if p := MeasureProgress(t.rec); len(p.tried) > 0 && p.last > run.Calm {
 		r.judged(1)
 		switch {
-		case p.Calm < 0 && rest <= t.bounds.Stall, p.Calm < 0 && p.asked(span{run.Calm, run.Ended}) <= int64(t.bounds.Stall):
+		case p.Calm < 0 && rest <= t.bounds.Stall, p.Calm < 0 &&
+			p.asked(span{run.Calm, run.Ended}) <= int64(t.bounds.Stall):
 			r.excuse("the run ended before writes could succeed")
 		case p.Calm < 0:
 			r.found(Finding{From: run.Calm, To: run.Ended},

@@ -56,7 +56,8 @@ func requests(t *trial, r *Result) {
 // server would not take it.
 func tells(op history.Op) bool {
 	return op.Outcome == history.OK ||
-		op.Outcome == history.Failed && op.Error != "not_leader" && op.Error != "too_old" && op.Error != "unknown_session"
+		op.Outcome == history.Failed && op.Error != "not_leader" && op.Error != "too_old" &&
+			op.Error != "unknown_session"
 }
 
 // sameAnswer compares the answers of all copies and gives the first; nil when none

@@ -70,7 +70,8 @@ func (t *trial) mayStart(r *Result, b *budget, e history.Event, limit int) {
 		passed := time.Duration(t.happened(e).to - t.happened(*b.parked).from)
 		if passed < b.pause {
 			r.found(Finding{From: b.parked.Got, To: e.Got, Events: []history.Event{*b.parked, e}},
-				"%s: start %d was ordered at most %s after it was parked for %s", e.Agent, e.Incarnation, passed, b.pause)
+				"%s: start %d was ordered at most %s after it was parked for %s", e.Agent, e.Incarnation,
+				passed, b.pause)
 		}
 	}
 	if b.last != nil {
@@ -82,7 +83,8 @@ func (t *trial) mayStart(r *Result, b *budget, e history.Event, limit int) {
 		}
 	}
 	if limit > 0 && len(b.crashes) > limit {
-		r.found(Finding{From: b.crashes[0].Got, To: e.Got, Events: append(b.crashes[:len(b.crashes):len(b.crashes)], e)},
+		r.found(Finding{From: b.crashes[0].Got, To: e.Got,
+			Events: append(b.crashes[:len(b.crashes):len(b.crashes)], e)},
 			"%s: start %d was ordered after %d failures in a row; it should be parked after %d", e.Agent,
 			e.Incarnation, len(b.crashes), limit)
 	}

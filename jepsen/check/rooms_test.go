@@ -13,14 +13,15 @@ func roomCases() []trialCase {
 	}
 	deleted := func() *book { return newBook().op("rooms", "delete", 13, 20, op{Key: "r"}) }
 	flooded := func() *book {
-		return newBook().op("flood", "budget", 0, 0, op{Share: 100, TextSize: 30}).op("flood", "create", 1,
+		return newBook().op("flood", "budget", 0, 0, op{Share: 100, Floor: 60, TextSize: 30}).op("flood", "create", 1,
 			2, op{Task: 1}).op("flood", "create", 3, 4, op{Task: 2})
 	}
 	return []trialCase{
 		{"rooms", "the list shows the new room",
 			again().op("rooms", "list", 50, 51, op{Key: "r", List: []string{"b"}}), Kept, ""},
 		{"rooms", "the list shows a task of the old room",
-			again().op("rooms", "list", 50, 51, op{Key: "r", List: []string{"a", "b"}}), Broken, "of a room that was deleted"},
+			again().op("rooms", "list", 50, 51, op{Key: "r", List: []string{"a", "b"}}), Broken,
+			"of a room that was deleted"},
 		{"rooms", "the list lacks a task of the new room",
 			again().op("rooms", "list", 50, 51, op{Key: "r"}), Broken, "lacks task"},
 		{"rooms", "a task of the old room is claimed", again().op("rooms", "claim", 50, 51,
@@ -42,9 +43,12 @@ func roomCases() []trialCase {
 			op{Task: 1, Outcome: history.Unknown}).op("flood", "create", 7, 8, full(op{})), Kept, ""},
 		{"budgets", "accepted beyond its share", flooded().op("flood", "create", 5, 6,
 			op{Task: 3}).op("flood", "create", 7, 8, op{Task: 4}), Broken, "was accepted"},
+		{"budgets", "each flood has a share of its own", flooded().op("flood", "budget", 0, 0,
+			op{Key: "mail", Share: 100, Floor: 60, TextSize: 30}).op("flood", "create", 5, 6,
+			op{Key: "mail", Task: 3}).op("flood", "create", 7, 8, full(op{Key: "mail"})), Broken, "mail: it was refused as full"},
 		{"budgets", "somebody else is refused", flooded().op("mail", "send", 5, 6, full(op{})), Broken,
-			"only new tasks of the flood"},
+			"only what is new of the flood"},
 		{"budgets", "a cancellation is refused", flooded().op("flood", "cancel", 5, 6, full(op{Task: 1})),
-			Broken, "only new tasks of the flood"},
+			Broken, "only what is new of the flood"},
 	}
 }

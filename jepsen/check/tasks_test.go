@@ -15,7 +15,8 @@ func registerCases() []trialCase {
 			150, op{Key: "k", Value: "b", Rev: 7})
 	}
 	return []trialCase{
-		{"registers", "a write is read", begun().op("register", "read", 20, 30, op{Key: "k", Value: "a", Rev: 3}), Kept, ""},
+		{"registers", "a write is read", begun().op("register", "read", 20, 30, op{Key: "k", Value: "a", Rev: 3}),
+			Kept, ""},
 		{"registers", "an old value is read", begun().op("register", "write", 20, 30, op{Key: "k", Value: "b"}).
 			op("register", "read", 40, 50, op{Key: "k", Value: "a", Rev: 3}), Broken, "no order explains"},
 		{"registers", "an old value is read while the write goes on",
@@ -42,11 +43,13 @@ func registerCases() []trialCase {
 			begun().op("register", "write", 12, 15, op{Key: "k", Value: "x", Outcome: history.Unknown}).
 				op("register", "cas", 20, 30, op{Key: "k", Old: "a", Value: "b", Outcome: history.Failed,
 					Error: "conflict"}), Kept, ""},
-		{"registers", "the revision goes back", begun().op("register", "read", 20, 30, op{Key: "k", Value: "a", Rev: 4}).
-			op("register", "read", 40, 50, op{Key: "k", Value: "a", Rev: 3}), Broken, "no order explains"},
-		{"registers", "one revision has two values", begun().op("register", "read", 20, 30, op{Key: "k", Value: "a", Rev: 4}).
-			op("register", "write", 35, 36, op{Key: "k", Value: "b"}).op("register", "read", 40, 50,
-			op{Key: "k", Value: "b", Rev: 4}), Broken, "revision 4 was read as"},
+		{"registers", "the revision goes back",
+			begun().op("register", "read", 20, 30, op{Key: "k", Value: "a", Rev: 4}).
+				op("register", "read", 40, 50, op{Key: "k", Value: "a", Rev: 3}), Broken, "no order explains"},
+		{"registers", "one revision has two values",
+			begun().op("register", "read", 20, 30, op{Key: "k", Value: "a", Rev: 4}).
+				op("register", "write", 35, 36, op{Key: "k", Value: "b"}).op("register", "read", 40, 50,
+				op{Key: "k", Value: "b", Rev: 4}), Broken, "revision 4 was read as"},
 		{"registers", "a write takes effect twice", twice(), Broken, "no order explains"},
 		{"registers", "a write takes effect twice with older servers", older(twice()), Kept, "older servers"},
 		{"registers", "keys are apart", begun().op("register", "write", 20, 30, op{Key: "l", Value: "b"}).
@@ -68,7 +71,8 @@ func claimCases() []trialCase {
 			held().op("claim", "start", 40, 50, who("a", 1, op{State: "IN_PROGRESS"})).
 				op("claim", "complete", 60, 70, who("a", 1, op{Value: "v"})).op("claim", "final", 80, 90,
 				who("a", 1, op{State: completed, Value: "v"})), Kept, ""},
-		{"claims", "asked again it gets the same attempt", held().op("claim", "claim", 40, 50, who("a", 1, op{})), Kept, ""},
+		{"claims", "asked again it gets the same attempt", held().op("claim", "claim", 40, 50, who("a", 1, op{})),
+			Kept, ""},
 		{"claims", "an attempt is given to two", held().op("claim", "claim", 40, 50, who("b", 1, op{})),
 			Broken, "no order explains"},
 		{"claims", "recovered and claimed again", again(), Kept, ""},
@@ -84,10 +88,12 @@ func claimCases() []trialCase {
 		{"claims", "the last attempt completes after it was taken back",
 			held().op("claim", "get", 40, 50, who("a", 1, op{State: "PENDING"})).
 				op("claim", "complete", 60, 70, who("a", 1, op{Value: "v"})), Kept, ""},
-		{"claims", "what was given back is worked on", held().op("claim", "fail", 40, 50, who("a", 1, op{State: "PENDING"})).
-			op("claim", "start", 60, 70, who("a", 1, op{State: "IN_PROGRESS"})), Broken, "no order explains"},
-		{"claims", "claimed after it was completed", held().op("claim", "complete", 40, 50, who("a", 1, op{Value: "v"})).
-			op("claim", "claim", 60, 70, who("b", 2, op{})), Broken, "no order explains"},
+		{"claims", "what was given back is worked on",
+			held().op("claim", "fail", 40, 50, who("a", 1, op{State: "PENDING"})).
+				op("claim", "start", 60, 70, who("a", 1, op{State: "IN_PROGRESS"})), Broken, "no order explains"},
+		{"claims", "claimed after it was completed",
+			held().op("claim", "complete", 40, 50, who("a", 1, op{Value: "v"})).
+				op("claim", "claim", 60, 70, who("b", 2, op{})), Broken, "no order explains"},
 		{"claims", "an accepted completion is accepted again",
 			held().op("claim", "complete", 40, 50, who("a", 1, op{Value: "v"})).
 				op("claim", "complete", 60, 70, who("a", 1, op{Value: "v"})), Kept, ""},
@@ -98,7 +104,8 @@ func claimCases() []trialCase {
 				op("claim", "final", 60, 70, who("a", 1, op{State: completed, Value: "v"})), Kept, ""},
 		{"claims", "a completion that was refused took effect",
 			held().op("claim", "complete", 40, 50, who("a", 1, op{Value: "v", Outcome: history.Failed})).
-				op("claim", "final", 60, 70, who("a", 1, op{State: completed, Value: "v"})), Broken, "no order explains"},
+				op("claim", "final", 60, 70, who("a", 1, op{State: completed, Value: "v"})), Broken,
+			"no order explains"},
 		{"claims", "canceled and completed", held().op("claim", "cancel", 40, 50, op{Task: 7, State: canceled}).
 			op("claim", "complete", 60, 70, who("a", 1, op{Value: "v"})), Broken, "no order explains"},
 		{"claims", "nobody canceled it", held().op("claim", "final", 60, 70,
@@ -108,7 +115,8 @@ func claimCases() []trialCase {
 				op("claim", "claim", 60, 70, op{Task: 8, Agent: "b", Incarnation: 1, Attempt: 1}), Kept, ""},
 		{"claims", "a task is claimed before the hand-off",
 			held().op("claim", "claim", 32, 35, op{Task: 8, Agent: "b", Incarnation: 1, Attempt: 1}).
-				op("claim", "handoff", 40, 50, who("a", 1, op{Value: "v", List: []string{"8"}})), Broken, "no order explains"},
+				op("claim", "handoff", 40, 50, who("a", 1, op{Value: "v", List: []string{"8"}})), Broken,
+			"no order explains"},
 	}
 	for _, between := range []string{"task.recovered", "task.started"} {
 		b := newBook().event(1, 10, history.Event{Kind: "task.created", Task: 7}).event(1, 20,
@@ -161,7 +169,8 @@ func lifecycleCases() []trialCase {
 		{"lifecycle", "a task is forgotten while its agent waits", waiting(made()), Broken, "waits for a task"},
 		{"lifecycle", "a task is not finished and nobody is idle",
 			final(made(), op{Task: 7, Key: "work", Value: "t", State: "PENDING"}), Kept, "nobody idle"},
-		{"lifecycle", "the log completes it twice", newBook().event(1, 10, history.Event{Kind: "task.completed", Task: 7}).
-			event(1, 20, history.Event{Kind: "task.completed", Task: 7}), Broken, "twice"},
+		{"lifecycle", "the log completes it twice",
+			newBook().event(1, 10, history.Event{Kind: "task.completed", Task: 7}).
+				event(1, 20, history.Event{Kind: "task.completed", Task: 7}), Broken, "twice"},
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // trial is a record as the checks look at it. Checks only read it.

@@ -136,7 +136,7 @@ func agreement(t *trial, r *Result) {
 			terms++
 		}
 	}
-	if every := t.marksEvery(); len(t.log) > 0 && every > 0 {
+	if every := marksEvery(t.rec.Run.Settings); len(t.log) > 0 && every > 0 {
 		r.judged(int((t.log[len(t.log)-1].Index - t.log[0].Index) / every))
 	}
 	r.count("comparisons of all states, at least due", r.Judged)
@@ -145,8 +145,8 @@ func agreement(t *trial, r *Result) {
 
 // marksEvery is how many log entries are between two comparisons, from the settings of
 // the run or the default of the product; 0: there are none.
-func (t *trial) marksEvery() uint64 {
-	if n, err := strconv.ParseUint(t.rec.Run.Settings["mark_every"], 10, 64); err == nil {
+func marksEvery(settings map[string]string) uint64 {
+	if n, err := strconv.ParseUint(settings["mark_every"], 10, 64); err == nil {
 		return n
 	}
 	return 8192

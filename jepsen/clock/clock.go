@@ -32,7 +32,8 @@ func New(path string) (*Clock, error) {
 	if err := f.Truncate(int64(os.Getpagesize())); err != nil {
 		return nil, fmt.Errorf("make clock: %w", err)
 	}
-	page, err := syscall.Mmap(int(f.Fd()), 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	page, err := syscall.Mmap(int(f.Fd()), 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map clock: %w", err)
 	}

@@ -18,7 +18,8 @@ import (
 func TestGoodDiskPassesEverythingOn(t *testing.T) {
 	d := open(t)
 	at := func(name string) string { return filepath.Join(d.Mount(), name) }
-	check(t, os.WriteFile(at("a"), []byte("hello"), 0o640), os.MkdirAll(at("d/e"), 0o750), os.Rename(at("a"), at("d/e/b")))
+	check(t, os.WriteFile(at("a"), []byte("hello"), 0o640), os.MkdirAll(at("d/e"), 0o750),
+		os.Rename(at("a"), at("d/e/b")))
 	if data, err := os.ReadFile(at("d/e/b")); err != nil || string(data) != "hello" {
 		t.Errorf("read %q, %v", data, err)
 	}

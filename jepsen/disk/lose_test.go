@@ -45,12 +45,14 @@ func (w *twin) act(r *rand.Rand) (string, error) {
 		at, data := r.IntN(9000), bytes.Repeat([]byte{byte(1 + r.IntN(255))}, 1+r.IntN(6000))
 		c.data = append(c.data, make([]byte, max(at+len(data)-len(c.data), 0))...)
 		copy(c.data[at:], data)
-		return "write " + name, change(path, func(f *os.File) error { _, err := f.WriteAt(data, int64(at)); return err })
+		return "write " + name,
+			change(path, func(f *os.File) error { _, err := f.WriteAt(data, int64(at)); return err })
 	case c == nil:
 		return "sync directory", sync(w.root, w.keep)
 	case n < 7:
 		size := r.IntN(12000)
-		c.data = append(c.data[:min(size, len(c.data)):min(size, len(c.data))], make([]byte, max(size-len(c.data), 0))...)
+		c.data = append(c.data[:min(size, len(c.data)):min(size, len(c.data))],
+			make([]byte, max(size-len(c.data), 0))...)
 		return "resize " + name, change(path, func(f *os.File) error { return f.Truncate(int64(size)) })
 	case n < 9:
 		return "sync " + name, sync(path, func() { c.kept = bytes.Clone(c.data); w.keep() })

@@ -61,7 +61,8 @@ func thread(ctx context.Context) uint32 {
 // child gives the node of a file that is there.
 func (n *node) child(ctx context.Context, st *syscall.Stat_t) (*fs.Inode, *node) {
 	ino, gen := n.disk.identity(st)
-	in := n.NewInode(ctx, &node{disk: n.disk, open: map[*handle]bool{}}, fs.StableAttr{Mode: st.Mode, Ino: ino, Gen: gen})
+	in := n.NewInode(ctx, &node{disk: n.disk, open: map[*handle]bool{}},
+		fs.StableAttr{Mode: st.Mode, Ino: ino, Gen: gen})
 	return in, in.Operations().(*node)
 }
 

@@ -35,7 +35,8 @@ type Op struct {
 
 	// What a workload says of itself before it begins.
 	Share    uint64 `json:"share,omitempty"`     // bytes that its room may use
-	TextSize uint64 `json:"text_size,omitempty"` // bytes of the text of each of its tasks
+	Floor    uint64 `json:"floor,omitempty"`     // of them that its texts may use in any case
+	TextSize uint64 `json:"text_size,omitempty"` // bytes of each text
 }
 
 // Fault is one thing that a nemesis did and undid.

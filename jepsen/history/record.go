@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 )
 
 // Names of the files of a run.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )

@@ -116,7 +116,8 @@ func TestI68TakenBackIsTold(t *testing.T) {
 		}
 		return err
 	})
-	if err := a.words(task, first)["start"](); !errors.Is(err, client.ErrSuperseded) && !errors.Is(err, client.ErrRejoin) {
+	if err := a.words(task, first)["start"](); !errors.Is(err, client.ErrSuperseded) &&
+		!errors.Is(err, client.ErrRejoin) {
 		t.Errorf("start of the attempt that was taken back: %v", err)
 	}
 	if _, err := w.work.Join(w.ctx(), &vigilv1.JoinRequest{Speaker: a.speaker}); err != nil {

@@ -140,7 +140,8 @@ func TestI20StuckLeaderRenewsNothing(t *testing.T) {
 		asked++
 		got, err := vigilv1.NewWorkClient(direct).Beat(w.short(), own.request())
 		if err == nil && len(got.GetExceptions()) == 0 && leads() {
-			t.Errorf("%s after its disk was stuck the leader renewed a lease", time.Since(began).Round(time.Millisecond))
+			t.Errorf("%s after its disk was stuck the leader renewed a lease",
+				time.Since(began).Round(time.Millisecond))
 		}
 	}
 	if asked == 0 {

@@ -93,7 +93,8 @@ func (w *world) kept(tasks []uint64) {
 		w.goesOn(sv)
 		has, own := map[uint64]bool{}, vigilv1.NewFleetClient(w.at(sv))
 		for after := uint64(0); ; {
-			page, err := own.ListTasks(w.ctx(), &vigilv1.ListTasksRequest{Room: w.name, After: after, Limit: 1000, Stale: true})
+			page, err := own.ListTasks(w.ctx(), &vigilv1.ListTasksRequest{Room: w.name, After: after, Limit: 1000,
+				Stale: true})
 			if err != nil {
 				w.t.Fatal(err)
 			}

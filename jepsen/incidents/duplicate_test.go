@@ -47,7 +47,8 @@ func (w *world) starter(sv *stand.Server, slot string) func() error {
 func (w *world) tasker(sv *stand.Server, role string) func() error {
 	fleet := vigilv1.NewFleetClient(w.at(sv))
 	return func() error {
-		_, err := fleet.CreateTask(w.ctx(), &vigilv1.CreateTaskRequest{Room: w.name, Role: role, Title: "a task", By: "test"})
+		_, err := fleet.CreateTask(w.ctx(), &vigilv1.CreateTaskRequest{Room: w.name, Role: role, Title: "a task",
+			By: "test"})
 		return err
 	}
 }
@@ -154,7 +155,8 @@ func (w *world) retryEverywhere() {
 	}
 	w.task("hand", "")
 	w.task("hand", "")
-	claim := &vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("hand"), Incarnation: joined.GetIncarnation()},
+	claim := &vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("hand"),
+		Incarnation: joined.GetIncarnation()},
 		Id: &vigilv1.WriteId{Session: session.GetSession(), Seq: 1}}
 	restart := &vigilv1.RestartAgentRequest{Agent: w.slot("work"), By: "test",
 		Id: &vigilv1.WriteId{Session: session.GetSession(), Seq: 2}}

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/disk"
-	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -125,7 +125,8 @@ func open() {
 		shared.err = err
 		return
 	}
-	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3, settings, runners
+	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3,
+		settings, runners
 	config.Limits, config.Disks = limits, disk.Missing() == ""
 	if *allFlag && *vigilFlag == "" { // nearly everything is compiled once more
 		config.Vigil, config.Clocks = filepath.Join(shared.folder, "stepped"), true
@@ -202,7 +203,8 @@ func (w *world) settled() {
 			return fmt.Errorf("%d servers", len(st.GetServers()))
 		}
 		for _, sv := range w.Servers {
-			if _, err := vigilv1.NewClusterClient(w.at(sv)).Status(ctx, &vigilv1.StatusRequest{Stale: true}); err != nil {
+			if _, err := vigilv1.NewClusterClient(w.at(sv)).Status(ctx,
+				&vigilv1.StatusRequest{Stale: true}); err != nil {
 				return fmt.Errorf("server %s: %w", sv.Name, err)
 			}
 		}
@@ -212,7 +214,8 @@ func (w *world) settled() {
 				return err
 			}
 			if got.GetState() != "ready" || got.GetPressure() != "" {
-				return fmt.Errorf("host %s is %s, %s %s", h.Name, got.GetState(), got.GetSuspectWhy(), got.GetPressure())
+				return fmt.Errorf("host %s is %s, %s %s", h.Name, got.GetState(), got.GetSuspectWhy(),
+					got.GetPressure())
 			}
 		}
 		return nil

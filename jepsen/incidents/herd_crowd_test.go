@@ -72,7 +72,8 @@ func (c *crowd) beats(every time.Duration) (stop func() error, count *atomic.Int
 			answer, err := c.w.work.Beat(call, c.beat)
 			end()
 			switch {
-			case errors.Is(err, client.ErrTooLarge), errors.Is(err, client.ErrDenied), errors.Is(err, client.ErrInvalid):
+			case errors.Is(err, client.ErrTooLarge), errors.Is(err, client.ErrDenied),
+				errors.Is(err, client.ErrInvalid):
 				wrong = err
 			case err != nil: // between two leaders
 			case len(answer.GetExceptions()) > 0:
@@ -259,7 +260,8 @@ func TestI136BeatsWakeNobody(t *testing.T) {
 	t.Cleanup(func() { cancel(); all.Wait() })
 	var woken atomic.Int64
 	for range watchers {
-		stream, err := w.fleet.WatchEvents(ctx, &vigilv1.WatchEventsRequest{Room: w.name, After: w.status().GetLastEvent()})
+		stream, err := w.fleet.WatchEvents(ctx,
+			&vigilv1.WatchEventsRequest{Room: w.name, After: w.status().GetLastEvent()})
 		if err != nil {
 			t.Fatal(err)
 		}

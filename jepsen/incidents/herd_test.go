@@ -118,7 +118,8 @@ func TestI98MemoryTakesTheAgent(t *testing.T) {
 func limitsMemory() bool {
 	text, _ := os.ReadFile("/proc/self/cgroup") // none: no
 	for line := range strings.Lines(string(text)) {
-		if _, rest, _ := strings.Cut(line, ":"); strings.HasPrefix(rest, "memory:") || strings.Contains(rest, ",memory") {
+		if _, rest, _ := strings.Cut(line, ":"); strings.HasPrefix(rest, "memory:") ||
+			strings.Contains(rest, ",memory") {
 			return true
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -193,7 +193,8 @@ func TestI76LateCleanUpTouchesNobodyElse(t *testing.T) {
 		t.Log("the task was finished before the clean-up came")
 	}
 	task = w.taskIs(id, vigilv1.TaskState_COMPLETED)
-	if task.GetAttempt() != 2 || task.GetHolderIncarnation() != w.incarnation(second) || len(task.GetLateResults()) > 0 {
+	if task.GetAttempt() != 2 || task.GetHolderIncarnation() != w.incarnation(second) ||
+		len(task.GetLateResults()) > 0 {
 		t.Errorf("it was finished in attempt %d by life %s, late results: %v", task.GetAttempt(),
 			task.GetHolderIncarnation(), task.GetLateResults())
 	}
@@ -285,8 +286,9 @@ func TestI103WrongIdentityIsRefused(t *testing.T) {
 	w.task("b", "")
 	w.eventually("the lease of b ends", func() error {
 		for _, token := range []string{lost.Token, ""} {
-			answer, err := w.work.Beat(w.ctx(), &vigilv1.BeatRequest{Agents: []uint32{id}, Incarnations: []uint64{b.Incarnation},
-				Kinds: []uint32{client.BeatLease}, Tokens: []string{token}})
+			answer, err := w.work.Beat(w.ctx(),
+				&vigilv1.BeatRequest{Agents: []uint32{id}, Incarnations: []uint64{b.Incarnation},
+					Kinds: []uint32{client.BeatLease}, Tokens: []string{token}})
 			if err != nil || answer.GetRenewed() > 0 {
 				t.Fatalf("a beat with token %q renewed %d leases, %v", token, answer.GetRenewed(), err)
 			}

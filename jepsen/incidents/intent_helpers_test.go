@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -35,7 +35,8 @@ func (w *world) closeTask(id uint64) {
 // desire says what a human wants of an agent, by its full name.
 func (w *world) desire(agent, what string) {
 	w.t.Helper()
-	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: agent, Desired: what, By: "test"}); err != nil {
+	if _, err := w.fleet.SetAgent(w.ctx(), &vigilv1.SetAgentRequest{Agent: agent, Desired: what,
+		By: "test"}); err != nil {
 		w.t.Fatalf("set agent: %v", err)
 	}
 }
@@ -108,7 +109,8 @@ func same(t *testing.T, before, after map[string]*ledger.Life) {
 // joins makes the test itself an agent of a role without a runner.
 func (w *world) joins(slot string) *client.Worker {
 	w.t.Helper()
-	worker, err := client.Join(w.ctx(), shared.conn, client.WorkerConfig{Agent: w.slot(slot), MaxWait: 10 * time.Second})
+	worker, err := client.Join(w.ctx(), shared.conn,
+		client.WorkerConfig{Agent: w.slot(slot), MaxWait: 10 * time.Second})
 	if err != nil {
 		w.t.Fatalf("join: %v", err)
 	}

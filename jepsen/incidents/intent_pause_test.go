@@ -92,7 +92,8 @@ func (w *world) asTheySaid(drained *stand.Host, tasks ...uint64) error {
 		return fmt.Errorf("off is %s: %s", off.GetDesired(), off.GetWhy())
 	}
 	for _, id := range tasks {
-		if got, err := w.fleet.GetTask(w.ctx(), &vigilv1.GetTaskRequest{Task: id}); err != nil || got.GetAttempt() != 0 {
+		if got, err := w.fleet.GetTask(w.ctx(), &vigilv1.GetTaskRequest{Task: id}); err != nil ||
+			got.GetAttempt() != 0 {
 			return fmt.Errorf("task %d was claimed: %v, %v", id, got, err)
 		}
 	}
@@ -159,7 +160,8 @@ func TestI153FailOverHonoursPause(t *testing.T) {
 	w.next("canary", before["canary"].Incarnation) // re-homing goes on
 	always(t, calm, "nobody starts it", func() error {
 		for _, name := range []string{"paused", "fast"} {
-			if a := w.agent(name); len(w.lives(name)) != 1 || a.GetProcess() == "ordered" || a.GetProcess() == "accepted" {
+			if a := w.agent(name); len(w.lives(name)) != 1 || a.GetProcess() == "ordered" ||
+				a.GetProcess() == "accepted" {
 				return errors.New(w.describe())
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/jepsen/stand/boxwords"
 	"vigil/rpc/client"
@@ -53,7 +53,8 @@ func TestI81StoppedAndClosedStayDown(t *testing.T) {
 		}
 		return nil
 	})
-	if a := w.agent("still"); a.GetDesired() != "stopped" || a.GetIntentBy() == "" || a.GetIntentWhy() != "not this week" {
+	if a := w.agent("still"); a.GetDesired() != "stopped" || a.GetIntentBy() == "" ||
+		a.GetIntentWhy() != "not this week" {
 		t.Errorf("still is %s by %q (%s)", a.GetDesired(), a.GetIntentBy(), a.GetIntentWhy())
 	}
 	if a := w.agent("closed"); a.GetWhyCode() != "no_task" {
@@ -266,7 +267,10 @@ func TestI143CancelOutlivesTheLeader(t *testing.T) {
 	if len(lives) != 1 || lives[0].File != life.File {
 		t.Fatalf("%d lives", len(lives))
 	}
-	if !slices.ContainsFunc(lives[0].Said, func(s ledger.Said) bool { return s.What == "complete" && s.Task == next }) ||
+	if !slices.ContainsFunc(lives[0].Said, func(s ledger.Said) bool {
+		return s.What == "complete" &&
+			s.Task == next
+	}) ||
 		slices.ContainsFunc(lives[0].Said, func(s ledger.Said) bool { return s.What == "complete" && s.Task == task }) {
 		t.Errorf("it said %v", lives[0].Said)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -120,7 +120,8 @@ func (w *world) only(on *stand.Host) (undo func()) {
 			if h == on {
 				continue
 			}
-			if _, err := w.fleet.DrainHost(w.ctx(), &vigilv1.DrainHostRequest{Host: h.Name, Off: off, By: "test"}); err != nil {
+			if _, err := w.fleet.DrainHost(w.ctx(), &vigilv1.DrainHostRequest{Host: h.Name, Off: off,
+				By: "test"}); err != nil {
 				w.t.Errorf("drain %s: %v", h.Name, err)
 			}
 		}

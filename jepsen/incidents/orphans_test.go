@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/jepsen/stand/boxwords"
 	"vigil/rpc/gen/vigilv1"
@@ -256,7 +256,8 @@ func TestI121DaemonKilledTwentyTimes(t *testing.T) {
 		now := after[slot]
 		switch killed := slices.Contains(victims, slot); {
 		case !killed && now.File != l.File:
-			t.Errorf("%s: life %d, process %d became life %d, process %d", slot, l.Incarnation, l.PID, now.Incarnation, now.PID)
+			t.Errorf("%s: life %d, process %d became life %d, process %d", slot, l.Incarnation, l.PID,
+				now.Incarnation, now.PID)
 		case killed && now.Incarnation == l.Incarnation:
 			t.Errorf("%s was killed and is said to live", slot)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 )
@@ -158,7 +158,8 @@ func TestI125AgentsFreezeBeforeTheirFenceEnds(t *testing.T) {
 	always(t, 2*time.Second, "the old lives stand still", func() error {
 		for name, l := range before {
 			if end := w.life(l); end.Last() > after[name].Start {
-				return fmt.Errorf("%s ran %s after its next life had begun", l.File, time.Duration(end.Last()-after[name].Start))
+				return fmt.Errorf("%s ran %s after its next life had begun", l.File,
+					time.Duration(end.Last()-after[name].Start))
 			}
 		}
 		return nil

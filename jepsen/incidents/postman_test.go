@@ -77,7 +77,8 @@ func (p *postman) take(server string, c net.Conn) {
 		}
 		o = &office{conn: conn, door: &door{conns: make(chan net.Conn, 16), closed: make(chan struct{})}}
 		o.server = grpc.NewServer(grpc.ForceServerCodecV2(letters{}), grpc.UnknownServiceHandler(p.handler(conn)),
-			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Millisecond, PermitWithoutStream: true}))
+			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Millisecond,
+				PermitWithoutStream: true}))
 		p.offices[server] = o
 		go func() { _ = o.server.Serve(o.door) }() // until it is stopped
 	}
@@ -97,7 +98,8 @@ func (p *postman) handler(conn *grpc.ClientConn) grpc.StreamHandler {
 		head, _ := metadata.FromIncomingContext(ctx)
 		head = head.Copy()
 		for key := range head {
-			if strings.HasPrefix(key, ":") || strings.HasPrefix(key, "grpc-") || key == "content-type" || key == "user-agent" {
+			if strings.HasPrefix(key, ":") || strings.HasPrefix(key, "grpc-") || key == "content-type" ||
+				key == "user-agent" {
 				delete(head, key)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -89,7 +89,8 @@ func (w *world) describe() string {
 	var b strings.Builder
 	for _, a := range list.GetAgents() {
 		fmt.Fprintf(&b, "\n\t%s: life %d, %s, %s, on %s, order %s %s, %s", a.GetName(),
-			a.GetIncarnationRaw(), a.GetProcess(), a.GetParticipant(), a.GetHost(), a.GetOrder(), a.GetOrderReason(), a.GetWhy())
+			a.GetIncarnationRaw(), a.GetProcess(), a.GetParticipant(), a.GetHost(), a.GetOrder(),
+			a.GetOrderReason(), a.GetWhy())
 	}
 	return b.String()
 }

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"

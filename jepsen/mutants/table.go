@@ -3,7 +3,8 @@ package mutants
 // All lists the mutants in the order of the table in docs/mutants.md.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{timeMutants(), logMutants(), requestMutants(), lifeMutants(), orderMutants(), taskMutants(), hostMutants()} {
+	for _, part := range [][]Mutant{timeMutants(), logMutants(), snapshotMutants(), requestMutants(),
+		readMutants(), lifeMutants(), orderMutants(), taskMutants(), hostMutants()} {
 		all = append(all, part...)
 	}
 	return all

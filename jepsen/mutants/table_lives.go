@@ -8,12 +8,12 @@ func lifeMutants() []Mutant {
 			Edits: []Edit{{File: "fsm/core/restore.go",
 				Old: "max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))",
 				New: "max(s.longestTTL(), old.HoldUntil.Sub(old.HoldUntil))"}},
-			Hunt: tests("./fsm", "TestF02"),
+			Hunt: tests("./jepsen/sim", "TestRareFaultsOfServers/backup"),
 		},
 		{
 			Name: "namesake-speaks", Law: "L6", Says: "the last life of a deleted agent is taken for that of its namesake",
 			Edits: []Edit{{File: "fsm/core/work.go", Old: "	case sp.Inc == a.Inc && s.unborn(a):\n", New: "	case sp.Inc == a.Inc && s.unborn(a) && a.ID == 0:\n"}},
-			Hunt:  tests("./fsm", "TestF04"),
+			Hunt:  stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "rooms", "-nemesis", "leadership_moved"),
 		},
 		{
 			Name: "session-ends-early", Law: "L8", Says: "the session of a client ends while it still repeats its writes",

@@ -56,6 +56,12 @@ func writeLate() {
 				New: "[4]byte(sum) != sumMark || binary.LittleEndian.Uint32(sum[4:]) != entrySum(l) && index == 0:"}},
 			Hunt: tests("./cluster/logstore", "TestL8NoDamagedEntryIsRead"),
 		},
+	}
+}
+
+// snapshotMutants break snapshots and backups.
+func snapshotMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "snapshot-forgets-a-field", Law: "L12", Says: "a snapshot that is loaded forgets the tokens of lives",
 			Edits: []Edit{{File: "fsm/dump.go",

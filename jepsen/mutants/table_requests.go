@@ -37,9 +37,9 @@ var answeredHere sync.Map
 		},
 		{
 			Name: "unannounced-member-refuses", Law: "L3", Says: "as long as a member has not announced itself nothing can be written",
-			Edits: []Edit{{File: "cluster/read.go",
-				Old: "	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n",
-				New: "	if slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return noun.ErrOldServers\n	}\n	if need <= fsm.Baseline || r.begun(req.Cmd, need) {\n"}},
+			Edits: []Edit{{File: "cluster/levels.go",
+				Old: "	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n",
+				New: "	if slices.ContainsFunc(l.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return noun.ErrOldServers\n	}\n	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n"}},
 			Hunt: tests("./cluster", "TestF01"),
 		},
 		{
@@ -75,6 +75,12 @@ var answeredHere sync.Map
 			},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register", "-nemesis", "forwards_lost,leader_paused"),
 		},
+	}
+}
+
+// readMutants break what is promised of reads, watches and doors.
+func readMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "local-read", Law: "reads", Says: "every server answers reads from its own state, asked for stale ones or not",
 			Edits: []Edit{{File: "rpc/door/methods.go", Old: "m.nature == code.Read && r.GetStale()\n", New: "m.nature == code.Read && (r.GetStale() || ok)\n"}},

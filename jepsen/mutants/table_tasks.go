@@ -29,5 +29,10 @@ func taskMutants() []Mutant {
 			Edits: []Edit{{File: "fsm/core/work.go", Old: "	case t.State != noun.TaskPending:\n", New: "	case t.State != noun.TaskPending && t.State != noun.TaskInProgress:\n"}},
 			Hunt:  stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
+		{
+			Name: "budget-of-tasks-only", Law: "L11", Says: "of all that clients make grow only tasks are refused when a budget is used up",
+			Edits: []Edit{{File: "fsm/core/purse.go", Old: "	if bytes <= 0 {\n		return noun.Outcome{}\n", New: "	if bytes <= 0 || p != noun.ForTasks {\n		return noun.Outcome{}\n"}},
+			Hunt:  stand("-time", "45s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "flood", "-nemesis", "leadership_moved"),
+		},
 	}
 }

@@ -107,7 +107,8 @@ func again(sv *stand.Server, within time.Duration) (how string, err error) {
 
 // refused refuses writes for a while. A server that met that has to end.
 func refused(find choice, errno syscall.Errno) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0.5, 2)
 		defer t.Begin(history.Disk, sv.Name)()
 		before, err := sv.Disk().Stats()
@@ -157,7 +158,8 @@ func (f *Field) ends(ctx context.Context, sv *stand.Server, within time.Duration
 }
 
 func fsyncHeld(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := time.Second + time.Duration(r.Int64N(int64(3*time.Second)))
 		defer t.Begin(history.Disk, sv.Name)()
 		// A call that comes last is let go with the others.
@@ -175,7 +177,8 @@ func fsyncHeld(find choice) strike {
 }
 
 func fsyncStuck(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, _ *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, _ *rand.Rand,
+		t *Touched) (string, error) {
 		defer t.Begin(history.Disk, sv.Name)()
 		err := sv.Disk().Set(disk.Faults{Stall: disk.Forever})
 		began := time.Now()
@@ -216,7 +219,8 @@ func (f *Field) held(ctx context.Context, within time.Duration, servers ...*stan
 }
 
 func diskSlow(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span, by := f.Span(r, 1, 4), time.Duration(2+r.IntN(38))*time.Millisecond
 		defer t.Begin(history.Slow, sv.Name)()
 		err := sv.Disk().Set(disk.Faults{Slow: by})

@@ -231,7 +231,8 @@ var fileFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *sta
 	}
 	n := 1 + r.IntN(64)
 	for range n {
-		if err := sv.Disk().Flip(disk.Spot{Path: logFile, At: r.Int64N(info.Size()), Bit: uint(r.IntN(8))}); err != nil {
+		if err := sv.Disk().Flip(disk.Spot{Path: logFile, At: r.Int64N(info.Size()),
+			Bit: uint(r.IntN(8))}); err != nil {
 			return "", err
 		}
 	}

@@ -44,12 +44,14 @@ func (l loss) strike(sv *stand.Server) (string, error) {
 		return "", errors.Join(err, good(sv))
 	}
 	lost, err := sv.Disk().Lose(l.how)
-	return fmt.Sprintf("lost %s of %d writes and %d names", l.how.How, lost.Writes, lost.Names), errors.Join(err, good(sv))
+	return fmt.Sprintf("lost %s of %d writes and %d names", l.how.How, lost.Writes, lost.Names),
+		errors.Join(err, good(sv))
 }
 
 // lostPower takes the power of a server and gives it back after up to 2 TTL.
 func lostPower(find choice, ways ...string) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		l, span := drawLoss(r, ways...), f.Span(r, 0, 2)
 		defer t.Begin(history.Killed, sv.Name)()
 		defer t.Begin(history.Disk, sv.Name)()

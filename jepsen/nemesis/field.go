@@ -42,7 +42,8 @@ func (f *Field) hosts() []*stand.Machine {
 
 // Ask asks one server about the cluster, past the wires, without the leader's help.
 func (f *Field) Ask(ctx context.Context, sv *stand.Server) (*vigilv1.StatusResponse, error) {
-	conn, err := grpc.NewClient("passthrough:///"+sv.APIAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+sv.APIAddr(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", sv.Name, err)
 	}

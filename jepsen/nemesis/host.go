@@ -64,12 +64,14 @@ func hostKinds() []*Kind {
 		kind("host_all_killed", 6, hostAllKilled,
 			"Every process of a host is killed (-9), and agentd is started again after up to 2 TTL."),
 		kind("power_off", 4, hostPowerOff, "A host is switched off without a word, and on again after up to 3 TTL."),
-		kind("host_paused", 5, hostPaused(1, 4), "Nothing on a host is scheduled for 1 to 4 TTL, as on a suspended machine."),
+		kind("host_paused", 5, hostPaused(1, 4),
+			"Nothing on a host is scheduled for 1 to 4 TTL, as on a suspended machine."),
 		kind("host_paused_10_ttl", 1, hostPaused(10, 10),
 			"Nothing on a host is scheduled for 10 TTL, as on a suspended machine."),
 		kind("agent_killed", 3, residentKilled(false), "An agent is killed (-9)."),
 		kind("shim_killed", 4, residentKilled(true), "The shim of an agent is killed (-9)."),
-		kind("shim_paused", 4, shimPaused, "The shim of an agent is stopped (SIGSTOP) for 0.5 to 3 TTL; the agent is not."),
+		kind("shim_paused", 4, shimPaused,
+			"The shim of an agent is stopped (SIGSTOP) for 0.5 to 3 TTL; the agent is not."),
 
 		kind("orders_delayed", 5, ordersDelayed,
 			"What passes between a host and the servers is late by up to a third of the TTL in each "+

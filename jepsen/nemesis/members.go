@@ -25,17 +25,22 @@ func memberKinds() []*Kind {
 		lead("leadership_moved", "Leadership is handed to a certain server.", leadershipMoved(1, 1)),
 		lead("leadership_storm", "Leadership is handed on 5 to 15 times, sometimes before the last one "+
 			"has settled.", leadershipMoved(5, 15)),
-		change("server_replaced", "A follower is removed, emptied and taken in again.", 3, three, replaced(following, false)),
-		change("leader_replaced", "The leader is removed, emptied and taken in again.", 3, three, replaced(leading, false)),
+		change("server_replaced", "A follower is removed, emptied and taken in again.", 3, three,
+			replaced(following, false)),
+		change("leader_replaced", "The leader is removed, emptied and taken in again.", 3, three,
+			replaced(leading, false)),
 		change("dead_server_replaced",
-			"A server is killed, removed while it is away, emptied and taken in again.", 3, three, replaced(anyone, true)),
-		change("server_added", "A server more is taken in, and removed again after 0.5 to 3 TTL.", 3, spares(1), added(1)),
+			"A server is killed, removed while it is away, emptied and taken in again.", 3, three,
+			replaced(anyone, true)),
+		change("server_added", "A server more is taken in, and removed again after 0.5 to 3 TTL.", 3, spares(1),
+			added(1)),
 		change("two_servers_added", "Two servers more are taken in, and removed again after 0.5 to 3 TTL.",
 			2, spares(2), added(2)),
 		change("server_swapped", "A server more is taken in and an old one removed; after 0.5 to 3 TTL "+
 			"they are swapped back.", 2, spares(1), swapped),
 		change("joining_server_killed",
-			"A server more is killed while it is taken in, again and again, and then removed.", 2, spares(1), joinKilled),
+			"A server more is killed while it is taken in, again and again, and then removed.", 2, spares(1),
+			joinKilled),
 	}
 }
 
@@ -166,7 +171,8 @@ func added(n int) strike {
 		if r.IntN(2) == 0 {
 			note += "and one of them led "
 			call, cancel := context.WithTimeout(ctx, 3*time.Second)
-			_, e := f.Cluster.TransferLeadership(call, &vigilv1.TransferLeadershipRequest{To: f.Stand.Spares[r.IntN(n)].Name})
+			_, e := f.Cluster.TransferLeadership(call,
+				&vigilv1.TransferLeadershipRequest{To: f.Stand.Spares[r.IntN(n)].Name})
 			cancel()
 			if e != nil {
 				note += "not (" + e.Error() + ") "

@@ -22,7 +22,8 @@ func wrongMemberKinds() []*Kind {
 		{Name: "server_added_wrongly", Lane: Servers, Weight: 4, Strike: addedWrongly,
 			Says: "A server is added at an address where nobody is, at that of another server, or under " +
 				"the name of another one; it gets no vote."},
-		{Name: "firewalled_server_added", Lane: Servers, Weight: 3, Takes: true, Needs: spares(1), Strike: addedFirewalled,
+		{Name: "firewalled_server_added", Lane: Servers, Weight: 3, Takes: true, Needs: spares(1),
+			Strike: addedFirewalled,
 			Says: "A server more is added that no packet reaches for 1 to 3 TTL, and is taken in when " +
 				"it is reached, and removed again."},
 		{Name: "replacement_comes_late", Lane: Servers, Weight: 3, Takes: true, Needs: three, Strike: replacedLate,
@@ -51,7 +52,8 @@ func addedWrongly(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (_
 	_, e := f.Cluster.AddServer(call, &vigilv1.AddServerRequest{Id: wrong.name, RaftAddr: wrong.at})
 	note := fmt.Sprintf("%s: %v", wrong.what, e)
 	if e == nil { // whoever is told that it is done believes it
-		return Struck{Note: note}, fmt.Errorf("a server %s was added: the cluster says that it has its vote", wrong.what)
+		return Struck{Note: note}, fmt.Errorf("a server %s was added: the cluster says that it has its vote",
+			wrong.what)
 	}
 	return Struck{Note: note}, nil
 }

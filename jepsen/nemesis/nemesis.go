@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 	"vigil/rpc/gen/vigilv1"
 )

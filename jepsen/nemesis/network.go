@@ -36,10 +36,12 @@ func partitionKinds() []*Kind {
 		part("link_one_way", "One server does not hear one other, for 0.2 to 3 TTL.", 4, nil, oneLink(false)),
 		part("leader_mute", "No server hears the leader, which hears all, for 0.2 to 3 TTL.", 4, nil,
 			linksCut(leading, mute())),
-		part("leader_deaf", "The leader hears no server, all hear it, for 0.2 to 3 TTL.", 4, nil, linksCut(leading, deaf())),
+		part("leader_deaf", "The leader hears no server, all hear it, for 0.2 to 3 TTL.", 4, nil,
+			linksCut(leading, deaf())),
 		part("server_mute", "No server hears a certain one, which hears all, for 0.2 to 3 TTL.", 2, nil,
 			linksCut(following, mute())),
-		part("server_deaf", "A server hears no other, all hear it, for 0.2 to 3 TTL.", 3, nil, linksCut(following, deaf())),
+		part("server_deaf", "A server hears no other, all hear it, for 0.2 to 3 TTL.", 3, nil,
+			linksCut(following, deaf())),
 		part("log_cut", "A server gets and sends no log entries and votes; its API and gossip go on, "+
 			"for 0.2 to 3 TTL.", 2, nil, linksCut(following, both(log...))),
 		part("leader_log_cut", "The leader gets and sends no log entries and votes; its API and gossip "+
@@ -63,7 +65,8 @@ func five(f *Field) string {
 
 // isolated drops every packet of a server.
 func isolated(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0.2, 3)
 		defer t.Begin(history.Cut, sv.Name)()
 		if err := sv.Cut(stand.Both); err != nil {
@@ -118,7 +121,8 @@ func deaf(doors ...stand.Door) reach {
 
 // linksCut cuts links between one server and the other servers.
 func linksCut(find choice, which reach) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		return cutFor(ctx, f, r, t, which(sv.Machine, stand.MachinesOf(f.others(sv)...)), sv.Name)
 	})
 }
@@ -203,7 +207,8 @@ func oneLink(bothWays bool) strike {
 
 // flaps cuts all links of a server to machines, and lets them be, in turns.
 func flaps(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0.5, 3)
 		turn := func() time.Duration { return time.Duration(20+r.IntN(480)) * time.Millisecond }
 		links := stand.Between([]*stand.Machine{sv.Machine}, f.Stand.Machines())

@@ -36,7 +36,8 @@ func linkKinds() []*Kind {
 		link("loss_30", "30 % of all packets between servers are lost, for 1 to 3 TTL.", 2, true, lossy(30)),
 		link("leader_loss", "40 % of all packets of the leader are lost, for 0.5 to 3 TTL.", 3, true,
 			lossyServer(leading, 40)),
-		link("server_loss", "60 % of all packets of a server are lost, for 0.5 to 3 TTL.", 2, true, lossyServer(anyone, 60)),
+		link("server_loss", "60 % of all packets of a server are lost, for 0.5 to 3 TTL.", 2, true,
+			lossyServer(anyone, 60)),
 		link("links_slow", "Everything between servers takes 20 to 60 ms longer each way, for "+
 			"0.5 to 3 TTL.", 2, false, slow(20, 60, nil)),
 		link("links_slow_jittering", "Everything between servers takes 5 to 110 ms longer each way, now "+
@@ -59,7 +60,8 @@ func (f *Field) outside() []*stand.Machine { return append(f.hosts(), nil) }
 
 // unheard holds up what passes between a server and everything but other servers.
 func unheard(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span, lost := f.Span(r, 0.2, 3), r.IntN(2) == 0
 		defer t.Begin(history.Unheard, sv.Name)()
 		for _, m := range f.outside() {
@@ -81,7 +83,8 @@ func unheard(find choice) strike {
 // doorCut drops one kind of packets of a server.
 func doorCut(find choice, c stand.Cut) strike {
 	c.In, c.Out = true, true
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0.2, 3)
 		defer t.Begin(history.Cut, sv.Name)()
 		if err := sv.Cut(c); err != nil {
@@ -169,7 +172,8 @@ func lossy(percent int) strike {
 
 // lossyServer loses packets of one server, whoever it speaks with.
 func lossyServer(find choice, percent int) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0.5, 3)
 		defer t.Begin(history.Slow, sv.Name)()
 		if err := sv.Cut(stand.Cut{In: true, Out: true, Loss: percent}); err != nil {
@@ -211,7 +215,8 @@ func slow(from, to int, find choice) strike {
 		cast(spell)
 		f.Pause(ctx, span)
 		cast(stand.Spell{})
-		return t.Struck(fmt.Sprintf("%v for %s, out %s in %s", touched, round(span), spell.DelayOut, spell.DelayIn)), nil
+		return t.Struck(fmt.Sprintf("%v for %s, out %s in %s", touched, round(span), spell.DelayOut,
+			spell.DelayIn)), nil
 	}
 }
 
@@ -235,7 +240,8 @@ var logHeld = onServer(leading, func(ctx context.Context, f *Field, sv *stand.Se
 })
 
 func resets(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span, times := f.Span(r, 0.5, 2), 0
 		defer t.Begin(history.Cut, sv.Name)()
 		for until := time.Now().Add(span); time.Now().Before(until) && ctx.Err() == nil; times++ {

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 	"vigil/jepsen/stand"
 )
 
@@ -219,7 +219,8 @@ func (f *Field) revive(since int64, s *Struck) error {
 		if err := sv.Start(); err != nil {
 			return err
 		}
-		s.Effects = append(s.Effects, history.Effect{Machine: sv.Name, What: history.Killed, From: since, To: ledger.Now()})
+		s.Effects = append(s.Effects, history.Effect{Machine: sv.Name, What: history.Killed, From: since,
+			To: ledger.Now()})
 	}
 	return nil
 }

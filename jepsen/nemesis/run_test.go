@@ -79,7 +79,8 @@ func play(t *testing.T, seed uint64) *scene {
 		f := &Field{Stand: &stand.Stand{Hosts: []*stand.Host{{Machine: &stand.Machine{Name: "h1"}},
 			{Machine: &stand.Machine{Name: "h2"}}}}, TTL: time.Second}
 		kinds := []*Kind{
-			s.kind("a", Servers, true, 0), s.kind("b", Servers, false, time.Second), s.kind("c", Servers, true, time.Second),
+			s.kind("a", Servers, true, 0), s.kind("b", Servers, false, time.Second),
+			s.kind("c", Servers, true, time.Second),
 			s.kind("d", Disks, true, 0), s.kind("e", Clocks, false, 0),
 			s.kind("f", Host, false, time.Second), s.kind("g", Alone, true, 0),
 		}
@@ -138,14 +139,19 @@ func TestRunEndsWhenTheStandFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		strikes := 0
 		kinds := []*Kind{
-			{Name: "bad", Lane: Servers, Strike: func(context.Context, *Field, *stand.Host, *rand.Rand) (Struck, error) {
+			{Name: "bad", Lane: Servers, Strike: func(context.Context, *Field, *stand.Host,
+				*rand.Rand) (Struck, error) {
 				if strikes++; strikes < 3 {
 					return Struck{}, ErrNobody
 				}
 				return Struck{}, broken
 			}},
-			{Name: "never", Lane: Servers, Weight: 1000, Needs: func(*Field) string { nothing++; return "it takes more" },
-				Strike: func(context.Context, *Field, *stand.Host, *rand.Rand) (Struck, error) { panic("it is not possible") }},
+			{Name: "never", Lane: Servers, Weight: 1000,
+				Needs: func(*Field) string { nothing++; return "it takes more" },
+				Strike: func(context.Context, *Field, *stand.Host,
+					*rand.Rand) (Struck, error) {
+					panic("it is not possible")
+				}},
 		}
 		f := &Field{Stand: &stand.Stand{}, TTL: time.Second}
 		err := Run(t.Context(), Config{Field: f, Kinds: kinds, Record: func(h history.Fault) {

@@ -54,7 +54,8 @@ func serverKinds() []*Kind {
 	ms := time.Millisecond
 	return []*Kind{
 		kill("server_killed", "A server is killed (-9) and started again after up to 2 TTL.", 4, killed(anyone, 0, 2)),
-		kill("leader_killed", "The leader is killed (-9) and started again after up to 2 TTL.", 6, killed(leading, 0, 2)),
+		kill("leader_killed", "The leader is killed (-9) and started again after up to 2 TTL.", 6,
+			killed(leading, 0, 2)),
 		kill("server_left_behind", "A follower is killed and stays away for 4 to 8 TTL, so that it has "+
 			"much to catch up.", 2, killed(following, 4, 8)),
 		kill("server_crash_loop", "A server is killed 4 to 8 times, each time soon after it was started.",
@@ -66,7 +67,8 @@ func serverKinds() []*Kind {
 		kill("servers_killed_in_turn",
 			"Every server is killed and started at once, one soon after the other, each when the one "+
 				"before answers.", 2, killedInTurn),
-		kill("server_ended", "A server is asked to end (SIGTERM) and started again after up to 1 TTL.", 2, ended(anyone)),
+		kill("server_ended", "A server is asked to end (SIGTERM) and started again after up to 1 TTL.",
+			2, ended(anyone)),
 		kill("leader_ended", "The leader is asked to end (SIGTERM), hands over, and is started again "+
 			"after up to 1 TTL.", 2, ended(leading)),
 		kill("server_power_lost", "A server's machine is switched off without a word, and on again "+
@@ -95,7 +97,8 @@ func serverKinds() []*Kind {
 
 // killed kills a server and starts it again after so many TTLs.
 func killed(find choice, from, to float64) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, from, to)
 		defer t.Begin(history.Killed, sv.Name)()
 		if err := sv.Kill(); err != nil {
@@ -107,7 +110,8 @@ func killed(find choice, from, to float64) strike {
 }
 
 func crashLoop(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		n := 4 + r.IntN(5)
 		defer t.Begin(history.Killed, sv.Name)()
 		for range n {
@@ -186,7 +190,8 @@ func killedInTurn(ctx context.Context, f *Field, _ *stand.Host, r *rand.Rand) (S
 }
 
 func ended(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0, 1)
 		defer t.Begin(history.Killed, sv.Name)()
 		how, err := end(ctx, sv)
@@ -209,7 +214,8 @@ func end(ctx context.Context, sv *stand.Server) (how string, err error) {
 }
 
 func powerLost(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0, 3)
 		defer t.Begin(history.Killed, sv.Name)()
 		if err := sv.PowerOff(); err != nil {
@@ -235,7 +241,8 @@ func pausedTTL(find choice, from, to float64) strike {
 }
 
 func pausing(find choice, long func(*Field, *rand.Rand) time.Duration) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := long(f, r)
 		defer t.Begin(history.Stopped, sv.Name)()
 		if err := sv.Freeze(); err != nil {
@@ -247,7 +254,8 @@ func pausing(find choice, long func(*Field, *rand.Rand) time.Duration) strike {
 }
 
 func stutters(find choice) strike {
-	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand, t *Touched) (string, error) {
+	return onServer(find, func(ctx context.Context, f *Field, sv *stand.Server, r *rand.Rand,
+		t *Touched) (string, error) {
 		span := f.Span(r, 0.5, 2)
 		turn := func() time.Duration { return time.Duration(10+r.IntN(140)) * time.Millisecond }
 		defer t.Begin(history.Stopped, sv.Name)()

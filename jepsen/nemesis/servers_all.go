@@ -35,7 +35,8 @@ func outageKinds() []*Kind {
 			all(0.3, 3, majorityOf, freezeAll)),
 		out("all_back_one_by_one", "All servers are killed and come back one after the other, up to "+
 			"1 TTL apart.", 2, allOneByOne),
-		out("all_apart", "No server hears any other, hosts and clients reach all of them, for 0.3 to 3 TTL.", 2, allApart),
+		out("all_apart", "No server hears any other, hosts and clients reach all of them, for 0.3 to 3 TTL.",
+			2, allApart),
 		out("all_without_hosts",
 			"Hosts are cut off from all servers, which hear each other, for 0.5 to 4 TTL.", 2, hostsApart),
 		out("leader_api_cut", "Nobody reaches the API of the leader, nor do other servers; it goes on "+

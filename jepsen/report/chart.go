@@ -125,7 +125,8 @@ func (v *view) draw() (chart, chartData) {
 	for _, b := range list {
 		row := [4]string{thousands(b.done), thousands(b.other), "–", "–"}
 		if len(b.took) > 0 {
-			row[2], row[3] = duration(time.Duration(quantile(b.took, 50))), duration(time.Duration(quantile(b.took, 99)))
+			row[2], row[3] = duration(time.Duration(quantile(b.took, 50))),
+				duration(time.Duration(quantile(b.took, 99)))
 		}
 		data.Rows = append(data.Rows, row)
 	}
@@ -288,7 +289,8 @@ func (v *view) lanes() ([]lane, []legend) {
 			p := v.progress.Faults[i]
 			text += fmt.Sprintf("\nlongest time without a write %s, healed to next write %s",
 				duration(p.Stall), duration(p.Heal))
-			l.Bars = append(l.Bars, v.bar(f.From, f.To, rows.take(f.From, f.To), class, text, fmt.Sprintf("#fault%d", i+1)))
+			l.Bars = append(l.Bars, v.bar(f.From, f.To, rows.take(f.From, f.To), class, text,
+				fmt.Sprintf("#fault%d", i+1)))
 		}
 		l.Height = max(1, len(rows)) * rowHeight
 		lanes = append(lanes, l)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 )
 
 // livesView is every life of every agent over time.

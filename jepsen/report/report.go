@@ -10,9 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/check"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 var (

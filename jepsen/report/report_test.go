@@ -143,7 +143,8 @@ func TestReportShowsEverything(t *testing.T) {
 	if !strings.Contains(words, v.rec.Run.Command) || strings.Contains(files["report.html"], "<script>alert") {
 		t.Error("the command is missing, or a key was taken for markup")
 	}
-	if !strings.HasPrefix(files["summary.txt"], "Broken: ") || !strings.Contains(files["summary.txt"], v.rec.Run.Command) {
+	if !strings.HasPrefix(files["summary.txt"], "Broken: ") ||
+		!strings.Contains(files["summary.txt"], v.rec.Run.Command) {
 		t.Errorf("summary: %s", files["summary.txt"])
 	}
 }
@@ -168,12 +169,14 @@ func TestVerdictIsReadable(t *testing.T) {
 		for _, k := range got.Kinds {
 			sum += k.Count
 		}
-		if got.Verdict != want || got.Faults != len(v.rec.Faults) || sum != got.Faults || len(got.Results) != len(v.results) {
+		if got.Verdict != want || got.Faults != len(v.rec.Faults) || sum != got.Faults ||
+			len(got.Results) != len(v.results) {
 			t.Errorf("verdict %s, want %s, %d faults (%d by kind), %d results: %s", got.Verdict, want,
 				got.Faults, sum, len(got.Results), got.Sentence)
 		}
 		for i, r := range v.results {
-			if got.Results[i].Name != r.Name || got.Results[i].Verdict != r.Verdict || got.Results[i].Found != len(r.Findings) {
+			if got.Results[i].Name != r.Name || got.Results[i].Verdict != r.Verdict ||
+				got.Results[i].Found != len(r.Findings) {
 				t.Errorf("of %s: %+v", r.Name, got.Results[i])
 			}
 		}
@@ -200,7 +203,8 @@ func TestReportLinksFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`href="s1/"`, `href="h3/"`, `href="ledger/lifecycle%25work.1-1-`, `href="timelines/`} {
+	for _, want := range []string{`href="s1/"`, `href="h3/"`, `href="ledger/lifecycle%25work.1-1-`,
+		`href="timelines/`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("there is no link %s", want)
 		}
@@ -209,7 +213,8 @@ func TestReportLinksFiles(t *testing.T) {
 	for _, r := range v.results {
 		for _, line := range r.Timelines {
 			drawn++
-			if info, err := os.Stat(filepath.Join(folder, timelines, line.Name+".html")); err != nil || info.Size() < 10_000 {
+			if info, err := os.Stat(filepath.Join(folder, timelines, line.Name+".html")); err != nil ||
+				info.Size() < 10_000 {
 				t.Errorf("timeline %s: %v", line.Name, err)
 			}
 		}

@@ -75,7 +75,8 @@ func (v *view) verdict(w io.Writer) error {
 		Calm       int64          `json:"calm_to_write_ns"` // -1: no write followed
 		Results    []result       `json:"results"`
 	}{Verdict: v.Verdict, Sentence: v.Sentence, Run: v.Run, Operations: len(v.rec.Ops),
-		Outcomes: map[string]int{}, Faults: len(v.rec.Faults), Stall: int64(v.progress.Stall), Calm: int64(v.progress.Calm)}
+		Outcomes: map[string]int{}, Faults: len(v.rec.Faults), Stall: int64(v.progress.Stall),
+		Calm: int64(v.progress.Calm)}
 	for _, op := range v.rec.Ops {
 		out.Outcomes[op.Outcome]++
 	}

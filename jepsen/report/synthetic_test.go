@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 const second = int64(time.Second)
@@ -28,7 +28,8 @@ type invented struct {
 // It keeps every law, but for what the caller spoils afterwards.
 func invent(length time.Duration, ops, faults, lives int) *invented {
 	v := &invented{Rand: rand.New(rand.NewPCG(7, 7)), length: int64(length), rec: &history.Record{Run: history.Run{
-		Command: `make jepsen TIME=5m SEED=7 NEMESIS="servers host clocks"`, Revision: "4be1c77", Seed: 7, TTL: 3 * second,
+		Command: `make jepsen TIME=5m SEED=7 NEMESIS="servers host clocks"`, Revision: "4be1c77", Seed: 7,
+		TTL:     3 * second,
 		Servers: []string{"s1", "s2", "s3"}, Hosts: []string{"h1", "h2", "h3", "h4", "h5"},
 		Lanes:  []string{"servers", "disks", "clocks", "h1", "h2", "h3", "h4", "h5"},
 		Fenced: []string{"lifecycle/work"}, Began: 1000 * second, BeganAt: "2026-01-02T03:04:05Z",
@@ -187,8 +188,9 @@ func (v *invented) inventLives(n int) {
 		for at := run.Calm + 9*second; at < run.Ended; at += 2 * second {
 			for _, l := range v.lives {
 				if l.Agent == agent && l.Start <= at && at <= l.Exit {
-					v.rec.Looks = append(v.rec.Looks, history.Look{Sent: at, At: at + 1e6, Agent: agent, Incarnation: l.Incarnation,
-						Process: "running", Participant: "WAITING", Desired: "running"})
+					v.rec.Looks = append(v.rec.Looks, history.Look{Sent: at, At: at + 1e6, Agent: agent,
+						Incarnation: l.Incarnation,
+						Process:     "running", Participant: "WAITING", Desired: "running"})
 				}
 			}
 		}

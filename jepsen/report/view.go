@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/check"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // view is what the page shows. Times are relative to the moment at which the first

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	jepsen "vigil/cmd/vigil/bench/ledger"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/jepsen/check"
 	"vigil/jepsen/history"
-	jepsen "vigil/jepsen/ledger"
 )
 
 // account is the record of a run in the words of package history, so that the checks
@@ -27,8 +27,10 @@ func (s *story) now() int64 { return int64(time.Since(s.begun)) + 1 }
 func (a *account) told(events []noun.Event) {
 	for i := range events {
 		e := &events[i]
-		a.events = append(a.events, history.Event{Got: a.story.now(), Seq: e.Seq, Index: e.Index, Kind: e.Kind, Room: e.Room,
-			Agent: e.Agent, Incarnation: uint64(e.Inc), Task: uint64(e.Task), Attempt: e.Attempt, Host: e.Host, Text: e.Text})
+		a.events = append(a.events, history.Event{Got: a.story.now(), Seq: e.Seq, Index: e.Index, Kind: e.Kind,
+			Room:  e.Room,
+			Agent: e.Agent, Incarnation: uint64(e.Inc), Task: uint64(e.Task), Attempt: e.Attempt, Host: e.Host,
+			Text: e.Text})
 	}
 }
 
@@ -49,7 +51,8 @@ func (s *story) ledgerOf(end int64) (lives []*jepsen.Life) {
 		name := o.Agent + " " + noun.Incarnation(o.Incarnation).String()
 		switch {
 		case o.Kind == "start":
-			l := &jepsen.Life{Agent: o.Agent, Incarnation: o.Incarnation, Host: o.Via, Start: o.Return, Ticks: []int64{o.Return}, File: name}
+			l := &jepsen.Life{Agent: o.Agent, Incarnation: o.Incarnation, Host: o.Via, Start: o.Return,
+				Ticks: []int64{o.Return}, File: name}
 			open[name], ran[name], lives = l, true, append(lives, l)
 		case open[name] == nil: // of a clone, or frozen before it ran
 		case o.Kind == "freeze":
@@ -109,7 +112,8 @@ func (o *watch) looked(st *fsm.View) {
 			continue
 		}
 		why := st.Why(a.ID)
-		s.looks = append(s.looks, history.Look{Sent: s.now(), At: s.now(), Agent: a.Name, Incarnation: uint64(a.Inc), Process: why.Code,
+		s.looks = append(s.looks, history.Look{Sent: s.now(), At: s.now(), Agent: a.Name,
+			Incarnation: uint64(a.Inc), Process: why.Code,
 			Participant: a.Part.String(), Task: uint64(a.Task), Why: why.Code})
 	}
 }
@@ -135,7 +139,8 @@ func (w *world) checked() {
 		}
 		for i, f := range r.Findings {
 			if i < 3 {
-				l.breaches = append(l.breaches, breach{"check", fmt.Sprintf("at %v: %s (%s): %s", time.Duration(f.From), r.Name, r.Law, f.What)})
+				l.breaches = append(l.breaches,
+					breach{"check", fmt.Sprintf("at %v: %s (%s): %s", time.Duration(f.From), r.Name, r.Law, f.What)})
 			}
 		}
 	}

@@ -19,7 +19,8 @@ var (
 	hoursFlag = flag.Float64("sim.hours", 0, "simulated hours of one day; 0: as fits")
 	daysFlag  = flag.Int("sim.days", 0, "simulated days of TestMonth")
 	timeFlag  = flag.Duration("sim.time", 0, "TestMonth runs days for so long")
-	outFlag   = flag.String("sim.out", "", "folder for the records of days that fail; empty: a new one below the temporary folder")
+	outFlag   = flag.String("sim.out", "",
+		"folder for the records of days that fail; empty: a new one below the temporary folder")
 	childFlag = flag.Bool("sim.child", false, "print the result for TestMonth; used by it alone")
 )
 
@@ -63,8 +64,12 @@ func TestRareFaultsOfServers(t *testing.T) {
 	}
 	for i, name := range []string{"all servers away for 40 minutes", "backup with other TTLs restored"} {
 		t.Run(name, func(t *testing.T) {
-			if w := oneDay(t, config{seed: 40 + uint64(i), n: 3, faults: []string{name}}, 1); w.ledger.counts["fault: "+name] == 0 {
+			w := oneDay(t, config{seed: 40 + uint64(i), n: 3, faults: []string{name}}, 1)
+			if w.ledger.counts["fault: "+name] == 0 {
 				t.Error("it did not strike")
+			}
+			if i == 1 && w.ledger.counts["backups with other TTLs restored"] == 0 {
+				t.Error("no backup was restored")
 			}
 		})
 	}
@@ -131,8 +136,10 @@ func (w *world) summary() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintf(b, "seed %d: %v of simulated time, %v of cluster time, %d elections, %d requests delivered late\n",
-		w.cfg.seed, l.length.Round(time.Minute), time.Duration(w.watch.clock).Round(time.Minute), w.watch.elections, w.lateCalls.Load())
-	fmt.Fprintf(b, "%d servers; messages: %d lost, %d late, %d twice; %d snapshots sent\n", w.n, w.wire.lost.Load(), w.wire.late.Load(),
+		w.cfg.seed, l.length.Round(time.Minute), time.Duration(w.watch.clock).Round(time.Minute),
+		w.watch.elections, w.lateCalls.Load())
+	fmt.Fprintf(b, "%d servers; messages: %d lost, %d late, %d twice; %d snapshots sent\n", w.n,
+		w.wire.lost.Load(), w.wire.late.Load(),
 		w.wire.doubled.Load(), w.wire.installs.Load())
 	var names []string
 	for k := range l.counts {
@@ -144,8 +151,10 @@ func (w *world) summary() string {
 	}
 	fmt.Fprintf(b, "  longest time without a completion    %v\n", l.longest.Round(time.Second))
 	fmt.Fprintf(b, "  latest notice of an ended lease      %v\n", time.Duration(w.watch.lateMost))
-	for _, s := range []struct{ key, name string }{{"a write", "a write of people"}, {"a write after faults", "a write after faults"}, {"crash", "crashed, runs again"},
-		{"crash again", "crashed repeatedly, runs again"}, {"clean", "exited, runs again"}, {"host", "host lost it, runs again"}} {
+	for _, s := range []struct{ key, name string }{{"a write", "a write of people"},
+		{"a write after faults", "a write after faults"}, {"crash", "crashed, runs again"},
+		{"crash again", "crashed repeatedly, runs again"}, {"clean", "exited, runs again"},
+		{"host", "host lost it, runs again"}} {
 		if d := l.recoveries[s.key]; len(d) > 0 {
 			slices.Sort(d)
 			fmt.Fprintf(b, "  %-36s p50 %v, p99 %v, most %v of %d\n", s.name, d[len(d)/2].Round(time.Millisecond),

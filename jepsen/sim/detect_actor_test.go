@@ -63,7 +63,8 @@ func (a *actor) take() bool {
 	if !a.claim() {
 		return false
 	}
-	return a.rest(a.between(time.Second, 10*time.Second)) && a.word(func(w fsm.Work) fsm.Command { return fsm.StartTask{Work: w} })
+	return a.rest(a.between(time.Second, 10*time.Second)) &&
+		a.word(func(w fsm.Work) fsm.Command { return fsm.StartTask{Work: w} })
 }
 
 func (a *actor) claim() bool {

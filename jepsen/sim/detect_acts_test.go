@@ -86,7 +86,8 @@ func mailing(priority noun.MailPriority) func(*cast, *part) {
 			if c.lookout.open(name) {
 				continue
 			}
-			mail := fsm.SendMail{From: "ann", To: fmt.Sprintf("%s/%s.%d", p.room, p.name, i%int(p.spec.Replicas)+1), Subject: "please look", Priority: priority}
+			mail := fsm.SendMail{From: "ann", To: fmt.Sprintf("%s/%s.%d", p.room, p.name,
+				i%int(p.spec.Replicas)+1), Subject: "please look", Priority: priority}
 			if out, err := k.do(c.w.ctx, mail, nil); err == nil && out.Code == noun.OK {
 				c.lookout.fell(name, p)
 			}
@@ -98,7 +99,8 @@ func mailing(priority noun.MailPriority) func(*cast, *part) {
 // says nothing more.
 func (c *cast) reopening(p *part) {
 	c.lookout.fell(p.room, p)
-	_, _ = (&client{w: c.w, from: outside}).do(c.w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"}, nil)
+	_, _ = (&client{w: c.w, from: outside}).do(c.w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind,
+		By: "sim"}, nil)
 	for nap(c.w.ctx, 30*time.Second) {
 		if !c.lookout.open(p.room) {
 			nap(c.w.ctx, 2*time.Minute)
@@ -140,7 +142,8 @@ func sickParts() (list []*part) {
 	all := append(illnesses(), promptIllnesses()...)
 	for n := range all {
 		x := &all[n]
-		p := &part{name: fmt.Sprintf("sick-%d", n), kind: x.kind, spec: x.spec, watch: x.watch, open: x.open, play: x.play, ill: x, every: 20 * time.Minute}
+		p := &part{name: fmt.Sprintf("sick-%d", n), kind: x.kind, spec: x.spec, watch: x.watch, open: x.open,
+			play: x.play, ill: x, every: 20 * time.Minute}
 		p.room = "room-" + p.name
 		p.spec.Name, p.spec.Replicas = p.name, 3
 		if p.spec.Labels == nil {

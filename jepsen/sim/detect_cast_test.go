@@ -35,7 +35,8 @@ func (c *cast) enter(w *world) {
 			w.t.Fatalf("%+v: %v, %s", cmd, err, out.Detail)
 		}
 	}
-	must(fsm.PutSettings{Values: []noun.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "20000"}, {Key: "default_capacity", Value: fmt.Sprint(agentsPerHost)}}})
+	must(fsm.PutSettings{Values: []noun.KV{{Key: "task_retention", Value: "3h"},
+		{Key: "events_kept", Value: "20000"}, {Key: "default_capacity", Value: fmt.Sprint(agentsPerHost)}}})
 	for _, p := range c.parts {
 		must(fsm.ApplyRoom{Room: p.room, Roles: []noun.RoleSpec{p.spec}, By: "sim", Watch: []noun.RoomWatch{p.watch}})
 		for range p.open {
@@ -43,7 +44,8 @@ func (c *cast) enter(w *world) {
 		}
 		w.ready(time.Minute).rep.Read(func(st *fsm.View) {
 			r := st.RoleByName(p.room, p.name)
-			w.roles[p.name] = &roleInfo{id: r.ID, name: p.name, room: p.room, spec: r.Spec, own: r.Spec.Proof == noun.ProofAgent, steady: true, part: p}
+			w.roles[p.name] = &roleInfo{id: r.ID, name: p.name, room: p.room, spec: r.Spec,
+				own: r.Spec.Proof == noun.ProofAgent, steady: true, part: p}
 		})
 	}
 	add := func(labels ...noun.KV) {
@@ -129,7 +131,8 @@ func (c *cast) feed(p *part) {
 			continue
 		}
 		for range p.open {
-			if _, err := k.do(w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"}, nil); err != nil {
+			if _, err := k.do(w.ctx, fsm.CreateTask{Room: p.room, Role: p.name, Title: p.kind, By: "sim"},
+				nil); err != nil {
 				break
 			}
 		}
@@ -158,7 +161,8 @@ func (c *cast) harass(x harm) {
 			if x.most > 0 {
 				least, most = x.least, x.most
 			}
-			c.struck(h, h.key, f.name, f.what, func() { f.do(w, h, rng, least+time.Duration(rng.Int64N(int64(most-least)))) })
+			c.struck(h, h.key, f.name, f.what,
+				func() { f.do(w, h, rng, least+time.Duration(rng.Int64N(int64(most-least)))) })
 		}
 	}
 }
@@ -175,7 +179,8 @@ func (c *cast) struck(h *host, key, name, what string, do func()) {
 	mark(time.Now().Add(24 * time.Hour))
 	do()
 	mark(time.Now())
-	c.w.ledger.story.fault(history.Fault{Kind: name, Lane: "hosts", Note: key, From: int64(began), To: int64(c.w.since())}, what, key)
+	c.w.ledger.story.fault(history.Fault{Kind: name, Lane: "hosts", Note: key, From: int64(began),
+		To: int64(c.w.since())}, what, key)
 }
 
 // shake breaks servers: now and then one fault, now and then a burst of them.

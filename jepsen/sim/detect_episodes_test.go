@@ -38,7 +38,8 @@ func (o *lookout) fellAt(who string, p *part, at noun.Time) {
 	nth := len(o.ended) + len(o.episodes)
 	o.mu.Unlock()
 	if before != nil {
-		w.ledger.breach("true alarm", "%s (%s) fell at %v and again at %v, and %s in between", who, p.kind, time.Duration(before.fell), time.Duration(e.fell), before.missing())
+		w.ledger.breach("true alarm", "%s (%s) fell at %v and again at %v, and %s in between", who, p.kind,
+			time.Duration(before.fell), time.Duration(e.fell), before.missing())
 	}
 	if nth%20 == 0 {
 		total := p.ill.due(&set, p.role(w)) + p.ill.look(&set, p.role(w))
@@ -205,13 +206,17 @@ func (o *lookout) outcomes(set *noun.Settings, now noun.Time) (list []*outcome) 
 		found, over := o.late(e, set)
 		if found > measured {
 			x.lateFound++
-			o.c.w.ledger.breach("true alarm", "%s (%s) was found %v after it fell at %v, that is %v beyond the bound", e.who, e.p.kind, e.found.Sub(e.fell), time.Duration(e.fell), found)
+			o.c.w.ledger.breach("true alarm",
+				"%s (%s) was found %v after it fell at %v, that is %v beyond the bound", e.who, e.p.kind,
+				e.found.Sub(e.fell), time.Duration(e.fell), found)
 		}
 		if e.p.ill.decided != "" {
 			x.over = append(x.over, e.over.Sub(e.found))
 			if over > measured {
 				x.lateOver++
-				o.c.w.ledger.breach("true alarm", "%s (%s), found at %v, ended %v later, that is %v beyond the bound", e.who, e.p.kind, time.Duration(e.found), e.over.Sub(e.found), over)
+				o.c.w.ledger.breach("true alarm",
+					"%s (%s), found at %v, ended %v later, that is %v beyond the bound", e.who, e.p.kind,
+					time.Duration(e.found), e.over.Sub(e.found), over)
 			}
 		}
 	}
@@ -221,7 +226,8 @@ func (o *lookout) outcomes(set *noun.Settings, now noun.Time) (list []*outcome) 
 		again.over = now
 		if found, over := o.late(&again, set); found > measured || over > measured {
 			of[e.p.kind].open++
-			o.c.w.ledger.breach("true alarm", "%s (%s) fell at %v, and %s until %v", e.who, e.p.kind, time.Duration(e.fell), e.missing(), time.Duration(now))
+			o.c.w.ledger.breach("true alarm", "%s (%s) fell at %v, and %s until %v", e.who, e.p.kind,
+				time.Duration(e.fell), e.missing(), time.Duration(now))
 		}
 	}
 	for _, x := range list {

@@ -37,7 +37,10 @@ type lookout struct {
 }
 
 func newLookout(c *cast) *lookout {
-	o := &lookout{c: c, turn: newTurn(), agents: map[string]*part{}, rooms: map[string]*part{}, counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{}, past: map[string][]noun.Event{}, lost: map[string]noun.Time{}, holders: map[noun.TaskID]string{}, hosts: map[string]string{}, away: map[string][]noun.Time{}}
+	o := &lookout{c: c, turn: newTurn(), agents: map[string]*part{}, rooms: map[string]*part{},
+		counts: map[string]map[string]int{}, wrong: map[string]time.Time{}, episodes: map[string]*episode{},
+		past: map[string][]noun.Event{}, lost: map[string]noun.Time{}, holders: map[noun.TaskID]string{},
+		hosts: map[string]string{}, away: map[string][]noun.Time{}}
 	for _, p := range c.parts {
 		o.rooms[p.room] = p
 		if o.counts[p.kind] == nil {
@@ -136,7 +139,8 @@ func (o *lookout) innocent(e *noun.Event, p *part) {
 	}
 	if wrong != "" {
 		o.counts[p.kind]["wrong: "+wrong]++
-		o.c.w.ledger.breach("false alarm", "%s of %s (%s): %s", e.Kind, cmp.Or(e.Agent, e.Room), p.kind, e.Text+o.before(e))
+		o.c.w.ledger.breach("false alarm", "%s of %s (%s): %s", e.Kind, cmp.Or(e.Agent, e.Room), p.kind,
+			e.Text+o.before(e))
 	}
 }
 
@@ -184,7 +188,8 @@ func (w *world) lately(span time.Duration) (text string) {
 	defer w.ledger.story.mu.Unlock()
 	for _, f := range w.ledger.story.faults {
 		if f.To > int64(w.since()-span) {
-			text += fmt.Sprintf("; %s %s%v to %v", f.Kind, f.Note+" ", time.Duration(f.From).Round(time.Second), time.Duration(f.To).Round(time.Second))
+			text += fmt.Sprintf("; %s %s%v to %v", f.Kind, f.Note+" ", time.Duration(f.From).Round(time.Second),
+				time.Duration(f.To).Round(time.Second))
 		}
 	}
 	return text

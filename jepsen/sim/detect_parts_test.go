@@ -41,7 +41,8 @@ const hr = time.Hour
 // healthy are 200 agents.
 func healthy() []behaviour {
 	return []behaviour{
-		{"long tool calls", "calls of tools of 5 min to 10 h, twenty times what is called stalled, declared for 30 min to 4 h at a time", 5, 5,
+		{"long tool calls",
+			"calls of tools of 5 min to 10 h, twenty times what is called stalled, declared for 30 min to 4 h at a time", 5, 5,
 			noun.RoleSpec{ProgressLimit: 20 * m}, noun.RoomWatch{}, 40, (*actor).playTools},
 		{"long tool calls, reports", "the same with a health report every minute", 2, 5,
 			health("active", noun.RoleSpec{ProgressLimit: 20 * m}), noun.RoomWatch{}, 40, (*actor).playTools},
@@ -52,25 +53,33 @@ func healthy() []behaviour {
 		{"humans answer late", "they ask a human and wait for 10 min to 14 h, now and then over a weekend", 2, 5,
 			noun.RoleSpec{ProgressLimit: 30 * m}, noun.RoomWatch{}, 40, (*actor).playAsking},
 		{"permission prompts", "their terminal asks a human, for as long, and they do not say so", 2, 5,
-			noun.RoleSpec{ProgressLimit: 30 * m, Ladder: noun.LadderRestart}, noun.RoomWatch{}, 40, (*actor).playPrompts},
+			noun.RoleSpec{ProgressLimit: 30 * m, Ladder: noun.LadderRestart}, noun.RoomWatch{}, 40,
+			(*actor).playPrompts},
 		{"parked", "they wait for a time, 20 min to two days, declared for at most 4 h at a time", 3, 5,
 			noun.RoleSpec{ProgressLimit: 30 * m}, noun.RoomWatch{}, 40, (*actor).playParked},
-		{"out of quota", "their tool is out of quota for an hour to two days: the process ends, often without knowing until when", 2, 5,
+		{"out of quota",
+			"their tool is out of quota for an hour to two days: the process ends, often without knowing until when", 2, 5,
 			noun.RoleSpec{}, noun.RoomWatch{IdleLimit: hr}, 40, (*actor).playQuota},
-		{"idle, critical", "they wait for a task all week and report every 30 s", 1, 7, health("critical", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
-		{"idle, active", "every minute", 1, 7, health("active", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
-		{"idle, background", "every 5 min", 1, 7, health("background", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
-		{"idle, standby", "every 15 min", 1, 7, health("standby", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
+		{"idle, critical", "they wait for a task all week and report every 30 s", 1, 7,
+			health("critical", noun.RoleSpec{}), noun.RoomWatch{}, 0, (*actor).playIdle},
+		{"idle, active", "every minute", 1, 7, health("active", noun.RoleSpec{}), noun.RoomWatch{}, 0,
+			(*actor).playIdle},
+		{"idle, background", "every 5 min", 1, 7, health("background", noun.RoleSpec{}), noun.RoomWatch{},
+			0, (*actor).playIdle},
+		{"idle, standby", "every 15 min", 1, 7, health("standby", noun.RoleSpec{}), noun.RoomWatch{}, 0,
+			(*actor).playIdle},
 		{"batches", "a report every 5 min, give or take, one in ten of them lost; progress every 10 to 25 min", 4, 5,
 			health("background", noun.RoleSpec{}), noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playBatch},
 		{"tasks longer than expected", "no progress for 1 to 6 h, but mail to a colleague every 12 to 25 min", 5, 3,
 			noun.RoleSpec{}, noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playMail},
-		{"silent conversations", "one agent in a room with a limit of its own or none, which says something every 20 to 28 min", 12, 1,
+		{"silent conversations",
+			"one agent in a room with a limit of its own or none, which says something every 20 to 28 min", 12, 1,
 			noun.RoleSpec{}, noun.RoomWatch{}, 8, (*actor).playQuiet},
 		{"chatty conversations", "tasks of 1 to 5 min, agents started when there is one", 2, 5,
 			noun.RoleSpec{Start: noun.StartOnDemand}, noun.RoomWatch{}, 10, (*actor).playChatty},
 		{"laptops", "at work on machines that are suspended for up to 6 min at a time; they report every minute", 2, 5,
-			health("active", noun.RoleSpec{TTL: 10 * m, Labels: laptop}), noun.RoomWatch{IdleLimit: 30 * m}, 40, (*actor).playBatch},
+			health("active", noun.RoleSpec{TTL: 10 * m, Labels: laptop}), noun.RoomWatch{IdleLimit: 30 * m},
+			40, (*actor).playBatch},
 	}
 }
 
@@ -91,7 +100,8 @@ func health(preset string, spec noun.RoleSpec) noun.RoleSpec {
 func healthyParts() (list []*part) {
 	for n, b := range healthy() {
 		for i := range b.rooms {
-			p := &part{name: fmt.Sprintf("part-%d-%d", n, i), kind: b.kind, spec: b.spec, watch: b.watch, open: b.open, play: b.play, every: 20 * m}
+			p := &part{name: fmt.Sprintf("part-%d-%d", n, i), kind: b.kind, spec: b.spec, watch: b.watch,
+				open: b.open, play: b.play, every: 20 * m}
 			p.room = "room-" + p.name
 			p.spec.Name, p.spec.Replicas, p.spec.Runner = p.name, b.agents, "ai"
 			if p.spec.Labels == nil {
@@ -118,7 +128,8 @@ func (a *actor) playTools() {
 	}
 	for range 1 + a.rng.IntN(3) {
 		span := []time.Duration{30 * m, hr, 4 * hr}[a.rng.IntN(3)]
-		if !a.through(noun.WaitingTool, a.long(5*m, 20*30*m), span) || !a.progress() || !a.works(a.between(2*m, 9*m), m, 5*m) {
+		if !a.through(noun.WaitingTool, a.long(5*m, 20*30*m), span) || !a.progress() ||
+			!a.works(a.between(2*m, 9*m), m, 5*m) {
 			return
 		}
 	}
@@ -149,7 +160,8 @@ func (a *actor) playAsking() {
 
 func (a *actor) playParked() {
 	if a.take() && a.works(a.between(5*m, 40*m), m, 8*m) &&
-		a.through(noun.WaitingUntil, a.long(20*m, 48*hr), []time.Duration{30 * m, 4 * hr}[a.rng.IntN(2)]) && a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
+		a.through(noun.WaitingUntil, a.long(20*m, 48*hr), []time.Duration{30 * m, 4 * hr}[a.rng.IntN(2)]) &&
+		a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
 		a.finish()
 	}
 }

@@ -23,7 +23,8 @@ func (a *actor) shows(kind noun.PromptKind, quiet bool) bool {
 		a.d.mu.Lock()
 		host := a.d.id
 		a.d.mu.Unlock()
-		out, err := k.do(a.ctx, fsm.ReportScreen{Host: host, Agent: a.l.id, Inc: a.l.inc, Kind: kind, Quiet: quiet}, a.gate)
+		out, err := k.do(a.ctx, fsm.ReportScreen{Host: host, Agent: a.l.id, Inc: a.l.inc, Kind: kind,
+			Quiet: quiet}, a.gate)
 		if err == nil {
 			return out.Code == noun.OK
 		}
@@ -40,7 +41,8 @@ func (a *actor) playPrompts() {
 	if a.rng.IntN(20) == 0 {
 		answer = a.between(40*hr, 64*hr)
 	}
-	if a.shows(noun.PromptPermission, false) && a.rest(quietAfter) && a.shows(noun.PromptPermission, true) && a.rest(answer) &&
+	if a.shows(noun.PromptPermission, false) && a.rest(quietAfter) && a.shows(noun.PromptPermission, true) &&
+		a.rest(answer) &&
 		a.shows(noun.PromptNone, false) && a.progress() && a.works(a.between(5*m, 20*m), m, 8*m) {
 		a.finish()
 	}
@@ -50,17 +52,23 @@ func (a *actor) playPrompts() {
 func promptIllnesses() []illness {
 	off := noun.RoomWatch{Disabled: true}
 	return []illness{
-		{kind: "sits at a permission prompt", what: "says nothing of it (incident I43)", spec: noun.RoleSpec{Ladder: noun.LadderRestart}, play: (*actor).sickPrompt, watch: off, open: 30,
+		{kind: "sits at a permission prompt", what: "says nothing of it (incident I43)",
+			spec: noun.RoleSpec{Ladder: noun.LadderRestart}, play: (*actor).sickPrompt, watch: off, open: 30,
 			bound: "3 `look_every` + 15 s", found: []string{"agent.prompt"}, due: fixed(seen), look: fixed(reported),
-			decided: "escalation.opened", ends: "`prompt_limit` + 1 s", after: func(set *noun.Settings, _ *noun.RoleSpec) time.Duration { return set.Prompt.Limit }, human: true},
-		{kind: "goes back to its idle prompt", what: "with a task in its hands", spec: noun.RoleSpec{}, play: (*actor).sickPromptIdle, watch: off, open: 30,
-			bound: "max(`idle_prompt_limit`, `quiet_after`) + 45 s + `ladder_interval`", found: []string{"agent.nudged"}, look: ladderLook,
+			decided: "escalation.opened", ends: "`prompt_limit` + 1 s",
+			after: func(set *noun.Settings, _ *noun.RoleSpec) time.Duration { return set.Prompt.Limit }, human: true},
+		{kind: "goes back to its idle prompt", what: "with a task in its hands", spec: noun.RoleSpec{},
+			play: (*actor).sickPromptIdle, watch: off, open: 30,
+			bound: "max(`idle_prompt_limit`, `quiet_after`) + 45 s + `ladder_interval`",
+			found: []string{"agent.nudged"}, look: ladderLook,
 			due: func(set *noun.Settings, _ *noun.RoleSpec) time.Duration {
 				return max(set.Prompt.Idle, quietAfter) + seen + reported
 			},
 			decided: "agent.restarted_stuck", ends: restartBound, after: restarts, looks: 3},
-		{kind: "hangs, its spinner goes on", what: "new text comes for ever (incident I41)", spec: noun.RoleSpec{}, play: (*actor).sickSpinner, watch: off, open: 30,
-			bound: stalledBound, found: []string{"agent.nudged"}, due: stalledDue, look: ladderLook, decided: "agent.needs_human", ends: callBound, after: calls, looks: 2, human: true},
+		{kind: "hangs, its spinner goes on", what: "new text comes for ever (incident I41)",
+			spec: noun.RoleSpec{}, play: (*actor).sickSpinner, watch: off, open: 30,
+			bound: stalledBound, found: []string{"agent.nudged"}, due: stalledDue, look: ladderLook,
+			decided: "agent.needs_human", ends: callBound, after: calls, looks: 2, human: true},
 	}
 }
 

@@ -23,7 +23,8 @@ func document(t *testing.T, run, revision string, w *world, table string) {
 	if *docFlag == "" || t.Failed() {
 		return
 	}
-	head := fmt.Sprintf("Seed %d, on %s, revision %s, on one of %d processors of %s, %s of processor time.\n", w.cfg.seed, time.Now().Format(time.DateOnly),
+	head := fmt.Sprintf("Seed %d, on %s, revision %s, on one of %d processors of %s, %s of processor time.\n",
+		w.cfg.seed, time.Now().Format(time.DateOnly),
 		revision, runtime.NumCPU(), runtime.GOARCH, processor().Round(time.Second))
 	if err := insert(*docFlag, run, head+table); err != nil {
 		t.Fatal(err)
@@ -86,8 +87,10 @@ func falseTable(c *cast, w *world, length time.Duration) string {
 				words += p.words.Load()
 			}
 		}
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |\n", x.kind, uint32(x.rooms)*x.agents, words, n["task.completed"],
-			n["agent.fence_ended"], n["agent.nudged"], n["agent.woken"], n["agent.interrupted"], n["agent.restarted_stuck"], n["agent.needs_human"]+n["mail.escalated"],
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d |\n", x.kind,
+			uint32(x.rooms)*x.agents, words, n["task.completed"],
+			n["agent.fence_ended"], n["agent.nudged"], n["agent.woken"], n["agent.interrupted"],
+			n["agent.restarted_stuck"], n["agent.needs_human"]+n["mail.escalated"],
 			n["wrong: taken back by a limit"]+n["agent.turn_limit"], n["room.canceled"], n["wrong: grave"])
 	}
 	for _, x := range healthy() {
@@ -136,12 +139,14 @@ func trueTable(c *cast, w *world, list []*outcome, length time.Duration) string 
 	set := noun.DefaultSettings()
 	for _, x := range list {
 		ill, spec := x.ill, c.spec(x.ill.kind)
-		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s |", ill.kind, x.runs, x.shaken, ill.bound, ill.due(&set, spec)+ill.look(&set, spec), middle(x.found), most(x.found))
+		fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s |", ill.kind, x.runs, x.shaken, ill.bound,
+			ill.due(&set, spec)+ill.look(&set, spec), middle(x.found), most(x.found))
 		if ill.decided == "" {
 			fmt.Fprintf(b, " `%s` | | | | |\n", strings.Join(ill.found, "`, `"))
 			continue
 		}
-		fmt.Fprintf(b, " `%s` | %s | %s | %s | %s |\n", ill.decided, ill.ends, ill.after(&set, spec)+time.Duration(ill.looks)*ladderLook(&set, spec), middle(x.over), most(x.over))
+		fmt.Fprintf(b, " `%s` | %s | %s | %s | %s |\n", ill.decided, ill.ends,
+			ill.after(&set, spec)+time.Duration(ill.looks)*ladderLook(&set, spec), middle(x.over), most(x.over))
 	}
 	for _, x := range list {
 		fmt.Fprintf(b, "\n- **%s**: %s", x.ill.kind, x.ill.what)

@@ -51,16 +51,23 @@ func detectHours(t *testing.T) float64 {
 func falseAlarms(t *testing.T, seed uint64, length time.Duration) (*cast, *world) {
 	c := &cast{parts: healthyParts(), racks: 6, extra: [][]noun.KV{laptop, laptop}}
 	w := c.play(t, config{seed: seed, n: 3}, length, func() {
-		c.shake(40*time.Minute, "server killed", "majority killed", "all servers killed", "server stopped in an orderly way", "server frozen shortly",
-			"server frozen for long", "leader isolated", "leadership handed over", "leadership handed over again and again", "messages lost",
-			"messages late and out of order", "calls late and twice", "disk stalled shortly", "API of a server out of reach")
+		c.shake(40*time.Minute, "server killed", "majority killed", "all servers killed",
+			"server stopped in an orderly way", "server frozen shortly",
+			"server frozen for long", "leader isolated", "leadership handed over",
+			"leadership handed over again and again", "messages lost",
+			"messages late and out of order", "calls late and twice", "disk stalled shortly",
+			"API of a server out of reach")
 	}, func() {
-		c.harass(harm{label: rack[0], pause: 40 * time.Minute, faults: []string{"host cut for less than the TTL", "host hears no answers", "host cut from one server",
-			"daemon killed, agents go on", "calls of a host slow", "host flaps", "host rebooted", "host cut for longer than the TTL"}})
+		c.harass(harm{label: rack[0], pause: 40 * time.Minute,
+			faults: []string{"host cut for less than the TTL", "host hears no answers", "host cut from one server",
+				"daemon killed, agents go on", "calls of a host slow", "host flaps", "host rebooted",
+				"host cut for longer than the TTL"}})
 	}, func() {
-		c.harass(harm{label: rack[0], pause: 90 * time.Minute, least: 2 * time.Second, most: 50 * time.Second, faults: []string{"host suspended"}})
+		c.harass(harm{label: rack[0], pause: 90 * time.Minute, least: 2 * time.Second, most: 50 * time.Second,
+			faults: []string{"host suspended"}})
 	}, func() {
-		c.harass(harm{label: laptop[0], pause: 40 * time.Minute, least: 20 * time.Second, most: 6 * time.Minute, faults: []string{"host suspended"}})
+		c.harass(harm{label: laptop[0], pause: 40 * time.Minute, least: 20 * time.Second, most: 6 * time.Minute,
+			faults: []string{"host suspended"}})
 	})
 	return c, w
 }
@@ -110,7 +117,8 @@ func TestTrueAlarms(t *testing.T) {
 		t.Errorf("%s: %s", b.law, b.text)
 	}
 	for _, x := range list {
-		t.Logf("%-40s %4d runs, %4d with a change of leader; found p50 %v, most %v; %s p50 %v, most %v", x.ill.kind, x.runs, x.shaken, middle(x.found), most(x.found),
+		t.Logf("%-40s %4d runs, %4d with a change of leader; found p50 %v, most %v; %s p50 %v, most %v",
+			x.ill.kind, x.runs, x.shaken, middle(x.found), most(x.found),
 			x.ill.decided, middle(x.over), most(x.over))
 		if x.runs == 0 && hours >= 6 {
 			t.Errorf("%s: it never happened", x.ill.kind)
@@ -134,13 +142,15 @@ func most(list []time.Duration) time.Duration {
 }
 
 func trueAlarms(t *testing.T, seed uint64, length time.Duration) (c *cast, w *world, list []*outcome) {
-	c = &cast{parts: append(healthyParts(), sickParts()...), racks: 8, extra: [][]noun.KV{laptop, laptop, doomed, doomed, torn, torn, quick, quick}}
+	c = &cast{parts: append(healthyParts(), sickParts()...), racks: 8,
+		extra: [][]noun.KV{laptop, laptop, doomed, doomed, torn, torn, quick, quick}}
 	cfg := config{seed: seed, n: 3, steady: true, cast: c}
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t, cfg)
 		defer w.end()
 		c.run(length, func() {
-			c.shake(6*time.Hour, "leadership handed over", "leadership handed over again and again", "server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
+			c.shake(6*time.Hour, "leadership handed over", "leadership handed over again and again",
+				"server killed", "server frozen shortly", "leader isolated", "messages late and out of order")
 		})
 		var set noun.Settings
 		now := w.clock()

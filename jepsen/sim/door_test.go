@@ -42,8 +42,9 @@ type links struct {
 }
 
 func newLinks(w *world) *links {
-	return &links{w: w, host: map[int]int{}, deaf: map[int]int{}, door: map[[2]int]int{}, shut: map[int]int{}, silent: map[int]int{},
-		slow: map[int]time.Duration{}}
+	return &links{w: w, host: map[int]int{}, deaf: map[int]int{}, door: map[[2]int]int{}, shut: map[int]int{},
+		silent: map[int]int{},
+		slow:   map[int]time.Duration{}}
 }
 
 func (l *links) change(fn func()) {

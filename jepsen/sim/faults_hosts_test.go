@@ -44,7 +44,8 @@ func (w *world) hostFaults() {
 		w.ledger.count("fault: " + f.name)
 		began := w.since()
 		f.do(w, h, rng, lasting)
-		w.ledger.story.fault(history.Fault{Kind: f.name, Lane: "hosts", Note: h.key, From: int64(began), To: int64(w.since())}, f.what, h.key)
+		w.ledger.story.fault(history.Fault{Kind: f.name, Lane: "hosts", Note: h.key, From: int64(began),
+			To: int64(w.since())}, f.what, h.key)
 	}
 }
 
@@ -176,7 +177,8 @@ func (w *world) slowHost(h *host, rng *rand.Rand, lasting time.Duration) {
 
 // cloneHost starts a copy of the machine, at another place, with the same identity.
 func (w *world) cloneHost(h *host, rng *rand.Rand, lasting time.Duration) {
-	clone := &host{w: w, n: int(1000 + w.names.Add(1)), key: h.key, labels: h.labels, name: fmt.Sprintf("clone-%d", w.names.Add(1))}
+	clone := &host{w: w, n: int(1000 + w.names.Add(1)), key: h.key, labels: h.labels,
+		name: fmt.Sprintf("clone-%d", w.names.Add(1))}
 	clone.start(true)
 	if rng.IntN(2) == 0 {
 		nap(w.ctx, lasting)

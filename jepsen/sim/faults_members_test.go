@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"vigil/cluster"
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/jepsen/history"
 )
 
 // memberBound is how long a change of membership may take while nothing else is
@@ -86,30 +89,68 @@ func (b *blow) backup() (text []byte, from uint64) {
 	return backup.Bytes(), img.LastIndex()
 }
 
-// restoredTTLs restores a backup that was made under another TTL: fences that hosts rely on
-// are then longer than the restored state knows, or leases are (law L7: the hold lasts for
-// the longer ones).
+// The room and its role whose TTL differs between a backup and what it replaces, in a fault of
+// minutes.
+const (
+	ttlRoom, ttlRole = "shop", "builder"
+	shortTTL         = 45 * s // others have two minutes
+	longTTL          = 8 * m
+)
+
+// restoredTTLs restores a backup that was made under another TTL while a host is cut off: the
+// lives there run for longer than the restored state knows, or for less (law L7: the hold lasts
+// for the longest TTL of both states).
 func (b *blow) restoredTTLs() {
-	ttls := []string{"12s", "75s"}
-	b.rng.Shuffle(len(ttls), func(i, j int) { ttls[i], ttls[j] = ttls[j], ttls[i] })
-	k := &client{w: b.w, from: outside}
-	put := func(ttl string) bool {
-		out, err := k.do(b.w.ctx, fsm.PutSettings{Values: []noun.KV{{Key: "ttl", Value: ttl}}}, nil)
-		return err == nil && out.Code == noun.OK && b.pause(2*m) // everybody beats by it
+	before, after := shortTTL, longTTL
+	if b.rng.IntN(4) == 0 {
+		before, after = after, before
 	}
-	b.note = " " + ttls[0] + " then " + ttls[1]
-	defer put(noun.DefaultSettings().TTL.String())
-	if !put(ttls[0]) {
+	b.note = " " + before.String() + " then " + after.String()
+	defer b.livesWith(0)
+	if !b.livesWith(before) {
 		return
 	}
 	backup, from := b.backup()
-	if backup == nil || !put(ttls[1]) {
+	if backup == nil || !b.livesWith(after) {
 		return
 	}
-	b.last()
+	h := b.w.hosts[b.rng.IntN(len(b.w.hosts))]
+	began := b.w.since()
+	undo := block(b.w.links, b.w.links.host, h.n)
+	b.pause(b.between(s, 20*s))
 	b.bringBack(backup, from)
+	b.pause(longTTL)
+	b.w.heals(h, undo)
+	b.w.ledger.story.fault(history.Fault{Kind: "host cut for longer than the TTL", Lane: "hosts", Note: h.key,
+		From: int64(began), To: int64(b.w.since())}, history.Cut, h.key)
 	b.w.ledger.count("backups with other TTLs restored")
-	b.pause(3 * m)
+}
+
+// livesWith gives the role a TTL, 0 being its own, and has its agents begin lives under it.
+func (b *blow) livesWith(ttl time.Duration) bool {
+	w, k := b.w, &client{w: b.w, from: outside}
+	apply := fsm.ApplyRoom{Room: ttlRoom, By: "sim"}
+	for _, name := range slices.Sorted(maps.Keys(w.roles)) {
+		if r := w.roles[name]; r.room == ttlRoom {
+			spec := r.spec
+			if name == ttlRole {
+				spec.TTL = ttl
+			}
+			apply.Roles = append(apply.Roles, spec)
+		}
+	}
+	if out, err := k.do(w.ctx, apply, nil); err != nil || out.Code != noun.OK {
+		if w.ctx.Err() == nil {
+			w.ledger.breach("server", "a TTL of %v was not applied: %v, %s", ttl, err, out.Detail)
+		}
+		return false
+	}
+	for i := range w.roles[ttlRole].spec.Replicas {
+		name := noun.AgentName(ttlRoom, ttlRole, i+1)
+		w.ledger.pardoned(name)
+		_, _ = k.do(w.ctx, fsm.RestartAgent{Agent: name, By: "sim"}, nil) // some are stopped
+	}
+	return b.pause(2 * m) // they begin, and beat
 }
 
 // bringBack restores a backup. Nobody looks until all servers have it.

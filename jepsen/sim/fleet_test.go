@@ -52,7 +52,8 @@ func newServers(w *world) (list []*server) {
 	var peers []cluster.Peer
 	for i := range w.n {
 		s := &server{w: w, i: i, mu: newTurn(), disk: newDisk(w.rng("disk", uint64(i)))}
-		s.cfg = cluster.Config{ID: fmt.Sprintf("s%d", i+1), RaftAddr: string(address(i)), APIAddr: fmt.Sprintf("10.0.0.%d:7420", i+1),
+		s.cfg = cluster.Config{ID: fmt.Sprintf("s%d", i+1), RaftAddr: string(address(i)),
+			APIAddr: fmt.Sprintf("10.0.0.%d:7420", i+1),
 			Version: "sim", Features: cluster.FeatureLevel, Report: w.reporter(i)}
 		s.cfg.Limits.TrailingLogs, s.cfg.Limits.SnapshotEntries = 64, 800
 		if !w.cfg.brisk { // an idle hour costs a third
@@ -86,9 +87,11 @@ func (s *server) start() {
 	if s.now.Load() != nil || s.w.ctx.Err() != nil {
 		return
 	}
-	st := &stay{port: s.w.wire.listen(s.i), board: newSwitchboard(), reach: &reach{born: time.Now(), reached: map[string]time.Time{}}, done: make(chan struct{})}
+	st := &stay{port: s.w.wire.listen(s.i), board: newSwitchboard(),
+		reach: &reach{born: time.Now(), reached: map[string]time.Time{}}, done: make(chan struct{})}
 	h, cfg := s.disk.open(), s.cfg
-	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i), Question: s.w.questioner(s.i)}
+	cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h, Transport: st.port, Ask: s.w.asker(s.i),
+		Question: s.w.questioner(s.i)}
 	rep, err := cluster.Open(cfg)
 	if s.mayEnd.Load() > 0 && errors.Is(err, logstore.ErrDiskStuck) {
 		return // who has stalled the disk starts it again
@@ -113,7 +116,8 @@ func (s *server) surround(st *stay) {
 			st.board.changed(e)
 		}
 	})
-	d, err := duty.Open(duty.Config{Replica: st.rep, Unheard: func() map[string]bool { return s.w.unheard(s.i) }, Escalate: s.w.pager.of(s.w, st)})
+	d, err := duty.Open(duty.Config{Replica: st.rep, Unheard: func() map[string]bool { return s.w.unheard(s.i) },
+		Escalate: s.w.pager.of(s.w, st)})
 	if err != nil {
 		s.w.ledger.breach("server", "duties of server %d cannot be opened: %v", s.i, err)
 		return
@@ -257,7 +261,8 @@ func (w *world) agree() {
 		return true
 	})
 	if !same {
-		w.ledger.breach("recovery", "the servers have not caught up with each other within %v: %s", convergence, w.indexes())
+		w.ledger.breach("recovery", "the servers have not caught up with each other within %v: %s", convergence,
+			w.indexes())
 		return
 	}
 	for i, img := range images {

@@ -23,7 +23,8 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 		var views []noun.HostView
 		st.rep.Read(func(s *fsm.View) {
 			for h := range s.Hosts() {
-				heard := noun.HostView{Server: id, Host: h.ID, Stream: st.board.hears(h.ID, s.SinceBeat(h)), Gossip: w.gossip(i, h)}
+				heard := noun.HostView{Server: id, Host: h.ID, Stream: st.board.hears(h.ID, s.SinceBeat(h)),
+					Gossip: w.gossip(i, h)}
 				if was := said(h, id); heard.Stream != was.Stream || heard.Gossip != was.Gossip {
 					views = append(views, heard)
 				}
@@ -34,7 +35,8 @@ func (w *world) hear(ctx context.Context, i int, st *stay) {
 			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, attemptLimit)
-		_, _ = lead.rep.Submit(bounded, fsm.Request{Cmd: fsm.ReportViews{Server: id, Views: views}}) // what is lost is said again
+		// what is lost is said again
+		_, _ = lead.rep.Submit(bounded, fsm.Request{Cmd: fsm.ReportViews{Server: id, Views: views}})
 		cancel()
 	}
 }
@@ -77,10 +79,12 @@ func (w *world) unheard(i int) map[string]bool {
 // announce has a server say what it is, unless the state knows it.
 func (w *world) announce(ctx context.Context, i int, st *stay) {
 	cfg := &w.servers[i].cfg
-	self := noun.Server{ID: cfg.ID, APIAddr: cfg.APIAddr, RaftAddr: cfg.RaftAddr, Version: cfg.Version, Features: cfg.Features}
+	self := noun.Server{ID: cfg.ID, APIAddr: cfg.APIAddr, RaftAddr: cfg.RaftAddr, Version: cfg.Version,
+		Features: cfg.Features}
 	known, lead := false, w.leader(i)
 	st.rep.Read(func(s *fsm.View) { known = slices.Contains(s.Servers(), self) })
-	if known || lead == nil || !slices.ContainsFunc(st.rep.Servers(), func(s cluster.Server) bool { return s.ID == cfg.ID }) {
+	if known || lead == nil ||
+		!slices.ContainsFunc(st.rep.Servers(), func(s cluster.Server) bool { return s.ID == cfg.ID }) {
 		return
 	}
 	bounded, cancel := context.WithTimeout(ctx, attemptLimit)

@@ -115,7 +115,8 @@ func (d *daemon) register() bool {
 	if d.away.Load() {
 		return false
 	}
-	req := fsm.RegisterHost{Key: d.h.key, Name: d.h.key, Boot: d.boot, Version: "sim", Runners: []string{"ai"}, Capacity: 40}
+	req := fsm.RegisterHost{Key: d.h.key, Name: d.h.key, Boot: d.boot, Version: "sim", Runners: []string{"ai"},
+		Capacity: 40}
 	req.Taken, req.Labels = uint64(d.w.since())+1, d.h.labels
 	d.mu.Lock()
 	for _, l := range d.lives {
@@ -237,9 +238,10 @@ func (d *daemon) send(hb fsm.HostBeats) (noun.BeatAnswer, error) {
 	if d.w.cfg.mutant == losesBeats && d.h.n == 0 {
 		return noun.BeatAnswer{}, nil // the agents are told that they beat
 	}
-	ans, err := attempt(d.ctx, d.w, d.h.n, someLate, func(ctx context.Context, rep *cluster.Replica) (noun.BeatAnswer, error) {
-		return rep.Beat(ctx, hb)
-	})
+	ans, err := attempt(d.ctx, d.w, d.h.n, someLate,
+		func(ctx context.Context, rep *cluster.Replica) (noun.BeatAnswer, error) {
+			return rep.Beat(ctx, hb)
+		})
 	if d.w.cfg.mutant == liesAboutFencing {
 		ans.Exceptions = nil
 	}

@@ -43,12 +43,14 @@ func play(t *testing.T, cfg config, incident func(w *world)) *world {
 func (w *world) undisturbed(t *testing.T) {
 	t.Helper()
 	for what, n := range w.ledger.counts {
-		if strings.HasPrefix(what, "ended: ") || what == "freezes" || what == "leases ended" || what == "task.recovered" {
+		if strings.HasPrefix(what, "ended: ") || what == "freezes" || what == "leases ended" ||
+			what == "task.recovered" {
 			t.Errorf("%s: %d", what, n)
 		}
 	}
 	for _, e := range w.watch.account.events {
-		if e.Kind == "agent.lease_ended" || e.Kind == "agent.exited" || e.Kind == "task.recovered" || e.Kind == "agent.start_limit" {
+		if e.Kind == "agent.lease_ended" || e.Kind == "agent.exited" || e.Kind == "task.recovered" ||
+			e.Kind == "agent.start_limit" {
 			t.Logf("%v: %s %s %v %s", time.Duration(e.Got), e.Kind, e.Agent, noun.Incarnation(e.Incarnation), e.Text)
 		}
 	}
@@ -127,7 +129,8 @@ func TestL7RestoredBackupThawsNobodyTooSoon(t *testing.T) {
 	if w.ledger.counts["thaws"] == 0 {
 		t.Error("nothing was thawed")
 	}
-	t.Logf("%d freezes, %d thaws, %d superseded lives", w.ledger.counts["freezes"], w.ledger.counts["thaws"], w.ledger.counts["superseded lives"])
+	t.Logf("%d freezes, %d thaws, %d superseded lives", w.ledger.counts["freezes"], w.ledger.counts["thaws"],
+		w.ledger.counts["superseded lives"])
 }
 
 func (w *world) role(agent string) *roleInfo {
@@ -154,7 +157,8 @@ func TestI20StalledDiskEndsNoLease(t *testing.T) {
 	}).undisturbed(t)
 }
 
-// I39, transport time-outs contradict the liveness budget: for a hundred TTLs (25 where tests are to be quick) calls take
+// I39, transport time-outs contradict the liveness budget: for a hundred TTLs (25 where tests are
+// to be quick) calls take
 // up to 4 s each way and one in twenty is lost. Nothing happens to any agent.
 func TestI39SlowLossyLinksDisturbNobody(t *testing.T) {
 	play(t, config{seed: 39}, func(w *world) {
@@ -211,7 +215,8 @@ func (w *world) heldByNobody() {
 			}
 			for task := range st.Tasks(0) {
 				if (task.State == noun.TaskAcknowledged || task.State == noun.TaskInProgress) && !held[task.ID] {
-					w.ledger.breach("I69", "at entry %d task %d is %s and nobody holds it", st.LastIndex(), task.ID, task.State)
+					w.ledger.breach("I69", "at entry %d task %d is %s and nobody holds it", st.LastIndex(),
+						task.ID, task.State)
 				}
 			}
 		})
@@ -226,8 +231,10 @@ func TestI129ElectionsSurviveFaults(t *testing.T) {
 		n = 15
 	}
 	w := play(t, config{seed: 129, n: 3}, func(w *world) {
-		w.blows(n, 5*time.Second, "server killed", "majority killed", "all servers killed", "server frozen shortly", "server frozen for long",
-			"leader isolated", "halves", "ring of majorities", "one way only", "bridge", "flapping link", "messages lost",
+		w.blows(n, 5*time.Second, "server killed", "majority killed", "all servers killed",
+			"server frozen shortly", "server frozen for long",
+			"leader isolated", "halves", "ring of majorities", "one way only", "bridge", "flapping link",
+			"messages lost",
 			"messages late and out of order", "leadership handed over again and again")
 	})
 	t.Logf("%d terms with a leader", len(w.watch.judges.leaders))
@@ -241,7 +248,8 @@ func TestI135PowerLossInTheMiddleOfWrites(t *testing.T) {
 		n = 5
 	}
 	w := play(t, config{seed: 135, quick: true}, func(w *world) {
-		w.blows(n, 20*time.Second, "server killed in the middle of a write", "all servers killed in the middle of writes")
+		w.blows(n, 20*time.Second, "server killed in the middle of a write",
+			"all servers killed in the middle of writes")
 	})
 	t.Logf("%d tasks were created and acknowledged", w.ledger.counts["tasks created"])
 }

@@ -76,7 +76,8 @@ type taskRecord struct {
 
 func newLedger() *ledger {
 	return &ledger{agents: map[string]*record{}, tasks: map[noun.TaskID]*taskRecord{}, maybe: map[string]bool{},
-		story: &story{begun: time.Now()}, counts: map[string]int{}, recoveries: map[string][]time.Duration{}, completedAt: time.Now()}
+		story: &story{begun: time.Now()}, counts: map[string]int{}, recoveries: map[string][]time.Duration{},
+		completedAt: time.Now()}
 }
 
 func (l *ledger) breach(law, format string, args ...any) {
@@ -88,7 +89,8 @@ func (l *ledger) breach(law, format string, args ...any) {
 func (l *ledger) note(law, format string, args ...any) {
 	l.counts["breaches"]++
 	if len(l.breaches) < 60 {
-		b := breach{law, fmt.Sprintf("at %v: ", time.Since(l.story.begun).Round(time.Millisecond)) + fmt.Sprintf(format, args...)}
+		b := breach{law, fmt.Sprintf("at %v: ", time.Since(l.story.begun).Round(time.Millisecond)) +
+			fmt.Sprintf(format, args...)}
 		l.breaches = append(l.breaches, b)
 	}
 }
@@ -122,7 +124,8 @@ func (l *ledger) agent(name string) *record {
 	r := l.agents[name]
 	if r == nil {
 		r = &record{running: map[noun.Incarnation]int{}, accepts: map[noun.Incarnation]uint64{},
-			words: map[noun.Incarnation]uint64{}, lives: map[noun.Incarnation]*proof{}, ends: map[noun.Incarnation]uint64{}}
+			words: map[noun.Incarnation]uint64{}, lives: map[noun.Incarnation]*proof{},
+			ends: map[noun.Incarnation]uint64{}}
 		l.agents[name] = r
 	}
 	return r
@@ -175,7 +178,8 @@ func (l *ledger) stale(name string, r *record) {
 	for inc, index := range r.words {
 		for newer, from := range r.accepts {
 			if newer > inc && from > 0 && index > from {
-				l.note("L6", "%s: a word of incarnation %v was taken at entry %d, %v was accepted at %d", name, inc, index, newer, from)
+				l.note("L6", "%s: a word of incarnation %v was taken at entry %d, %v was accepted at %d",
+					name, inc, index, newer, from)
 				delete(r.words, inc)
 			}
 		}
@@ -221,7 +225,8 @@ func (l *ledger) budget(name string, r *record) {
 func (l *ledger) run(name string, r *record, inc noun.Incarnation, host int) {
 	for other, on := range r.running {
 		if other != inc {
-			l.note("L7", "%s: incarnation %v begins to run on host %d at %v while %v runs on host %d", name, inc, host, time.Now(), other, on)
+			l.note("L7", "%s: incarnation %v begins to run on host %d at %v while %v runs on host %d", name,
+				inc, host, time.Now(), other, on)
 		}
 	}
 	r.running[inc] = host
@@ -316,7 +321,8 @@ func (l *ledger) leaseEnded(name string, inc noun.Incarnation, at noun.Time, cut
 	l.counts["leases ended"]++
 	p := l.agent(name).lives[inc]
 	if p != nil && p.proving && !p.earlier && !cut(p.host) && at.Sub(p.since) > slack {
-		l.note("L10", "the lease of %s (%v, host %d) ended at %v although it could prove itself since %v", name, inc, p.host, time.Duration(at), time.Duration(p.since))
+		l.note("L10", "the lease of %s (%v, host %d) ended at %v although it could prove itself since %v",
+			name, inc, p.host, time.Duration(at), time.Duration(p.since))
 	}
 }
 
@@ -332,7 +338,8 @@ func (l *ledger) taken(id noun.TaskID) {
 				continue
 			}
 			if p.proving && p.alive {
-				l.story.idle("task taken away", name, fmt.Sprint("host-", p.host), now-2*time.Second, now+step+10*time.Second)
+				l.story.idle("task taken away", name, fmt.Sprint("host-", p.host), now-2*time.Second,
+					now+step+10*time.Second)
 			}
 			p.proving = false
 		}

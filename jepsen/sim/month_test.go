@@ -39,8 +39,10 @@ const resultMark = "simulated day: "
 
 func printResult(w *world) {
 	l := w.ledger
-	r := result{Seed: w.cfg.seed, Servers: w.n, Faults: map[string]int{}, Lives: l.counts["starts"], Done: l.counts["tasks completed"],
-		Restarts: l.counts["ended: crash"] + l.counts["ended: clean"] + l.counts["ended: host"], Hours: l.length.Hours()}
+	r := result{Seed: w.cfg.seed, Servers: w.n, Faults: map[string]int{}, Lives: l.counts["starts"],
+		Done:     l.counts["tasks completed"],
+		Restarts: l.counts["ended: crash"] + l.counts["ended: clean"] + l.counts["ended: host"],
+		Hours:    l.length.Hours()}
 	for k, n := range l.counts {
 		if kind, ok := strings.CutPrefix(k, "fault: "); ok {
 			r.Faults[kind] = n
@@ -123,7 +125,8 @@ func (m *month) next() (uint64, bool) {
 func (m *month) day(seed uint64) result {
 	ctx, cancel := context.WithTimeout(m.t.Context(), time.Hour)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSimulatedDay$", "-test.v", "-test.timeout=55m", "-sim.child",
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSimulatedDay$",
+		"-test.v", "-test.timeout=55m", "-sim.child",
 		fmt.Sprintf("-sim.seed=%d", seed), fmt.Sprintf("-sim.hours=%g", m.hours), "-sim.out="+m.out)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GOMEMLIMIT=1GiB")
 	output, err := cmd.CombinedOutput()

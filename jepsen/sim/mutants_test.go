@@ -42,8 +42,11 @@ func TestCheckersNoticeDefects(t *testing.T) {
 				length = 3 * time.Hour
 			}
 			var found []breach
-			for seed := range uint64(4) { // not every day gives a defect its chance: the server may lead whose entries are to differ
-				found = simulate(t, config{seed: 7 + seed, n: 3, length: length, every: 20 * time.Minute, mutant: d.mutant, until: d.law, faults: d.faults}).ledger.breaches
+			// not every day gives a defect its chance: the server may lead whose entries are to
+			// differ
+			for seed := range uint64(4) {
+				found = simulate(t, config{seed: 7 + seed, n: 3, length: length, every: 20 * time.Minute,
+					mutant: d.mutant, until: d.law, faults: d.faults}).ledger.breaches
 				for _, b := range found {
 					if b.law == d.law {
 						t.Log(b.law, b.text)

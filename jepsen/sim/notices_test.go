@@ -25,7 +25,8 @@ type pager struct {
 
 // of gives the pager as the notifier of one run of a server.
 func (p *pager) of(w *world, st *stay) *duty.Escalate {
-	return &duty.Escalate{Notifiers: []duty.Notifier{{Name: "pager", Send: func(ctx context.Context, _ string, body []byte) error {
+	return &duty.Escalate{Notifiers: []duty.Notifier{{Name: "pager", Send: func(ctx context.Context, _ string,
+		body []byte) error {
 		nap(ctx, 20*time.Millisecond)
 		if ctx.Err() != nil || st.dead.Load() { // the process is gone: nobody was called
 			return errors.New("no connection")

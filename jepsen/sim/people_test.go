@@ -13,7 +13,8 @@ import (
 func (w *world) creating(n int) {
 	rng := w.rng("creator", uint64(n))
 	k := &client{w: w, from: outside}
-	roles := []string{"builder", "builder", "builder", "reviewer", "reviewer", "tester", "tester", "scout", "writer", "keeper"}
+	roles := []string{"builder", "builder", "builder", "reviewer", "reviewer", "tester", "tester", "scout",
+		"writer", "keeper"}
 	pause := 80 * time.Second
 	if w.cfg.quick {
 		pause = 16 * time.Second
@@ -25,7 +26,8 @@ func (w *world) creating(n int) {
 			title += " poison"
 		}
 		asked, began := time.Now(), w.since()
-		out, err := k.do(w.ctx, fsm.CreateTask{Room: r.room, Role: r.name, Title: title, By: "sim", Priority: int32(rng.IntN(3))}, nil)
+		out, err := k.do(w.ctx, fsm.CreateTask{Room: r.room, Role: r.name, Title: title,
+			By: "sim", Priority: int32(rng.IntN(3))}, nil)
 		w.ledger.story.asked("create", began, err == nil)
 		if err != nil || out.Code != noun.OK {
 			w.ledger.unsure(title)
@@ -40,7 +42,8 @@ func (w *world) creating(n int) {
 		if rng.IntN(40) == 0 && !w.cfg.steady { // who works on it hears of it late, and is replaced
 			id := out.Task
 			nap(w.ctx, time.Duration(rng.IntN(120))*time.Second)
-			if out, err = k.do(w.ctx, fsm.CancelTask{Task: id, By: "sim", Reason: "not needed"}, nil); err == nil && out.Code == noun.OK {
+			if out, err = k.do(w.ctx, fsm.CancelTask{Task: id, By: "sim", Reason: "not needed"},
+				nil); err == nil && out.Code == noun.OK {
 				w.ledger.canceled(id, out.Index)
 			}
 		}

@@ -311,7 +311,8 @@ func (p *process) work(id noun.TaskID, attempt uint32) {
 	if !p.rest(p.between(0, 10*time.Second)) {
 		return
 	}
-	if out, ok := p.say(func(s fsm.Speaker) fsm.Command { return fsm.StartTask{Work: job(s)} }); !ok || out.Code != noun.OK {
+	if out, ok := p.say(func(s fsm.Speaker) fsm.Command { return fsm.StartTask{Work: job(s)} }); !ok ||
+		out.Code != noun.OK {
 		p.drop()
 		return
 	}

@@ -40,7 +40,8 @@ func (s *story) idle(why, agent, host string, from, to time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, history.Fault{Kind: why, Lane: "agents", Note: agent, From: int64(from), To: int64(to),
-		Effects: []history.Effect{{Machine: host, What: history.Stopped, Agent: agent, From: int64(from), To: int64(to)}}})
+		Effects: []history.Effect{{Machine: host, What: history.Stopped, Agent: agent, From: int64(from),
+			To: int64(to)}}})
 }
 
 // asked is a write of people that began at some time. Without an answer nobody knows
@@ -61,7 +62,8 @@ func (s *story) op(o history.Op) {
 }
 
 func (s *story) life(kind, agent string, inc noun.Incarnation, host int, index uint64) {
-	s.op(history.Op{Workload: "lives", Via: fmt.Sprint("host-", host), Kind: kind, Agent: agent, Incarnation: uint64(inc), Index: index})
+	s.op(history.Op{Workload: "lives", Via: fmt.Sprint("host-", host), Kind: kind, Agent: agent,
+		Incarnation: uint64(inc), Index: index})
 }
 
 func (s *story) task(kind string, id noun.TaskID, attempt uint32, who string, index uint64) {
@@ -71,7 +73,8 @@ func (s *story) task(kind string, id noun.TaskID, attempt uint32, who string, in
 // intent is what a human asked for; a start counts from the moment it is asked for.
 func (s *story) intent(kind, agent string, inc noun.Incarnation, index uint64) {
 	now := s.now()
-	s.op(history.Op{Workload: "intent", Kind: kind, Key: agent, Agent: agent, Incarnation: uint64(inc), Call: now, Index: index})
+	s.op(history.Op{Workload: "intent", Kind: kind, Key: agent, Agent: agent, Incarnation: uint64(inc),
+		Call: now, Index: index})
 }
 
 // write leaves the record in a folder.

@@ -32,7 +32,8 @@ type watch struct {
 }
 
 func newWatch(w *world) *watch {
-	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story}, since: map[string]noun.Time{}}
+	return &watch{w: w, mu: newTurn(), judges: newJudges(w.ledger), account: account{story: w.ledger.story},
+		since: map[string]noun.Time{}}
 }
 
 // restored forgets what was seen: a backup has undone its end. o.mu is held.
@@ -123,18 +124,20 @@ func (o *watch) happened(e *noun.Event) {
 	}
 }
 
-// bound says how long, in cluster time, an agent may be in a state that has an end;
-// 0: for ever.
-func bound(why string) time.Duration {
+// bound says how long, in cluster time, an agent whose life has this TTL may be in a state that
+// has an end; 0: for ever.
+func bound(why string, ttl time.Duration) time.Duration {
 	switch why {
 	case "start_due":
 		return 10 * time.Second
 	case "order_open":
 		return 15 * time.Second
-	case "starting", "not_joined", "stopping":
+	case "starting", "not_joined":
 		return 4 * time.Minute
+	case "stopping": // until its fence has ended when its host cannot be told
+		return 2*time.Minute + max(ttl, 2*time.Minute)
 	case "fence":
-		return 2*time.Minute + 5*time.Second
+		return max(ttl, 2*time.Minute) + 5*time.Second
 	case "parked":
 		return 31 * time.Minute
 	case "back_off":
@@ -159,10 +162,14 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 		if why.Code == "" || why.Code == "unknown" {
 			stuck = append(stuck, fmt.Sprintf("nobody knows why %s does not run", a.Name))
 		}
-		if most := bound(why.Code); most > 0 {
+		// What is proved in the hold after a restore outlasts it by a TTL.
+		outlasts := st.StartsHeld() > 0 && (why.Code == "stopping" || why.Code == "fence")
+		ttl := time.Duration(st.LeaseTable.Get(a.ID).TTL)
+		if most := bound(why.Code, ttl); most > 0 && !outlasts {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is %s (%v)", a.Name, why.Code, a.Inc), most)
 		}
-		if a.Part == noun.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) { // who hangs is found out by its limits
+		// who hangs is found out by its limits
+		if a.Part == noun.PartActive && a.Task == 0 && !sorting && !o.deaf(st, a) && !o.w.ledger.hangs(a.Name) {
 			stuck = o.lasts(stuck, st, fmt.Sprintf("%s is active without a task (%v)", a.Name, a.Inc), 6*time.Minute)
 		}
 		if o.w.ledger.stays(a, st.LastIndex()) {
@@ -179,10 +186,12 @@ func (o *watch) patience(st *fsm.View) (stuck []string) {
 			// Agents on a host that hears no answers freeze after three quarters of the TTL,
 			// and are WAITING for another TTL. A wait looks again after 30 s.
 			ttl := cmp.Or(st.Role(t.Role).Spec.TTL, time.Minute)
-			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID), ttl*7/4+time.Minute)
+			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is PENDING although its role is served", t.ID),
+				ttl*7/4+time.Minute)
 		case t.State == noun.TaskAcknowledged:
 			if !o.deaf(st, st.Agent(t.Holder)) {
-				stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt), 2*time.Minute+10*time.Second)
+				stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is ACKNOWLEDGED (attempt %d)", t.ID, t.Attempt),
+					2*time.Minute+10*time.Second)
 			}
 		case !t.State.Terminal():
 			stuck = o.lasts(stuck, st, fmt.Sprintf("task %d is not finished", t.ID), 6*time.Hour)
@@ -225,7 +234,8 @@ func (o *watch) lasts(stuck []string, st *fsm.View, what string, most time.Durat
 	}
 	if lasting := st.Clock().Sub(from); lasting > most {
 		o.since[what] = st.Clock()
-		stuck = append(stuck, fmt.Sprintf("for %v of cluster time, at %v: %s", lasting, time.Duration(st.Clock()), what))
+		stuck = append(stuck, fmt.Sprintf("for %v of cluster time, at %v: %s", lasting,
+			time.Duration(st.Clock()), what))
 	}
 	return stuck
 }
@@ -287,7 +297,8 @@ func (o *watch) compare(r *taskRecord, t *noun.Task, maybe map[string]bool) {
 	}
 	r.seen = t.State
 	if r.completed > 0 && t.State != noun.TaskCompleted || r.canceled && t.State != noun.TaskCanceled {
-		l.note("L8", "task %d is %s; completions acknowledged: %d, canceled: %v", t.ID, t.State, r.completed, r.canceled)
+		l.note("L8", "task %d is %s; completions acknowledged: %d, canceled: %v", t.ID, t.State, r.completed,
+			r.canceled)
 	}
 	if t.State == noun.TaskCompleted {
 		if agent = t.Result; !r.sent[agent] {

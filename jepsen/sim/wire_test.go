@@ -175,7 +175,8 @@ func (p *port) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.Ap
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
 
-func (p *port) AppendEntries(_ raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (p *port) AppendEntries(_ raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse) error {
 	c := copyEntries(args)
 	if p.wire.corrupts && indexOf(to) == len(p.wire.ports)-1 {
 		for _, l := range c.Entries {
@@ -185,19 +186,23 @@ func (p *port) AppendEntries(_ raft.ServerID, to raft.ServerAddress, args *raft.
 	return carry(p, to, c, resp)
 }
 
-func (p *port) RequestVote(_ raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+func (p *port) RequestVote(_ raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse) error {
 	return carry(p, to, args, resp)
 }
 
-func (p *port) RequestPreVote(_ raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+func (p *port) RequestPreVote(_ raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse) error {
 	return carry(p, to, args, resp)
 }
 
-func (p *port) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+func (p *port) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, args *raft.TimeoutNowRequest,
+	resp *raft.TimeoutNowResponse) error {
 	return carry(p, to, args, resp)
 }
 
-func (p *port) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (p *port) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	all, err := io.ReadAll(data)
 	if err != nil {
 		return fmt.Errorf("read snapshot: %w", err)
@@ -229,7 +234,8 @@ func copyEntries(args *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 
 func isHeartbeat(args any) bool {
 	a, ok := args.(*raft.AppendEntriesRequest)
-	return ok && a.Term != 0 && a.PrevLogEntry == 0 && a.PrevLogTerm == 0 && len(a.Entries) == 0 && a.LeaderCommitIndex == 0
+	return ok && a.Term != 0 && a.PrevLogEntry == 0 && a.PrevLogTerm == 0 && len(a.Entries) == 0 &&
+		a.LeaderCommitIndex == 0
 }
 
 // carry sends one request and waits for its answer.

@@ -72,7 +72,8 @@ type roleInfo struct {
 // flaps tells whether the agent dies shortly after every start: one agent of each
 // role, for 25 min every 5 h.
 func (r *roleInfo) flaps(name string, since time.Duration) bool {
-	return !r.steady && name == noun.AgentName(r.room, r.name, 2) && (since+time.Duration(len(r.name))*30*time.Minute)%(5*time.Hour) > 275*time.Minute
+	return !r.steady && name == noun.AgentName(r.room, r.name, 2) &&
+		(since+time.Duration(len(r.name))*30*time.Minute)%(5*time.Hour) > 275*time.Minute
 }
 
 // world is the cluster and everything around it.
@@ -130,7 +131,8 @@ func (w *world) clock() noun.Time {
 }
 
 func newWorld(t *testing.T, cfg config) *world {
-	w := &world{t: t, cfg: cfg, n: cfg.n, begun: time.Now(), ledger: newLedger(), roles: map[string]*roleInfo{}, pager: pager{told: map[uint64]int{}}}
+	w := &world{t: t, cfg: cfg, n: cfg.n, begun: time.Now(), ledger: newLedger(), roles: map[string]*roleInfo{},
+		pager: pager{told: map[uint64]int{}}}
 	if w.n == 0 {
 		w.n = 3 + 2*int(cfg.seed%4/3) // every fourth seed has five
 	}
@@ -169,14 +171,18 @@ func (w *world) declare() {
 			w.ledger.breach("server", "%T: %v, %s", cmd, err, out.Detail)
 		}
 	}
-	must(fsm.PutSettings{Values: []noun.KV{{Key: "task_retention", Value: "3h"}, {Key: "events_kept", Value: "5000"}, {Key: "mark_every", Value: "3000"}}})
+	must(fsm.PutSettings{Values: []noun.KV{{Key: "task_retention", Value: "3h"},
+		{Key: "events_kept", Value: "5000"}, {Key: "mark_every", Value: "3000"}}})
 	ai := func(name string, n uint32, start noun.StartMode, proof noun.Proof, ttl time.Duration) noun.RoleSpec {
-		return noun.RoleSpec{Name: name, Runner: "ai", Replicas: n, Start: start, Proof: proof, TTL: ttl, ProgressLimit: 20 * time.Minute}
+		return noun.RoleSpec{Name: name, Runner: "ai", Replicas: n, Start: start, Proof: proof, TTL: ttl,
+			ProgressLimit: 20 * time.Minute}
 	}
 	rooms := map[string][]noun.RoleSpec{
-		"shop": {ai("builder", 30, noun.StartAlways, noun.ProofProcess, 0), ai("reviewer", 20, noun.StartAlways, noun.ProofAgent, 0),
+		"shop": {ai("builder", 30, noun.StartAlways, noun.ProofProcess, 0),
+			ai("reviewer", 20, noun.StartAlways, noun.ProofAgent, 0),
 			ai("tester", 20, noun.StartOnDemand, noun.ProofProcess, 0)},
-		"lab": {ai("scout", 10, noun.StartAlways, noun.ProofProcess, 90*time.Second), ai("writer", 10, noun.StartOnDemand, noun.ProofAgent, 2*time.Minute),
+		"lab": {ai("scout", 10, noun.StartAlways, noun.ProofProcess, 90*time.Second),
+			ai("writer", 10, noun.StartOnDemand, noun.ProofAgent, 2*time.Minute),
 			ai("keeper", 10, noun.StartAlways, noun.ProofProcess, 0)},
 	}
 	rooms["lab"][2].Labels = []noun.KV{{Key: "disk", Value: "ssd"}}
@@ -189,7 +195,8 @@ func (w *world) declare() {
 		must(fsm.ApplyRoom{Room: room, Roles: rooms[room], By: "sim"})
 		w.ready(time.Minute).rep.Read(func(st *fsm.View) {
 			for _, spec := range rooms[room] {
-				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room, spec: spec, own: spec.Proof == noun.ProofAgent, steady: w.cfg.steady}
+				w.roles[spec.Name] = &roleInfo{id: st.RoleByName(room, spec.Name).ID, name: spec.Name, room: room,
+					spec: spec, own: spec.Proof == noun.ProofAgent, steady: w.cfg.steady}
 			}
 		})
 	}
@@ -233,7 +240,8 @@ func (w *world) run() {
 func (w *world) weights(rng *rand.Rand) []int {
 	usual := len(serverFaults) - rareFaults
 	list := draw(rng, usual, func(i int) int { return serverFaults[i].weight })
-	list = append(list, draw(w.rng("rare faults", 0), rareFaults, func(i int) int { return serverFaults[usual+i].weight })...)
+	list = append(list,
+		draw(w.rng("rare faults", 0), rareFaults, func(i int) int { return serverFaults[usual+i].weight })...)
 	for i, f := range serverFaults {
 		if slices.Contains(w.cfg.without, f.name) {
 			list[i] = 0
@@ -268,7 +276,8 @@ func (w *world) strike(rng *rand.Rand, weights []int) {
 			for _, i := range b.touched {
 				machines = append(machines, w.servers[i].cfg.ID)
 			}
-			w.ledger.story.fault(history.Fault{Kind: f.name, Lane: fmt.Sprint("servers ", lane), Note: strings.TrimSpace(b.note),
+			w.ledger.story.fault(history.Fault{Kind: f.name, Lane: fmt.Sprint("servers ", lane),
+				Note: strings.TrimSpace(b.note),
 				From: int64(began), To: int64(w.since())}, f.what, machines...)
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 )
 
 // Collector owns the folder of the ledger and notes the ends of lives: each of them

@@ -29,7 +29,8 @@ func (m *Machine) Cut(c Cut) error {
 	if c.In || c.Out {
 		b.WriteString("table inet stand {\n")
 		if c.In {
-			b.WriteString("chain in {\ntype filter hook input priority 0;\niif lo accept\n" + c.rules("sport", "dport") + "}\n")
+			b.WriteString("chain in {\ntype filter hook input priority 0;\niif lo accept\n" +
+				c.rules("sport", "dport") + "}\n")
 		}
 		if c.Out {
 			b.WriteString("chain out {\ntype filter hook output priority 0;\noif lo accept\n" +

@@ -129,7 +129,8 @@ func (s *Stand) rules(chains map[string]*strings.Builder, l Link) {
 		for _, word := range []string{"sport", "dport"} {
 			if slices.Contains(l.Doors, Gossip) {
 				fmt.Fprintf(chains["forward"],
-					"ip saddr %s ip daddr %s meta l4proto { tcp, udp } th %s %d %s\n", l.From.IP, l.To.IP, word, gossipPort, verdict)
+					"ip saddr %s ip daddr %s meta l4proto { tcp, udp } th %s %d %s\n", l.From.IP, l.To.IP,
+					word, gossipPort, verdict)
 			}
 		}
 		ports = func(sv *Server) (list []string) {

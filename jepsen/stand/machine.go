@@ -232,7 +232,8 @@ func (m *Machine) ask(ask boxwords.Ask) (boxwords.Word, error) {
 // folder.
 func (m *Machine) Start(name, path string, args, env []string) (*Process, error) {
 	p := &Process{Machine: m, Log: m.stand.path(m.Name, name+".log"), done: make(chan struct{})}
-	w, err := m.ask(boxwords.Ask{Do: boxwords.Start, Path: path, Args: args, Env: slices.Concat(m.Env, env), Log: p.Log})
+	w, err := m.ask(boxwords.Ask{Do: boxwords.Start, Path: path, Args: args, Env: slices.Concat(m.Env, env),
+		Log: p.Log})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

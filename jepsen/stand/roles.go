@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 )
 
 // Host is a machine that runs `vigil agentd`.

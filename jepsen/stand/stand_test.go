@@ -162,7 +162,8 @@ func eventually(t *testing.T, what string, fn func() error) {
 func leader(t *testing.T, sv *Server) string {
 	t.Helper()
 	// Not through the wires: they may be cut.
-	conn, err := grpc.NewClient("passthrough:///"+sv.APIAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+sv.APIAddr(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

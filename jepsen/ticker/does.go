@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/rpc/client"
 )
 

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/rpc/client"
 )
 
@@ -55,7 +55,8 @@ func run() error {
 	if err := does.begin(ctx, folder, cfg.Agent); err != nil {
 		return err
 	}
-	c, err := client.Open(client.Config{Addrs: strings.Split(os.Getenv("VIGIL_ADDR"), ","), Name: "ticker " + cfg.Agent})
+	c, err := client.Open(client.Config{Addrs: strings.Split(os.Getenv("VIGIL_ADDR"), ","),
+		Name: "ticker " + cfg.Agent})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/rpc/gen/vigilv1"
 )
 

@@ -189,7 +189,8 @@ func (l *claimer) end(kind string, h *hold) (*history.Op, error) {
 	}
 	again := l.rand.IntN(3) > 0
 	err := l.call(op, func(ctx context.Context, a *asker) error {
-		r := &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Text: op.Value, Retryable: again}
+		r := &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Text: op.Value,
+			Retryable: again}
 		var answer *vigilv1.WorkResponse
 		var err error
 		switch kind {
@@ -200,8 +201,9 @@ func (l *claimer) end(kind string, h *hold) (*history.Op, error) {
 			answer, err = a.work.FailTask(ctx, r)
 		default:
 			var next *vigilv1.HandoffResponse
-			next, err = a.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt,
-				Result: op.Value, ToRole: claimRole, Title: op.Value})
+			next, err = a.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: h.speaker(), Task: h.task,
+				Attempt: h.attempt,
+				Result:  op.Value, ToRole: claimRole, Title: op.Value})
 			if err == nil {
 				op.List = []string{number(next.GetNextTask())}
 				l.claim.know(next.GetNextTask())

@@ -187,8 +187,9 @@
 //	create           Value (title, unique); answered: Task
 //	claim            Agent, Incarnation; answered: Task, Attempt, Value (title)
 //	word             Task, Attempt, Agent, Incarnation: a life of a room that was deleted
-//	                 completes what it held, or claims anew (Value: the title that it
-//	                 got), when the room is declared again
+//	                 completes what it held, claims anew (Value: the title that it got)
+//	                 or joins, when the room is declared again, before and after the
+//	                 first life of the agent that has its name now
 //	list             answered: List (titles), linearizable
 //	look             State there or gone; directly after a delete
 //
@@ -197,13 +198,16 @@
 //
 // # flood
 //
-// Tasks with long texts are created until the share of their room is used up, then half of them
-// is canceled.
+// Long texts are put into a room until its share of a budget is used up, then half of them is
+// taken out. Key is tasks (they are canceled), mail (its addressee acknowledges it) or values
+// (what agents keep for their next life; they forget it); each has one process.
 //
-//	budget  Share (bytes that the room may use), TextSize (bytes of one text)
-//	create  Value (title, unique); answered: Task
+//	budget  Share (bytes that the room may use), Floor (bytes that these texts may use in
+//	        any case), TextSize (bytes of one text)
+//	create  Value (title, unique); answered: Task (its number, or that of the agent)
 //	cancel  Task
 //
 // Promised: a create fails with full when the share is used up but for its reserve, not before;
-// the texts never take more than the share; nothing of any other workload fails with full.
+// the texts never take more than the share; nothing else, and nothing of any other workload, fails
+// with full.
 package workload

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 )
 
 // patience is how long anything may take on a machine that is busy with other tests.
@@ -209,7 +209,8 @@ func (f *fleet) close() {
 		if err == nil && exe == f.ticker {
 			_ = syscall.Kill(l.PID, syscall.SIGKILL) // or it has ended just now
 			for syscall.Kill(l.PID, 0) == nil {
-				if st, err := os.ReadFile(fmt.Sprintf("/proc/%d/exe", l.PID)); errors.Is(err, os.ErrNotExist) && st == nil {
+				if st, err := os.ReadFile(fmt.Sprintf("/proc/%d/exe", l.PID)); errors.Is(err, os.ErrNotExist) &&
+					st == nil {
 					break
 				}
 				time.Sleep(time.Millisecond)

@@ -59,7 +59,8 @@ func (m *mail) send(p *process, to string) {
 		to += ".1" // the name alone is that of the whole role
 	}
 	_ = p.call(&op, func(ctx context.Context, a *asker) error {
-		answer, err := a.mail.SendMail(ctx, &vigilv1.SendMailRequest{From: by, To: to, Subject: op.Value, Priority: "low"})
+		answer, err := a.mail.SendMail(ctx, &vigilv1.SendMailRequest{From: by, To: to, Subject: op.Value,
+			Priority: "low"})
 		for _, id := range answer.GetMails() {
 			op.List = append(op.List, number(id))
 		}
@@ -160,7 +161,8 @@ func (d *addressee) speaker() *vigilv1.Speaker {
 func (d *addressee) read(kind string) int {
 	op := history.Op{Kind: kind, Agent: d.life.Agent(), Incarnation: d.life.Incarnation()}
 	err := d.call(&op, func(ctx context.Context, a *asker) error {
-		answer, err := a.mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: d.speaker(), Max: uint32(1 + d.rand.IntN(20))})
+		answer, err := a.mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: d.speaker(),
+			Max: uint32(1 + d.rand.IntN(20))})
 		for _, x := range answer.GetMails() {
 			text := number(x.GetId())
 			if x.GetRedelivered() {

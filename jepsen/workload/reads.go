@@ -84,7 +84,8 @@ func (r *reads) write(ctx context.Context, p *process, key string) {
 	op := history.Op{Kind: "write", Key: key, Value: strconv.Itoa(p.written), Old: old}
 	last := p.written
 	_ = p.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		room, err := a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: key[len("room/"):], By: op.Value, IfRev: rev,
+		room, err := a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: key[len("room/"):], By: op.Value,
+			IfRev: rev,
 			Roles: []*vigilv1.RoleSpec{r.s.byHand("slot", 1)}})
 		op.Rev = room.GetRev()
 		return err

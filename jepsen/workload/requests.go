@@ -73,14 +73,15 @@ func (s *sender) step(ctx context.Context) {
 
 func (s *sender) create(ctx context.Context, id *vigilv1.WriteId) {
 	title := s.value()
-	s.send(ctx, id, history.Op{Kind: "create", Value: title}, func(ctx context.Context, a *asker, op *history.Op) error {
-		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: requestsRoom, Role: "slot",
-			Title: title, By: by, Id: id})
-		op.Task = t.GetId()
-		return err
-	}, func(op *history.Op) {
-		s.task = op.Task
-	})
+	s.send(ctx, id, history.Op{Kind: "create", Value: title},
+		func(ctx context.Context, a *asker, op *history.Op) error {
+			t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: requestsRoom, Role: "slot",
+				Title: title, By: by, Id: id})
+			op.Task = t.GetId()
+			return err
+		}, func(op *history.Op) {
+			s.task = op.Task
+		})
 }
 
 // cancel cancels the task that was created last, if it still is as it was read.
@@ -128,7 +129,8 @@ func (s *sender) send(ctx context.Context, id *vigilv1.WriteId, op history.Op,
 		ops[i] = op
 		p, a := s.copies[i], s.s.servers[(first+i)%len(s.s.servers)]
 		all.Go(func() {
-			_ = p.ask(a, s.s.cfg.Timeout, &ops[i], func(ctx context.Context, a *asker) error { return do(ctx, a, &ops[i]) })
+			_ = p.ask(a, s.s.cfg.Timeout, &ops[i],
+				func(ctx context.Context, a *asker) error { return do(ctx, a, &ops[i]) })
 		})
 		if s.rand.IntN(2) == 0 {
 			all.Wait() // the others come after it

@@ -59,14 +59,12 @@ func (o *owner) generation(ctx context.Context) {
 	for range 1 + o.rand.IntN(4) {
 		o.create()
 	}
-	early := o.rand.IntN(2) == 0 // before the first life of the new agent
-	if o.ghost != nil && early {
-		o.word(o.ghost)
+	// The new agent may have the number of the ghost until its own first life.
+	for range 3 {
+		o.haunt()
 	}
 	o.work()
-	if o.ghost != nil && !early {
-		o.word(o.ghost)
-	}
+	o.haunt()
 	o.list()
 	if o.pace(ctx, roomsMany) && o.until(ctx, o.remove) {
 		o.look()
@@ -97,7 +95,8 @@ func (o *owner) declare() error {
 func (o *owner) create() {
 	op := history.Op{Kind: "create", Key: o.room, Value: o.value()}
 	_ = o.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: o.room, Role: roomsRole, Title: op.Value, By: by})
+		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: o.room, Role: roomsRole,
+			Title: op.Value, By: by})
 		op.Task = t.GetId()
 		return err
 	})
@@ -125,14 +124,18 @@ func (o *owner) work() {
 	}
 }
 
-// word is what a life says whose room was deleted: it completes what it held, or claims a task of
-// the agent that has its name now.
+// word is what a life says whose room was deleted: it completes what it held, claims a task of the
+// agent that has its name now, or comes back as that agent.
 func (o *owner) word(h *hold) {
 	op := history.Op{Kind: "word", Key: o.room, Task: h.task, Attempt: h.attempt, Agent: h.agent,
 		Incarnation: h.incarnation}
-	claims := o.rand.IntN(2) == 0
+	which := o.rand.IntN(3)
 	_ = o.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		if claims {
+		switch which {
+		case 0:
+			_, err := a.work.Join(ctx, &vigilv1.JoinRequest{Speaker: h.speaker()})
+			return err
+		case 1:
 			answer, err := a.work.Claim(ctx, &vigilv1.ClaimRequest{Speaker: h.speaker()})
 			op.Value = answer.GetTask().GetTitle()
 			return err
@@ -141,6 +144,13 @@ func (o *owner) word(h *hold) {
 			Attempt: h.attempt, Text: "late"})
 		return err
 	})
+}
+
+// haunt has the life that was deleted last say something.
+func (o *owner) haunt() {
+	if o.ghost != nil {
+		o.word(o.ghost)
+	}
 }
 
 func (o *owner) list() {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/jepsen/history"
-	"vigil/jepsen/ledger"
 )
 
 // expected is what a run must show, as WORKLOAD KIND OUTCOME or WORKLOAD KIND ERROR.
@@ -190,7 +190,8 @@ func checkEnd(t *testing.T, got *history.Record) {
 		}
 	}
 	for _, op := range got.Ops {
-		if op.Workload == "lifecycle" && op.Kind == "create" && op.Outcome == history.OK && shown[op.Value] != "COMPLETED" {
+		if op.Workload == "lifecycle" && op.Kind == "create" && op.Outcome == history.OK &&
+			shown[op.Value] != "COMPLETED" {
 			t.Errorf("task %d (%s) was created and is %q at the end", op.Task, op.Value, shown[op.Value])
 		}
 	}

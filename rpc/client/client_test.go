@@ -285,7 +285,8 @@ func TestCloseEndsCallsUnderWay(t *testing.T) {
 }
 
 func TestOpenRefusesBadConfig(t *testing.T) {
-	for _, cfg := range []client.Config{{}, {Addrs: []string{"nowhere"}}, {Addrs: []string{"a:1"}, RetryFor: time.Hour}} {
+	for _, cfg := range []client.Config{{}, {Addrs: []string{"nowhere"}},
+		{Addrs: []string{"a:1"}, RetryFor: time.Hour}} {
 		if _, err := client.Open(cfg); err == nil {
 			t.Errorf("config %+v was taken", cfg)
 		}

@@ -57,8 +57,9 @@ var (
 	ErrInternal       error = &Error{Code: code.Internal, Message: "the server failed"}
 	ErrUnimplemented  error = &Error{Code: code.Unimplemented, Message: "the server does not know this call"}
 	ErrTooLarge       error = &Error{Code: code.TooLarge, Message: "the message is too large"}
-	ErrOldServers     error = &Error{Code: code.OldServers, Message: "a server is of an older version that cannot do this"}
-	ErrClosed         error = &Error{Code: code.Closed, Message: "the client was closed"}
+	ErrOldServers     error = &Error{Code: code.OldServers,
+		Message: "a server is of an older version that cannot do this"}
+	ErrClosed error = &Error{Code: code.Closed, Message: "the client was closed"}
 )
 
 // Error gives the message, or the code when there is none.

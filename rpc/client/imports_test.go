@@ -33,7 +33,8 @@ func TestImportsOfThePublicClient(t *testing.T) {
 			standard := !strings.Contains(first, ".") && first != "vigil"
 			switch {
 			case standard, path == "vigil/rpc/gen/vigilv1", path == "vigil/rpc/link", path == "vigil/rpc/code":
-			case strings.HasPrefix(path, "google.golang.org/grpc"), strings.HasPrefix(path, "google.golang.org/protobuf"):
+			case strings.HasPrefix(path, "google.golang.org/grpc"),
+				strings.HasPrefix(path, "google.golang.org/protobuf"):
 			default:
 				t.Errorf("%s imports %s", file.Name(), path)
 			}

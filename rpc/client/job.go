@@ -126,7 +126,8 @@ type Next struct {
 // number of the new task.
 func (j *Job) Handoff(ctx context.Context, result string, next Next) (uint64, error) {
 	answer, err := j.w.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: j.w.speaker, Task: j.Task.GetId(),
-		Attempt: j.Attempt, Result: result, ToRole: next.Role, Title: next.Title, Text: next.Text, Priority: next.Priority})
+		Attempt: j.Attempt, Result: result, ToRole: next.Role, Title: next.Title, Text: next.Text,
+		Priority: next.Priority})
 	return answer.GetNextTask(), j.finish(err)
 }
 

@@ -89,7 +89,8 @@ func (m *Mailbox) Read(ctx context.Context) ([]*vigilv1.Mail, error) {
 func (m *Mailbox) Wait(ctx context.Context) ([]*vigilv1.Mail, error) {
 	t := &trial{}
 	for {
-		answer, err := m.mail.WaitMail(ctx, &vigilv1.WaitMailRequest{Speaker: m.speaker, MaxWait: durationpb.New(m.maxWait)})
+		answer, err := m.mail.WaitMail(ctx,
+			&vigilv1.WaitMailRequest{Speaker: m.speaker, MaxWait: durationpb.New(m.maxWait)})
 		var list []*vigilv1.Mail
 		if answer.GetUnread() > 0 {
 			list, err = m.Read(ctx)

@@ -55,7 +55,8 @@ type rest struct {
 }
 
 func newServers(cfg *Config, options []grpc.DialOption) *servers {
-	s := &servers{cfg: cfg, options: options, conns: map[string]*link.Conn{}, rest: map[string]*rest{}, addrs: cfg.Addrs}
+	s := &servers{cfg: cfg, options: options, conns: map[string]*link.Conn{}, rest: map[string]*rest{},
+		addrs: cfg.Addrs}
 	s.reread()
 	s.lead.target = cfg.Addrs[0]
 	s.park.target = cfg.Addrs[rand.N(len(cfg.Addrs))]
@@ -110,7 +111,8 @@ func (s *servers) unreachable() *Error {
 			break
 		}
 	}
-	return &Error{Code: code.Unavailable, Message: msg + "; check that the servers run and that the addresses are right"}
+	return &Error{Code: code.Unavailable,
+		Message: msg + "; check that the servers run and that the addresses are right"}
 }
 
 // order lists the addresses that are worth trying: the route's target, then the

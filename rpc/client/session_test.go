@@ -46,7 +46,8 @@ func TestNumbersAreUniqueAndWithinTheWindow(t *testing.T) {
 						low[k.s.id][k.seq] = true
 						for other := range low[k.s.id] {
 							if max(other, k.seq)-min(other, k.seq) >= window {
-								t.Errorf("numbers %d and %d of session %d are unanswered together", other, k.seq, k.s.id)
+								t.Errorf("numbers %d and %d of session %d are unanswered together", other,
+									k.seq, k.s.id)
 							}
 						}
 					}

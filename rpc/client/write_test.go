@@ -163,7 +163,8 @@ func TestBatchIsRepeatedWriteByWrite(t *testing.T) {
 				t.Fatalf("%d results, want 500", n)
 			}
 			for i, r := range out.GetResults() {
-				if e := client.FromInfo(r.GetError()); (i == 3) != errors.Is(e, client.ErrInvalid) && (i == 3 || e != nil) {
+				if e := client.FromInfo(r.GetError()); (i == 3) != errors.Is(e, client.ErrInvalid) &&
+					(i == 3 || e != nil) {
 					t.Errorf("round %d, write %d: %v", round, i, e)
 				}
 			}

@@ -112,6 +112,14 @@ func TestNaturesFitTheMessages(t *testing.T) {
 			}
 		}
 	}
+	for name := range sizes {
+		if NatureOf(name) == Unknown {
+			t.Errorf("%s has a size and no nature", name)
+		}
+		if MaxRequest(name) <= usual || MaxRequest(name) > MaxMessage {
+			t.Errorf("%s: %d bytes are no exception", name, MaxRequest(name))
+		}
+	}
 	if listed != known || len(natures) != known {
 		t.Errorf("%d methods are listed, %d of them once; there are %d", listed, len(natures), known)
 	}

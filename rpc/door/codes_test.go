@@ -68,7 +68,8 @@ func TestACodeMeansTheSameAtBothEnds(t *testing.T) {
 			if got := status.Code(err); got != row.GRPC {
 				t.Errorf("%s is %s at a server and %s at the other end (%s)", row.Name, row.GRPC, got, way)
 			}
-			if got := client.Code(err); got != row.Name || way == "client" && !errors.Is(err, &client.Error{Code: row.Name}) {
+			if got := client.Code(err); got != row.Name || way == "client" &&
+				!errors.Is(err, &client.Error{Code: row.Name}) {
 				t.Errorf("%s arrives as %s (%s)", row.Name, got, way)
 			}
 		}

@@ -22,9 +22,9 @@ import (
 	"vigil/rpc/fault"
 )
 
-// MaxMessage is the largest message: that of a Batch. Every field has a limit of its
-// own, so other calls stay far below.
-const MaxMessage = 16 << 20
+// MaxMessage is the largest message in bytes. What a call may bring is often far less: see
+// code.MaxRequest.
+const MaxMessage = code.MaxMessage
 
 // Door is the port of one server. Open it, register services with GRPC, Ready it,
 // then Run it once. Safe for concurrent use.
@@ -34,12 +34,13 @@ type Door struct {
 	forward *forwarder
 	figures *metrics
 
-	split   *splitter
-	grpc    *grpc.Server
-	http    *http.Server
-	inner   *bufconn.Listener // the gateway's way to the gRPC server
-	conn    *grpc.ClientConn
-	endBase context.CancelFunc
+	split    *splitter
+	grpc     *grpc.Server
+	services *registrar // of grpc
+	http     *http.Server
+	inner    *bufconn.Listener // the gateway's way to the gRPC server
+	conn     *grpc.ClientConn
+	endBase  context.CancelFunc
 }
 
 // core is what all parts of a door share.
@@ -81,9 +82,12 @@ func Open(cfg Config) (*Door, error) {
 	c.alone = newAlone(func() Leader { return c.stints.current().leader })
 	c.reach = newReach(cfg.ServerID, cfg.Reader, c.peers)
 	d := &Door{core: c, cfg: cfg, forward: &forwarder{core: c, sent: m.forwarded}, figures: m, endBase: endBase,
-		split: newSplitter(cfg.Listener, maxConns, maxHTTPConns), inner: bufconn.Listen(1 << 16)}
-	d.grpc = newGRPC(&observer{c}, d.forward)
-	grpc_health_v1.RegisterHealthServer(d.grpc, &healthService{core: c})
+		split: newSplitter(cfg.Listener, kept{maxConns, maxHTTPConns, maxConnsFrom, maxHTTPFrom}),
+		inner: bufconn.Listen(1 << 16)}
+	o := &observer{c}
+	d.grpc = newGRPC(o, d.forward)
+	d.services = &registrar{to: d.grpc, observer: o}
+	grpc_health_v1.RegisterHealthServer(d.services, &healthService{core: c})
 	if err := d.openGateway(base); err != nil {
 		endBase()
 		return nil, err
@@ -92,7 +96,7 @@ func Open(cfg Config) (*Door, error) {
 }
 
 // GRPC takes the services, before Run.
-func (d *Door) GRPC() grpc.ServiceRegistrar { return d.grpc }
+func (d *Door) GRPC() grpc.ServiceRegistrar { return d.services }
 
 // Collectors are the figures of the door's calls.
 func (d *Door) Collectors() []prometheus.Collector {
@@ -111,7 +115,7 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 	return grpc.NewServer(
 		grpc.ChainUnaryInterceptor(o.unary, f.unary),
 		grpc.ChainStreamInterceptor(o.stream),
-		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
+		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage), grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeader), grpc.ConnectionTimeout(sniffLimit),
 		grpc.WaitForHandlers(true),
 		// Kept stacks: a fifth less work for each call. A parked Wait occupies one;
@@ -120,7 +124,8 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 		// As fast as the default of 32 KiB, which 30,000 connections would pay for.
 		grpc.ReadBufferSize(8<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 15 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
+			PermitWithoutStream: true}),
 	)
 }
 
@@ -128,7 +133,10 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 func (d *Door) openGateway(ctx context.Context) error {
 	conn, err := grpc.NewClient("passthrough:///self",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return d.inner.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context,
+			_ string) (net.Conn, error) {
+			return d.inner.DialContext(ctx)
+		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 	)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/utilities"
@@ -28,8 +29,12 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// maxBody is the most that an HTTP request may bring.
-const maxBody = 2 << 20
+// What an HTTP request may bring, in bytes: JSON may be longer than the message that it says, since
+// many programs escape what is not ASCII.
+const (
+	maxBody  = 2 << 20
+	jsonMore = 4 // times as long
+)
 
 // bodyMisfit begins the message about a body that cannot be read.
 const bodyMisfit = "The body does not fit: "
@@ -56,11 +61,14 @@ type gateway struct {
 	// parameters are the names that some call takes. Of calls that take none the library ignores
 	// them all; see query for the others.
 	parameters map[string]bool
+	// bodies are the sizes that calls take, by what begins a request: "PUT /v1/rooms/{room=*}".
+	bodies map[string]int64
 }
 
 func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
-	g := &gateway{parameters: parameters()}
+	g := &gateway{parameters: parameters(), bodies: bodies()}
 	g.mux = runtime.NewServeMux(
+		runtime.WithMiddlewares(g.bounded),
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g, JSONPb: runtime.JSONPb{
 			// Names as in the .proto files; empty fields are there, so that scripts find them.
 			MarshalOptions: protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true},
@@ -93,21 +101,37 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.URL.Query() {
 		if !g.parameters[strings.TrimSuffix(name, "[]")] {
 			g.write(w,
-				fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.", fault.Quote(name))))
+				fault.Of(fault.Invalid("There is no parameter %s; /openapi.json lists those of each call.",
+					fault.Quote(name))))
 			return
 		}
 	}
-	if r.Body != nil && r.Body != http.NoBody {
-		body, err := readBody(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			g.write(w, httpProblem(err))
+	if r.Body != nil && r.Body != http.NoBody { // also of a request that no call is found for
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)); err != nil {
+			g.write(w, fault.Of(err))
 			return
 		}
-		r.Body = body
 	}
 	code := 0
 	ctx := context.WithValue(r.Context(), statusKey{}, &code)
 	g.mux.ServeHTTP(&statusWriter{ResponseWriter: w, code: &code}, r.WithContext(ctx))
+}
+
+// bounded reads the body of a call, which may be as long as that call takes.
+func (g *gateway) bounded(call runtime.HandlerFunc) runtime.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, path map[string]string) {
+		if r.Body != nil && r.Body != http.NoBody {
+			pattern, _ := runtime.HTTPPattern(r.Context())
+			most := g.bodies[r.Method+" "+pattern.String()]
+			body, err := readBody(http.NewResponseController(w), http.MaxBytesReader(w, r.Body, most))
+			if err != nil {
+				g.write(w, httpProblem(err))
+				return
+			}
+			r.Body = body
+		}
+		call(w, r, path)
+	}
 }
 
 // statusKey finds the HTTP status that an error of a stream should have.
@@ -144,9 +168,9 @@ func (g *gateway) answerError(_ context.Context, _ *runtime.ServeMux, _ runtime.
 
 // httpProblem gives errors of the gateway itself their code.
 func httpProblem(err error) *fault.Error {
-	if strings.Contains(err.Error(), "http: request body too large") {
+	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
 		return fault.New(code.TooLarge,
-			"The body has more than %d bytes; put large content into a file and name it instead.", maxBody)
+			"The body has more than %d bytes; put large content into a file and name it instead.", long.Limit)
 	}
 	var st *runtime.HTTPStatusError
 	if errors.As(err, &st) {
@@ -182,7 +206,8 @@ func (g *gateway) noRoute(_ context.Context, _ *runtime.ServeMux, _ runtime.Mars
 	case http.StatusNotFound:
 		p = fault.Of(fault.NotFound("There is nothing at %s; /openapi.json lists the calls.", fault.Quote(r.URL.Path)))
 	case http.StatusMethodNotAllowed:
-		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.", fault.Quote(r.URL.Path), r.Method)
+		p = fault.New(code.WrongMethod, "%s takes no %s; /openapi.json lists the calls.",
+			fault.Quote(r.URL.Path), r.Method)
 	case http.StatusBadRequest:
 		p = fault.Of(fault.Invalid("The request cannot be read; /openapi.json lists the calls."))
 	}
@@ -274,7 +299,8 @@ func (q *query) Parse(m proto.Message, values url.Values, filter *utilities.Doub
 	}
 	for name := range values {
 		if !known.(map[string]bool)[strings.TrimSuffix(name, "[]")] {
-			return status.Error(codes.InvalidArgument, queryMisfit+fault.Quote(name)+"; /openapi.json lists those of each call.")
+			return status.Error(codes.InvalidArgument, queryMisfit+fault.Quote(name)+
+				"; /openapi.json lists those of each call.")
 		}
 	}
 	return q.DefaultQueryParser.Parse(m, values, filter)

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
+	"net/netip"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +20,8 @@ import (
 const (
 	maxConns     = 60_000  // connections; a host or an agent needs one
 	maxHTTPConns = 4096    // of them of HTTP/1, which carry one call each; fewer than maxStreams
+	maxConnsFrom = 8192    // connections of one other machine: it may have thousands of agents
+	maxHTTPFrom  = 1024    // of them of HTTP/1
 	maxStreams   = 1 << 16 // calls on one connection; bench and servers share one among many callers
 	maxHeader    = 64 << 10
 	bodyLimit    = 30 * time.Second // for the body of an HTTP request
@@ -47,6 +52,53 @@ func (p *Places) Taken() int { return int(p.taken.Load()) }
 func (p *Places) Full(what string) error {
 	return fault.New(code.Unavailable,
 		"This server has %d %s already, the most that it takes; end some, or ask another server.", p.Most, what)
+}
+
+// sources counts connections by where they come from. Safe for concurrent use.
+type sources struct {
+	most int64 // of one
+
+	mu   sync.Mutex
+	held map[netip.Prefix]int64
+}
+
+// take tells whether there was a place; it is the caller's until give.
+func (s *sources) take(from netip.Prefix) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[from] >= s.most {
+		return false
+	}
+	if s.held == nil {
+		s.held = map[netip.Prefix]int64{}
+	}
+	s.held[from]++
+	return true
+}
+
+func (s *sources) give(from netip.Prefix) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[from]--; s.held[from] == 0 {
+		delete(s.held, from)
+	}
+}
+
+// sourceOf gives where a connection comes from: an address, of IPv6 the network of 64 bits that
+// one machine may have to itself. The machine of the server is not counted: all who work on it
+// share its address.
+func sourceOf(addr net.Addr) (from netip.Prefix, counted bool) {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return from, false
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	from, err := ip.Prefix(bits)
+	return from, err == nil && !ip.IsLoopback()
 }
 
 // readDeadliner is the connection of a request (http.ResponseController).

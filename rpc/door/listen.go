@@ -20,18 +20,23 @@ type splitter struct {
 	grpc *branch
 	http *branch
 
-	all Places // connections
-	web Places // of them of HTTP/1
+	all, web         Places  // connections, and of them those of HTTP/1
+	allFrom, webFrom sources // the same by where they come from
 
 	open    sync.WaitGroup // connections being sniffed
 	mu      sync.Mutex
 	sniffed map[net.Conn]struct{} // nil: closed
 }
 
-// newSplitter keeps at most so many connections, web of them of HTTP/1.
-func newSplitter(l net.Listener, all, web int64) *splitter {
+// kept is how many connections are kept.
+type kept struct{ all, web, allFrom, webFrom int64 }
+
+// newSplitter keeps at most so many connections, web of them of HTTP/1; allFrom and webFrom from
+// one other machine.
+func newSplitter(l net.Listener, most kept) *splitter {
 	return &splitter{from: l, grpc: newBranch(l.Addr()), http: newBranch(l.Addr()), sniffed: map[net.Conn]struct{}{},
-		all: Places{Most: all}, web: Places{Most: web}}
+		all: Places{Most: most.all}, web: Places{Most: most.web},
+		allFrom: sources{most: most.allFrom}, webFrom: sources{most: most.webFrom}}
 }
 
 // run accepts until the listener is closed, and returns when no connection is being
@@ -53,17 +58,13 @@ func (s *splitter) run() error {
 			continue
 		}
 		pause = 0
-		if !s.all.Take() {
-			_ = c.Close() // there are too many
-			continue
-		}
-		if !s.begin(c) {
-			s.all.Give()
-			_ = c.Close() // the server is stopping
+		held := &sniffedConn{Conn: c}
+		if !held.hold(&s.all, &s.allFrom) || !s.begin(c) {
+			_ = held.Close() // there are too many, or the server is stopping
 			continue
 		}
 		s.open.Add(1)
-		go s.sniff(c)
+		go s.sniff(held)
 	}
 }
 
@@ -77,8 +78,9 @@ func (s *splitter) begin(c net.Conn) bool {
 	return true
 }
 
-func (s *splitter) sniff(c net.Conn) {
+func (s *splitter) sniff(conn *sniffedConn) {
 	defer s.open.Done()
+	c := conn.Conn
 	head := make([]byte, 0, len(http2Preface))
 	err := c.SetReadDeadline(time.Now().Add(sniffLimit))
 	for err == nil && len(head) < len(http2Preface) {
@@ -92,18 +94,16 @@ func (s *splitter) sniff(c net.Conn) {
 	s.mu.Lock()
 	delete(s.sniffed, c)
 	s.mu.Unlock()
-	to, held := s.http, []*Places{&s.all}
+	conn.head = head
+	to := s.http
 	switch {
 	case err != nil: // it said nothing that could be answered
 		to = nil
 	case string(head) == http2Preface:
 		to = s.grpc
-	case s.web.Take():
-		held = append(held, &s.web)
-	default:
+	case !conn.hold(&s.web, &s.webFrom):
 		to = nil
 	}
-	conn := &sniffedConn{Conn: c, head: head, held: held}
 	if to == nil {
 		_ = conn.Close() // nothing was promised to it
 		return
@@ -130,16 +130,34 @@ type sniffedConn struct {
 	net.Conn
 	head []byte
 
-	held []*Places // given back when it is closed
+	held []func() // gives places back when it is closed
 	once sync.Once
+}
+
+// hold takes a place, and one of those for where the connection comes from; what it got is given
+// back when the connection is closed.
+func (c *sniffedConn) hold(places *Places, from *sources) bool {
+	if !places.Take() {
+		return false
+	}
+	c.held = append(c.held, places.Give)
+	source, counted := sourceOf(c.RemoteAddr())
+	if !counted {
+		return true
+	}
+	if !from.take(source) {
+		return false
+	}
+	c.held = append(c.held, func() { from.give(source) })
+	return true
 }
 
 // Close implements net.Conn.
 func (c *sniffedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		for _, p := range c.held {
-			p.Give()
+		for _, give := range c.held {
+			give()
 		}
 	})
 	return err

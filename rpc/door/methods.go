@@ -1,6 +1,10 @@
 package door
 
 import (
+	"net/http"
+	"regexp"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -52,6 +56,46 @@ func newMethods(m *metrics) (map[string]*method, error) {
 		}
 	}
 	return out, nil
+}
+
+// variable finds one in a path; the gateway writes it with what it matches.
+var variable = regexp.MustCompile(`\{([a-z_.]+)\}`)
+
+// bodies are the sizes of bodies that calls over HTTP take, by verb and path of the gateway.
+func bodies() map[string]int64 {
+	out := map[string]int64{}
+	for _, svc := range services() {
+		for i := range svc.Methods().Len() {
+			d := svc.Methods().Get(i)
+			size := int64(min(jsonMore*code.MaxRequest("/"+string(svc.FullName())+"/"+string(d.Name())), maxBody))
+			if !proto.HasExtension(d.Options(), annotations.E_Http) {
+				continue // over gRPC only
+			}
+			rule := proto.GetExtension(d.Options(), annotations.E_Http).(*annotations.HttpRule)
+			for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
+				out[verbAndPath(r)] = size
+			}
+		}
+	}
+	return out
+}
+
+// verbAndPath writes a rule as the gateway shows the pattern that it matched.
+func verbAndPath(r *annotations.HttpRule) string {
+	verb, path := "", ""
+	switch p := r.GetPattern().(type) {
+	case *annotations.HttpRule_Get:
+		verb, path = http.MethodGet, p.Get
+	case *annotations.HttpRule_Put:
+		verb, path = http.MethodPut, p.Put
+	case *annotations.HttpRule_Post:
+		verb, path = http.MethodPost, p.Post
+	case *annotations.HttpRule_Delete:
+		verb, path = http.MethodDelete, p.Delete
+	case *annotations.HttpRule_Patch:
+		verb, path = http.MethodPatch, p.Patch
+	}
+	return verb + " " + variable.ReplaceAllString(path, "{$1=*}")
 }
 
 // stayHere tells whether this server answers by itself, leader or not.

@@ -32,7 +32,8 @@ func newMetrics() *metrics {
 			Name: "vigil_rpc_calls_total", Help: "Calls answered, by method and code of the answer.",
 		}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vigil_rpc_seconds", Help: "Time from a call's arrival to its answer; streams count as their whole life.",
+			Name:    "vigil_rpc_seconds",
+			Help:    "Time from a call's arrival to its answer; streams count as their whole life.",
 			Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"method"}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{

@@ -44,6 +44,7 @@ func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerI
 	if err := o.sound(); err != nil {
 		return err
 	}
+	s = &boundedStream{ServerStream: s, method: info.FullMethod, most: code.MaxRequest(info.FullMethod)}
 	if code.NatureOf(info.FullMethod) != code.Watch {
 		return h(srv, s)
 	}

@@ -53,7 +53,8 @@ func (p *pages) check(r *http.Request) *fault.Error {
 				"or list the name under http_hosts in its configuration.", fault.Quote(r.Host))
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
-	opened := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" // a link that a person followed
+	// a link that a person followed
+	opened := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
 	if (site == "cross-site" || site == "same-site") && !opened || p.cross.Check(r) != nil {
 		return fault.New(code.WrongOrigin, "%s", "A web page of another site sent this (Origin "+
 			fault.Quote(r.Header.Get("Origin"))+"); nothing was done.")

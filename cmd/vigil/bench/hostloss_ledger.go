@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"vigil/jepsen/ledger"
+	"vigil/cmd/vigil/bench/ledger"
 	"vigil/rpc/client"
 )
 

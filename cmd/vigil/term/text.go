@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"vigil/rpc/gen/vigilv1"
-
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"vigil/rpc/gen/vigilv1"
 )
 
 // Cut shortens text to width columns, with an ellipsis.

@@ -24,6 +24,15 @@ type ReportPatrol struct {
 // LookAtOverseer begins a look now, by a human's word.
 type LookAtOverseer struct{ Agent, By string }
 
+// AnswerLook completes a task with a result that is a decision. The door has read it, so that
+// no state machine parses what an agent says. The decision counts where the task is a look; for
+// any other task this is a CompleteTask.
+type AnswerLook struct {
+	core.CompleteTask
+	Decision noun.Decision
+	Reason   string // at most noun.MaxTriageWhy bytes of UTF-8
+}
+
 // HandOver leaves a mail to the next life of an overseer, which gets it before any other,
 // and orders that life: both or neither.
 type HandOver struct {

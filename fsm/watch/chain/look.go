@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"vigil/fsm/core"
 	"vigil/fsm/noun"
@@ -227,13 +228,13 @@ func (s *State) concludeLooks() {
 		case t == nil:
 			s.lookFailed(a, "the task that asked triage is gone", false)
 		case t.State == noun.TaskCompleted:
-			d, why, ok := ParseDecision(t.Result)
-			if !ok {
+			if s.said.Task != id {
 				s.lookFailed(a, "what triage has answered is no decision", false)
 				continue
 			}
+			said := s.said
 			s.endLook(a, "")
-			s.decide(a, noun.ByTriage, d, why, "")
+			s.decide(a, noun.ByTriage, said.Decision, said.Reason, "")
 		case t.State == noun.TaskFailed:
 			s.lookFailed(a, "triage has failed", false)
 		case t.State.Terminal():
@@ -242,7 +243,20 @@ func (s *State) concludeLooks() {
 			s.lookFailed(a, "triage has died, or given it up", false)
 		}
 	}
-	s.looked = s.looked[:0]
+	s.looked, s.said = s.looked[:0], AnswerLook{}
+}
+
+// Apply completes the task, and keeps the decision for the look that ends with it. One that is
+// out of range is none: the look ends without an answer. So does a look whose task was
+// completed by a record without a decision.
+func (c AnswerLook) Apply(of *core.State) noun.Outcome {
+	s := core.Part[*State](of)
+	out := c.CompleteTask.Apply(of)
+	if int(c.Decision) < len(noun.DecisionNames()) && len(c.Reason) <= noun.MaxTriageWhy &&
+		utf8.ValidString(c.Reason) {
+		s.said = c
+	}
+	return out
 }
 
 // followLook notes that something has happened to a task that is a look.

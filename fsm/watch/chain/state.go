@@ -12,6 +12,7 @@ type State struct {
 	*core.State
 	View
 	looked []noun.TaskID // looks that ended in what is being applied; empty between entries
+	said   AnswerLook    // what is being applied, when it has a decision; empty between entries
 }
 
 // View reads what is known of overseers.
@@ -44,7 +45,8 @@ func Install(c *core.State) *State {
 }
 
 func (s *State) reset(struct{}) {
-	s.overseers, s.looks, s.looked = core.IdSet{}, map[noun.TaskID]noun.AgentID{}, nil
+	s.overseers, s.looks = core.IdSet{}, map[noun.TaskID]noun.AgentID{}
+	s.looked, s.said = nil, AnswerLook{}
 }
 
 func (s *State) index(struct{}) {

@@ -16,7 +16,11 @@ func (s *View) Check(c *core.Checker) {
 	}
 	excused := map[noun.RoomID]noun.Time{}
 	for _, a := range s.AgentTable.From(0) {
-		excused[a.Room] = max(excused[a.Room], s.excuse(a))
+		end := s.excuse(a)
+		excused[a.Room] = max(excused[a.Room], end)
+		if ri := s.silences[a.Room]; ri != nil {
+			c.That(ri.excuses.ends[a.ID] == end, "L10: %s is excused until %d, the index says %d", a.Name, end, ri.excuses.ends[a.ID])
+		}
 	}
 	in := 0
 	for id, rm := range s.RoomTable.From(0) {

@@ -41,6 +41,7 @@ type RoomQuiet struct {
 
 // silence is what the state derives of a room's silence.
 type silence struct {
+	excuses excuses
 	// excused is the latest end of what agents have declared that hold tasks of the room,
 	// lapsed or not; excuser is one of those that declared it.
 	excused noun.Time
@@ -120,34 +121,21 @@ func (v *View) excuseText(a *noun.Agent) string {
 // counted from there.
 func (s *State) reviewExcuse(a *noun.Agent) {
 	end, ri := s.excuse(a), s.silences[a.Room]
-	switch {
-	case end == 0 && (ri == nil || ri.excuser != a.ID):
-		return
-	case ri == nil || end > ri.excused:
-		ri = s.silenceOf(a.Room)
-		ri.excused, ri.excuser = end, a.ID
-	case ri.excuser != a.ID || end == ri.excused:
-		return
-	default:
-		was := ri.excused
-		s.findExcuse(a.Room, ri)
-		if ri.excused < was {
-			rm := s.RoomTable.Mut(a.Room)
-			rm.Quiet = max(rm.Quiet, min(was, s.Meta.Clock))
+	if ri == nil {
+		if end == 0 {
+			return
 		}
+		ri = s.silenceOf(a.Room)
+	}
+	if !ri.excuses.put(a.ID, end) {
+		return
+	}
+	was := ri.excused
+	if ri.excused, ri.excuser = ri.excuses.last(); ri.excused < was {
+		rm := s.RoomTable.Mut(a.Room)
+		rm.Quiet = max(rm.Quiet, min(was, s.Meta.Clock))
 	}
 	s.placeRoom(s.RoomTable.Get(a.Room))
-}
-
-func (s *State) findExcuse(id noun.RoomID, ri *silence) {
-	ri.excused, ri.excuser = 0, 0
-	for _, role := range s.RoomTable.Get(id).Roles {
-		for _, id := range s.RoleTable.Get(role).Agents {
-			if a := s.AgentTable.Get(id); a != nil && s.excuse(a) > ri.excused {
-				ri.excused, ri.excuser = s.excuse(a), id
-			}
-		}
-	}
 }
 
 // resume counts the silence of a room from now: what excused it is over.
@@ -378,8 +366,10 @@ func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 // indexRooms places all rooms, after a restore.
 func (s *State) indexRooms() {
 	for _, a := range s.AgentTable.From(0) {
-		if ri := s.silenceOf(a.Room); s.excuse(a) > ri.excused {
-			ri.excused, ri.excuser = s.excuse(a), a.ID
+		if end := s.excuse(a); end != 0 {
+			ri := s.silenceOf(a.Room)
+			ri.excuses.put(a.ID, end)
+			ri.excused, ri.excuser = ri.excuses.last()
 		}
 	}
 	for _, rm := range s.RoomTable.From(0) {

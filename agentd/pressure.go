@@ -1,0 +1,124 @@
+package agentd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// lookAtMemory is the time between two looks at the memory and at the disk.
+const lookAtMemory = time.Second
+
+// minInodes is how many files the disk must have room for, where it says so: a life needs
+// a dozen.
+const minInodes = 1000
+
+// pressure is the part that knows why this host takes no orders at the moment.
+type pressure struct {
+	base
+	member *membership
+
+	reason   string // empty: it takes them
+	due      time.Duration
+	told     bool // the cluster knows; what an earlier agentd said is unknown
+	underway bool
+
+	memory, space, inodes shortage
+}
+
+// shortage is one thing of which there may be too little.
+type shortage struct {
+	reason  string // empty: there is enough
+	failing bool   // it cannot be measured
+}
+
+// judge compares what there is with the floor; it is enough again with a quarter more, so
+// that it does not flap. 0: whatever there is.
+func (s *shortage) judge(what string, there, floor uint64, text func(uint64) string) {
+	switch {
+	case floor == 0:
+	case s.reason == "" && there < floor:
+		s.reason = fmt.Sprintf("is short of %s: %s are available, %s are wanted", what, text(there), text(floor))
+	case s.reason != "" && there >= floor+floor/4:
+		s.reason = ""
+	}
+}
+
+// look looks at memory and disk when that is due, tells the cluster of a change, and
+// says when to look again.
+func (p *pressure) look(now time.Duration) time.Duration {
+	if now >= p.due {
+		p.due = now + lookAtMemory
+		if p.config.MinFreeMemory != 0 {
+			available, err := p.config.Memory()
+			if p.measured(&p.memory, "min_free_memory", err) {
+				p.memory.judge("memory", available, p.config.MinFreeMemory, mebibytes)
+			}
+		}
+		if p.config.MinFreeDisk != 0 {
+			room, err := p.config.Disk()
+			if p.measured(&p.space, "min_free_disk", err) {
+				p.space.judge("disk space for "+p.data.path, room.Bytes, p.config.MinFreeDisk, mebibytes)
+				if room.Inodes != nil {
+					p.inodes.judge("inodes on the disk of "+p.data.path, *room.Inodes, minInodes,
+						func(n uint64) string { return fmt.Sprint(n) })
+				}
+			}
+		}
+		p.weighed()
+	}
+	if !p.told && !p.underway && p.member.registered {
+		p.tell()
+	}
+	return longestNap
+}
+
+// measured tells whether something could be measured, and warns once when it cannot.
+func (p *pressure) measured(s *shortage, setting string, err error) bool {
+	if err != nil && !s.failing {
+		p.log.Warn(setting+" has no effect: what there is cannot be measured", "error", err)
+	}
+	s.failing = err != nil
+	return err == nil
+}
+
+// weighed puts the reasons together.
+func (p *pressure) weighed() {
+	var all []string
+	for _, s := range []*shortage{&p.memory, &p.space, &p.inodes} {
+		if s.reason != "" { // with the figures of the moment at which it began
+			all = append(all, s.reason)
+		}
+	}
+	reason := strings.Join(all, "; ")
+	if reason == p.reason {
+		return
+	}
+	p.reason, p.told = reason, false
+	if reason == "" {
+		p.log.Info("this host takes orders again")
+		return
+	}
+	p.log.Warn("this host takes no orders", "why", reason)
+}
+
+func mebibytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+// tell reports what the keeper believes by now. What cannot be delivered is
+// told with the next look.
+func (p *pressure) tell() {
+	request := &vigilv1.ReportPressureRequest{Host: p.member.host, Boot: p.boot, Reason: p.reason}
+	p.underway = true
+	p.spawn(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, attemptLimit)
+		defer cancel()
+		_, err := p.host.ReportPressure(ctx, request)
+		p.send(func() {
+			p.underway = false
+			p.told = p.reason == request.GetReason() && (err == nil || refused(err))
+		})
+	})
+}

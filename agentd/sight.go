@@ -1,0 +1,65 @@
+package agentd
+
+import (
+	"context"
+	"time"
+
+	"vigil/agentd/output"
+	"vigil/agentd/runner"
+	"vigil/agentd/shim"
+)
+
+// sight is what is seen of one life. What was printed stays on the host: only its kind is told.
+type sight struct {
+	prompts runner.Prompts
+	tmux    bool // its terminal is looked at, else its output
+
+	due     time.Duration
+	looking bool
+	looks   int
+	stamp   output.Stamp // of its output at the last look
+	letters uint64       // of what was there
+	moved   time.Duration
+	match   runner.Match // of the last look, of which one more must be sure
+	matched bool
+	now     seen
+
+	told   seen // zero: nothing
+	toldAt time.Duration
+	known  bool // toldAt holds
+}
+
+// newSight has a life of a runner looked at when it runs, if the runner has prompts; else it
+// gives nil.
+func newSight(runners *runner.Set, name string) *sight {
+	p := runners.Prompts(name)
+	if len(p) == 0 {
+		return nil
+	}
+	return &sight{prompts: p, tmux: runners.Kind(name) == runner.KindTmux}
+}
+
+// asks looks whether a permission prompt stands on a terminal at this very moment; one look is
+// enough to keep one's hands off. A sight's prompts and kind never change.
+func (s *sight) asks(ctx context.Context, p process) bool {
+	if s == nil || !s.tmux {
+		return false
+	}
+	screen, err := p.Terminal(ctx, shim.TerminalRequest{Look: true})
+	m, ok := s.prompts.Match(runner.Tidy(screen))
+	return err == nil && ok && m.Kind == "permission"
+}
+
+// seen is what is told.
+type seen struct {
+	prompt string // none or one of runner.PromptKinds; empty: not known yet
+	quiet  bool
+}
+
+// look is the result of one look.
+type look struct {
+	stamp output.Stamp
+	same  bool // nothing was printed since the last one
+	text  string
+	err   error
+}

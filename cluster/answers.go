@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/raft"
+)
+
+// Answer answers a question of another server that came on the port of the log, given
+// as one line: a word and its operands. It is empty when the line is no question.
+func (r *Replica) Answer(line string) string {
+	f := strings.Fields(line)
+	switch {
+	case len(f) == 2 && f[0] == question:
+		voter := false
+		for _, s := range r.configuration() {
+			voter = voter || string(s.ID) == f[1] && s.Suffrage == raft.Voter
+		}
+		if voter || r.knows(f[1]) {
+			return wordKnown
+		}
+		return wordUnknown
+	case len(f) == 2 && f[0] == reachQuestion:
+		return string(r.Reaches(f[1]))
+	case len(f) == 2 && f[0] == seatQuestion:
+		return r.entrance.answerSeat(f[1])
+	case len(f) == 3 && f[0] == markQuestion:
+		return r.entrance.answerMark(f[1], f[2])
+	}
+	return ""
+}
+
+// Outside tells whether this server still has to be taken into a cluster: it was
+// opened without a log, or it was taken in without a vote yet. What it hears before
+// it is a member makes no difference: a leader that knew it before may speak to it
+// at once. A server that was removed is not outside; it stays what a human made it.
+func (r *Replica) Outside() bool {
+	if r.entrance.fresh.Load() {
+		return true
+	}
+	return slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Self && !s.Voter })
+}

@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"vigil/cluster/logstore"
+	"vigil/fsm/noun"
+)
+
+// Errors of what a server was before.
+var (
+	// ErrOtherCluster says that the data, or a peer, belongs to another cluster.
+	ErrOtherCluster = errors.New("belongs to another cluster")
+	// ErrDataLost says that this server was a member of the cluster and its data is
+	// gone. With an empty log but its old vote it could help to elect a leader that
+	// lacks acknowledged writes, so it has to be removed and added again.
+	ErrDataLost = errors.New("this server was a member before, and its data is gone")
+)
+
+// identity is what cluster this server belongs to, and the marks by which founders know each
+// other, as its disk says. Safe for concurrent use.
+type identity struct {
+	*node
+	cluster atomic.Pointer[string] // nil: unknown
+	dir     *logstore.Dir          // nil with a Backend, and after release
+
+	// learning guards the identity file and dir against connections that come while
+	// they close, and the marks of founders.
+	learning sync.Mutex
+	// identified tells that the identity file is written; guarded by learning.
+	identified bool
+}
+
+// Cluster gives the id of the cluster, empty while it is unknown.
+func (i *identity) Cluster() string {
+	if p := i.cluster.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+func (i *identity) setCluster(id string) { i.cluster.Store(&id) }
+
+// checkIdentity compares the data with the configuration.
+func (i *identity) checkIdentity() error {
+	cluster, server, err := i.dir.Identity()
+	if err != nil {
+		return err
+	}
+	if server != "" && server != i.cfg.ID {
+		return fmt.Errorf("data in %s belongs to server %q: run it under that id, or name another directory for %q",
+			i.dir.Path, server, i.cfg.ID)
+	}
+	if cluster != "" && i.cfg.Cluster != "" && cluster != i.cfg.Cluster {
+		return fmt.Errorf("data in %s %w: it is of %q, the configuration says %q: name another directory or correct the id",
+			i.dir.Path, ErrOtherCluster, cluster, i.cfg.Cluster)
+	}
+	i.identified = cluster != ""
+	if cluster == "" {
+		cluster = i.cfg.Cluster
+	}
+	i.setCluster(cluster)
+	return nil
+}
+
+// learnCluster checks the id that a connecting server greets with. A server that
+// was started to be added takes it over.
+func (i *identity) learnCluster(id string) error {
+	switch {
+	case id == "":
+		return errors.New("peer does not know its cluster")
+	case id == i.Cluster():
+		return nil
+	}
+	return i.adopt(id)
+}
+
+// adopt makes the cluster this server's own, on disk first. It is the only writer of
+// the identity: connections come while the server is opened, and while it closes.
+func (i *identity) adopt(id string) error {
+	i.learning.Lock()
+	defer i.learning.Unlock()
+	own := i.Cluster()
+	if own != "" && own != id {
+		return fmt.Errorf("peer %w: %q, this is %q", ErrOtherCluster, id, own)
+	}
+	if i.cfg.Backend == nil && !i.identified {
+		if i.dir == nil {
+			return noun.ErrStopping
+		}
+		if err := i.dir.SetIdentity(id, i.cfg.ID); err != nil {
+			i.fail(err)
+			return err
+		}
+		i.identified = true
+	}
+	if own == "" {
+		i.setCluster(id)
+		i.log.Info("belongs to cluster", "cluster", id)
+	}
+	return nil
+}
+
+// mark keeps a mark; an empty one stands for the one that is kept, or for a new one.
+func (i *identity) mark(key, mark string) (string, error) {
+	i.learning.Lock()
+	defer i.learning.Unlock()
+	b, err := i.readMark(key)
+	if err != nil || len(b) > 0 && (mark == "" || mark == string(b)) {
+		return string(b), err
+	}
+	if mark == "" {
+		mark = rand.Text()
+	}
+	return mark, i.store.Set([]byte(key), []byte(mark))
+}
+
+// readMark is called with r.learning held.
+func (i *identity) readMark(key string) ([]byte, error) {
+	if i.cfg.Backend == nil && i.dir == nil {
+		return nil, noun.ErrStopping
+	}
+	b, err := i.store.Get([]byte(key))
+	if err != nil && err.Error() == "not found" {
+		err = nil
+	}
+	return b, err
+}
+
+// release closes the files. Sockets belong to raft once it runs.
+func (i *identity) release() error {
+	i.learning.Lock()
+	defer i.learning.Unlock()
+	if i.dir == nil {
+		return nil
+	}
+	dir := i.dir
+	i.dir = nil
+	return dir.Close()
+}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"vigil/fsm"
+	"vigil/fsm/noun"
+)
+
+// Server is one member of the cluster as the leader sees it; other servers know
+// less of Contact and Lag.
+type Server struct {
+	ID, RaftAddr, APIAddr string
+	Version               string
+	Features              uint32
+	Voter, Leader, Self   bool
+	Diverged              bool
+	Contact               time.Duration // since its last sign of life; -1: unknown
+	Lag                   uint64        // log entries behind this server
+}
+
+// configuration is the newest one that raft knows; empty before Run.
+func (n *node) configuration() []raft.Server {
+	rf := n.raft.Load()
+	if rf == nil {
+		return nil
+	}
+	fut := rf.GetConfiguration()
+	if fut.Error() != nil {
+		return nil
+	}
+	return fut.Configuration().Servers
+}
+
+// voters lists the ids of the voting servers, sorted.
+func (n *node) voters() []string {
+	var ids []string
+	for _, s := range n.configuration() {
+		if s.Suffrage == raft.Voter {
+			ids = append(ids, string(s.ID))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Servers lists the members of the cluster by id.
+func (n *node) Servers() []Server {
+	leader := n.Leader().ID
+	var list []Server
+	for _, s := range n.configuration() {
+		m := Server{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter, Contact: -1}
+		m.Leader, m.Self = m.ID == leader, m.ID == n.cfg.ID
+		if m.Self {
+			m.Contact = 0
+		} else if c := n.trans.contactOf(m.ID); !c.at.IsZero() {
+			m.Contact = time.Since(c.at)
+			m.Lag = n.raft.Load().LastIndex() - min(c.last, n.raft.Load().LastIndex())
+		}
+		list = append(list, m)
+	}
+	n.Read(func(s *fsm.View) {
+		for _, srv := range s.Servers() {
+			if i := slices.IndexFunc(list, func(m Server) bool { return m.ID == srv.ID }); i >= 0 {
+				list[i].APIAddr, list[i].Version, list[i].Features = srv.APIAddr, srv.Version, srv.Features
+			}
+		}
+		for i := range list {
+			list[i].Diverged = slices.Contains(s.Diverged(), list[i].ID)
+		}
+	})
+	slices.SortFunc(list, func(a, b Server) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// Leader is who leads as far as this server knows.
+type Leader struct {
+	ID      string // empty: unknown
+	APIAddr string // empty: unknown
+	Self    bool   // this server leads and its stint is open
+	Term    uint64
+}
+
+// Leader tells who leads, without asking anybody. It may be wrong for the length
+// of an election; the log has the last word.
+func (n *node) Leader() Leader {
+	if st, _ := n.stints.current(); st != nil {
+		return Leader{ID: n.cfg.ID, APIAddr: n.cfg.APIAddr, Self: true, Term: st.term}
+	}
+	rf := n.raft.Load()
+	if rf == nil {
+		return Leader{}
+	}
+	_, id := rf.LeaderWithID()
+	if id == "" || string(id) == n.cfg.ID {
+		return Leader{Term: rf.CurrentTerm()}
+	}
+	l := Leader{ID: string(id), Term: rf.CurrentTerm()}
+	if s := n.machine.stint.Load(); s != nil && s.Server == l.ID && s.APIAddr != "" {
+		l.APIAddr = s.APIAddr
+		return l
+	}
+	l.APIAddr = n.apiAddr(l.ID)
+	return l
+}
+
+// leading gives raft when this server's stint is open.
+func (n *node) leading() (*raft.Raft, error) {
+	if n.diverged.Load() {
+		return nil, noun.ErrDiverged
+	}
+	if st, _ := n.stints.current(); st == nil {
+		return nil, noun.ErrNotLeader
+	}
+	return n.raft.Load(), nil
+}
+
+// apiAddr looks a server up in the state, then in the configuration.
+func (n *node) apiAddr(id string) (addr string) {
+	n.Read(func(s *fsm.View) {
+		for _, srv := range s.Servers() {
+			if srv.ID == id {
+				addr = srv.APIAddr
+			}
+		}
+	})
+	if addr != "" {
+		return addr
+	}
+	for _, p := range n.cfg.Peers {
+		if p.ID == id {
+			return p.APIAddr
+		}
+	}
+	return ""
+}
+
+func (n *node) transfer(ctx context.Context, to string) error {
+	rf := n.raft.Load()
+	if rf.State() != raft.Leader {
+		return nil
+	}
+	done := make(chan error, 1)
+	if to == "" {
+		go func() { done <- rf.LeadershipTransfer().Error() }()
+	} else {
+		i := slices.IndexFunc(n.configuration(), func(s raft.Server) bool { return string(s.ID) == to })
+		if i < 0 {
+			return refuse(noun.NotFound, "server %s is not a member", to)
+		}
+		s := n.configuration()[i]
+		if s.Suffrage != raft.Voter {
+			return refuse(noun.Conflict, "server %s has no vote yet", to)
+		}
+		go func() { done <- rf.LeadershipTransferToServer(s.ID, s.Address).Error() }()
+	}
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("transfer leadership: %w", ctx.Err())
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("transfer leadership: %w", err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,243 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// TaskWords are the verbs by which an agent speaks about the task it holds.
+func TaskWords(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{newTaskStartCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a), newTaskFailCmd(a), newTaskHandoffCmd(a)}
+}
+
+// word is one thing that an agent says about its task.
+type word struct {
+	*cli.App
+	who     life.Flags
+	task    uint64
+	attempt uint32
+}
+
+func (w *word) add(cmd *cobra.Command) {
+	w.who.Add(cmd, w.App)
+	w.BestEffort(cmd)
+	cmd.Flags().Uint64Var(&w.task, "task", 0, "the task (default: the one that is held)")
+	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0, "its attempt (default: the one that was claimed)")
+}
+
+// say finds out who speaks about which task, and lets send say it. With last the
+// word ends the attempt.
+func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *cli.Conn, l *life.Life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
+	l, err := w.who.Current(w.App)
+	if err != nil {
+		return err
+	}
+	if w.task != 0 && w.task != l.Task {
+		l.Task, l.Attempt = w.task, 0
+	}
+	if w.attempt != 0 {
+		l.Attempt = w.attempt
+	}
+	return w.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+		if err := l.FindTask(ctx, c); err != nil {
+			return err
+		}
+		state, extra, err := send(ctx, c, l)
+		if last && (err == nil || errors.Is(err, client.ErrLate) || errors.Is(err, client.ErrSuperseded)) {
+			w.finished(l)
+		}
+		if err != nil {
+			return err
+		}
+		object := map[string]any{"task": l.Task, "attempt": l.Attempt, "state": state.String()}
+		for k, v := range extra {
+			object[k] = v
+		}
+		line := fmt.Sprintf("task %d is %s", l.Task, term.StateText(state))
+		if next := extra["next_task"]; next != nil {
+			line += fmt.Sprintf("; task %d follows", next)
+		}
+		return w.Done(object, "%s", line)
+	})
+}
+
+// finished notes for the next command, and for the process that beats, that the
+// task is over.
+func (w *word) finished(l *life.Life) {
+	kept := life.KeptOf(w.App, l)
+	if kept == nil || kept.Task != l.Task {
+		return
+	}
+	kept.Task, kept.Attempt = 0, 0
+	_ = life.Save(w.App, kept) // at worst the process that beats notices later by itself
+}
+
+// plain makes a verb that sends a WorkRequest.
+func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool, send func(context.Context, *cli.Conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
+	return w.say(cmd, last, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState, map[string]any, error) {
+		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt, Text: text, Retryable: retryable})
+		return answer.GetState(), nil, err
+	})
+}
+
+func newTaskStartCmd(a *cli.App) *cobra.Command {
+	w := &word{App: a}
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "As an agent: say that work on the claimed task has begun",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return w.plain(cmd, false, "", false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.Work.StartTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	return cmd
+}
+
+func newTaskProgressCmd(a *cli.App) *cobra.Command {
+	w := &word{App: a}
+	var expect cli.ExpectFlag
+	var percent uint32
+	cmd := &cobra.Command{
+		Use:   "progress [NOTE]",
+		Short: "As an agent: say that the work goes on, how far it is and how long the rest takes",
+		Long: `Say that work on the task goes on, with a note for people. Without a note the last one
+stays; so do --percent and --expect.`,
+		Example: `  vigil task progress "tests pass, now the documentation"
+  vigil task progress --percent 60 --expect 40m "the parser is ported"`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rest, err := expect.Read(cmd)
+			if err != nil {
+				return err
+			}
+			if percent > 100 {
+				return cli.Usagef("flag --percent: %d is not possible, give 0 to 100", percent)
+			}
+			return w.plain(cmd, false, cli.FirstOf(args), false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				if r.Expect = rest; cmd.Flags().Changed("percent") {
+					r.Percent = &percent
+				}
+				if len(args) == 0 {
+					task, err := c.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
+					if err != nil {
+						return nil, err
+					}
+					if task.GetAttempt() == r.GetAttempt() {
+						r.Text = task.GetNote()
+					}
+				}
+				return c.Work.ProgressTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	cmd.Flags().Uint32Var(&percent, "percent", 0, "how much of the work is done, 0 to 100")
+	expect.Add(cmd, "how long the rest takes from now, for instance 40m")
+	return cmd
+}
+
+func newTaskCompleteCmd(a *cli.App) *cobra.Command {
+	w, result := &word{App: a}, &cli.ResultFlag{}
+	cmd := &cobra.Command{
+		Use:   "complete [RESULT]",
+		Short: "As an agent: finish the task",
+		Long: `Finish the task that this agent holds. When no server answers and the agent was
+started by agentd, the result is left with agentd, which delivers it as soon as one
+does, before it reports the end of the agent.`,
+		Example: "  vigil task complete \"see branch fix-12\"\n  vigil task complete --result-file report.md",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := result.Read(a, cmd, cli.FirstOf(args))
+			if err != nil {
+				return err
+			}
+			err = w.plain(cmd, true, text, false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.Work.CompleteTask(ctx, r)
+			})
+			return w.leaveBehind(text, err)
+		},
+	}
+	w.add(cmd)
+	result.Add(cmd)
+	return cmd
+}
+
+func newTaskFailCmd(a *cli.App) *cobra.Command {
+	w := &word{App: a}
+	var retryable bool
+	cmd := &cobra.Command{
+		Use:     "fail REASON",
+		Short:   "As an agent: give the task up",
+		Example: `  vigil task fail --retryable "the test machine is down"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return w.plain(cmd, true, args[0], retryable, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				return c.Work.FailTask(ctx, r)
+			})
+		},
+	}
+	w.add(cmd)
+	cmd.Flags().BoolVar(&retryable, "retryable", false, "another attempt may succeed")
+	return cmd
+}
+
+func newTaskHandoffCmd(a *cli.App) *cobra.Command {
+	w, result := &word{App: a}, &cli.ResultFlag{}
+	var text, file, result1 string
+	var priority int32
+	cmd := &cobra.Command{
+		Use:     "handoff ROLE [TITLE]",
+		Short:   "As an agent: finish the task and create the next role's, in one step",
+		Example: `  vigil task handoff reviewer "Review the fix" --text "branch fix-12" --result "fixed"`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body, err := cli.TaskText(a, cmd, text, file)
+			if err != nil {
+				return err
+			}
+			res, err := result.Read(a, cmd, result1)
+			if err != nil {
+				return err
+			}
+			title := cli.FirstOf(args[1:])
+			if title == "" {
+				title = term.TitleOf(body)
+			}
+			if title == "" {
+				return cli.Usagef("the next task needs a title or a text")
+			}
+			return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState, map[string]any, error) {
+				room, _, _ := strings.Cut(l.Agent, "/")
+				role := strings.TrimPrefix(args[0], room+"/")
+				if strings.Contains(role, "/") {
+					return 0, nil, cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", args[0], room)
+				}
+				answer, err := c.Work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt,
+					Result: res, ToRole: role, Title: title, Text: body, Priority: priority})
+				return vigilv1.TaskState_COMPLETED, map[string]any{"next_task": answer.GetNextTask()}, err
+			})
+		},
+	}
+	w.add(cmd)
+	result.Add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&text, "text", "", "text of the next task")
+	flags.StringVar(&file, "file", "", "file with the text of the next task, - for standard input")
+	flags.StringVar(&result1, "result", "", "result of this task")
+	flags.Int32Var(&priority, "priority", 0, "of the next task")
+	cmd.MarkFlagsMutuallyExclusive("text", "file")
+	return cmd
+}

@@ -1,0 +1,164 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"vigil/cmd/vigil/cli"
+)
+
+// document is one YAML document of a file.
+type document struct {
+	file string
+	text string // of the whole file
+	body ast.Node
+}
+
+// decode reads the document into v; unknown and repeated keys are mistakes.
+func (d *document) decode(v any) (err error) {
+	defer guard(d.file, &err)
+	err = yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(d.body, v)
+	return misread(d.file, d.text, err)
+}
+
+// parseYAML reads one document, or nothing where there is only white space.
+func parseYAML(file, whole, part string) (parsed *ast.File, err error) {
+	defer guard(file, &err)
+	parsed, err = parser.ParseBytes([]byte(part), 0)
+	return parsed, misread(file, whole, err)
+}
+
+// guard turns a panic of the YAML library, which some nonsense provokes, into a
+// mistake of the file.
+func guard(file string, err *error) {
+	if recover() != nil {
+		*err = cli.Usagef("%s is not YAML that can be understood: compare it with configs/room.yaml", file)
+	}
+}
+
+// misread gives a mistake that was found while reading YAML its place.
+func misread(file, text string, err error) error {
+	var value *valueError
+	var y yaml.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &value):
+		return placed(file, text, value.at, value.message)
+	case errors.As(err, &y) && y.GetToken() != nil && y.GetToken().Position != nil:
+		return placed(file, text, y.GetToken(), reworded(y))
+	}
+	return cli.Usagef("%s: %w", file, err)
+}
+
+// reworded says the library's complaint in our words.
+func reworded(err yaml.Error) string {
+	var unknown *yaml.UnknownFieldError
+	var repeated *yaml.DuplicateKeyError
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Sprintf("unknown key %q: check its spelling and indentation", err.GetToken().Value)
+	case errors.As(err, &repeated):
+		return fmt.Sprintf("key %q stands here for the second time: remove one", err.GetToken().Value)
+	}
+	return strings.TrimSpace(err.GetMessage())
+}
+
+// placed makes a placeError at a token.
+func placed(file, text string, at *token.Token, message string) error {
+	e := &cli.PlaceError{File: file, Line: 1, Column: 1, Message: message}
+	if at != nil && at.Position != nil {
+		e.Line, e.Column = at.Position.Line, at.Position.Column
+	}
+	if lines := strings.Split(text, "\n"); e.Line <= len(lines) {
+		e.Source = strings.TrimRight(lines[e.Line-1], "\r")
+	}
+	return cli.WrongUsage(e)
+}
+
+// valueError is a value that cannot be what its key wants.
+type valueError struct {
+	at      *token.Token
+	message string
+}
+
+func (e *valueError) Error() string { return e.message }
+
+// scalar gives the text of a plain value; want says what the key takes.
+func scalar(node ast.Node, want string) (string, error) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, nil
+	}
+	return "", &valueError{node.GetToken(), "want " + want}
+}
+
+// textValue is a text with its place.
+type textValue struct {
+	text string
+	at   *token.Token
+}
+
+// UnmarshalYAML takes plain values, numbers too.
+func (v *textValue) UnmarshalYAML(node ast.Node) (err error) {
+	v.at = node.GetToken()
+	v.text, err = scalar(node, "a text")
+	return err
+}
+
+// spanValue is a duration with its place.
+type spanValue struct {
+	Span time.Duration
+	at   *token.Token
+}
+
+// UnmarshalYAML takes durations like 60s, 5m or 1h30m.
+func (v *spanValue) UnmarshalYAML(node ast.Node) error {
+	const want = "a duration like 60s or 5m"
+	v.at = node.GetToken()
+	text, err := scalar(node, want)
+	if err != nil {
+		return err
+	}
+	v.Span, err = time.ParseDuration(text)
+	if err != nil {
+		return &valueError{v.at, fmt.Sprintf("%q is not %s", text, want)}
+	}
+	if v.Span < 0 {
+		return &valueError{v.at, fmt.Sprintf("%q is negative: give %s", text, want)}
+	}
+	return nil
+}
+
+// countValue is a whole number with its place.
+type countValue struct {
+	n  uint32
+	at *token.Token
+}
+
+// UnmarshalYAML takes numbers from 0 to 4,294,967,295.
+func (v *countValue) UnmarshalYAML(node ast.Node) error {
+	v.at = node.GetToken()
+	text, err := scalar(node, "a whole number")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(strings.ReplaceAll(text, "_", ""), 10, 32)
+	if err != nil {
+		return &valueError{v.at, fmt.Sprintf("%q is not a whole number", text)}
+	}
+	v.n = uint32(n)
+	return nil
+}

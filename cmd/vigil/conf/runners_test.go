@@ -1,0 +1,396 @@
+package conf
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
+)
+
+// examples gives the shipped runners by name, as a host would read them.
+func examples(t *testing.T) map[string]runner.Runner {
+	t.Helper()
+	f := DefaultAgentd()
+	f.file = "../../../configs/agentd.yaml"
+	if err := f.ReadRunners(); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]runner.Runner{}
+	for _, r := range f.runners() {
+		if r.User != "vigil-agents" {
+			t.Errorf("S4: runner %s runs as %q", r.Name, r.User)
+		}
+		r.User = runner.SameUser() // that account is not on every host
+		all[r.Name] = r
+	}
+	return all
+}
+
+// The shipped runners are without a fault on every host; a tool that is not there
+// is a warning.
+func TestRunnerExamples(t *testing.T) {
+	all := examples(t)
+	var list []runner.Runner
+	for _, name := range []string{"claude-code", "claude-code-tmux", "codex", "command", "gemini-cli", "opencode", "triage"} {
+		r, ok := all[name]
+		if !ok || filepath.Base(r.From) != name+".yaml:"+line(t, r.From) {
+			t.Errorf("runner %s comes from %q", name, r.From)
+		}
+		if tool := name != "command"; r.Optional != tool {
+			t.Errorf("runner %s: optional is %v", name, r.Optional)
+		}
+		list = append(list, r)
+	}
+	set, err := runner.Compile(list, "")
+	if err != nil || len(all) != len(list) {
+		t.Fatalf("%d runners, %v", len(all), err)
+	}
+	if !slices.Contains(set.Names(), "command") {
+		t.Errorf("offered are %q, warnings %q", set.Names(), set.Warnings())
+	}
+}
+
+func line(t *testing.T, from string) string {
+	t.Helper()
+	_, number, _ := strings.Cut(from, ".yaml:")
+	if number == "" || strings.Trim(number, "0123456789") != "" {
+		t.Errorf("%q names no line", from)
+	}
+	return number
+}
+
+// What the tools print when they are out of quota is recognized.
+func TestRunnerExamplesKnowUsageLimits(t *testing.T) {
+	all := examples(t)
+	for _, c := range []struct{ runner, says, group, value string }{
+		{"claude-code", "Claude AI usage limit reached|1750708800", "at", "1750708800"},
+		{"claude-code", "You've hit your limit · resets 1pm (Europe/Lisbon)", "at", "1pm"},
+		{"claude-code", "You've hit your weekly limit · resets 11:30am (UTC)", "at", "11:30am"},
+		{"claude-code", "You've hit your limit", "", ""},
+		{"codex", "You've hit your usage limit. Upgrade to Pro or try again in 3 hours 14 minutes.", "hours", "3"},
+		{"codex", "You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes.", "", ""},
+		{"codex", "You've hit your usage limit. Visit the settings or try again at 3:05 PM.", "at", "3:05 PM"},
+		{"gemini-cli", `{"status": "RESOURCE_EXHAUSTED",` + "\n" + `"message": "Please retry in 15.002899939s."`, "seconds", "15.002899939"},
+		{"gemini-cli", "Your quota will reset after 5h22m.", "minutes", "22"},
+		{"opencode", "Error: Rate limit exceeded", "", ""},
+	} {
+		hit := slices.IndexFunc(all[c.runner].UsageLimits, func(u runner.UsageLimit) bool { return regexp.MustCompile(u.Pattern).MatchString(c.says) })
+		if hit < 0 {
+			t.Errorf("%s does not recognize %q", c.runner, c.says)
+			continue
+		}
+		rule := all[c.runner].UsageLimits[hit]
+		re := regexp.MustCompile(rule.Pattern)
+		if i := re.SubexpIndex(c.group); c.group != "" && (i < 0 || re.FindStringSubmatch(c.says)[i] != c.value) {
+			t.Errorf("%s: %q gives %q by %s", c.runner, c.says, re.FindStringSubmatch(c.says), rule.Pattern)
+		}
+		if c.group == "" && rule.After == 0 {
+			t.Errorf("%s: nothing says how long after %q", c.runner, c.says)
+		}
+	}
+}
+
+// toolbox is a folder with stand-ins for vigil and the tools.
+type toolbox struct {
+	t        *testing.T
+	bin, dir string
+}
+
+func newToolbox(t *testing.T) *toolbox {
+	t.Helper()
+	b := &toolbox{t: t, bin: t.TempDir(), dir: t.TempDir()}
+	// Gives one task, and then says that this life is superseded.
+	b.put("vigil", `echo "vigil $*" >>"$BIN/calls"
+case "$1 $2" in
+"wait-for-task --start") test -e "$BIN/claimed" && exit 7; : >"$BIN/claimed"; printf 'task 1, attempt 1, for room/role: title\n\nthe text\n' ;;
+"task complete") cp result.txt "$BIN/result" ;;
+esac`)
+	return b
+}
+
+func (b *toolbox) put(name, script string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// run runs a shipped runner with a resume value and gives its exit code, what it
+// printed, and the calls of vigil and the tools.
+func (b *toolbox) run(name, resume string) (code int, out, calls, result string) {
+	b.t.Helper()
+	r := examples(b.t)[name]
+	r.Requires = nil // the stand-ins are elsewhere
+	set, err := runner.Compile([]runner.Runner{r}, "")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	command, err := set.Command(name, runner.Life{Agent: "room/role", Resume: resume})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command(command.Path, command.Args...)
+	cmd.Dir, cmd.Env = b.dir, append(command.Env, "BIN="+b.bin, "PATH="+b.bin+":/usr/bin:/bin")
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		b.t.Fatal(err)
+	}
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join(b.bin, file))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			b.t.Fatal(err)
+		}
+		return string(text)
+	}
+	return cmd.ProcessState.ExitCode(), string(text), read("calls"), read("result")
+}
+
+const conversation = "0198c6de-9d5f-7c5c-a54e-7b0e5b0d8f11"
+
+// The shipped loops bring each task to the tool on standard input, its answer back,
+// and the id of its conversation to the next life.
+func TestRunnerExamplesWork(t *testing.T) {
+	for _, c := range []struct {
+		runner, tool, script, resume string
+		want                         []string // in this order
+	}{
+		{"command", "wc", `echo "wc $*" >>"$BIN/calls"; cat`, "", []string{"wait-for-task", "wc -w", "task complete"}},
+		{"claude-code", "claude", `echo "claude $*" >>"$BIN/calls"; cat`, "",
+			[]string{"wait-for-task", "vigil remember ", "claude -p --session-id", "--permission-mode acceptEdits", "task complete", "vigil remember \n"}},
+		{"claude-code", "claude", `echo "claude $*" >>"$BIN/calls"; cat`, conversation,
+			[]string{"wait-for-task", "claude -p --resume " + conversation, "task complete", "vigil remember \n"}},
+		{"codex", "codex", `echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` + conversation + `"}'`, "",
+			[]string{"wait-for-task", "codex exec", "-o result.txt -\n", "vigil remember " + conversation, "task complete", "vigil remember \n"}},
+		{"codex", "codex", `echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` + conversation + `"}'`, conversation,
+			[]string{"wait-for-task", "codex exec", "resume " + conversation + " -\n", "task complete"}},
+		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "",
+			[]string{"wait-for-task", "vigil remember begun", "opencode run --model anthropic/claude-sonnet-4-5\n", "task complete", "vigil remember \n"}},
+		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "begun", []string{"wait-for-task", "--continue\n", "task complete"}},
+		{"gemini-cli", "gemini", `echo "gemini $*" >>"$BIN/calls"; cat`, "",
+			[]string{"wait-for-task", "vigil remember latest", "gemini --approval-mode auto_edit\n", "task complete", "vigil remember \n"}},
+		{"gemini-cli", "gemini", `echo "gemini $*" >>"$BIN/calls"; cat`, "latest", []string{"wait-for-task", "--resume latest\n", "task complete"}},
+	} {
+		b := newToolbox(t)
+		b.put(c.tool, c.script)
+		code, out, calls, result := b.run(c.runner, c.resume)
+		want := "task 1, attempt 1, for room/role: title\n\nthe text\n"
+		if c.runner == "command" {
+			want = "the text\n"
+		}
+		if code != 7 || result != want {
+			t.Errorf("%s: exit code %d, result %q, output %q", c.runner, code, result, out)
+		}
+		rest := calls
+		for _, want := range c.want {
+			_, after, ok := strings.Cut(rest, want)
+			if !ok {
+				t.Errorf("%s with %q: no %q in its place among\n%s", c.runner, c.resume, want, calls)
+				break
+			}
+			rest = after
+		}
+		if strings.Contains(calls, "the text") {
+			t.Errorf("%s: the task is in the arguments:\n%s", c.runner, calls)
+		}
+	}
+}
+
+// A tool that fails ends the life with its exit code, and what it said can be seen.
+func TestRunnerExamplesFail(t *testing.T) {
+	for name, tool := range map[string]string{"command": "wc", "claude-code": "claude", "codex": "codex", "opencode": "opencode", "gemini-cli": "gemini"} {
+		b := newToolbox(t)
+		b.put(tool, "echo 'out of quota'; exit 42")
+		code, out, calls, _ := b.run(name, "")
+		if code != 42 || !strings.Contains(out, "out of quota") || strings.Contains(calls, "task complete") {
+			t.Errorf("%s: exit code %d, output %q, calls\n%s", name, code, out, calls)
+		}
+	}
+	b := newToolbox(t)
+	b.put("claude", "echo 'No conversation found with session ID'; exit 1")
+	if code, _, calls, _ := b.run("claude-code", conversation); code != 1 || !strings.HasSuffix(calls, "vigil remember \n") {
+		t.Errorf("a conversation that is gone is asked for again: code %d\n%s", code, calls)
+	}
+	if err := os.Remove(filepath.Join(b.bin, "vigil")); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _, _ := b.run("claude-code", ""); code != 127 {
+		t.Errorf("without vigil: exit code %d, output %q", code, out)
+	}
+}
+
+// Every mistake in a folder of runners has its place and its remedy.
+func TestRunnerFileMistakes(t *testing.T) {
+	const good = "name: a\nprogram: sh\n"
+	for _, c := range []struct {
+		files       map[string]string
+		where, want string
+	}{
+		{map[string]string{"a.yaml": "name: a\nprogram: /no/such\n"}, "a.yaml:2:10", "/no/such does not exist: install it"},
+		{map[string]string{"a.yaml": "name: a\nprogram: no-such-program\n"}, "a.yaml:2:10", "say optional: true"},
+		{map[string]string{"a.yaml": good + "requires: [sh, no-such-program]\n"}, "a.yaml:3:16", "was not found"},
+		{map[string]string{"a.yaml": "name: a\nprogramm: sh\n"}, "a.yaml:2:1", `unknown key "programm"`},
+		{map[string]string{"a.yaml": good + "limits:\n  memory_max: 2\n"}, "a.yaml:4:15", "such as 2GiB"},
+		{map[string]string{"a.yaml": good + "limits: {memory: 1GiB}\n"}, "a.yaml:3:10", `unknown key "memory"`},
+		{map[string]string{"a.yaml": good + "kind: screen\n"}, "a.yaml:3:7", "write exec or tmux"},
+		{map[string]string{"a.yaml": good + "run_limit: 10000h\n"}, "a.yaml:3:12", "is not between"},
+		{map[string]string{"a.yaml": good + "usage_limit:\n  - {after: 1h}\n"}, "a.yaml:4:6", "every exit would be"},
+		{map[string]string{"a.yaml": good + "usage_limit:\n  - {exit_code: 256}\n"}, "a.yaml:4:17", "no exit code"},
+		{map[string]string{"a.yaml": good + "usage_limit:\n  - {pattern: '('}\n"}, "a.yaml:4:15", "missing closing"},
+		{map[string]string{"a.yaml": good + "usage_limit:\n  - {pattern: '(?P<days>.)'}\n"}, "a.yaml:4:15", "seconds, minutes, hours, at"},
+		{map[string]string{"a.yaml": good + "usage_limit:\n  - {exit_code: 1, after: 25h}\n"}, "a.yaml:4:27", "24h"},
+		{map[string]string{"a.yaml": good + "fresh_args: ['${VIGIL_RESUME}']\n"}, "a.yaml:3:14", "move it to resume_args"},
+		{map[string]string{"a.yaml": good + "resume_args: ['${VIGIL_TOKEN}']\n"}, "a.yaml:3:15", "list of processes"},
+		{map[string]string{"a.yaml": good + "resume_pattern: x\n"}, "a.yaml:3:17", "no argument holds"},
+		{map[string]string{"a.yaml": good + "args: ['${VIGIL_RESUME}']\nresume_pattern: '('\n"}, "a.yaml:4:17", "missing closing"},
+		{map[string]string{"a.yaml": good, "b.yml": "program: sh\nname: a\n"}, "b.yml:2:7", `"a" is declared twice, first in`},
+		{map[string]string{"a.yaml": "- " + strings.ReplaceAll(good, "\n", "\n  ")}, "a.yaml:1:1", "without a dash"},
+		{map[string]string{"a.yaml": good + "---\n" + good}, "a.yaml:", "one runner"},
+		{map[string]string{"a.yaml": "# nothing\n"}, "a.yaml:1:1", "the file is empty"},
+		{map[string]string{"a.yaml": good + "x: [\n"}, "a.yaml:", ""},
+	} {
+		dir := t.TempDir()
+		for name, text := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.files, code, c.want, c.where, errs)
+		}
+	}
+}
+
+// checkAgentdWith checks agentd with a folder of runners in which something is wrong.
+func checkAgentdWith(t *testing.T, runners string) (code int, errs string) {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	f := DefaultAgentd()
+	f.RunnersDir, f.dirByFlag, f.DataDir = runners, true, data
+	wrong, _ := f.Inspect()
+	var lines []string
+	for _, err := range wrong {
+		code = cli.ExitFailed
+		lines = append(lines, InOneLine(err))
+	}
+	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: the data directory was made", runners)
+	}
+	return code, strings.Join(lines, "\n")
+}
+
+// Nobody but their owner may say what runs on a host.
+func TestRunnersThatAnybodyMayChangeAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.yaml")
+	if err := os.WriteFile(file, []byte("name: a\nprogram: sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, dir} {
+		if err := os.Chmod(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, "chmod o-w "+path) {
+			t.Errorf("exit code %d: %s", code, errs)
+		}
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, errs := checkAgentdWith(t, file); code != cli.ExitFailed || !strings.Contains(errs, "is not a folder") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if code, errs := checkAgentdWith(t, dir+"/none"); code != cli.ExitFailed || !strings.Contains(errs, "correct runners_dir") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "b.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, "is not a file") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// The folder beside the configuration is read when there is one; a key is relative to
+// the configuration, a flag to the current folder. The list comes first.
+func TestRunnersFolder(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"agentd.yaml":       "runners:\n  - {name: listed, program: sh}\n",
+		"other.yaml":        "runners_dir: more\n",
+		"runners.d/b.yaml":  "name: b\nprogram: sh\n",
+		"runners.d/a.yml":   "name: a\nprogram: sh\n",
+		"runners.d/.c.yaml": "nonsense\n",
+		"runners.d/README":  "nonsense\n",
+		"more/d.yaml":       "name: d\nprogram: sh\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		config, flag string
+		want         []string
+	}{
+		{"agentd.yaml", "", []string{"listed", "a", "b"}},
+		{"other.yaml", "", []string{"d"}},
+		{"other.yaml", "runners.d", []string{"a", "b"}},
+		{"", "", nil},
+	} {
+		t.Chdir(dir)
+		f := DefaultAgentd()
+		if c.config != "" {
+			var err error
+			if f, err = ReadAgentd(filepath.Join(dir, c.config)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Override(&Agentd{RunnersDir: c.flag}, func(flag string) bool { return flag == "runners-dir" && c.flag != "" })
+		if err := f.ReadRunners(); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range f.runners() {
+			names = append(names, r.Name)
+		}
+		if !slices.Equal(names, c.want) {
+			t.Errorf("%+v: %q", c, names)
+		}
+	}
+}
+
+// What the dialogs of the shipped tools show is recognized, and what they show at work is not.
+func TestRunnerExamplesKnowPrompts(t *testing.T) {
+	prompts, err := runner.CompilePrompts(examples(t)["claude-code-tmux"].Prompts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := strings.Repeat("─", 80)
+	for screen, want := range map[string]string{
+		"● Bash(make test)\n" + box + "\n Bash command\n   make test\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No (esc)\n": "permission",
+		"Do you want to make this edit to main.go?\n❯ 1. Yes\n  2. No":                                                                                       "permission",
+		"│ Do you trust the files in this folder?      │\n│ ❯ 1. Yes, proceed │\n":                                                                           "permission",
+		"I asked: Do you want to proceed? They said no.\n" + box + "\n> \n" + box + "\n  ? for shortcuts":                                                    "idle",
+		"● You've hit your limit · resets 1pm\n" + box + "\n❯ \n" + box + "\n  ? for shortcuts":                                                              "usage_limit",
+		"  ⎿ API Error: 500 overloaded\n" + box + "\n❯ \n" + box + "\n  ? for shortcuts":                                                                     "error",
+		"● done\n" + box + "\n❯ \n" + box + "\n  ⏵⏵ accept edits on (shift+tab to cycle)":                                                                    "idle",
+		"✻ Pondering… (12s · esc to interrupt)\n" + box + "\n❯ \n" + box + "\n  ⏵⏵ accept edits on (shift+tab to cycle)":                                     "",
+		"$ make test\nok": "",
+	} {
+		m, ok := prompts.Match(runner.Tidy(screen))
+		if got := map[bool]string{true: m.Kind}[ok]; got != want {
+			t.Errorf("%q is taken for %q by rule %d, want %q", screen, got, m.Rule, want)
+		}
+	}
+}

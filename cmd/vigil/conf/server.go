@@ -1,0 +1,230 @@
+package conf
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
+	"vigil/fsm/noun"
+	"vigil/rpc/client"
+)
+
+// Server is the configuration of `vigil server`; configs/server.yaml explains
+// every key.
+type Server struct {
+	ID            string `yaml:"id"`
+	DataDir       string `yaml:"data_dir"`
+	Addr          string `yaml:"addr"`
+	AdvertiseAddr string `yaml:"advertise_addr"`
+	RaftAddr      string `yaml:"raft_addr"`
+	RaftBind      string `yaml:"raft_bind"`
+	Insecure      bool   `yaml:"insecure"`
+
+	HTTPHosts []string `yaml:"http_hosts"`
+
+	Gossip Gossip `yaml:"gossip"`
+
+	Cluster         string   `yaml:"cluster"`
+	BootstrapExpect int      `yaml:"bootstrap_expect"`
+	Peers           []Peer   `yaml:"peers"`
+	Join            []string `yaml:"join"`
+
+	LogLevel    string    `yaml:"log_level"`
+	LogJSON     bool      `yaml:"log_json"`
+	Debug       bool      `yaml:"debug"`
+	MemoryLimit sizeValue `yaml:"memory_limit"`
+
+	Timing   serverTiming         `yaml:"timing"`
+	Limits   serverLimits         `yaml:"limits"`
+	Settings map[string]textValue `yaml:"settings"`
+	Watchdog map[string]textValue `yaml:"watchdog"`
+	Notify   []notifyFile         `yaml:"notify"`
+}
+
+// Peer is one server of a new cluster: its name and its addresses, host:port.
+type Peer struct {
+	ID       string `yaml:"id"`
+	RaftAddr string `yaml:"raft_addr"`
+	APIAddr  string `yaml:"api_addr"`
+}
+
+type serverTiming struct {
+	Heartbeat   spanValue `yaml:"heartbeat"`
+	LeaderLease spanValue `yaml:"leader_lease"`
+	Commit      spanValue `yaml:"commit"`
+	Disk        spanValue `yaml:"disk"`
+	BeatGather  spanValue `yaml:"beat_gather"`
+}
+
+type serverLimits struct {
+	EntryBytes      sizeValue  `yaml:"entry_bytes"`
+	Beats           countValue `yaml:"beats"`
+	SnapshotEntries countValue `yaml:"snapshot_entries"`
+	SnapshotBytes   sizeValue  `yaml:"snapshot_bytes"`
+	TrailingLogs    countValue `yaml:"trailing_logs"`
+}
+
+// DefaultServer is the configuration without a file. Its memory limit lets a
+// million agents and a million tasks stay below 2 GiB of resident memory.
+func DefaultServer() *Server {
+	span := func(d time.Duration) spanValue { return spanValue{Span: d} }
+	return &Server{
+		DataDir: "vigil-data", Addr: cli.DefaultAddr, RaftAddr: "127.0.0.1:7421",
+		LogLevel: "info", MemoryLimit: sizeValue{N: 1792 << 20},
+		Timing: serverTiming{
+			Heartbeat: span(250 * time.Millisecond), LeaderLease: span(250 * time.Millisecond),
+			Commit: span(10 * time.Millisecond), Disk: span(5 * time.Second), BeatGather: span(250 * time.Millisecond),
+		},
+		Limits: serverLimits{
+			EntryBytes: sizeValue{N: 1 << 20}, Beats: countValue{n: 4096}, SnapshotEntries: countValue{n: 32768},
+			SnapshotBytes: sizeValue{N: 256 << 20},
+		},
+	}
+}
+
+// ReadServer reads a configuration over the defaults. Mistakes are told with
+// file, line and column.
+func ReadServer(name string) (*Server, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, cli.Usagef("read configuration: %w", err)
+	}
+	return parseServerFile(name, string(text))
+}
+
+func parseServerFile(name, text string) (*Server, error) {
+	f := DefaultServer()
+	parsed, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		return nil, misread(name, text, err)
+	}
+	for i, doc := range parsed.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentGroupType {
+			continue
+		}
+		if i > 0 {
+			return nil, placed(name, text, doc.Body.GetToken(), "a second document: a server has one configuration")
+		}
+		d := &document{file: name, text: text, body: doc.Body}
+		if err := d.decode(f); err != nil {
+			return nil, err
+		}
+		if err := f.checkNotify(name, text); err != nil {
+			return nil, err
+		}
+		set := noun.DefaultSettings()
+		for key, v := range f.Settings {
+			if err := set.Set(key, v.text); err != nil {
+				return nil, placed(name, text, v.at, err.Error())
+			}
+		}
+		for key, v := range f.Watchdog {
+			if !slices.Contains(watchdogKeys(), key) {
+				return nil, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s", key, strings.Join(watchdogKeys(), ", ")))
+			}
+			if err := set.Set("watchdog_"+key, v.text); err != nil {
+				return nil, placed(name, text, v.at, err.Error())
+			}
+			if _, twice := f.Settings["watchdog_"+key]; twice {
+				return nil, placed(name, text, v.at, "watchdog_"+key+" stands below settings too: remove one")
+			}
+		}
+		if err := set.Check(); err != nil {
+			// The sentence names the two that clash; one of them stands in the file.
+			first := slices.Sorted(maps.Keys(f.Settings))[0]
+			return nil, placed(name, text, f.Settings[first].at, err.Error())
+		}
+	}
+	return f, nil
+}
+
+// Inspect finds what is wrong with a configuration, without opening or making anything.
+func (f *Server) Inspect() (wrong []error) {
+	if err := f.Check(); err != nil { // what follows builds on it
+		wrong = append(wrong, err)
+	} else {
+		repl := f.ClusterConfig()
+		if err := repl.Validate(); err != nil {
+			wrong = append(wrong, each(err)...)
+		}
+	}
+	if f.Gossip.KeyFile != "" {
+		if _, err := gossip.ReadKey(f.Gossip.KeyFile); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	_, lacks := f.Notifiers(nil)
+	wrong = append(wrong, lacks...)
+	if len(f.Join) > 0 {
+		if conn, err := client.Open(client.Config{Addrs: f.Join, Name: "server " + f.ID}); err != nil {
+			wrong = append(wrong, err)
+		} else {
+			conn.Close() // it has asked nothing yet
+		}
+	}
+	if err := folderOrNothing("data_dir", f.DataDir); err != nil {
+		wrong = append(wrong, err)
+	}
+	return wrong
+}
+
+// sizeValue is a number of bytes with its place; 0: none, or no limit.
+type sizeValue struct {
+	N  int64
+	at *token.Token
+}
+
+// UnmarshalYAML takes numbers of bytes, also with KiB, MiB or GiB.
+func (v *sizeValue) UnmarshalYAML(node ast.Node) error {
+	v.at = node.GetToken()
+	text, err := scalar(node, "a size like 256MiB")
+	if err != nil {
+		return err
+	}
+	if v.N, err = parseSize(text); err != nil {
+		return &valueError{v.at, err.Error()}
+	}
+	return nil
+}
+
+func parseSize(text string) (int64, error) {
+	unit := int64(1)
+	number := text
+	for i, suffix := range []string{"KiB", "MiB", "GiB"} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = strings.TrimSpace(rest), 1<<(10*(i+1))
+		}
+	}
+	if rest, ok := strings.CutSuffix(number, "B"); ok && unit == 1 {
+		number = strings.TrimSpace(rest)
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q is no size: give a number of bytes, or one with KiB, MiB or GiB", text)
+	}
+	return n * unit, nil
+}
+
+// PeersFlag reads id=raftaddr,...
+func PeersFlag(list []string) ([]Peer, error) {
+	var peers []Peer
+	for _, item := range list {
+		id, addr, ok := strings.Cut(item, "=")
+		if !ok || id == "" || addr == "" {
+			return nil, cli.Usagef("flag --peers: %q: write id=host:port for each server, for instance s1=10.0.0.1:7421", item)
+		}
+		peers = append(peers, Peer{ID: id, RaftAddr: addr})
+	}
+	return peers, nil
+}

@@ -1,0 +1,164 @@
+package conf
+
+import (
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/pflag"
+
+	"vigil/cluster"
+	"vigil/cmd/vigil/cli"
+	"vigil/fsm/noun"
+	"vigil/rpc/door"
+)
+
+// Flags adds the flags that win over the file, but --peers, which has a form of its own.
+func (f *Server) Flags(fl *pflag.FlagSet) {
+	fl.StringVar(&f.ID, "id", "", "name of this server, unique in the cluster, never reused")
+	fl.StringVar(&f.DataDir, "data-dir", f.DataDir, "its own directory")
+	fl.StringVar(&f.Addr, "addr", f.Addr, "listen here for clients")
+	fl.StringVar(&f.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
+	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
+	fl.StringVar(&f.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
+	fl.BoolVar(&f.Insecure, "insecure", false, "let other machines reach this server although there are no passwords yet")
+	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil, "names under which HTTP clients ask this server, beside its addresses")
+	f.Gossip.flags(fl)
+	fl.StringVar(&f.Cluster, "cluster", "", "name of the cluster (default: made from the peers)")
+	fl.IntVar(&f.BootstrapExpect, "bootstrap-expect", 0, "number of servers of a new cluster (default: the number of peers)")
+	fl.StringSliceVar(&f.Join, "join", nil, "API address of a server of the cluster to join")
+	fl.StringVar(&f.LogLevel, "log-level", f.LogLevel, "trace, debug, info, warn or error")
+	fl.BoolVar(&f.LogJSON, "log-json", false, "log as JSON")
+	fl.BoolVar(&f.Debug, "debug", false, "serve /debug/pprof on debug.sock in the data directory")
+}
+
+// Override takes over what the command line said.
+func (f *Server) Override(flags *Server, said func(string) bool) {
+	for name, take := range map[string]func(){
+		"id":             func() { f.ID = flags.ID },
+		"data-dir":       func() { f.DataDir = flags.DataDir },
+		"addr":           func() { f.Addr = flags.Addr },
+		"advertise-addr": func() { f.AdvertiseAddr = flags.AdvertiseAddr },
+		"raft-addr":      func() { f.RaftAddr = flags.RaftAddr },
+		"raft-bind":      func() { f.RaftBind = flags.RaftBind },
+		"insecure":       func() { f.Insecure = flags.Insecure },
+		"http-hosts":     func() { f.HTTPHosts = flags.HTTPHosts },
+		"cluster":        func() { f.Cluster = flags.Cluster },
+		"peers":          func() { f.Peers, f.BootstrapExpect = flags.Peers, len(flags.Peers) },
+		"join":           func() { f.Join = flags.Join },
+		"log-level":      func() { f.LogLevel = flags.LogLevel },
+		"log-json":       func() { f.LogJSON = flags.LogJSON },
+		"debug":          func() { f.Debug = flags.Debug },
+	} {
+		if said(name) {
+			take()
+		}
+	}
+	f.Gossip.override(&flags.Gossip, said)
+	if said("bootstrap-expect") { // after peers
+		f.BootstrapExpect = flags.BootstrapExpect
+	}
+}
+
+// Check tells what is wrong, in the words of the file and the flags, and fills in
+// what follows from other values.
+func (f *Server) Check() error {
+	if f.ID == "" {
+		return cli.Usagef("the server has no id: give --id, or id in the configuration")
+	}
+	host, port, err := net.SplitHostPort(f.Addr)
+	if err != nil {
+		return cli.Usagef("addr %q: give host:port, for instance %s", f.Addr, cli.DefaultAddr)
+	}
+	ip := net.ParseIP(host)
+	everywhere := host == "" || ip != nil && ip.IsUnspecified()
+	if f.AdvertiseAddr == "" {
+		if everywhere {
+			return cli.Usagef("addr %q listens everywhere: say with advertise_addr (--advertise-addr) where others reach it", f.Addr)
+		}
+		f.AdvertiseAddr = f.Addr
+	} else if host, port, err := net.SplitHostPort(f.AdvertiseAddr); err != nil || host == "" || port == "" || port == "0" {
+		return cli.Usagef("advertise_addr %q: give host:port", f.AdvertiseAddr)
+	}
+	if port == "0" && f.AdvertiseAddr == f.Addr {
+		return cli.Usagef("addr %q: give a port that others can know", f.Addr)
+	}
+	if open := f.Open(); len(open) > 0 && !f.Insecure {
+		return cli.Usagef("%s: other machines can reach that, and whoever reaches it controls the fleet, since there are no passwords yet: "+
+			"keep to the loopback interface, or let only trusted machines into that network and say insecure: true (--insecure)", strings.Join(open, ", "))
+	}
+	if f.BootstrapExpect < 0 || f.BootstrapExpect > 9 {
+		return cli.Usagef("bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
+	}
+	if f.BootstrapExpect == 0 && len(f.Peers) > 0 {
+		f.BootstrapExpect = len(f.Peers)
+	}
+	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
+		f.Peers = []Peer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
+	}
+	if err := f.Gossip.settle(door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)); err != nil {
+		return err
+	}
+	if len(f.Join) > 0 && f.BootstrapExpect > 0 {
+		return cli.Usagef("join and peers exclude each other: a server either founds a cluster or joins one")
+	}
+	if hclog.LevelFromString(f.LogLevel) == hclog.NoLevel {
+		return cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+	}
+	return nil
+}
+
+// Open lists the addresses that other machines may reach, each with its key.
+func (f *Server) Open() (list []string) {
+	for _, a := range []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr}, {"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
+		if a.addr != "" && !door.Loopback(a.addr) {
+			list = append(list, a.key+" "+a.addr)
+		}
+	}
+	return list
+}
+
+// ClusterConfig is what the replication gets.
+func (f *Server) ClusterConfig() cluster.Config {
+	conf := cluster.Config{
+		ID: f.ID, RaftAddr: f.RaftAddr, BindAddr: f.RaftBind, APIAddr: f.AdvertiseAddr, DataDir: f.DataDir,
+		Cluster: f.Cluster, BootstrapExpect: f.BootstrapExpect, Version: cli.Version(), Features: cluster.FeatureLevel,
+		Timing: cluster.Timing{
+			Heartbeat: f.Timing.Heartbeat.Span, LeaderLease: f.Timing.LeaderLease.Span, Commit: f.Timing.Commit.Span,
+			Disk: f.Timing.Disk.Span, BeatGather: f.Timing.BeatGather.Span,
+		},
+		Limits: cluster.Limits{
+			EntryBytes: int(f.Limits.EntryBytes.N), Beats: int(f.Limits.Beats.n),
+			SnapshotEntries: uint64(f.Limits.SnapshotEntries.n), SnapshotBytes: f.Limits.SnapshotBytes.N,
+			TrailingLogs: uint64(f.Limits.TrailingLogs.n),
+		},
+	}
+	if conf.BindAddr == "" {
+		conf.BindAddr = conf.RaftAddr
+	}
+	for _, p := range f.Peers {
+		conf.Peers = append(conf.Peers, cluster.Peer{ID: p.ID, RaftAddr: p.RaftAddr, APIAddr: p.APIAddr})
+	}
+	for name, v := range f.Settings {
+		if _, twice := f.Watchdog[strings.TrimPrefix(name, "watchdog_")]; !twice { // the environment wins
+			conf.Seed = append(conf.Seed, noun.KV{Key: name, Value: v.text})
+		}
+	}
+	for key, v := range f.Watchdog {
+		conf.Seed = append(conf.Seed, noun.KV{Key: "watchdog_" + key, Value: v.text})
+	}
+	slices.SortFunc(conf.Seed, func(a, b noun.KV) int {
+		if a.Key < b.Key {
+			return -1
+		}
+		return 1
+	})
+	return conf
+}
+
+// HttpHosts are the names under which this server is asked over HTTP.
+func (f *Server) HttpHosts() []string {
+	host, _, _ := net.SplitHostPort(f.AdvertiseAddr) // check has looked at it
+	return append([]string{host}, f.HTTPHosts...)
+}

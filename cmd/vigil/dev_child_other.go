@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package main
-
-import "syscall"
-
-// ownGroup keeps the terminal's signals away from a child.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,313 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"vigil/cmd/vigil/agent"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// mcpTask is a task as a model sees it.
+type mcpTask struct {
+	ID       uint64  `json:"id"`
+	Attempt  uint32  `json:"attempt" jsonschema:"the number of this attempt; above 1 an earlier one did not finish"`
+	State    string  `json:"state"`
+	Title    string  `json:"title"`
+	Text     string  `json:"text"`
+	From     string  `json:"created_by,omitempty"`
+	Priority int32   `json:"priority,omitempty"`
+	Note     string  `json:"note,omitempty" jsonschema:"the last progress note"`
+	Percent  *uint32 `json:"percent,omitempty" jsonschema:"how much of it you said is done"`
+	// ExpectMinutes is absent when nothing is expected.
+	ExpectMinutes *float64 `json:"expected_in_minutes,omitempty" jsonschema:"when it should be done, from now; negative: that has passed. progress moves it"`
+}
+
+func newMCPTask(t *vigilv1.Task) *mcpTask {
+	out := &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), Title: t.GetTitle(), Text: t.GetText(),
+		From: t.GetCreatedBy(), Priority: t.GetPriority(), Note: t.GetNote(), Percent: t.Percent}
+	if left := t.GetExpectLeft(); left != nil {
+		minutes := left.AsDuration().Minutes()
+		out.ExpectMinutes = &minutes
+	}
+	return out
+}
+
+func minutes(n float64) time.Duration { return time.Duration(n * float64(time.Minute)) }
+
+// words is the task for a reader.
+func (t *mcpTask) words() string {
+	head := fmt.Sprintf("Task %d, attempt %d: %s", t.ID, t.Attempt, term.OneLine(t.Title))
+	switch left := t.ExpectMinutes; {
+	case left == nil:
+	case *left < 0:
+		head += fmt.Sprintf("\n\nIt should have been done %s ago: say with progress how long it still takes.", term.Short(-minutes(*left)))
+	default:
+		head += fmt.Sprintf("\n\nIt should be done in %s.", term.Short(minutes(*left)))
+	}
+	if body := strings.TrimRight(t.Text, "\n"); body != "" {
+		head += "\n\n" + body
+	}
+	return head
+}
+
+type waitArgs struct {
+	Seconds int  `json:"seconds"`
+	Start   bool `json:"start"`
+}
+
+type waitAnswer struct {
+	mcpSaid
+	Task *mcpTask `json:"task,omitempty" jsonschema:"absent: nothing came yet"`
+}
+
+func (a *waitAnswer) words() string {
+	if a.Task == nil {
+		return a.Message
+	}
+	return a.Message + "\n\n" + a.Task.words()
+}
+
+// waitForTask parks until there is a task, or for as long as the client may wait.
+func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in waitArgs) (waitAnswer, error) {
+	w, err := d.member(ctx)
+	if err != nil {
+		return waitAnswer{}, err
+	}
+	bound := d.bound
+	if in.Seconds > 0 {
+		bound = time.Duration(in.Seconds) * time.Second
+	}
+	timed, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	look, stop := context.WithCancelCause(timed)
+	defer context.AfterFunc(d.gone, cancel)()
+	done, err := d.waitTurn(look, stop)
+	if err != nil {
+		return waitAnswer{}, err
+	}
+	defer done()
+	defer stop(nil)
+	go sayThatItWaits(look, call, bound)
+	go d.breakForMail(look, stop)
+	d.mu.Lock()
+	before := d.job
+	d.mu.Unlock()
+	job, err := w.Wait(look)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return waitAnswer{}, ctx.Err() // nobody waits for the answer
+	case d.gone.Err() != nil:
+		return waitAnswer{}, context.Cause(d.gone)
+	case context.Cause(look) == errNewerWait && d.ended() == nil:
+		return waitAnswer{}, replaced
+	case context.Cause(look) == errMailCame && d.ended() == nil:
+		return waitAnswer{mcpSaid: saidf("No task came yet, but there is mail. Call read_mail, deal with it, then call wait_for_task again.")}, nil
+	case look.Err() != nil && agent.IsGone(err):
+		return waitAnswer{mcpSaid: saidf("No server of vigil answers at the moment; nothing is lost. Call wait_for_task again.")}, nil
+	case look.Err() != nil && d.ended() == nil:
+		return waitAnswer{mcpSaid: saidf("Nothing to do yet: no task came within %s. Call wait_for_task again.", bound)}, nil
+	default:
+		return waitAnswer{}, d.judge(ctx, nil, err)
+	}
+	// Also when the client has given up meanwhile: the next wait gives it again.
+	d.take(job)
+	again := before != nil && before.Task.GetId() == job.Task.GetId() && before.Attempt == job.Attempt
+	if !again {
+		d.log.Info("claimed a task", "task", job.Task.GetId(), "attempt", job.Attempt)
+	}
+	return d.claimed(ctx, job, again, in.Start)
+}
+
+// claimed tells the model what it has got.
+func (d *mcpDesk) claimed(ctx context.Context, job *client.Job, again, start bool) (waitAnswer, error) {
+	out := waitAnswer{Task: newMCPTask(job.Task)}
+	say := []string{"This task is yours now."}
+	if again {
+		say = []string{"You hold this task already."}
+	}
+	if job.Attempt > 1 {
+		say = append(say, "An earlier attempt at it did not finish: look at what is there before you begin.")
+	}
+	next := "Call start_task, do what it says, call progress now and then, and end it with complete_task, handoff_task or fail_task."
+	if start {
+		call, cancel := d.aside(ctx)
+		defer cancel()
+		if err := job.Start(call); err != nil {
+			return waitAnswer{}, d.judge(call, job, err)
+		}
+		next = "It is started. Do what it says, call progress now and then, and end it with complete_task, handoff_task or fail_task."
+	}
+	out.Message = strings.Join(append(say, next), " ")
+	return out, nil
+}
+
+// Why a call of wait_for_task ends before a task or its time has come.
+var (
+	errNewerWait = errors.New("a newer call waits")
+	errMailCame  = errors.New("mail has come")
+)
+
+// replaced is the answer to a wait that a newer one has ended.
+const replaced = mcpAdvice("Another call of wait_for_task has taken the place of this one; its answer is the one that counts.")
+
+// waitTurn makes this the one call that waits, until done is called. The newest call wins
+// and ends the one before: a client that has given a call up does not always say so.
+func (d *mcpDesk) waitTurn(ctx context.Context, stop context.CancelCauseFunc) (done func(), err error) {
+	d.mu.Lock()
+	d.waits++
+	mine := d.waits
+	if d.endWait != nil {
+		d.endWait(errNewerWait)
+	}
+	d.mu.Unlock()
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if mine != d.waits {
+		<-d.turn
+		return nil, replaced
+	}
+	d.endWait = stop
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.endWait = nil
+		<-d.turn
+	}, nil
+}
+
+// waitNotice is how often a client that wants to know is told that a wait goes on.
+const waitNotice = 10 * time.Second
+
+// sayThatItWaits keeps clients patient that count silence.
+func sayThatItWaits(ctx context.Context, call *mcp.CallToolRequest, bound time.Duration) {
+	token := call.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	tick := time.NewTicker(waitNotice)
+	defer tick.Stop()
+	for waited := waitNotice; ; waited += waitNotice {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// Whoever does not hear it has gone; the wait notices that by itself.
+		_ = call.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
+			Message: "waiting for a task", Progress: waited.Seconds(), Total: bound.Seconds()})
+	}
+}
+
+type noArgs struct{}
+
+func (d *mcpDesk) startTask(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs) (mcpSaid, error) {
+	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
+		return "Task %d is started. Call progress now and then, and end it with complete_task, handoff_task or fail_task.", job.Start(ctx)
+	})
+}
+
+type progressArgs struct {
+	Note          string  `json:"note"`
+	Percent       *uint32 `json:"percent"`
+	ExpectMinutes float64 `json:"expect_minutes"`
+}
+
+func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in progressArgs) (mcpSaid, error) {
+	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
+		return "Noted; task %d is still yours. Go on.", job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: minutes(in.ExpectMinutes)})
+	})
+}
+
+// nextTask is what a model does after the last word about a task.
+const nextTask = " Call wait_for_task for the next one."
+
+type completeArgs struct {
+	Result string `json:"result"`
+}
+
+func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in completeArgs) (mcpSaid, error) {
+	return d.say(ctx, true, func(ctx context.Context, job *client.Job) (string, error) {
+		err := job.Complete(ctx, in.Result)
+		if err != nil && agent.Unheard(err) && d.leaveBehind(job, in.Result) {
+			d.drop(job)
+			return "No server answers at the moment: the result of task %d is left with this host's agentd, which delivers it." + nextTask, nil
+		}
+		return "Task %d is completed." + nextTask, err
+	})
+}
+
+type failArgs struct {
+	Reason    string `json:"reason"`
+	Retryable bool   `json:"retryable"`
+}
+
+func (d *mcpDesk) failTask(ctx context.Context, _ *mcp.CallToolRequest, in failArgs) (mcpSaid, error) {
+	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
+		return "Task %d is given up." + nextTask, job.Fail(ctx, in.Reason, in.Retryable)
+	})
+}
+
+type handoffArgs struct {
+	Role     string `json:"role"`
+	Title    string `json:"title"`
+	Text     string `json:"text"`
+	Result   string `json:"result"`
+	Priority int32  `json:"priority"`
+}
+
+type handoffAnswer struct {
+	mcpSaid
+	NextTask uint64 `json:"next_task" jsonschema:"the number of the new task"`
+}
+
+func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in handoffArgs) (handoffAnswer, error) {
+	w, err := d.member(ctx)
+	if err != nil {
+		return handoffAnswer{}, err
+	}
+	room, _, _ := strings.Cut(w.Agent(), "/")
+	role := strings.TrimPrefix(in.Role, room+"/")
+	if strings.Contains(role, "/") {
+		return handoffAnswer{}, mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. Nothing was changed.", in.Role, room)
+	}
+	var next uint64
+	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
+		next, err = job.Handoff(ctx, in.Result, client.Next{Role: role, Title: in.Title, Text: in.Text, Priority: in.Priority})
+		return "Task %d is completed; task " + fmt.Sprint(next) + " follows it." + nextTask, err
+	})
+	return handoffAnswer{said, next}, err
+}
+
+// say speaks about the task that is held; with ends it is the result. The words that it
+// gives back have a place for the number of the task.
+func (d *mcpDesk) say(ctx context.Context, ends bool, send func(context.Context, *client.Job) (string, error)) (mcpSaid, error) {
+	ctx, cancel := d.aside(ctx)
+	defer cancel()
+	job, err := d.held(ctx, ends)
+	if err != nil {
+		return mcpSaid{}, err
+	}
+	words, err := send(ctx, job)
+	if err != nil {
+		return mcpSaid{}, d.judge(ctx, job, err)
+	}
+	if ends || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
+		d.drop(job)
+		d.log.Info("finished with a task", "task", job.Task.GetId(), "attempt", job.Attempt)
+	}
+	return saidf(words, job.Task.GetId()), nil
+}

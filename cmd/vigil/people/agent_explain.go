@@ -1,0 +1,271 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/cmd/vigil/agent"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// explainTail is how many of the last lines of output fit the screen.
+const explainTail = 6
+
+func newAgentExplainCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "explain ROOM/ROLE[.N]",
+		Short:             "Say on one screen why an agent runs, or why it does not",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: args[0], Stale: a.Stale})
+				if err != nil {
+					return err
+				}
+				if a.JSON {
+					return a.PrintJSON(answer)
+				}
+				return printExplanation(a, answer)
+			})
+		},
+	}
+}
+
+// printExplanation prints the answer first, then what it rests on.
+func printExplanation(a *cli.App, answer *vigilv1.GetAgentResponse) error {
+	g := answer.GetAgent()
+	verdict := fmt.Sprintf("%s: %s", a.Screen.Bold(g.GetName()), term.OneLine(term.Tidy(g.GetWhy())))
+	if d := term.Span(g.GetWhyLeft()); d != "" && endsByItself(g.GetWhyCode()) {
+		verdict += "; in " + d
+	}
+	if err := a.Printf("%s\n\n", verdict); err != nil {
+		return err
+	}
+	role := answer.GetRole()
+	declared := strings.TrimSpace(fmt.Sprintf("%s, start %s", role.GetDesired(), role.GetStart()))
+	runner := role.GetRunner()
+	if runner == "" {
+		runner = "none: it is started by hand"
+	}
+	err := a.Pairs("verdict", agent.VerdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()),
+		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()), "declared itself", agent.DeclarationText(g.GetDeclaration()),
+		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
+		"to do", agentRemedy(g), "wanted", intentText(a, g), "declared", declared, "runner", runner,
+		"process", processLine(a, g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
+		"order", orderLine(g), "failures", failuresText(g), "parked", term.Tidy(g.GetParkedWhy()),
+		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()), "resume value", resumeText(g))
+	if err != nil {
+		return err
+	}
+	if err := printReasons(a, g.GetVerdict()); err != nil {
+		return err
+	}
+	if err := printExit(a, g.GetLastExit()); err != nil {
+		return err
+	}
+	if err := printFits(a, answer.GetHosts()); err != nil {
+		return err
+	}
+	return printRecent(a, answer.GetEvents())
+}
+
+// endsByItself tells whether a start follows when the reason's time is up.
+func endsByItself(code string) bool {
+	switch code {
+	case "back_off", "parked", "fence", "brake", "hold":
+		return true
+	}
+	return false
+}
+
+// agentRemedy says what a human can do about the state of an agent; "" when its
+// sentence names a command already, or nothing is to be done.
+func agentRemedy(g *vigilv1.Agent) string {
+	if strings.Contains(g.GetWhy(), "`vigil ") {
+		return ""
+	}
+	switch g.GetWhyCode() {
+	case "paused":
+		if strings.HasPrefix(g.GetWhy(), "declared as paused") {
+			return "" // by its role: its sentence says how to end that
+		}
+		return "`vigil agent resume " + g.GetName() + "`"
+	case "room_paused":
+		return "`vigil room resume " + g.GetRoom() + "`"
+	case "all_paused":
+		return "`vigil resume`"
+	case "stopped":
+		return "`vigil agent start " + g.GetName() + "`"
+	case "brake":
+		return "wait, or when the losses are explained: `vigil brake release`"
+	case "fence":
+		return "wait; when the machine is certainly off: `vigil host confirm-dead " + term.OrWord(g.GetHost(), "HOST") + "`"
+	case "parked", "back_off":
+		return "wait, or `vigil agent unpark " + g.GetName() + "`"
+	case "unkillable":
+		return "look at host " + g.GetHost() + ": a process that outlives KILL usually hangs in the kernel, on a disk or a network file system"
+	case "no_host":
+		if strings.Contains(g.GetWhy(), " is drained by ") {
+			return "end a drain (`vigil host undrain HOST`), or start `vigil agentd` with that runner on another machine"
+		}
+		return "start `vigil agentd` with that runner, or make room: the table below says what each host lacks"
+	case "no_task":
+		return "`vigil task create " + g.GetRoom() + "/" + g.GetRole() + " TITLE`"
+	}
+	return ""
+}
+
+func processLine(a *cli.App, g *vigilv1.Agent) string {
+	text := processText(g)
+	if g.GetIncarnation() != "" {
+		text += ", life " + g.GetIncarnation()
+	}
+	if g.GetHost() != "" {
+		text += " on " + g.GetHost()
+	}
+	if g.GetPid() != 0 {
+		text += fmt.Sprintf(", pid %d", g.GetPid())
+	}
+	if d := term.Span(g.GetUp()); d != "" {
+		text += ", up " + d
+	}
+	return text
+}
+
+func participantLine(g *vigilv1.Agent) string {
+	text := g.GetParticipant()
+	if d := left(g.GetLeaseLeft()); d != "" && text != "DISCONNECTED" {
+		text += ", lease " + d
+	}
+	return text
+}
+
+func taskLine(t *vigilv1.Task) string {
+	if t == nil {
+		return ""
+	}
+	plan := ""
+	if percent := percentText(t); percent != "" {
+		plan += ", " + percent + " done"
+	}
+	if t.GetExpectLeft() != nil {
+		plan += ", expected " + expectShort(t)
+	}
+	return fmt.Sprintf("%d %s, attempt %d%s: %s", t.GetId(), t.GetState(), t.GetAttempt(), plan, t.GetTitle())
+}
+
+func orderLine(g *vigilv1.Agent) string {
+	if g.GetOrder() == "" || g.GetOrder() == "none" {
+		return "none open"
+	}
+	text := fmt.Sprintf("%s, open for %s", g.GetOrder(), term.OrZero(term.Span(g.GetOrderOpen())))
+	if g.GetOrderReason() != "" {
+		text += ": " + g.GetOrderReason()
+	}
+	return text
+}
+
+// left says how long something still lasts.
+func left(d *durationpb.Duration) string {
+	if d == nil || d.AsDuration() == 0 {
+		return ""
+	}
+	if d.AsDuration() < 0 {
+		return "ended " + term.Short(-d.AsDuration()) + " ago"
+	}
+	return "ends in " + term.Short(d.AsDuration())
+}
+
+// exitText is the last death on one line.
+func exitText(a *cli.App, x *vigilv1.Exit) string {
+	if x == nil || x.GetKind() == "" || x.GetKind() == "none" {
+		return ""
+	}
+	text := strings.ReplaceAll(x.GetKind(), "_", " ")
+	switch {
+	case x.GetSignal() != "":
+		text += ", signal " + x.GetSignal()
+	case x.GetKind() == "clean" || x.GetKind() == "crash" || x.GetKind() == "ordered" || x.GetKind() == "usage_limit":
+		text += fmt.Sprintf(", code %d", x.GetCode())
+	}
+	when := a.Ago(x.GetAt())
+	if when == "" {
+		when = term.Span(x.GetAgo()) + " ago"
+	}
+	text += ", " + when + ", life " + x.GetIncarnation()
+	if x.GetHost() != "" {
+		text += " on " + x.GetHost()
+	}
+	if x.GetTask() != 0 {
+		text += fmt.Sprintf(", held task %d", x.GetTask())
+	}
+	if x.GetReason() != "" {
+		text += ": " + x.GetReason()
+	}
+	return text
+}
+
+func printExit(a *cli.App, x *vigilv1.Exit) error {
+	text := exitText(a, x)
+	if text == "" {
+		return a.Pairs("last death", "none")
+	}
+	if err := a.Printf("\n%s %s\n", a.Screen.Bold("last death"), term.OneLine(text)); err != nil {
+		return err
+	}
+	tail := strings.TrimRight(x.GetTail(), "\n")
+	if tail == "" {
+		return nil
+	}
+	lines := strings.Split(tail, "\n")
+	for _, line := range lines[max(0, len(lines)-explainTail):] {
+		line = term.Safe(strings.TrimRight(line, "\r"))
+		if a.Screen.Width > 0 {
+			line = term.Cut(line, max(a.Screen.Width-4, 8))
+		}
+		if err := a.Printf("  | %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printFits(a *cli.App, fits []*vigilv1.HostFit) error {
+	if len(fits) == 0 {
+		return nil
+	}
+	if err := a.Printf("\n"); err != nil {
+		return err
+	}
+	t := term.NewTable("HOST", "NEXT START", "BECAUSE~")
+	for _, f := range fits {
+		word := "no"
+		if f.GetFits() {
+			word = "possible"
+		}
+		t.Add(f.GetHost(), word, f.GetReason())
+	}
+	return a.PrintTable(t, "")
+}
+
+func printRecent(a *cli.App, events []*vigilv1.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := a.Printf("\n%s\n", a.Screen.Bold("recent events")); err != nil {
+		return err
+	}
+	for _, e := range events[max(0, len(events)-10):] {
+		if err := printEvent(a, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

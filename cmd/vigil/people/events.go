@@ -1,0 +1,132 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newEventsCmd(a *cli.App) *cobra.Command {
+	request := &vigilv1.WatchEventsRequest{}
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print the history, with -f also what happens from now on",
+		Long: `Print the history: what happened to rooms, agents, tasks and hosts. With -f and
+without --after only what happens from now on. The stream goes on at another server
+when one is lost; no event is left out or shown twice.`,
+		Example: "  vigil events -f\n  vigil events --room web --after 1200",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request.NoFollow = !follow
+			request.Tail = follow && !cmd.Flags().Changed("after")
+			ask := a.Ask
+			if follow {
+				ask = a.Follow
+			}
+			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				return WatchEvents(ctx, c, request, func(e *vigilv1.Event) error {
+					if a.JSON {
+						return a.PrintJSON(e)
+					}
+					return printEvent(a, e)
+				})
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	flags.Uint64Var(&request.After, "after", 0, "only events with a greater number")
+	flags.StringVar(&request.Room, "room", "", "only of this room")
+	flags.StringVar(&request.Agent, "agent", "", "only of this agent")
+	flags.Uint64Var(&request.Task, "task", 0, "only of this task")
+	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.Every(cli.AgentNames))
+	return cmd
+}
+
+// WatchEvents calls fn for every event and resumes after the last one when the
+// server is lost. With NoFollow it returns nil at the newest event.
+func WatchEvents(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsRequest, fn func(*vigilv1.Event) error) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		stream, err := c.Fleet.WatchEvents(ctx, request)
+		for err == nil {
+			var e *vigilv1.Event
+			if e, err = stream.Recv(); err == nil {
+				request.After, request.Tail = e.GetSeq(), false
+				pause = 50 * time.Millisecond
+				err = fn(e)
+				if err != nil {
+					return err
+				}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) && request.GetNoFollow():
+			return nil
+		case ctx.Err() != nil:
+			return err
+		case errors.Is(err, io.EOF), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader):
+		default:
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// eventSignals gives a value after events, until the context ends. It is a hint: a caller
+// looks now and then anyway.
+func eventSignals(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsRequest) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	go func() {
+		_ = WatchEvents(ctx, c, request, func(*vigilv1.Event) error {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+			return nil
+		})
+	}()
+	return changed
+}
+
+// printEvent prints one event on one line.
+func printEvent(a *cli.App, e *vigilv1.Event) error {
+	when := "        "
+	if at := e.GetAt(); at != nil {
+		when = at.AsTime().Local().Format(time.TimeOnly)
+	}
+	subject := e.GetAgent()
+	if subject == "" {
+		subject = e.GetRoom()
+	}
+	if subject == "" {
+		subject = e.GetHost()
+	}
+	var about []string
+	if e.GetTask() != 0 {
+		about = append(about, fmt.Sprintf("task %d", e.GetTask()))
+	}
+	if e.GetText() != "" {
+		about = append(about, e.GetText())
+	}
+	line := fmt.Sprintf("%s  %-20s  %-18s  %s", when, e.GetKind(), subject, term.OneLine(strings.Join(about, ": ")))
+	if a.Screen.Width > 0 {
+		line = term.Cut(line, a.Screen.Width)
+	}
+	return a.Printf("%s\n", strings.TrimRight(line, " "))
+}

@@ -1,0 +1,149 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newHostExplainCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "explain HOST",
+		Short:             "Say on one screen how a host is heard and whether it gets starts",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.First(cli.HostNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0], Stale: a.Stale})
+				if err != nil {
+					return err
+				}
+				if a.JSON {
+					return a.PrintJSON(h)
+				}
+				if err := explainHost(a, h); err != nil {
+					return err
+				}
+				return printAgentsOf(ctx, a, c, h)
+			})
+		},
+	}
+}
+
+// explainHost prints the answer first, then what it rests on.
+func explainHost(a *cli.App, h *vigilv1.Host) error {
+	verdict := h.GetState() + ": " + hostVerdict(h)
+	if err := a.Printf("%s: %s\n\n", a.Screen.Bold(term.OneLine(h.GetName())), term.OneLine(verdict)); err != nil {
+		return err
+	}
+	err := a.Pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
+		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", heardText(a, h),
+		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
+		"gossip", term.OrWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
+		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
+	if err != nil {
+		return err
+	}
+	for _, w := range h.GetWarnings() {
+		if err := a.Printf("%s %s\n", a.Screen.Paint("33", "warning:"), term.OneLine(w)); err != nil {
+			return err
+		}
+	}
+	if len(h.GetViews()) == 0 {
+		return nil
+	}
+	if err := a.Printf("\n"); err != nil {
+		return err
+	}
+	t := term.NewTable("SERVER", "GOSSIP", "STREAM")
+	for _, v := range h.GetViews() {
+		t.Add(v.GetServer(), v.GetGossip(), v.GetStream())
+	}
+	return a.PrintTable(t, "")
+}
+
+// hostWhy gives the reason for a host's state in short; "" when it simply works.
+func hostWhy(h *vigilv1.Host) string {
+	var parts []string
+	if h.GetDrain() {
+		parts = append(parts, "drained by "+term.OrWord(h.GetDrainBy(), "somebody"))
+	}
+	if h.GetSuspectWhy() != "" {
+		parts = append(parts, h.GetSuspectWhy())
+	}
+	if h.GetState() == "returning" || h.GetSteadyIn() != nil {
+		parts = append(parts, "was away too often; starts again in "+term.OrZero(term.Span(h.GetSteadyIn())))
+	}
+	if h.GetPressure() != "" {
+		parts = append(parts, h.GetPressure())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// hostVerdict says what the state means for starts.
+func hostVerdict(h *vigilv1.Host) string {
+	if why := hostWhy(h); why != "" {
+		return why
+	}
+	switch h.GetState() {
+	case "ready":
+		if h.GetCapacity() <= h.GetRunning()+h.GetStarting() {
+			return "it is full"
+		}
+		return "it gets starts"
+	case "suspect":
+		return "it has fallen silent, and gets no starts"
+	case "lost":
+		return "its lease has ended; each of its agents moves when its own fence has ended"
+	case "left":
+		return "it said good-bye"
+	}
+	return "it gets no starts"
+}
+
+// hostRemedy says what a human can do, "" when there is nothing to do.
+func hostRemedy(h *vigilv1.Host) string {
+	name := h.GetName()
+	switch {
+	case h.GetState() == "lost" && h.GetRunning() > 0:
+		return fmt.Sprintf("bring it back; or, when the machine is certainly off, `vigil host confirm-dead %s`", name)
+	case h.GetState() == "lost" || h.GetState() == "left":
+		return fmt.Sprintf("start `vigil agentd` there again; or `vigil host forget %s`", name)
+	case h.GetState() == "suspect" && strings.Contains(h.GetSuspectWhy(), "UDP"):
+		return "let UDP and TCP through to the gossip port between it and the servers; its agents go on meanwhile"
+	case h.GetState() == "suspect":
+		return "nothing yet: it is trusted again when it is heard, or lost when its lease ends"
+	case h.GetDrain() && h.GetRunning()+h.GetStarting() > 0:
+		return fmt.Sprintf("wait (`vigil host drain %s --wait`), or end it: `vigil host undrain %s`", name, name)
+	case h.GetDrain():
+		return fmt.Sprintf("it is empty; `vigil host undrain %s` gives it agents again", name)
+	case h.GetState() == "returning":
+		return "find out why it comes and goes: its network, its load, or agentd restarting"
+	case h.GetPressure() != "":
+		return "free memory there, or let fewer agents run on it (capacity in agentd.yaml)"
+	}
+	return ""
+}
+
+// drainLine says who drains the host and until when.
+func drainLine(a *cli.App, h *vigilv1.Host) string {
+	if !h.GetDrain() {
+		return ""
+	}
+	text := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(h.GetDrainBy(), "somebody"), a.Ago(h.GetDrainAt())))
+	if n := h.GetRunning() + h.GetStarting(); n > 0 {
+		text += fmt.Sprintf(", %d agents left", n)
+	}
+	if d := term.Span(h.GetDrainLeft()); d != "" {
+		text += ", all are stopped in " + d
+	} else if h.GetDrainLeft() == nil {
+		text += ", without a deadline"
+	}
+	return text
+}

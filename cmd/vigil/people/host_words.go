@@ -1,0 +1,200 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// drainLook is how often a drain that is waited for is looked at.
+const drainLook = time.Second
+
+func newHostDrainCmd(a *cli.App) *cobra.Command {
+	var deadline time.Duration
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "drain HOST",
+		Short: "Have nothing run on a host: its agents move when they hold no task",
+		Long: `Have nothing run on a host. Nothing is started there any more; agents without a task
+are stopped at once, the others when they give it back, all of them at the deadline.
+They are started on other hosts. It stays so until vigil host undrain.`,
+		Example:           "  vigil host drain w1 --deadline 30m --wait",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.First(cli.HostNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if deadline < 0 {
+				return cli.Usagef("flag --deadline: %s is negative; give a duration like 30m, or 0 for none", deadline)
+			}
+			ask := a.Ask
+			if wait {
+				ask = a.Follow
+			}
+			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				request := &vigilv1.DrainHostRequest{Host: args[0], By: a.Me()}
+				if deadline > 0 {
+					request.Deadline = durationpb.New(deadline)
+				}
+				h, err := c.Fleet.DrainHost(ctx, request)
+				if err != nil {
+					return err
+				}
+				if wait {
+					h, err = awaitDrain(ctx, a, c, args[0])
+				}
+				if err != nil {
+					return err
+				}
+				return hostDone(a, h, drainText(h))
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&deadline, "deadline", 0, "stop agents that still hold a task after this long (0: never)")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until nothing runs there")
+	return cmd
+}
+
+func drainText(h *vigilv1.Host) string {
+	if h.GetRunning()+h.GetStarting() == 0 {
+		return "is drained: nothing runs there"
+	}
+	text := fmt.Sprintf("is draining: %d agents still run there", h.GetRunning()+h.GetStarting())
+	if d := term.Span(h.GetDrainLeft()); d != "" {
+		text += "; all are stopped in " + d
+	}
+	return text
+}
+
+// awaitDrain waits until nothing runs on the host, or somebody ends the drain.
+func awaitDrain(ctx context.Context, a *cli.App, c *cli.Conn, name string) (*vigilv1.Host, error) {
+	tick := time.NewTicker(drainLook)
+	defer tick.Stop()
+	defer a.ProgressEnd()
+	for {
+		h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: name})
+		switch {
+		case err != nil:
+			return nil, err
+		case !h.GetDrain():
+			return nil, fmt.Errorf("the drain of host %s was ended by somebody else; `vigil events` says who", h.GetName())
+		case h.GetRunning()+h.GetStarting() == 0:
+			return h, nil
+		}
+		a.Progress("host %s %s", h.GetName(), drainText(h))
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("host %s still %s: %w", h.GetName(), drainText(h), context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+// hostDone prints a changed host.
+func hostDone(a *cli.App, h *vigilv1.Host, what string) error {
+	if a.JSON {
+		return a.PrintJSON(h)
+	}
+	return a.Printf("host %s %s\n", term.OneLine(h.GetName()), term.OneLine(what))
+}
+
+func newHostUndrainCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "undrain HOST",
+		Short:             "End a drain: the host takes agents again",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.First(cli.HostNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.DrainHost(ctx, &vigilv1.DrainHostRequest{Host: args[0], Off: true, By: a.Me()})
+				if err != nil {
+					return err
+				}
+				return hostDone(a, h, "is no longer drained; it is "+h.GetState())
+			})
+		},
+	}
+}
+
+func newHostConfirmDeadCmd(a *cli.App) *cobra.Command {
+	var force, yes bool
+	cmd := &cobra.Command{
+		Use:   "confirm-dead HOST",
+		Short: "Say that nothing of a host runs any more: its agents start elsewhere at once",
+		Long: `Say that nothing of a host runs any more, so that its agents are started elsewhere at
+once, without waiting for the end of their fences.
+
+Do it only when the machine is off. If an agent still runs there, it runs twice: vigil
+cannot tell, and takes your word. A host that is heard is refused, unless --force.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.First(cli.HostNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
+				h, err := c.Fleet.GetHost(ctx, &vigilv1.GetHostRequest{Host: args[0]})
+				if err != nil {
+					return err
+				}
+				if !yes {
+					if !term.OnTerminal(a.In) {
+						return cli.Usagef("without a terminal, add --yes: agents that still run on host %s would run twice", h.GetName())
+					}
+					if err := a.Confirm(deadQuestion(h), h.GetName()); err != nil {
+						return err
+					}
+				}
+				// The answer may have taken minutes: this host is meant, not one that got its name.
+				h, err = c.Fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: fmt.Sprint(h.GetId()), Force: force, By: a.Me()})
+				if err != nil {
+					return err
+				}
+				return hostDone(a, h, "is taken for dead; its agents start elsewhere")
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "although the host is heard")
+	cmd.Flags().BoolVar(&yes, "yes", false, "yes, nothing of it runs any more")
+	return cmd
+}
+
+func deadQuestion(h *vigilv1.Host) string {
+	return fmt.Sprintf("Host %s is %s; %d agents may still run there, and would run twice.\nIs the machine off? Type its name to say so: ",
+		h.GetName(), h.GetState(), h.GetRunning()+h.GetStarting())
+}
+
+func newHostForgetCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget HOST",
+		Short: "Remove a lost or left host on which no life is left",
+		Long: `Remove a host that is lost or has left and on which no life is left. After a week without
+a beat (setting forget_hosts) that happens by itself, unless a life may come back with it or a
+human drains it.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.First(cli.HostNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				if _, err := c.Fleet.ForgetHost(ctx, &vigilv1.ForgetHostRequest{Host: args[0], By: a.Me()}); err != nil {
+					return err
+				}
+				return a.Done(map[string]any{"host": args[0], "forgotten": true}, "host %s is forgotten", args[0])
+			})
+		},
+	}
+}
+
+// containmentLine says what holds the processes of an agent together on a host.
+func containmentLine(h *vigilv1.Host) string {
+	switch h.GetContainment() {
+	case "sealed":
+		return "sealed: nothing leaves the control group of its agent"
+	case "group":
+		return "group: what leaves the group of its agent is found by its mark"
+	case "weak":
+		return "weak: what leaves its process group is neither frozen nor killed"
+	}
+	return ""
+}

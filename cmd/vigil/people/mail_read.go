@@ -1,0 +1,199 @@
+package people
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/agent"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newMailReadCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "read",
+		Short: "As an agent: take the unread mail and print it, the most urgent first",
+		Long: `Take what this life of the agent has not got yet, or was reminded of, at most 100 mails,
+and print it. Mail that was handed over before, to a life that has ended or before a
+reminder, is marked as redelivered: its work may be done already. Acknowledge what you have
+taken note of with vigil mail ack, or the next life gets it again. With --wait it waits
+until there is something to read; --timeout bounds that, with exit code 6.`,
+		Example: `  vigil mail read
+  vigil mail read --wait --timeout 10m --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := who.Current(a)
+			if err != nil {
+				return err
+			}
+			if !wait {
+				return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+					answer, err := c.Mail.ReadMail(ctx, &vigilv1.ReadMailRequest{Speaker: l.Speaker()})
+					if err != nil {
+						return err
+					}
+					return printRead(a, answer)
+				})
+			}
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := awaitMail(ctx, a, c, l)
+				if err != nil {
+					return err
+				}
+				return printRead(a, answer)
+			})
+		},
+	}
+	who.Add(cmd, a)
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until there is unread mail")
+	return cmd
+}
+
+// awaitMail waits until there is unread mail and takes it. It takes none when nobody
+// would read it.
+func awaitMail(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life) (*vigilv1.ReadMailResponse, error) {
+	attended, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go life.WhenGone(attended, life.ProcessOf(os.Getppid()), func() { stop(agent.ErrParentGone) })
+	go agent.WhenUnread(attended, a, func() { stop(agent.ErrReaderGone) })
+	box := client.NewMailbox(c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.Token})
+	list, err := box.Wait(attended)
+	switch cause := context.Cause(attended); {
+	case err == nil:
+	case cause == agent.ErrParentGone || cause == agent.ErrReaderGone:
+		return nil, cause
+	case errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrTimeout):
+		return nil, &client.Error{Code: "timeout", Message: fmt.Sprintf("no mail came within %s", a.Timeout)}
+	default:
+		return nil, err
+	}
+	answer := &vigilv1.ReadMailResponse{Mails: list}
+	// Without an answer the number is missing; what was taken must be printed.
+	if s, err := c.Fleet.GetAgentStatus(ctx, &vigilv1.GetAgentStatusRequest{Agent: l.Agent}); err == nil {
+		answer.Unread = s.GetUnreadMessages()
+	}
+	return answer, nil
+}
+
+// printRead prints mail that was taken; one write, so that a reader gets all of it or
+// an error.
+func printRead(a *cli.App, answer *vigilv1.ReadMailResponse) error {
+	if a.JSON {
+		return a.PrintJSON(answer)
+	}
+	if len(answer.GetMails()) == 0 {
+		return a.Printf("There is no unread mail.\n")
+	}
+	var out bytes.Buffer
+	ack := "vigil mail ack"
+	for i, m := range answer.GetMails() {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(mailText(a, m))
+		ack += fmt.Sprintf(" %d", m.GetId())
+	}
+	if _, err := a.Out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("print mail: %w", err)
+	}
+	// For people, and not in what a program reads.
+	fmt.Fprintf(a.Err, "next: %s\n", ack)
+	if n := answer.GetUnread(); n > 0 {
+		fmt.Fprintf(a.Err, "%d more are unread: read again\n", n)
+	}
+	return nil
+}
+
+// mailText is a mail for its reader: a line about it, and its body.
+func mailText(a *cli.App, m *vigilv1.Mail) string {
+	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(), term.OrZero(term.Span(m.GetAge())) + " ago"}
+	parts = append(parts, mailMarks(m)...)
+	text := term.OneLine(strings.Join(parts, ", "))
+	if m.GetSubject() != "" {
+		text += ": " + term.OneLine(m.GetSubject())
+	}
+	text += "\n"
+	if body := strings.TrimRight(a.Shown(m.GetBody()), "\n"); body != "" {
+		text += "\n" + body + "\n"
+	}
+	return text
+}
+
+// mailMarks is what is worth knowing of a mail besides its state.
+func mailMarks(m *vigilv1.Mail) (marks []string) {
+	if m.GetRedelivered() {
+		marks = append(marks, "redelivered")
+	}
+	if m.GetReminded() > 0 {
+		marks = append(marks, "reminded")
+	}
+	if m.GetEscalated() {
+		marks = append(marks, "escalated")
+	}
+	if m.GetReplyTo() != 0 {
+		marks = append(marks, fmt.Sprintf("answers mail %d", m.GetReplyTo()))
+	}
+	if m.GetKind() != "" {
+		marks = append(marks, "kind "+m.GetKind())
+	}
+	return marks
+}
+
+func newMailAckCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
+	cmd := &cobra.Command{
+		Use:   "ack MAIL...",
+		Short: "As an agent: acknowledge mail, so that no later life gets it again",
+		Long: `Say that the agent has taken note of mails. Nobody is reminded of them any more, and no
+later life gets them again. Saying it twice changes nothing.`,
+		Example: "  vigil mail ack 12 13",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var ids []uint64
+			for _, arg := range args {
+				id, err := parseMail(arg)
+				if err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			l, err := who.Current(a)
+			if err != nil {
+				return err
+			}
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return ackMails(ctx, a, c, l, ids) })
+		},
+	}
+	who.Add(cmd, a)
+	return cmd
+}
+
+// ackMails acknowledges one after the other, and tells of each as it is done: an error
+// leaves the later ones as they are.
+func ackMails(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, ids []uint64) error {
+	for _, id := range ids {
+		answer, err := c.Mail.AckMail(ctx, &vigilv1.AckMailRequest{Speaker: l.Speaker(), Mail: id})
+		if err != nil {
+			return err
+		}
+		what := "is acknowledged"
+		if !answer.GetApplied() {
+			what = "was acknowledged before"
+		}
+		if err := a.Done(map[string]any{"mail": id, "agent": l.Agent, "applied": answer.GetApplied()}, "mail %d %s", id, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"vigil/agentd"
+	"vigil/cluster/gossip"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+	"vigil/rpc/client"
+)
+
+// newAgentdCmd is `vigil agentd`: the daemon of a worker host.
+func newAgentdCmd(a *cli.App) *cobra.Command {
+	var file string
+	var drain, check bool
+	flags := conf.DefaultAgentd()
+	cmd := &cobra.Command{
+		Use:   "agentd",
+		Short: "Run the daemon of a worker host",
+		Long: `Run the daemon that starts, watches and stops agents on this machine.
+
+It starts what the cluster orders, but only with the runners that its own
+configuration declares: an order names a runner and brings checked values, nothing
+else.
+
+Each agent runs in a shim of its own that outlives this daemon. SIGTERM and SIGINT
+leave the agents running; the next agentd on the same data directory takes them over,
+so it may be stopped, upgraded or killed at any time. Only when systemd takes the whole
+machine down they are ended, while the cluster can be told. With --drain (or on_stop: drain)
+the agents are handed over to other hosts first and the host is taken out of service;
+a second signal breaks that off. With on_stop: end they are stopped at once.
+
+A runner whose declaration is broken is not offered, the others are: the log and
+` + "`vigil host show`" + ` tell why. With --check everything that is wrong is printed, one line
+each with its place and remedy, and nothing is started or changed; the exit code is 1
+when something was found.`,
+		Example: `  vigil agentd --config configs/agentd.yaml
+  vigil agentd --config /etc/vigil/agentd.yaml --check
+  vigil agentd --config agentd.yaml --server 10.0.0.1:7420,10.0.0.2:7420,10.0.0.3:7420`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set := conf.DefaultAgentd()
+			if file != "" {
+				var err error
+				if set, err = conf.ReadAgentd(file); err != nil && check {
+					return printFindings(a, []error{err}, nil)
+				} else if err != nil {
+					return err
+				}
+			}
+			set.Override(flags, cmd.Flags().Changed)
+			if drain {
+				set.OnStop = string(agentd.Drain)
+			}
+			if !cmd.Flags().Changed("server") && (len(a.Addrs) > 0 || file == "") {
+				set.Servers = a.Addresses()
+			}
+			if check {
+				wrong, notes := set.Inspect()
+				return printFindings(a, wrong, notes)
+			}
+			return runAgentd(cmd.Context(), set, a.Err)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML); flags win over it")
+	flags.Flags(fl)
+	fl.BoolVar(&check, "check", false, "only check the configuration and all runners, and print what is wrong")
+	fl.BoolVar(&drain, "drain", false, "when told to stop, hand the agents over to other hosts and leave")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
+	_ = cmd.MarkFlagDirname("data-dir")
+	_ = cmd.MarkFlagDirname("runners-dir")
+	return cmd
+}
+
+// runAgentd runs the daemon until ctx ends.
+func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
+	if err := conf.ReadRunners(); err != nil {
+		return err
+	}
+	if err := conf.Check(); err != nil {
+		return err
+	}
+	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir), Name: "agentd " + conf.Name})
+	if err != nil {
+		return cli.WrongUsage(err)
+	}
+	defer conn.Close()
+	host := conf.Config(conn, log, registry)
+	host.Shim, host.Servers, host.Rebooting = shimCommand(), conn.Servers, rebooting
+	for _, w := range host.Warnings {
+		log.Error(w)
+	}
+	daemon, err := agentd.Open(host)
+	if err != nil {
+		return cli.ExitWith(cli.ExitFailed, err)
+	}
+	defer daemon.Close()
+	member, err := conf.Gossip.Open(gossip.Host, daemon.Key(), daemon.Boot(), log)
+	switch {
+	case err != nil:
+		return err
+	case member != nil:
+		defer member.Close()
+		daemon.Gossip(member)
+		if err := registry.Register(member); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	default:
+		log.Info("this host does not gossip: servers hear it by its order stream only; gossip.bind turns it on")
+	}
+	var figures *figuresServer
+	if conf.Metrics != "" {
+		if figures, err = listenFigures(conf.Metrics, registry); err != nil {
+			return err
+		}
+	}
+	if len(host.Runners) == 0 {
+		log.Warn("no runner is offered: this host can start nothing")
+	}
+	log.Info("agentd starts", "pid", os.Getpid(), "servers", conn.Servers(), "version", cli.Version())
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		// The end of the daemon ends the group, also an orderly one.
+		if err := daemon.Run(groupCtx); err != nil {
+			return cli.ExitWith(cli.ExitFailed, err)
+		}
+		return errAgentdEnded
+	})
+	if figures != nil {
+		group.Go(func() error { return figures.run(groupCtx) })
+	}
+	if err := group.Wait(); !errors.Is(err, errAgentdEnded) {
+		return err
+	}
+	return nil
+}
+
+// errAgentdEnded is how an orderly end gets out of the group.
+var errAgentdEnded = errors.New("agentd has ended")
+
+// shimCommand runs this very program as a shim: the one that runs, even when its
+// file was replaced by a newer version meanwhile.
+func shimCommand() []string {
+	self := "/proc/self/exe"
+	if _, err := os.Stat(self); err != nil { // not Linux
+		if exe, err := os.Executable(); err == nil {
+			self = exe
+		}
+	}
+	return []string{self, "shim"}
+}

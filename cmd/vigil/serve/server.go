@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cluster"
+	"vigil/cluster/record"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+)
+
+// newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
+// to it by AddServerVerbs.
+func newServerCmd(a *cli.App) *cobra.Command {
+	var file string
+	var check bool
+	flags := conf.DefaultServer()
+	var peers []string
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run a server, or ask about servers",
+		Long: `Run one of the servers that replicate the state of the fleet, usually three.
+
+A new cluster needs the same list of peers on every server. A server that joins an
+existing cluster names one of its API addresses with --join. A server that has run
+before finds everything in its data directory.
+
+Without a word about it a server listens on the loopback interface only: there are
+no passwords yet, so whoever can reach its ports controls the fleet. It refuses an
+address that other machines can reach unless --insecure says that only trusted ones can.
+
+With --check everything that is wrong with the configuration is printed, one line each
+with its remedy, and nothing is started or changed; the exit code is 1 when something
+was found.`,
+		Example: `  vigil server --id s1 --bootstrap-expect 1
+  vigil server --insecure --id s1 --raft-addr 10.0.0.1:7421 --addr 10.0.0.1:7420 \
+      --peers s1=10.0.0.1:7421,s2=10.0.0.2:7421,s3=10.0.0.3:7421
+  vigil server --insecure --id s4 --raft-addr 10.0.0.4:7421 --addr 10.0.0.4:7420 --join 10.0.0.1:7420
+  vigil server --config configs/server.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.ChooseSubcommand(cmd, args)
+			}
+			set := conf.DefaultServer()
+			if file != "" {
+				var err error
+				if set, err = conf.ReadServer(file); err != nil && check {
+					return printFindings(a, []error{err}, nil)
+				} else if err != nil {
+					return err
+				}
+			}
+			var err error
+			if flags.Peers, err = conf.PeersFlag(peers); err != nil {
+				return err
+			}
+			if err := set.WatchdogEnv(a.Getenv); err != nil && check {
+				return printFindings(a, []error{err}, nil)
+			} else if err != nil {
+				return err
+			}
+			set.Override(flags, cmd.Flags().Changed)
+			if check {
+				return printFindings(a, set.Inspect(), nil)
+			}
+			s, err := Open(set, a.Err)
+			if err != nil {
+				return err
+			}
+			return s.Run(cmd.Context())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML); flags win over it")
+	fl.BoolVar(&check, "check", false, "only check the configuration, and print what is wrong")
+	flags.Flags(fl)
+	fl.StringSliceVar(&peers, "peers", nil, "id=raft-address of every server of a new cluster, this one too")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
+	_ = cmd.MarkFlagDirname("data-dir")
+	return cmd
+}
+
+// serverError gives what ended a server its exit code.
+func serverError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, record.ErrUnknown):
+		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
+			"run the newer version that wrote it; the data was not touched", err))
+	case errors.Is(err, cluster.ErrBrokenInvariant):
+		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
+			"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, cli.Version()))
+	}
+	return cli.ExitWith(cli.ExitFailed, err)
+}

@@ -1,0 +1,26 @@
+package serve
+
+import (
+	"fmt"
+	"testing"
+
+	"vigil/cluster"
+	"vigil/cluster/logstore"
+	"vigil/cluster/record"
+	"vigil/cmd/vigil/cli"
+)
+
+func TestServerExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		code int
+	}{
+		{nil, 0}, {logstore.ErrDiskStuck, cli.ExitFailed}, {logstore.ErrInUse, cli.ExitFailed},
+		{fmt.Errorf("run: %w", record.ErrUnknown), cli.ExitUnknown},
+		{fmt.Errorf("run: %w", cluster.ErrBrokenInvariant), cli.ExitUnknown},
+	} {
+		if got := cli.ExitCode(serverError(tt.err)); got != tt.code {
+			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.code)
+		}
+	}
+}

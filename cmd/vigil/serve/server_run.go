@@ -1,0 +1,257 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"vigil/cluster"
+	"vigil/cluster/duty"
+	"vigil/cluster/gossip"
+	"vigil/cluster/hearing"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+	"vigil/fsm/noun"
+	"vigil/rpc"
+	"vigil/rpc/client"
+	"vigil/rpc/door"
+)
+
+// handOverLimit bounds the search for another leader when this one stops.
+const handOverLimit = 2 * time.Second
+
+// server is one server: the replication, the API and the duties, wired together.
+type server struct {
+	conf    *conf.Server
+	log     hclog.Logger
+	replica *cluster.Replica
+	api     *rpc.Server
+	duty    *duty.Duty
+	client  *client.Client // to this server's own API, which forwards to the leader
+	others  *client.Client // to the cluster that is to be joined; nil: none
+
+	gossip   *gossip.Gossip // nil: off
+	hearing  *hearing.Hearing
+	contacts *hearing.Contacts
+}
+
+// Open opens everything in the order in which mistakes are cheapest to
+// find: configuration, addresses, data.
+func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
+	if err := conf.Check(); err != nil {
+		return nil, err
+	}
+	repl := conf.ClusterConfig()
+	if err := repl.Validate(); err != nil {
+		return nil, cli.WrongUsage(err)
+	}
+	if _, wrong := conf.Notifiers(nil); len(wrong) > 0 {
+		return nil, cli.WrongUsage(errors.Join(wrong...))
+	}
+	s := &server{conf: conf, log: hclog.New(&hclog.LoggerOptions{
+		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
+	})}
+	listener, err := net.Listen("tcp", conf.Addr)
+	if err != nil {
+		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err))
+	}
+	if err := s.open(repl, listener); err != nil {
+		s.close()
+		_ = listener.Close() // it was never used
+		return nil, serverError(err)
+	}
+	return s, nil
+}
+
+func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.client, err = client.Open(client.Config{Addrs: []string{ownAddr(listener)}, Name: "server " + s.conf.ID}); err != nil {
+		return err
+	}
+	if len(s.conf.Join) > 0 {
+		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID}); err != nil {
+			return cli.WrongUsage(err)
+		}
+	}
+	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash
+	if err := cluster.RaftMetrics(registry); err != nil {
+		return err
+	}
+	if s.replica, err = cluster.Open(repl); err != nil {
+		return err
+	}
+	if s.gossip, err = s.conf.Gossip.Open(gossip.Server, s.conf.ID, "", s.log); err != nil {
+		return err
+	}
+	s.api, err = rpc.Open(rpc.Config{
+		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
+		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
+		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
+	})
+	if err != nil {
+		return err
+	}
+	s.replica.SetReach(s.api)
+	if err := s.openHearing(registry); err != nil {
+		return err
+	}
+	notifiers, wrong := s.conf.Notifiers(s.replica)
+	if len(wrong) > 0 {
+		return errors.Join(wrong...) // since the check at the beginning
+	}
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.Lost(time.Now()) }, Logger: s.log,
+		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
+	if err != nil {
+		return err
+	}
+	s.replica.Subscribe(s.duty.Wake)
+	return registry.Register(dutyFigures{s.duty})
+}
+
+// close gives back what open took, when run is never called.
+func (s *server) close() {
+	if s.gossip != nil {
+		s.gossip.Close()
+	}
+	if s.replica != nil {
+		_ = s.replica.Close() // the error that brought us here matters more
+	}
+	if s.client != nil {
+		_ = s.client.Close()
+	}
+	if s.others != nil {
+		_ = s.others.Close()
+	}
+}
+
+// ownAddr is where this process reaches its own listener.
+func ownAddr(l net.Listener) string {
+	addr := l.Addr().(*net.TCPAddr)
+	if addr.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", addr.Port)
+	}
+	return addr.String()
+}
+
+// Run serves until ctx ends, which is an orderly stop. When the replication fails
+// it returns at once: what hangs on a dead disk cannot be waited for.
+func (s *server) Run(ctx context.Context) error {
+	s.limitMemory()
+	s.greet()
+	fatal := make(chan error, 1)
+	replicaCtx, stopReplica := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopReplica()
+	replicaDone := make(chan struct{})
+	go func() {
+		defer close(replicaDone)
+		if err := s.replica.Run(replicaCtx); err != nil {
+			fatal <- err
+		}
+	}()
+	rest := make(chan error, 1)
+	restCtx, stopRest := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRest()
+	go func() { rest <- s.runRest(restCtx) }()
+
+	select {
+	case err := <-fatal:
+		return serverError(err)
+	case err := <-rest: // before anybody asked for it
+		stopReplica()
+		<-replicaDone
+		return serverError(errors.Join(errors.New("the server's API has stopped"), err))
+	case <-ctx.Done():
+	}
+	if s.gossip != nil {
+		s.gossip.Leave()
+	}
+	s.handOver(ctx)
+	stopRest()
+	err := <-rest
+	stopReplica()
+	<-replicaDone
+	s.close()
+	select {
+	case e := <-fatal:
+		err = errors.Join(err, e)
+	default:
+	}
+	s.log.Info("server has stopped")
+	return serverError(err)
+}
+
+// runRest runs everything but the replication.
+func (s *server) runRest(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.api.Run(ctx) })
+	g.Go(func() error {
+		return s.replica.WhileLeader(ctx, func(ctx context.Context) error {
+			s.contacts.Leads(time.Now())
+			return s.duty.Run(ctx)
+		})
+	})
+	g.Go(func() error { return s.announce(ctx) })
+	if s.conf.Debug {
+		g.Go(func() error { return s.serveProfiles(ctx) })
+	}
+	g.Go(func() error { return s.watchMemory(ctx) })
+	g.Go(func() error { return s.listen(ctx) })
+	if s.gossip != nil {
+		g.Go(func() error { return s.gossip.Run(ctx) })
+		g.Go(func() error { return s.introduce(ctx) })
+	}
+	if s.others != nil {
+		g.Go(func() error { return s.join(ctx) })
+	}
+	return g.Wait()
+}
+
+// greet says where the server listens, and what follows from it.
+func (s *server) greet() {
+	s.log.Info("server starts", "version", cli.Version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr, "data", s.conf.DataDir)
+	if open := s.conf.Open(); len(open) > 0 {
+		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network", "addresses", open)
+	}
+	if len(s.conf.Join) == 0 && s.replica.Outside() {
+		s.log.Warn("this server belongs to no cluster and waits to be added",
+			"run", fmt.Sprintf("vigil server add %s %s --addr <server of the cluster>", s.conf.ID, s.conf.RaftAddr))
+	}
+	switch {
+	case s.gossip == nil:
+		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
+	case s.conf.Gossip.KeyFile == "" && !door.Loopback(s.gossip.Addr()):
+		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive", "address", s.gossip.Addr())
+	}
+}
+
+// handOver gives leadership away while the API still serves and forwards, so that
+// no client's write fails.
+func (s *server) handOver(ctx context.Context) {
+	if !s.replica.Leader().Self || len(s.replica.Servers()) < 2 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverLimit)
+	defer cancel()
+	if err := s.replica.Transfer(ctx, ""); err != nil && !errors.Is(err, noun.ErrNotLeader) {
+		s.log.Warn("leadership was not handed over", "error", err)
+		return
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for l := s.replica.Leader(); l.Self || l.ID == ""; l = s.replica.Leader() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+
+	"vigil/cmd/vigil/cli"
+)
+
+func TestServerRefusesWrongUse(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no id", nil, cli.ExitUsage, "no id"},
+		{"listens everywhere", []string{"--id", "a", "--addr", ":7420"}, cli.ExitUsage, "advertise_addr"},
+		{"no address", []string{"--id", "a", "--addr", "7420"}, cli.ExitUsage, "host:port"},
+		{"unknown peer form", []string{"--id", "a", "--peers", "b"}, cli.ExitUsage, "id=host:port"},
+		{"not among the peers", []string{"--id", "a", "--peers", "b=127.0.0.1:1,c=127.0.0.1:2"}, cli.ExitUsage, "not among the peers"},
+		{"peers missing", []string{"--id", "a", "--peers", "a=127.0.0.1:7421", "--bootstrap-expect", "3"}, cli.ExitUsage, "bootstrap_expect is 3"},
+		{"joins and founds", []string{"--id", "a", "--join", "x:1", "--bootstrap-expect", "1"}, cli.ExitUsage, "exclude each other"},
+		{"log level", []string{"--id", "a", "--log-level", "loud"}, cli.ExitUsage, "log_level"},
+		{"no file", []string{"--config", "nowhere.yaml"}, cli.ExitUsage, "nowhere.yaml"},
+		{"address in use", []string{"--id", "a", "--addr", busy.Addr().String(), "--bootstrap-expect", "1"}, cli.ExitFailed, "address already in use"},
+		{"unknown verb", []string{"pers"}, cli.ExitUsage, "did you mean peers"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"server"}, tt.args...), strings.NewReader(""), &out, &errs)
+			if code != tt.code || !strings.Contains(errs.String(), tt.want) {
+				t.Fatalf("exit code %d, said %q; want %d and %q", code, errs.String(), tt.code, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,16 @@
+package rpc
+
+import (
+	"vigil/rpc/door"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// fleet serves what people and their tools ask for.
+type fleet struct {
+	vigilv1.UnimplementedFleetServer
+	*core
+	watches *door.Places // of events, on this server
+	logs    *logRelay
+
+	nudges nudges
+}
