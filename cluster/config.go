@@ -229,4 +229,4 @@ func (c *Config) raftConfig(notify chan<- bool) *raft.Config {
 
 // FeatureLevel is what this version reads: of the log, of dumps, and of questions on the port
 // of the log. A server announces it; see Replica.Level and fsm.RaiseLevel.
-const FeatureLevel = fsm.Baseline
+const FeatureLevel = fsm.NewestLevel

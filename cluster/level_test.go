@@ -46,8 +46,8 @@ func TestL12LevelBeginsWithTheLastMember(t *testing.T) {
 		}
 		announce(t, c, (at+2)%3, cluster.FeatureLevel)
 		time.Sleep(time.Minute)
-		if got := levelOf(c.Replica(at)); got != fsm.Baseline {
-			t.Fatalf("level %d has begun, and a server reads the baseline", got)
+		if got := levelOf(c.Replica(at)); got != cluster.FeatureLevel {
+			t.Fatalf("level %d has begun, and a server reads %d", got, cluster.FeatureLevel)
 		}
 		if _, err := c.Replica(at).Submit(t.Context(), raise); !errors.Is(err, noun.ErrOldServers) {
 			t.Errorf("raised by hand: %v", err)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -18,6 +19,8 @@ type chaos struct {
 	term     uint64
 	plans    bool // tasks are expected to take some time
 	climbs   bool // leaders take rungs of the ladder
+	retries  bool // failed tasks are put off, and some are created for later
+	circuit  bool // roles half-open
 	world    bool // rooms, hosts, settings and servers change too
 	sessions []noun.SessionID
 	seq      map[noun.SessionID]uint64
@@ -62,6 +65,13 @@ func (c *chaos) opening() []*Entry {
 	if !c.world {
 		cmds = append(cmds, PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "24h"}}})
 	}
+	if c.retries {
+		failures := "0" // the naive twin knows of no half-open roles
+		if c.circuit {
+			failures = "3"
+		}
+		cmds = append(cmds, RaiseLevel{Level: core.LevelRetry}, PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: failures}, {Key: "circuit_window", Value: "10m"}}})
+	}
 	var list []*Entry
 	for _, cmd := range cmds {
 		list = append(list, c.entry(Request{Cmd: cmd}))
@@ -86,6 +96,9 @@ func (c *chaos) next(s *State) *Entry {
 		c.clock += noun.Time(c.rng.IntN(900)) * noun.Time(time.Millisecond)
 	}
 	e := c.entry()
+	if c.retries && !c.circuit && comesAgain(s, c.clock) { // alone, see twin.adopt
+		return e
+	}
 	if c.one(3) {
 		e.Beats = c.beats(s)
 	}
@@ -174,6 +187,24 @@ func (c *chaos) request(s *State) Request {
 	return r
 }
 
+// comesAgain tells that a task is put off no more at this time.
+func comesAgain(s *State, now noun.Time) bool {
+	for t := range s.Tasks(0) {
+		if t.Delayed() && t.Retry.NotBefore <= now {
+			return true
+		}
+	}
+	return false
+}
+
+// after is for how long a task is put off, usually not at all.
+func (c *chaos) after() time.Duration {
+	if !c.retries || !c.one(6) {
+		return 0
+	}
+	return time.Duration(c.rng.IntN(20_000))*time.Millisecond + 1
+}
+
 func (c *chaos) agent(s *State) *noun.Agent {
 	var list []*noun.Agent
 	for a := range s.Agents("") {
@@ -243,7 +274,7 @@ func (c *chaos) command(s *State) Command {
 	switch n := c.rng.IntN(100); {
 	case n < 12:
 		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3)),
-			Expect: c.expect()}
+			Expect: c.expect(), After: c.after()}
 	case n < 25:
 		return c.join(s)
 	case n < 38:
@@ -314,9 +345,14 @@ func (c *chaos) word(s *State) Command {
 		return StartTask{Work: w}
 	case n < 6:
 		return c.progress(w)
+	case n < 9 && c.circuit && s.HalfOpenRoles() == 0 && c.one(2):
+		return FailTask{Work: w, Retryable: true}
 	case n < 9:
 		return CompleteTask{Work: w, Result: fmt.Sprint("result ", n)}
 	case n < 11:
+		if c.retries && s.HalfOpenRoles() == 0 {
+			return FailTask{Work: w, Reason: "no", Retryable: true, After: c.after()}
+		}
 		return FailTask{Work: w, Reason: "no", Retryable: n == 9}
 	}
 	return Handoff{Work: w, Result: "r", ToRole: pick(c, []string{"a", "b", "c", "x"}), Title: "next"}

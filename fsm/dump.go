@@ -39,6 +39,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Chain](),
 	reflect.TypeFor[noun.OverseerSpec](), reflect.TypeFor[noun.ChainSettings](),
 	reflect.TypeFor[noun.BudgetSettings](),
+	reflect.TypeFor[noun.Retry](), reflect.TypeFor[noun.Failure](), reflect.TypeFor[noun.RetrySettings](),
+	reflect.TypeFor[noun.Ending](), reflect.TypeFor[noun.HalfOpen](), reflect.TypeFor[noun.Probe](), reflect.TypeFor[noun.Probed](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes
@@ -123,8 +125,27 @@ type addition struct {
 	fields map[reflect.Type]int // of the types with new fields: how many fields came before
 }
 
-// added are the additions above the baseline, by level. There are none yet.
-var added []addition
+// added are the additions above the baseline, by level.
+var added = []addition{
+	{core.LevelRetry, typesBefore[noun.Retry](), map[reflect.Type]int{
+		reflect.TypeFor[noun.Task]():     fieldsBefore[noun.Task]("Retry"),
+		reflect.TypeFor[noun.Role]():     fieldsBefore[noun.Role]("Endings"),
+		reflect.TypeFor[noun.RoleSpec](): fieldsBefore[noun.RoleSpec]("RetryFirst"),
+		reflect.TypeFor[noun.Settings](): fieldsBefore[noun.Settings]("Retry"),
+	}},
+}
+
+// typesBefore counts the types of a dump before this one, fieldsBefore the fields of a type
+// before the one named.
+func typesBefore[T any]() int { return slices.Index(dumped, reflect.TypeFor[T]()) }
+
+func fieldsBefore[T any](name string) int {
+	f, ok := reflect.TypeFor[T]().FieldByName(name)
+	if !ok {
+		panic("fsm: no field " + name)
+	}
+	return f.Index[0]
+}
 
 // schema gives the types that a dump of this image names, and which of their fields it has.
 func (i *Image) schema() image.Schema {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"testing"
 
+	"vigil/fsm/core"
 	"vigil/fsm/image"
 	"vigil/fsm/noun"
 )
@@ -102,6 +103,7 @@ func withSchema(p []byte, change func([]byte) []byte) []byte {
 
 func TestLoadTellsNewerDumps(t *testing.T) {
 	s := New()
+	s.State.Meta.Level = core.Newest
 	p := dump(t, s.Copy())
 	for name, change := range map[string]func([]byte) []byte{
 		"a field more": func(s []byte) []byte { s[3]++; return s },

@@ -156,6 +156,7 @@ const (
 	MaxHostName   = core.MaxHostName
 	MaxUsagePause = core.MaxUsagePause
 	Baseline      = core.Baseline
+	NewestLevel   = core.Newest
 )
 
 // Level is the feature level that must have begun before the command may be written.

@@ -28,7 +28,7 @@ func seeds(n int) []uint64 {
 func TestL12ReplayAgrees(t *testing.T) {
 	for _, seed := range seeds(6) {
 		c := newChaos(seed, true)
-		c.plans = seed%2 == 1
+		c.plans, c.retries, c.circuit = seed%2 == 1, seed%3 == 1, seed%3 == 1
 		c.climbs = true
 		plain, restored, viewed := New(), New(), New()
 		type view struct {

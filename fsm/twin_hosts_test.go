@@ -114,7 +114,7 @@ func (w *twin) drains() {
 // drainOver tells that the time of a drain is up for the agent.
 func (w *twin) drainOver(a *twinAgent) bool {
 	h := w.hosts[a.host]
-	return h.drain && h.until != 0 && h.until <= w.now
+	return h.drain && h.until != 0 && h.until <= w.due
 }
 
 func (w *twin) beats(t *testing.T, b *HostBeats, got *noun.BeatAnswer) {

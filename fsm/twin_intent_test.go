@@ -65,14 +65,14 @@ func (w *twin) exit(c ReportExit) noun.Code {
 // turn ends a turn that has taken too long: the life, or, started by hand, its hold.
 func (w *twin) turn(a *twinAgent, first bool) {
 	limit := w.roles[a.role].TurnLimit
-	due := a.task != 0 && !a.stopping && limit > 0 && a.taskSince.Add(limit) <= w.now
-	switch over := a.until <= w.now || a.proc.Fenced() && a.fence <= w.now || w.drainOver(a); {
+	due := a.task != 0 && !a.stopping && limit > 0 && a.taskSince.Add(limit) <= w.due
+	switch over := a.until <= w.due || a.proc.Fenced() && a.fence <= w.due || w.drainOver(a); {
 	case !due || over && !first:
 	case a.proc.Fenced():
 		a.stopping, a.overdue = true, true
 	default:
 		t := w.tasks[a.task]
 		w.takeFrom(t)
-		w.recover(t, true, false)
+		w.recover(t, true, false, -1)
 	}
 }

@@ -12,6 +12,7 @@ import (
 // Placement and back-off are policy: of a start order it only demands safety.
 type twin struct {
 	now      noun.Time
+	due      noun.Time // deadlines up to this are looked at
 	set      noun.Settings
 	agents   map[string]*twinAgent
 	order    []string // of agents
@@ -25,6 +26,7 @@ type twin struct {
 	hosts                 map[noun.HostID]twinHost // that were drained
 	mails                 map[noun.MailID]*twinMail
 	lastMail              noun.MailID
+	retries               bool // failed tasks are put off
 }
 
 type twinAgent struct {
@@ -62,6 +64,8 @@ type twinTask struct {
 	progress       noun.Time
 	next           noun.TaskID
 	plan           noun.Plan
+	notBefore      noun.Time // it is put off until then; 0: it is not
+	row            uint32    // failures
 }
 
 type twinSession struct {
@@ -98,13 +102,71 @@ func (w *twin) byID(id noun.AgentID) *twinAgent {
 
 // elapse moves the clock and does what is due. Of a lease and a turn that end in one
 // entry either may be first; turned tells of which agents the turn was.
-func (w *twin) elapse(to noun.Time, turned map[string]bool) {
+func (w *twin) elapse(to noun.Time, turned map[string]bool) (came bool) {
 	w.now = max(w.now, to)
+	for w.due = w.now; ; w.due = w.now {
+		next := w.nextDelayed()
+		if next != nil && next.notBefore <= w.now {
+			w.due = next.notBefore
+		}
+		w.elapseUntilDue(turned)
+		if next == nil || next.notBefore > w.now {
+			break
+		}
+		if next.notBefore != 0 { // else what was due before has ended it
+			w.move(next, noun.TaskQueued)
+			came = true
+		}
+	}
+	w.mailLimits()
+	for id, ss := range w.sessions {
+		if ss.used.Add(w.set.SessionTTL) <= w.now {
+			delete(w.sessions, id)
+		}
+	}
+	return came
+}
+
+// adopt takes the state's word for which tasks of a role are offered when one came again: timers fire
+// in the order in which they were set, so others may have been given back before it or after it.
+// As many must be offered as there are replicas.
+func (w *twin) adopt(t *testing.T, s *State) {
+	for role, spec := range w.roles {
+		waiting, offered := 0, 0
+		for _, x := range w.tasks {
+			r := s.Task(x.id)
+			if x.role != role || x.notBefore != 0 || x.state != noun.TaskQueued && x.state != noun.TaskPending {
+				continue
+			}
+			if waiting++; r.State == noun.TaskPending {
+				offered++
+			}
+			if r.State == noun.TaskQueued || r.State == noun.TaskPending {
+				x.state = r.State
+			}
+		}
+		if offered < min(waiting, int(spec.Replicas)) {
+			t.Fatalf("%d of %d tasks of %s are offered to %d agents", offered, waiting, role, spec.Replicas)
+		}
+	}
+}
+
+// nextDelayed is the task that is put off for the shortest time.
+func (w *twin) nextDelayed() (next *twinTask) {
+	for id := noun.TaskID(1); id <= w.lastTask; id++ {
+		if t := w.tasks[id]; t.notBefore != 0 && (next == nil || t.notBefore < next.notBefore) {
+			next = t
+		}
+	}
+	return next
+}
+
+func (w *twin) elapseUntilDue(turned map[string]bool) {
 	for _, name := range w.order {
 		a := w.agents[name]
 		w.turn(a, turned[name])
-		fenceOver := a.proc.Fenced() && a.fence <= w.now
-		if a.part != noun.PartDisconnected && a.until <= w.now {
+		fenceOver := a.proc.Fenced() && a.fence <= w.due
+		if a.part != noun.PartDisconnected && a.until <= w.due {
 			w.disconnect(a, !fenceOver, false)
 		}
 		if fenceOver {
@@ -113,26 +175,20 @@ func (w *twin) elapse(to noun.Time, turned map[string]bool) {
 		}
 		spec := w.roles[a.role]
 		switch {
-		case a.proc == noun.ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.now:
+		case a.proc == noun.ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.due:
 			a.proc, a.host = noun.ProcNone, 0
-		case (a.proc == noun.ProcRunning || a.proc == noun.ProcAccepted) && a.part == noun.PartDisconnected && a.since.Add(spec.StartLimit) <= w.now:
+		case (a.proc == noun.ProcRunning || a.proc == noun.ProcAccepted) && a.part == noun.PartDisconnected && a.since.Add(spec.StartLimit) <= w.due:
 			a.stopping = true
 		}
 	}
 	for id := noun.TaskID(1); id <= w.lastTask; id++ {
 		t := w.tasks[id]
 		spec := w.roles[t.role]
-		late := t.state == noun.TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.now ||
-			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.now
+		late := t.state == noun.TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.due ||
+			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
 		if late {
 			w.takeFrom(t)
-			w.recover(t, true, false)
-		}
-	}
-	w.mailLimits()
-	for id, ss := range w.sessions {
-		if ss.used.Add(w.set.SessionTTL) <= w.now {
-			delete(w.sessions, id)
+			w.recover(t, true, false, -1)
 		}
 	}
 }
@@ -151,11 +207,12 @@ func (w *twin) disconnect(a *twinAgent, charge, killed bool) {
 	if a.task != 0 {
 		t := w.tasks[a.task]
 		a.task = 0
-		w.recover(t, charge, killed)
+		w.recover(t, charge, killed, -1)
 	}
 }
 
-func (w *twin) recover(t *twinTask, charge, killed bool) {
+// recover takes a task from its holder, which gave it back when after is not negative.
+func (w *twin) recover(t *twinTask, charge, killed bool, after time.Duration) {
 	spec := w.roles[t.role]
 	if charge {
 		t.charged++
@@ -163,19 +220,41 @@ func (w *twin) recover(t *twinTask, charge, killed bool) {
 	if killed {
 		t.kills++
 	}
+	if charge || killed {
+		t.row++
+	}
+	if after == 0 {
+		after = twinDelay(t)
+	}
 	switch {
 	case t.kills >= spec.KillLimit:
 		w.move(t, noun.TaskQuarantined)
 	case t.charged >= spec.AttemptLimit:
 		w.move(t, noun.TaskFailed)
+	case w.retries && after > 0:
+		w.move(t, noun.TaskQueued)
+		t.state, t.notBefore = noun.TaskQueued, w.now.Add(after)
 	default:
 		w.move(t, noun.TaskPending)
 	}
 }
 
+// twinDelay is the wait after a failure: 1 s, doubled with each failure, at most 5 min, and from a
+// half to the whole of that by a hash of task and attempt.
+func twinDelay(t *twinTask) time.Duration {
+	span := time.Second
+	for n := uint32(1); n < t.row && span < 5*time.Minute; n++ {
+		span *= 2
+	}
+	span = min(span, 5*time.Minute) / 2
+	h := (uint64(t.id)<<32 ^ uint64(t.attempt) + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>29) * 0x94d049bb133111eb
+	return span + time.Duration(uint64(span)>>8*(h>>48)>>8)
+}
+
 // move changes a task's state and promotes what waits behind it.
 func (w *twin) move(t *twinTask, to noun.TaskState) {
-	t.state, t.changed = to, w.now
+	t.state, t.changed, t.notBefore = to, w.now, 0
 	for w.count(t.role, noun.TaskPending) < int(w.roles[t.role].Replicas) {
 		next := w.first(t.role, noun.TaskQueued)
 		if next == nil {
@@ -196,7 +275,7 @@ func (w *twin) count(role string, st noun.TaskState) (n int) {
 
 func (w *twin) first(role string, st noun.TaskState) (best *twinTask) {
 	for id := noun.TaskID(1); id <= w.lastTask; id++ {
-		if t := w.tasks[id]; t.role == role && t.state == st && (best == nil || t.prio > best.prio) {
+		if t := w.tasks[id]; t.role == role && t.state == st && t.notBefore == 0 && (best == nil || t.prio > best.prio) {
 			best = t
 		}
 	}
@@ -222,8 +301,11 @@ func (w *twin) apply(t *testing.T, s *State, e *Entry, res noun.Result) {
 			a.until = w.now + w.ttl(a)
 		}
 	}
+	w.due = w.now
 	w.drains()
-	w.elapse(w.now, turned)
+	if w.elapse(w.now, turned) {
+		w.adopt(t, s)
+	}
 	w.drains()
 	for i, r := range e.Requests {
 		got := res.Outcomes[i]
@@ -272,7 +354,8 @@ func (w *twin) execute(t *testing.T, cmd Command, got noun.Outcome) noun.Code {
 		if noun.CheckExpect(c.Expect) != nil {
 			return noun.Invalid
 		}
-		w.tasks[w.create(c.Role, c.Priority)].plan.Expect = c.Expect
+		id := w.create(c.Role, c.Priority, c.After)
+		w.tasks[id].plan.Expect = c.Expect
 		return noun.OK
 	case CancelTask:
 		return w.cancel(c)
@@ -320,10 +403,14 @@ func (w *twin) execute(t *testing.T, cmd Command, got noun.Outcome) noun.Code {
 	return w.process(cmd)
 }
 
-func (w *twin) create(role string, prio int32) noun.TaskID {
+func (w *twin) create(role string, prio int32, after time.Duration) noun.TaskID {
 	w.lastTask++
 	t := &twinTask{id: w.lastTask, role: role, prio: prio, state: noun.TaskQueued}
 	w.tasks[t.id] = t
+	if after > 0 {
+		t.changed, t.notBefore = w.now, w.now.Add(after)
+		return t.id
+	}
 	// A new task does not overtake one that waits: the head of the queue is promoted.
 	w.move(t, noun.TaskQueued)
 	return t.id
@@ -345,7 +432,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 	}
 	for _, x := range w.tasks {
 		r := s.Task(x.id)
-		if r.State != x.state || r.Attempt != x.attempt || r.Kills != x.kills || r.Charged != x.charged ||
+		if r.State != x.state || r.Attempt != x.attempt || r.Kills != x.kills || r.Charged != x.charged || r.Retried().NotBefore != x.notBefore ||
 			r.State.Held() && (s.Agent(r.Holder).Name != x.holder || r.HolderInc != x.inc) {
 			t.Fatalf("after entry %d at %s task %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now), x.id, r, x)
 		}
@@ -370,11 +457,12 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, false), New()
-		c.plans = seed%2 == 1
+		c.plans, c.retries = seed%2 == 1, seed%2 == 0
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
 		w := newTwin(s)
+		w.retries = c.retries
 		codes := map[noun.Code]int{}
 		for range 3000 {
 			e := c.next(s)

@@ -154,10 +154,11 @@ func (w *twin) retry(c RetryTask) noun.Code {
 	switch {
 	case x == nil:
 		return noun.NotFound
+	case w.retries && x.state == noun.TaskQueued:
 	case !x.state.Terminal() || x.state == noun.TaskCompleted:
 		return noun.Conflict
 	}
-	x.charged, x.kills, x.holder, x.inc = 0, 0, "", 0
+	x.row, x.charged, x.kills, x.holder, x.inc = 0, 0, 0, "", 0
 	x.plan = noun.Plan{Expect: x.plan.Expect}
 	w.move(x, noun.TaskQueued)
 	return noun.OK
@@ -246,7 +247,7 @@ func (w *twin) handoff(t *testing.T, c Handoff, got noun.Outcome) noun.Code {
 		return code
 	}
 	if first {
-		x.next = w.create(c.ToRole, c.Priority)
+		x.next = w.create(c.ToRole, c.Priority, 0)
 	}
 	if x.next == 0 {
 		return noun.Conflict
@@ -268,7 +269,7 @@ func (w *twin) fail(c FailTask) noun.Code {
 	}
 	w.takeFrom(x)
 	if c.Retryable {
-		w.recover(x, true, false)
+		w.recover(x, true, false, c.After)
 	} else {
 		w.move(x, noun.TaskFailed)
 	}

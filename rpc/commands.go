@@ -56,12 +56,12 @@ func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
 	c.line("title", r.GetTitle(), noun.MaxTitle)
 	c.text("text", r.GetText(), noun.MaxTaskText)
 	c.line("by", r.GetBy(), maxWho)
-	expect := c.expect("expect", r.GetExpect())
+	expect, after := c.expect("expect", r.GetExpect()), c.after(r.GetAfter())
 	if r.GetTitle() == "" && r.GetText() == "" {
 		c.fail("title and text are both missing; a task needs at least one of them.")
 	}
 	return fsm.CreateTask{Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
-		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect}, c.err
+		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect, After: after}, c.err
 }
 
 func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {
@@ -185,7 +185,11 @@ func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
 	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxReason)
-	return fsm.FailTask{Work: w, Reason: r.GetText(), Retryable: r.GetRetryable()}, c.err
+	after := c.after(r.GetAfter())
+	if after != 0 && !r.GetRetryable() {
+		c.fail("after goes with retryable: what is not tried again needs no time for it.")
+	}
+	return fsm.FailTask{Work: w, Reason: r.GetText(), Retryable: r.GetRetryable(), After: after}, c.err
 }
 
 func handoffCmd(r *vigilv1.HandoffRequest) (fsm.Command, error) {

@@ -112,13 +112,18 @@ func convertTask(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 	}
 	convertPlan(st, t, out)
 	out.Dropped, out.TextGone = t.Dropped, t.TextGone
+	retry := t.Retried()
+	out.Failures, out.Charged, out.AgainIn = retry.Row, t.Charged, lasting(st.DelayLeft(t))
 	if !withText {
 		return out
 	}
 	out.Text, out.Result = t.Text, t.Result
 	if t.State == noun.TaskQueued || t.State == noun.TaskPending {
-		why := st.WhyWaits(t.Role)
+		why := st.WhyTaskWaits(t)
 		out.Why, out.WhyCode = why.Text, why.Code
+	}
+	for _, f := range retry.Reasons {
+		out.Failed = append(out.Failed, &vigilv1.FailedAttempt{Attempt: f.Attempt, Reason: f.Text, At: wall(f.At)})
 	}
 	for _, l := range t.Late {
 		out.LateResults = append(out.LateResults, &vigilv1.LateResult{Attempt: l.Attempt,
@@ -257,7 +262,7 @@ func desiredOf(st *fsm.View, a *noun.Agent) string {
 
 func convertRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
 	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: wall(r.CreatedAt),
-		ChangedBy: r.ChangedBy, Rev: r.Rev}
+		ChangedBy: r.ChangedBy, Rev: r.Rev, Unfinished: uint32(st.Unfinished(r))}
 	if r.Paused {
 		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, r.PauseBy, r.PauseWhy, wall(r.PauseAt)
 	}
@@ -273,7 +278,8 @@ func convertRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
 func convertRole(st *fsm.View, r *noun.Role) *vigilv1.Role {
 	stats := st.RoleStats(r.ID)
 	out := &vigilv1.Role{Spec: convertSpec(&r.Spec), Retired: r.Retired, Agents: stats.Agents,
-		AgentsLive: stats.Live, Rev: r.Rev, Tasks: map[string]uint32{}}
+		AgentsLive: stats.Live, Rev: r.Rev, Tasks: map[string]uint32{}, Delayed: uint32(st.Delayed(r.ID)),
+		HalfOpen: st.WhyHalfOpen(r.ID).Text}
 	for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
 		if n := stats.Tasks[s]; n > 0 {
 			out.Tasks[s.String()] = n

@@ -45,6 +45,7 @@ func convertSpec(s *noun.RoleSpec) *vigilv1.RoleSpec {
 		StopGrace: lasting(s.StopGrace), AttemptLimit: s.AttemptLimit, KillLimit: s.KillLimit,
 		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
 		Ladder: s.Ladder.String(), Expect: lasting(s.Expect), Overseer: convertOverseerSpec(s),
+		RetryFirst: lasting(s.RetryFirst), RetryMost: lasting(s.RetryMost),
 	}
 }
 
@@ -133,6 +134,9 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 		RunLimit:  c.duration(at+"run_limit", s.GetRunLimit()),
 		Ladder:    noun.LadderMode(c.word(at+"ladder", s.GetLadder(), noun.LadderModeNames())),
 		Expect:    c.expect(at+"expect", s.GetExpect()),
+
+		RetryFirst: c.duration(at+"retry_first", s.GetRetryFirst()),
+		RetryMost:  c.duration(at+"retry_most", s.GetRetryMost()),
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
 	out.Overseer = c.overseerSpec(at, s.GetOverseer())

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -12,17 +13,50 @@ import (
 // roles and their counts.
 const roomStep = 100
 
-// ApplyRoom creates or changes a room so that it has exactly these roles.
+// Rhythm of the wait for a room whose agents are created over several entries.
+const (
+	growLook  = 10 * time.Millisecond
+	growBound = 10 * time.Second // then the answer says how many are left
+)
+
+// ApplyRoom creates or changes a room so that it has exactly these roles. It is answered once all
+// agents are there, or growBound has passed.
 func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 	if r.GetDryRun() {
 		return f.dryApply(r)
 	}
-	return write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
+	room, err := write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return convertRoom(st, room)
 		}
 		return &vigilv1.Room{Name: r.GetRoom(), Rev: out.Rev}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return f.grown(ctx, room), nil
+}
+
+// grown waits until all that a room declares is carried out, and shows the room. When that takes too
+// long or ctx ends it shows what there is: it has been declared.
+func (f *fleet) grown(ctx context.Context, room *vigilv1.Room) *vigilv1.Room {
+	ctx, cancel := context.WithTimeout(ctx, growBound)
+	defer cancel()
+	for room.GetUnfinished() > 0 {
+		select {
+		case <-ctx.Done():
+			return room
+		case <-time.After(growLook):
+		}
+		f.reader.Read(func(st *fsm.View) {
+			if now := st.Room(room.GetName()); now != nil {
+				room = convertRoom(st, now)
+			} else {
+				room.Unfinished = 0
+			}
+		})
+	}
+	return room
 }
 
 // DeleteRoom stops the room's agents, cancels its tasks and removes it.

@@ -242,6 +242,15 @@ func (c *checks) expect(field string, d *durationpb.Duration) time.Duration {
 	return v
 }
 
+// after is how long a task is put off; 0: it is not.
+func (c *checks) after(d *durationpb.Duration) time.Duration {
+	v := c.duration("after", d)
+	if err := noun.CheckAfter(v); err != nil && c.err == nil {
+		c.fail("after is %s; give at most %d days.", v, int(noun.MaxAfter.Hours()/24))
+	}
+	return v
+}
+
 // page gives the number of rows of a page.
 func (c *checks) page(limit, otherwise uint32) int {
 	if limit > maxPage {

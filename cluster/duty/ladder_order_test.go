@@ -15,6 +15,9 @@ func deafRoom(t *testing.T, w *world, name string, agents int, ladder noun.Ladde
 	t.Helper()
 	w.must(fsm.ApplyRoom{Room: name, By: "test", Roles: []noun.RoleSpec{
 		{Name: "x", Replicas: uint32(agents), TTL: 24 * time.Hour, PendingLimit: time.Minute, Ladder: ladder}}})
+	for w.s.Behind() { // it grows in steps
+		w.apply()
+	}
 	w.must(fsm.CreateTask{Room: name, Role: "x", Title: "t"})
 	for a := range w.s.Agents(name) {
 		w.must(fsm.Join{Speaker: fsm.Speaker{Agent: a.Name}})

@@ -49,6 +49,8 @@ func roleSpec(w *wire, c *noun.RoleSpec) {
 	uns(w, 22, &c.Ladder)
 	sig(w, 50, &c.Expect)
 	list(w, 60, &c.Overseer, overseerSpec)
+	sig(w, 61, &c.RetryFirst)
+	sig(w, 62, &c.RetryMost)
 }
 
 func overseerSpec(w *wire, c *noun.OverseerSpec) {

@@ -29,6 +29,7 @@ var rooms = []kind{
 		w.str(5, &c.By)
 		sig(w, 6, &c.Priority)
 		sig(w, 50, &c.Expect)
+		sig(w, 51, &c.After)
 	}),
 	of(23, func(w *wire, c *fsm.CancelTask) {
 		uns(w, 1, &c.Task)

@@ -27,6 +27,7 @@ var words = []kind{
 		work(w, &c.Work)
 		w.str(6, &c.Reason)
 		w.bool(7, &c.Retryable)
+		sig(w, 8, &c.After)
 	}),
 	of(37, func(w *wire, c *fsm.Handoff) {
 		work(w, &c.Work)

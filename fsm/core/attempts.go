@@ -133,6 +133,7 @@ func (c CompleteTask) Apply(s *State) noun.Outcome {
 func (s *State) complete(a *noun.Agent, t *noun.Task, result string) {
 	a.Done++ // before it is settled: with it the life may count as healthy
 	s.putDown(a, t)
+	s.ended(t, false, "")
 	t.Result = result
 	s.Event("task.completed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
 	s.Move(t, noun.TaskCompleted)
@@ -210,11 +211,16 @@ type FailTask struct {
 	Work
 	Reason    string
 	Retryable bool
+	// After is when a retryable one may be tried again, at most MaxAfter; 0: by its role's rules.
+	After time.Duration
 }
 
 func (c FailTask) Apply(s *State) noun.Outcome {
 	if len(c.Reason) > noun.MaxReason {
 		return Refuse(noun.Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), noun.MaxReason)
+	}
+	if err := noun.CheckAfter(c.After); err != nil {
+		return Refuse(noun.Invalid, "%v", err)
 	}
 	if t := s.TaskTable.Mut(c.Task); t != nil && t.State == noun.TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
 		if a, no := s.speaker(&c.Speaker); a == nil {
@@ -230,7 +236,7 @@ func (c FailTask) Apply(s *State) noun.Outcome {
 	s.putDown(a, t)
 	s.touchTask(t)
 	if c.Retryable {
-		s.recover(t, "its holder gave it back", true, false)
+		s.recover(t, &ending{why: "its holder gave it back", charge: true, gaveBack: true, reason: c.Reason, after: c.After})
 		return s.worked(a, t)
 	}
 	t.Result = c.Reason

@@ -193,7 +193,7 @@ func (s *State) Overstay(a *noun.Agent, why string) {
 	}
 	t := s.TaskTable.Mut(a.Task)
 	s.bereave(a)
-	s.recover(t, why, true, false)
+	s.recover(t, &ending{why: why, charge: true})
 }
 
 // NoteNudge notes that something is typed into the terminal of an agent's present life

@@ -129,9 +129,10 @@ func (c *Checker) task(s *View, t *noun.Task) {
 	if h := s.HostTable.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*noun.MaxAway {
 		row.Put.Until = max(row.Put.Until, t.Armed) // what it has forgotten may have moved the timer
 	}
+	c.That(t.State == noun.TaskQueued || t.Retried().NotBefore == 0, "task %d is %s and put off until %d", t.ID, t.State, t.Retried().NotBefore)
 	a := s.AgentTable.Get(t.Holder)
 	unseen := a != nil && a.Task == t.ID && a.ID < s.RoleTable.Get(a.Role).Before() // a new limit may end earlier
-	if t.State.Held() && !unseen { // of a pending one the limit may have been shortened since, and it is said once
+	if (t.State.Held() || t.Delayed()) && !unseen {                                 // of a pending one the limit may have been shortened since, and it is said once
 		c.Armed(s, "L3", row, t.Armed)
 	}
 	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
@@ -149,13 +150,15 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 	c.That(ri.Pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.Pending.Len(), pending)
 	_, offered := s.Offered.Get(r.ID)
 	c.That(offered == (pending > 0), "L3: role %s has %d claimable tasks, in the index of those roles: %v", r.Spec.Name, pending, offered)
-	c.That(ri.Queued.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks in its index, there are %d", r.Spec.Name, ri.Queued.Len(), ri.Tasks[noun.TaskQueued])
+	c.That(ri.Queued.Len()+ri.Delayed.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks and %d that are put off in its indexes, there are %d",
+		r.Spec.Name, ri.Queued.Len(), ri.Delayed.Len(), ri.Tasks[noun.TaskQueued])
+	c.halfOpen(s, r, ri)
 	_, growing := s.growing.Get(r.ID)
 	c.That(growing == s.grows(r), "role %s is among those that grow: %v, want %v", r.Spec.Name, growing, s.grows(r))
 	_, visiting := s.visiting.Get(r.ID)
 	c.That(visiting == (r.Below != 0), "role %s is among those with agents to visit: %v, it is at %d", r.Spec.Name, visiting, r.Below)
 	c.That(slices.Equal(ri.missing, s.missing(r)), "role %s lacks %d replicas, %d are known", r.Spec.Name, len(s.missing(r)), len(ri.missing))
-	c.That(ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+	c.That(r.Half != nil || ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
 	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
 		r.Spec.Name, ri.demand, ri.Tasks[noun.TaskPending], ri.spare)
@@ -186,6 +189,30 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		c.That(ri.on[h] == n, "role %s counts %d lives on host %d, there are %d", r.Spec.Name, ri.on[h], h, n)
 	}
 	c.That(live == ri.live, "role %s counts %d live agents, there are %d", r.Spec.Name, ri.live, live)
+}
+
+// halfOpen tests that the probes of a half-open role are the tasks that it offers and those that
+// were claimed since, no more than it may try, and that it goes on.
+func (c *Checker) halfOpen(s *View, r *noun.Role, ri *roleIndex) {
+	c.That(len(r.Endings) <= noun.EndingsKept, "L11: role %s remembers %d endings", r.Spec.Name, len(r.Endings))
+	h := r.Half
+	_, listed := s.halfOpen.Get(r.ID)
+	if c.That(listed == (h != nil), "L3: role %s is half-open: %v, among those roles: %v", r.Spec.Name, h != nil, listed); h == nil {
+		return
+	}
+	name, offered := r.Spec.Name, 0
+	for _, p := range h.Probes {
+		t := s.TaskTable.Get(p.Task)
+		if t != nil && t.State == noun.TaskPending {
+			offered++
+		}
+		c.That(t != nil && t.Role == r.ID && (p.Claimed == 0 && t.State == noun.TaskPending || p.Claimed != 0 && t.State.Held()),
+			"L3: role %s tries task %d since %d, which is %+v", name, p.Task, p.Claimed, t)
+	}
+	c.That(offered == ri.Pending.Len(), "L11: role %s is half-open and offers %d tasks, of which it tries %d", name, ri.Pending.Len(), offered)
+	c.That(ri.Queued.Len() == 0 || h.Probing() >= h.Allowed || h.Next > s.Meta.Clock || s.Behind() || s.grows(r) || r.Below != 0 || r.Retired,
+		"L3: role %s is half-open, tries %d of %d tasks, and %d wait", name, h.Probing(), h.Allowed, ri.Queued.Len())
+	c.Armed(s, "L3", s.roleRow(r), h.Armed)
 }
 
 func (c *Checker) counts(s *View) {

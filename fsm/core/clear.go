@@ -139,6 +139,7 @@ func (s *State) carryOut(r *noun.Role) {
 			s.visiting.Delete(r.ID)
 			s.reviewRole(r.ID)
 			s.reviewGrowth(r)
+			s.Promote(r.ID)
 			break
 		}
 		if s.steps <= 0 {
@@ -188,6 +189,13 @@ func (s *State) clearRoom(rm *noun.Room) {
 				first, _ := q.Min()
 				s.Cancel(s.TaskTable.Mut(first.Id), rm.ChangedBy, roomDeleted)
 			}
+		}
+		for ; ri.Delayed.Len() > 0; s.steps-- {
+			if s.steps <= 0 {
+				return
+			}
+			first, _ := ri.Delayed.Min()
+			s.Cancel(s.TaskTable.Mut(first.Id), rm.ChangedBy, roomDeleted)
 		}
 	}
 	if agents == 0 {
@@ -239,6 +247,7 @@ func (s *State) dropRole(r *noun.Role) bool {
 
 func (s *State) forgetRole(r *noun.Role) {
 	id := r.ID
+	s.closeRole(r)
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)
 	s.visiting.Delete(id)

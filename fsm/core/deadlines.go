@@ -24,6 +24,9 @@ var (
 	KindPending  = &due.Kind{Name: "pending limit", Then: "an event says that nobody has claimed it"}
 	KindAck      = &due.Kind{Name: "acknowledgement limit", Then: "it is taken back from its holder, which has not started it"}
 	KindProgress = &due.Kind{Name: "progress limit", Then: "it is taken back from its holder, which shows no progress"}
+	KindRetry    = &due.Kind{Name: "wait", Then: "it joins the queue of its role, and may be tried again"}
+	KindProbe    = &due.Kind{Name: "next probe", Then: "the next task of the half-open role is tried"}
+	KindOutlives = &due.Kind{Name: "long probe", Then: "the attempt counts as a success, and more tasks are let through"}
 	KindExpected = &due.Kind{Name: "expected completion", Then: "nothing by itself; its holder's silence counts from now on"}
 
 	KindHostLease = &due.Kind{Name: "host lease", Then: "the host is lost; its agents wait for the ends of their fences"}
@@ -135,6 +138,8 @@ func (v *View) AgentRow(a *noun.Agent) due.Row {
 func (v *View) TaskRow(t *noun.Task) due.Row {
 	spec, r := &v.RoleTable.Get(t.Role).Spec, due.Row{Of: due.OfTask(t.ID), From: t.ChangedAt}
 	switch {
+	case t.Delayed():
+		return due.Until(KindRetry, r.Of, t.ChangedAt, t.Retry.NotBefore)
 	case t.State == noun.TaskPending:
 		r.Kind, r.Span = KindPending, spec.PendingLimit
 	case t.State == noun.TaskAcknowledged:
@@ -266,11 +271,21 @@ func (v *View) RoomDeadlines(id noun.RoomID) (rows []due.Row, more int) {
 		add(rm, &l)
 	}
 	for _, role := range rm.Roles {
-		if q := v.roleIndex(role).Pending; q.Len() > 0 {
-			q.Scan(func(q Queued) bool {
+		ri := v.roleIndex(role)
+		if ri.Pending.Len() > 0 {
+			ri.Pending.Scan(func(q Queued) bool {
 				v.taskRows(v.TaskTable.Get(q.Id), &l)
 				return true
 			})
+		}
+		if ri.Delayed.Len() > 0 {
+			ri.Delayed.Scan(func(q DelayedTask) bool {
+				v.taskRows(v.TaskTable.Get(q.Id), &l)
+				return true
+			})
+		}
+		for _, r := range v.roleRows(v.RoleTable.Get(role)) {
+			l.Add(r)
 		}
 		for _, agent := range v.RoleTable.Get(role).Agents {
 			if a := v.AgentTable.Get(agent); a != nil {
@@ -305,6 +320,30 @@ func (v *View) taskRows(t *noun.Task, l *due.List) {
 	}
 }
 
+// roleRows are all rows of a half-open role, in no order.
+func (v *View) roleRows(r *noun.Role) (rows []due.Row) {
+	if r.Half == nil {
+		return nil
+	}
+	if r.Half.Next > v.Meta.Clock {
+		rows = append(rows, due.Until(KindProbe, due.OfRole(r.ID), r.Half.Since, r.Half.Next))
+	}
+	for _, p := range r.Half.Probes {
+		if p.Claimed != 0 {
+			rows = append(rows, due.Row{Kind: KindOutlives, Of: due.OfTask(p.Task), From: p.Claimed, Span: r.Half.Outlives})
+		}
+	}
+	return rows
+}
+
+// roleRow is when a half-open role must be looked at again.
+func (v *View) roleRow(r *noun.Role) (first due.Row) {
+	for _, row := range v.roleRows(r) {
+		first = due.Sooner(first, row)
+	}
+	return first
+}
+
 // clusterRows adds what of the cluster keeps an agent from a start.
 func (v *View) clusterRows(a *noun.Agent, l *due.List) {
 	if a.Lives() {
@@ -316,7 +355,7 @@ func (v *View) clusterRows(a *noun.Agent, l *due.List) {
 	}
 }
 
-// NameOf names what a row is of: an agent, a host or a room by its name, else by its number.
+// NameOf names what a row is of: an agent, a host, a room or a role by its name, else by its number.
 func (v *View) NameOf(of due.Of) string {
 	if a := v.AgentTable.Get(of.Agent()); a != nil {
 		return "agent " + a.Name
@@ -326,6 +365,9 @@ func (v *View) NameOf(of due.Of) string {
 	}
 	if rm := v.RoomTable.Get(of.Room()); rm != nil {
 		return "room " + rm.Name
+	}
+	if r := v.RoleTable.Get(of.Role()); r != nil {
+		return "role " + v.RoleName(r.ID)
 	}
 	return of.String()
 }

@@ -12,8 +12,10 @@
 //	QUEUED --promote--> PENDING --Claim--> ACKNOWLEDGED --StartTask--> IN_PROGRESS
 //	ACKNOWLEDGED, IN_PROGRESS --CompleteTask--> COMPLETED
 //	ACKNOWLEDGED, IN_PROGRESS --FailTask, attempt limit--> FAILED
+//	ACKNOWLEDGED, IN_PROGRESS --FailTask, retryable--> QUEUED, put off --its time--> QUEUED
 //	ACKNOWLEDGED --acknowledgement limit--> PENDING
 //	ACKNOWLEDGED, IN_PROGRESS --holder gone--> PENDING (or QUARANTINED, FAILED)
+//	PENDING --its role half-opens--> QUEUED
 //	any but terminal --CancelTask--> CANCELED
 //	FAILED, CANCELED, QUARANTINED --RetryTask--> QUEUED
 //	QUARANTINED --UnquarantineTask--> QUEUED

@@ -92,10 +92,11 @@ func (s *State) reviewGrowth(r *noun.Role) {
 	}
 }
 
-// grows tells that agents of the role are to be created, or more of its tasks to be offered.
+// grows tells that agents of the role are to be created, or more of its tasks to be offered. Those of a
+// half-open role are few and follow time.
 func (v *View) grows(r *noun.Role) bool {
 	ri := v.roleIndex(r.ID)
-	return !r.Retired && r.Below == 0 && (len(ri.missing) > 0 || v.promotable(r, ri))
+	return !r.Retired && r.Below == 0 && (len(ri.missing) > 0 || r.Half == nil && v.promotable(r, ri))
 }
 
 // growRole creates agents of a role, and offers as many of its tasks as it has replicas.
@@ -115,7 +116,9 @@ func (s *State) growRole(r *noun.Role) {
 			s.steps--
 		}
 	}
-	s.reviewGrowth(r)
+	if s.reviewGrowth(r); r.Half != nil {
+		s.Promote(r.ID)
+	}
 }
 
 // Unfinished counts the agents of a room that are to be created, or on which the last word
@@ -134,10 +137,19 @@ func (v *View) Unfinished(rm *noun.Room) (n int) {
 
 // promotable tells that a waiting task of the role is to be offered.
 func (v *View) promotable(r *noun.Role, ri *roleIndex) bool {
-	return ri.Tasks[noun.TaskQueued] > 0 && ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1)
+	switch {
+	case ri.Queued.Len() == 0:
+		return false
+	case r.Half != nil:
+		return r.Half.Next <= v.Meta.Clock && r.Half.Probing() < r.Half.Allowed
+	}
+	return ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1)
 }
 
 func (s *State) promoteOne(r *noun.Role, ri *roleIndex) {
 	q, _ := ri.Queued.Min()
+	if r.Half != nil {
+		q = nextProbe(r, ri)
+	}
 	s.Move(s.TaskTable.Mut(q.Id), noun.TaskPending)
 }

@@ -25,6 +25,7 @@ type Hooks struct {
 	TaskMoved    Hook[TaskMove]
 	RoleGoes     Hook[*noun.Role]  // the role is no longer declared
 	RoomTouched  Hook[noun.RoomID] // something was done or said in the room
+	RoomResumed  Hook[noun.RoomID] // what excused its silence is over: that is counted from now
 	RoomChanged  Hook[*noun.Room]  // what humans want of the room has changed
 	RoomOpened   Hook[noun.RoomID] // it has open tasks now and had none before, or the reverse
 	RoomGoes     Hook[noun.RoomID] // the room is about to be removed
@@ -46,6 +47,7 @@ type Hooks struct {
 	Reset, Index Hook[struct{}]
 
 	Human  Hook[noun.Escalation]          // calls a human; the caller fills in all but numbers and times
+	Over   Hook[noun.Escalation]          // what an escalation of this kind and subject is about is over
 	Mail   func(Letter) noun.Outcome      // writes to an agent, or says why it is not possible
 	Unread func(*noun.Agent) []*noun.Mail // what waits for an agent, oldest first
 	// MailChanged: something else waits for the agent than before.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"vigil/fsm/noun"
 )
@@ -17,6 +18,12 @@ import (
 // Baseline is the feature level at which every state begins.
 const Baseline = 1
 
+// LevelRetry is the feature level at which failed tasks are put off and roles half-open.
+const LevelRetry = 2
+
+// Newest is the highest feature level that this version reads.
+const Newest = LevelRetry
+
 // MaxLevel bounds the level that a record may name.
 const MaxLevel = 1 << 16
 
@@ -26,8 +33,25 @@ type RaiseLevel struct{ Level uint32 }
 // Level is the feature level that must have begun before the command may be written; for
 // RaiseLevel itself the one that all members must read.
 func Level(c Command) uint32 {
-	if c, ok := c.(RaiseLevel); ok {
+	switch c := c.(type) {
+	case RaiseLevel:
 		return c.Level
+	case CreateTask:
+		return levelWhen(c.After != 0)
+	case FailTask:
+		return levelWhen(c.After != 0)
+	case PutSettings:
+		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_"))
+	case ApplyRoom:
+		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool { return r.RetryFirst != 0 || r.RetryMost != 0 }))
+	}
+	return Baseline
+}
+
+// levelWhen is the level of a command that has something that came with LevelRetry.
+func levelWhen(has bool) uint32 {
+	if has {
+		return LevelRetry
 	}
 	return Baseline
 }

@@ -69,7 +69,7 @@ func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
 			a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitGone, Reason: why, Task: a.Task}
 		}
 		a.Task = 0
-		s.recover(t, why, charge, killed)
+		s.recover(t, &ending{why: why, charge: charge, killed: killed})
 	}
 }
 

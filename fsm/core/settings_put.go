@@ -90,6 +90,8 @@ func (s *View) CheckRole(spec *noun.RoleSpec) error {
 		{"stop_grace", r.StopGrace, 0, 24 * time.Hour},
 		{"turn_limit", r.TurnLimit, 0, 30 * 24 * time.Hour},
 		{"run_limit", r.RunLimit, 0, 30 * 24 * time.Hour},
+		{"retry_first", r.RetryFirst, 0, 24 * time.Hour},
+		{"retry_most", r.RetryMost, 0, noun.MaxAfter},
 	}
 	for _, d := range spans {
 		if d.v < d.min || d.v > d.max {

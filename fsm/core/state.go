@@ -88,6 +88,7 @@ type State struct {
 	Entry   *Entry         // being applied
 	session noun.SessionID // of the command being applied; 0: none
 	Result  noun.Result    // reused
+	urging  bool           // the task that is moved is offered by a human's word
 	weight  int            // of what was done in this entry, see timers.go
 	steps   int            // that this entry may still take in working off what goes, see clear.go
 }
@@ -143,6 +144,7 @@ type indexes struct {
 	Timers      *btree.BTreeG[timer]
 	Finished    *btree.BTreeG[FinishedTask] // terminal tasks, oldest first
 	starts      *btree.BTreeG[noun.RoleID]  // roles of which starts are due now
+	halfOpen    *btree.BTreeG[noun.RoleID]  // roles that are half-open
 	visiting    *btree.BTreeG[noun.RoleID]  // roles with agents on which a word is still to be carried out
 	growing     *btree.BTreeG[noun.RoleID]  // roles with agents to create or tasks to offer
 	withdrawing *btree.BTreeG[noun.RoleID]  // roles with start orders that a pause takes back
@@ -169,6 +171,7 @@ type roleKey struct {
 // roleIndex is what the state derives of a role's tasks and agents.
 type roleIndex struct {
 	Queued, Pending queue
+	Delayed         delays // tasks that are put off, in none of the queues
 	Tasks           [noun.TaskQuarantined + 1]uint32
 	live            uint32
 	starting        uint32   // agents ordered or accepted
@@ -191,7 +194,8 @@ type roleIndex struct {
 
 // roomIndex is what the state derives of a room's tasks.
 type roomIndex struct {
-	Open uint32 // tasks that have not ended and are not set aside
+	Open    uint32 // tasks that have not ended and are not set aside
+	Delayed uint32 // of these, put off
 }
 
 // Queued orders tasks: highest priority first, then oldest.
@@ -235,7 +239,7 @@ func (s *State) reset() {
 		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{}, hostByKey: map[string]noun.HostID{},
 		roleByName: map[roleKey]noun.RoleID{}, Aside: map[noun.TaskID]struct{}{},
 		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), visiting: Ordered[noun.RoleID](),
-		growing: Ordered[noun.RoleID](), withdrawing: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
+		halfOpen: Ordered[noun.RoleID](), growing: Ordered[noun.RoleID](), withdrawing: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
 		Offered: Ordered[noun.RoleID](), Timers: Sorted(lessTimer), Finished: Sorted(func(a, b FinishedTask) bool { return a.Seq < b.Seq }),
 		wordy: NewEnded[noun.TaskID](), roomEnded: NewEnded[noun.TaskID](),
 	}
@@ -361,6 +365,40 @@ func (q *queue) add(t Queued) {
 	q.Set(t)
 }
 
+// delays orders tasks that are put off, the next one first; nil is empty.
+type delays struct{ *btree.BTreeG[DelayedTask] }
+
+type DelayedTask struct {
+	at noun.Time
+	Id noun.TaskID
+}
+
+func (d delays) Len() int {
+	if d.BTreeG == nil {
+		return 0
+	}
+	return d.BTreeG.Len()
+}
+
+func (d delays) Min() (DelayedTask, bool) {
+	if d.BTreeG == nil {
+		return DelayedTask{}, false
+	}
+	return d.BTreeG.Min()
+}
+
+func (d *delays) put(t *noun.Task) {
+	if d.BTreeG == nil {
+		d.BTreeG = Sorted(func(a, b DelayedTask) bool {
+			if a.at != b.at {
+				return a.at < b.at
+			}
+			return a.Id < b.Id
+		})
+	}
+	d.Set(DelayedTask{t.Retry.NotBefore, t.ID})
+}
+
 func newQueue() queue {
 	less := func(a, b Queued) bool {
 		if a.prio != b.prio {
@@ -418,6 +456,10 @@ func (s *State) Rebuild() {
 		s.roleByName[roleKey{r.Room, r.Spec.Name}] = r.ID
 		if r.Below != 0 {
 			s.visiting.Set(r.ID)
+		}
+		if r.Half != nil {
+			s.halfOpen.Set(r.ID)
+			s.Arm(timerRole, uint64(r.ID), r.Half.Armed)
 		}
 	}
 	for _, h := range s.HostTable.From(0) {

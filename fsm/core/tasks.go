@@ -20,6 +20,12 @@ func (s *State) indexTask(t *noun.Task, by int) {
 	}
 	q := Queued{t.Priority, t.ID, t.ChangedAt}
 	switch {
+	case t.Delayed() && by > 0:
+		ri.Delayed.put(t)
+		s.countDelayed(t, by)
+	case t.Delayed():
+		ri.Delayed.Delete(DelayedTask{t.Retry.NotBefore, t.ID})
+		s.countDelayed(t, by)
 	case t.State == noun.TaskQueued && by > 0:
 		ri.Queued.add(q)
 	case t.State == noun.TaskQueued:
@@ -39,8 +45,11 @@ func (s *State) indexTask(t *noun.Task, by int) {
 	}
 }
 
-// Move is the only way by which a task changes its state.
-func (s *State) Move(t *noun.Task, to noun.TaskState) {
+// Move is the only way by which a task changes its state. It is put off no more.
+func (s *State) Move(t *noun.Task, to noun.TaskState) { s.moveUntil(t, to, 0) }
+
+// moveUntil is Move, and with QUEUED the task is put off until then.
+func (s *State) moveUntil(t *noun.Task, to noun.TaskState, notBefore noun.Time) {
 	s.Weigh(weightOfMove)
 	from, active := t.State, s.RoomIndex(t.Room).Open > 0
 	since := s.roleIndexOf(t.Role).waits(t)
@@ -49,6 +58,9 @@ func (s *State) Move(t *noun.Task, to noun.TaskState) {
 	}
 	if from.Terminal() {
 		s.Meta.TasksDone--
+	}
+	if t.Retried().NotBefore != notBefore {
+		t.ChangeRetry(func(r *noun.Retry) { r.NotBefore = notBefore })
 	}
 	t.State, t.ChangedAt, t.Rev = to, s.Meta.Clock, s.Meta.Index
 	if to.Terminal() {
@@ -73,6 +85,7 @@ func (s *State) Move(t *noun.Task, to noun.TaskState) {
 	if (to == noun.TaskPending) != (from == noun.TaskPending) {
 		s.reviewDemand(t.Role)
 	}
+	s.followProbe(t, from)
 	s.Hooks.TaskMoved.Call(TaskMove{t, from})
 }
 
@@ -96,6 +109,8 @@ func (s *State) fireTask(id noun.TaskID) {
 		return
 	}
 	switch row.Kind {
+	case KindRetry:
+		s.undelay(t)
 	case KindPending: // said once; who serves the role is restarted by its own rules
 		s.Event("task.overdue", About{Task: id, Room: t.Room}, "nobody has claimed it within the pending limit")
 	case KindAck, KindProgress:
@@ -110,7 +125,7 @@ func (s *State) fireTask(id noun.TaskID) {
 			s.bereave(a)
 			s.Settle(a, was)
 		}
-		s.recover(t, why, charge, false)
+		s.recover(t, &ending{why: why, charge: charge})
 	}
 }
 
@@ -123,15 +138,19 @@ func (s *State) bereave(a *noun.Agent) {
 	a.TaskSince = s.Meta.Clock
 }
 
-// recover takes a task from its holder: back to PENDING, or to an end when its
-// limits are reached. charge counts the attempt as a failed one; killed counts a
-// death of the holder against the task; a life that the ladder ends is counted before.
-func (s *State) recover(t *noun.Task, why string, charge, killed bool) {
-	spec := &s.RoleTable.Get(t.Role).Spec
-	if charge {
+// recover takes a task from its holder: back to who waits for one, or to an end when its limits are
+// reached. While its role is half-open that costs it nothing. A life that the ladder ends is
+// counted before.
+func (s *State) recover(t *noun.Task, e *ending) {
+	if e.failed() {
+		s.ended(t, true, e.why)
+		s.noteFailure(t, e)
+	}
+	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil
+	if e.charge && !half {
 		t.Charged++
 	}
-	if killed {
+	if e.killed && !half {
 		t.Kills++
 	}
 	a := s.AgentTable.Mut(t.Holder)
@@ -140,7 +159,7 @@ func (s *State) recover(t *noun.Task, why string, charge, killed bool) {
 	case deadly:
 		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
 	case failed:
-		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, why)
+		t.Result = fmt.Sprintf("attempt limit of %d reached: %s", spec.AttemptLimit, e.why)
 	}
 	switch {
 	case deadly || failed && t.Stuck:
@@ -151,16 +170,28 @@ func (s *State) recover(t *noun.Task, why string, charge, killed bool) {
 		s.Event("task.failed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, t.Result)
 		s.Move(t, noun.TaskFailed)
 	default:
-		s.Event("task.recovered", About{Agent: a, Task: t.ID, attempt: t.Attempt}, why)
+		s.Event("task.recovered", About{Agent: a, Task: t.ID, attempt: t.Attempt}, e.why)
 		s.Tally.Recovered++
-		s.Move(t, noun.TaskPending)
+		s.again(t, e)
 		return
 	}
 	s.Promote(t.Role)
 }
 
+// noteFailure remembers why an attempt failed.
+func (s *State) noteFailure(t *noun.Task, e *ending) {
+	if !s.retries() {
+		return
+	}
+	text := e.reason
+	if text == "" {
+		text = e.why
+	}
+	t.NoteFailure(text, s.Entry.Wall)
+}
+
 // Promote keeps as many tasks of a role PENDING as it has replicas: highest
-// priority first, then oldest.
+// priority first, then oldest. Of a half-open role it offers what may be tried.
 func (s *State) Promote(id noun.RoleID) {
 	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
 	if _, later := s.growing.Get(id); later || r.Below != 0 {
@@ -178,6 +209,8 @@ type CreateTask struct {
 	// Expect is how long each attempt may take, MinExpect to MaxExpect; 0: what its role
 	// says.
 	Expect time.Duration
+	// After puts it off: it is offered after so long, at most MaxAfter.
+	After time.Duration
 }
 
 func (c CreateTask) Apply(s *State) noun.Outcome {
@@ -191,10 +224,18 @@ func (c CreateTask) Apply(s *State) noun.Outcome {
 	if err := noun.CheckExpect(c.Expect); err != nil {
 		return Refuse(noun.Invalid, "%v", err)
 	}
+	if err := noun.CheckAfter(c.After); err != nil {
+		return Refuse(noun.Invalid, "%v", err)
+	}
 	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By, Plan: &noun.Plan{}}); no.Code != noun.OK {
 		return no
 	}
-	t := s.AddTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	t := s.newTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	if c.After > 0 {
+		s.moveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(c.After))
+	} else {
+		s.enqueue(r, t)
+	}
 	t.ChangePlan(func(p *noun.Plan) { p.Expect = c.Expect })
 	s.Touch(r.Room)
 	return noun.Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
@@ -226,18 +267,33 @@ func checkTask(title, text string) noun.Outcome {
 }
 
 func (s *State) AddTask(r *noun.Role, title, text, by string, prio int32, parent noun.TaskID) *noun.Task {
+	t := s.newTask(r, title, text, by, prio, parent)
+	s.enqueue(r, t)
+	return t
+}
+
+// newTask makes a task without a state; the caller gives it one.
+func (s *State) newTask(r *noun.Role, title, text, by string, prio int32, parent noun.TaskID) *noun.Task {
 	id := s.Meta.NextTask
 	s.Meta.NextTask++
 	t := s.TaskTable.Put(id)
 	t.ID, t.Room, t.Role, t.Priority, t.Parent = id, r.Room, r.ID, prio, parent
 	t.Title, t.Text, t.Creator, t.CreatedAt = title, text, by, s.Entry.Wall
 	s.Event("task.created", About{Task: id, Room: r.Room}, r.Spec.Name)
-	if s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
+	return t
+}
+
+// enqueue gives a new task its place.
+func (s *State) enqueue(r *noun.Role, t *noun.Task) {
+	switch {
+	case r.Half != nil:
+		s.Move(t, noun.TaskQueued)
+		s.Promote(r.ID)
+	case s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1):
 		s.Move(t, noun.TaskPending)
-	} else {
+	default:
 		s.Move(t, noun.TaskQueued)
 	}
-	return t
 }
 
 // CancelTask ends a task by a human's word (law L9).
@@ -277,7 +333,8 @@ func (s *State) Cancel(t *noun.Task, by, reason string) {
 	s.Move(t, noun.TaskCanceled)
 }
 
-// RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue.
+// RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue. One that is put off,
+// or waits since its role is half-open, is offered at once (law L9).
 type RetryTask struct {
 	Task  noun.TaskID
 	IfRev uint64
@@ -290,9 +347,10 @@ func (c RetryTask) Apply(s *State) noun.Outcome {
 		return no
 	}
 	switch {
+	case t.State == noun.TaskQueued && s.retries():
 	case !t.State.Terminal() || t.State == noun.TaskCompleted:
 		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
-			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried", t.ID, t.State)}
+			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried, and QUEUED ones that wait for another try", t.ID, t.State)}
 	}
 	return s.requeue(t, "task.retried", c.By)
 }
@@ -325,11 +383,11 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 		return Refuse(noun.Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
+	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons = 0, nil })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
 	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))
-	s.Move(t, noun.TaskQueued)
-	s.Promote(t.Role)
+	s.urge(t)
 	s.touchTask(t)
 	return noun.Outcome{Task: t.ID, Rev: t.Rev}
 }
@@ -397,6 +455,9 @@ func (s *State) SetAside(id noun.TaskID) {
 	}
 	s.Aside[id] = struct{}{}
 	if t := s.TaskTable.Get(id); t != nil && !t.State.Terminal() {
+		if t.Delayed() {
+			s.roomIndexOf(t.Room).Delayed--
+		}
 		if ri := s.roomIndexOf(t.Room); ri.Open == 1 {
 			ri.Open = 0
 			s.Hooks.RoomOpened.Call(t.Room)

@@ -22,6 +22,7 @@ const (
 	TimerMail
 	TimerEscalation
 	TimerChain
+	timerRole
 	timerKinds
 )
 
@@ -145,6 +146,8 @@ func (s *State) fire() {
 			s.fireSession(noun.SessionID(t.id()))
 		case timerBrake:
 			s.fireBrake()
+		case timerRole:
+			s.fireRole(noun.RoleID(t.id()))
 		default:
 			s.Hooks.Timers[t.kind()](t.id())
 		}

@@ -23,6 +23,7 @@ const (
 	ofMail
 	ofEscalation
 	ofSession
+	ofRole
 )
 
 // OfAgent says that a row is of an agent.
@@ -36,6 +37,9 @@ func OfHost(id noun.HostID) Of { return Of{ofHost, uint64(id)} }
 
 // OfRoom says that a row is of a room.
 func OfRoom(id noun.RoomID) Of { return Of{ofRoom, uint64(id)} }
+
+// OfRole says that a row is of a role.
+func OfRole(id noun.RoleID) Of { return Of{ofRole, uint64(id)} }
 
 // OfMail says that a row is of a mail.
 func OfMail(id noun.MailID) Of { return Of{ofMail, uint64(id)} }
@@ -55,6 +59,9 @@ func (o Of) Host() noun.HostID { return noun.HostID(o.of(ofHost)) }
 // Room gives the room that the row is of; 0: it is of something else.
 func (o Of) Room() noun.RoomID { return noun.RoomID(o.of(ofRoom)) }
 
+// Role gives the role that the row is of; 0: it is of something else.
+func (o Of) Role() noun.RoleID { return noun.RoleID(o.of(ofRole)) }
+
 func (o Of) of(s sort) uint64 {
 	if o.sort == s {
 		return o.id
@@ -70,4 +77,4 @@ func (o Of) String() string {
 	return sortNames[o.sort] + " " + strconv.FormatUint(o.id, 10)
 }
 
-var sortNames = [...]string{"cluster", "agent", "task", "host", "room", "mail", "escalation", "session"}
+var sortNames = [...]string{"cluster", "agent", "task", "host", "room", "mail", "escalation", "session", "role"}

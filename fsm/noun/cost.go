@@ -19,6 +19,11 @@ const (
 	costTask       = 400
 	costPlan       = 32
 	costLate       = 64
+	costRetry      = 64
+	costFailure    = 48
+	costEnding     = 64 // of its list there may be two
+	costHalf       = 144
+	costProbe      = 32
 	costHeld       = 24
 	costMail       = 352
 	costHost       = 1024
@@ -78,6 +83,10 @@ func CostOfRole(r *Role) int64 {
 	for i := range r.Spec.Overseer {
 		n += costOverseer + textOf(r.Spec.Overseer[i].Triage)
 	}
+	n += int64(len(r.Endings)) * costEnding
+	if h := r.Half; h != nil {
+		n += costHalf + int64(len(h.Probes))*costProbe + textOf(h.Why)
+	}
 	return n
 }
 
@@ -113,6 +122,12 @@ func CostOfTask(t *Task) int64 {
 	n += int64(len(t.Past)) * costHeld
 	if t.Plan != nil {
 		n += costPlan
+	}
+	if r := t.Retry; r != nil {
+		n += costRetry
+		for i := range r.Reasons {
+			n += costFailure + textOf(r.Reasons[i].Text)
+		}
 	}
 	return n
 }

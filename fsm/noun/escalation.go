@@ -23,6 +23,7 @@ const (
 	EscPrompt                                     // agent: a permission prompt stands on its terminal
 	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row
 	EscStatesDiffer                               // cluster: states of servers differ, and no majority says which is right
+	EscRoleFailing                                // role: most of its tasks fail, and it is half-open
 	EscalationKindsPlus                           // one more than the last
 )
 

@@ -51,6 +51,9 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 	EscStatesDiffer: {"states_differ", "the states of servers differ, and no majority says which one is right",
 		"nothing: all of them serve on, and what they answer may not agree",
 		[]string{"vigil server list", "vigil status", "vigil snapshot save before.snap"}},
+	EscRoleFailing: {"role_failing", "most tasks of the role fail",
+		"single tasks are tried, the others wait and lose no attempt; the escalation closes by itself once they succeed",
+		[]string{"vigil room show {room}", "vigil task list {room}"}},
 }
 
 // String is the name of the kind.

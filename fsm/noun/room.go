@@ -135,6 +135,11 @@ type RoleSpec struct {
 	Expect time.Duration
 
 	Overseer []OverseerSpec // at most one: its agents are overseers
+
+	// RetryFirst lies between a failed attempt at a task and the next one, and doubles with each
+	// further failure up to RetryMost. 0: the settings retry_first and retry_most.
+	RetryFirst time.Duration
+	RetryMost  time.Duration
 }
 
 // Role is a named job in a room; tasks are addressed to it.
@@ -149,6 +154,9 @@ type Role struct {
 	// last agent to the first: those before it, see Before, are as they were. How that is done
 	// stands in its upper bits: BelowNow and BelowMended.
 	Below AgentID
+
+	Endings []Ending  // of the last attempts at its tasks, oldest first, at most EndingsKept; appended to
+	Half    *HalfOpen // most of its tasks have failed; nil: no; replaced, never changed
 }
 
 // What Role.Below says of how agents are changed.

@@ -57,6 +57,8 @@ type Settings struct {
 	Budget BudgetSettings
 
 	ForgetHosts time.Duration // of silence, after which a host that is lost or has left is forgotten; 0: never
+
+	Retry RetrySettings
 }
 
 // WatchdogSettings are those of the conversation watchdog.
@@ -107,5 +109,6 @@ func DefaultSettings() Settings {
 		Prompt: PromptSettings{Limit: 5 * time.Minute, Idle: 5 * time.Minute},
 		Chain:  ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute, Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
 		Budget: defaultBudget(), ForgetHosts: 7 * 24 * time.Hour,
+		Retry: RetrySettings{First: time.Second, Most: 5 * time.Minute, Failures: 5, Window: time.Minute},
 	}
 }

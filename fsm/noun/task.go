@@ -78,6 +78,8 @@ type Task struct {
 	// Stuck tells that one of Kills was ended by the ladder: the task is never FAILED by its
 	// attempt limit, which calls nobody, but QUARANTINED.
 	Stuck bool
+
+	Retry *Retry // of being tried again; nil: nothing; replaced, never changed
 }
 
 // Held says who had an attempt.

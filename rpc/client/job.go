@@ -106,6 +106,16 @@ func (j *Job) Fail(ctx context.Context, reason string, retryable bool) error {
 	return j.finish(err)
 }
 
+// FailUntil is Fail with retryable, and the task is not tried again before so long from now, at most
+// 30 days: for instance what a Retry-After of a service said. A server of a cluster that is being
+// upgraded refuses it as long as not all servers know it.
+func (j *Job) FailUntil(ctx context.Context, reason string, after time.Duration) error {
+	r := j.request(reason)
+	r.Retryable, r.After = true, durationpb.New(after)
+	_, err := j.w.work.FailTask(ctx, r)
+	return j.finish(err)
+}
+
 // Next is the task that a hand-off creates, in the same room.
 type Next struct {
 	Role, Title, Text string

@@ -149,6 +149,10 @@ func errorSchema() object {
 }
 
 func operation(path, method string, op object) object {
+	if id, _ := op["operationId"].(string); strings.HasSuffix(id, "2") { // the same call by another path
+		of := strings.Split(path, "/")[2]
+		op["operationId"], op["summary"] = id[:len(id)-1]+"_"+of, fmt.Sprint(op["summary"], " By ", of, ".")
+	}
 	var parameters []any
 	for _, p := range list(op["parameters"]) {
 		if p["in"] == "body" {

@@ -178,19 +178,29 @@ does, before it reports the end of the agent.`,
 func newTaskFailCmd(a *cli.App) *cobra.Command {
 	w := &word{App: a}
 	var retryable bool
+	var after cli.DelayFlag
 	cmd := &cobra.Command{
 		Use:     "fail REASON",
 		Short:   "As an agent: give the task up",
 		Example: `  vigil task fail --retryable "the test machine is down"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			wait, err := after.Read(cmd)
+			switch {
+			case err != nil:
+				return err
+			case wait != nil && !retryable:
+				return cli.Usagef("flag --after goes with --retryable: what is not tried again needs no time for it")
+			}
 			return w.plain(cmd, true, args[0], retryable, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+				r.After = wait
 				return c.Work.FailTask(ctx, r)
 			})
 		},
 	}
 	w.add(cmd)
 	cmd.Flags().BoolVar(&retryable, "retryable", false, "another attempt may succeed")
+	after.Add(cmd, "after", "with --retryable: when it may, for instance 30s (default: after a while that grows)")
 	return cmd
 }
 

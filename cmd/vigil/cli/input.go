@@ -155,6 +155,29 @@ func (f *ExpectFlag) Read(cmd *cobra.Command) (*durationpb.Duration, error) {
 	return durationpb.New(f.span), nil
 }
 
+// DelayFlag reads for how long a task is put off.
+type DelayFlag struct {
+	name string
+	span time.Duration
+}
+
+// Add adds the flag of this name to a command; about is its help.
+func (f *DelayFlag) Add(cmd *cobra.Command, name, about string) {
+	f.name = name
+	cmd.Flags().DurationVar(&f.span, name, 0, about)
+}
+
+// Read gives nil when nothing was said.
+func (f *DelayFlag) Read(cmd *cobra.Command) (*durationpb.Duration, error) {
+	if !cmd.Flags().Changed(f.name) {
+		return nil, nil
+	}
+	if f.span <= 0 || f.span > maxExpect {
+		return nil, Usagef("flag --%s: %s is not possible, give up to 720h", f.name, f.span)
+	}
+	return durationpb.New(f.span), nil
+}
+
 // What the cluster takes.
 const (
 	minExpect = time.Second

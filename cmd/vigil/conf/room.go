@@ -46,6 +46,8 @@ type roleFile struct {
 	Ladder        textValue            `yaml:"ladder"`
 	Expect        spanValue            `yaml:"expect"`
 	Overseer      *overseerFile        `yaml:"overseer"`
+	RetryFirst    spanValue            `yaml:"retry_first"`
+	RetryMost     spanValue            `yaml:"retry_most"`
 }
 
 // ParseRooms reads all documents of a file; file is its name in messages.
@@ -186,6 +188,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
 		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
 		Expect: r.Expect.wire(), Overseer: r.Overseer.wire(),
+		RetryFirst: r.RetryFirst.wire(), RetryMost: r.RetryMost.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

@@ -97,6 +97,9 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", term.OrWord(room.GetPauseBy(), "somebody"), a.Ago(room.GetPauseAt()))) +
 			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
+	if n := room.GetUnfinished(); n > 0 && state == "" {
+		state = fmt.Sprintf("%d agents are still to be created or changed", n)
+	}
 	err := a.Pairs("room", room.GetName(), "state", state, "created", a.Ago(room.GetCreatedAt()),
 		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()),
 		"watchdog", watchText(a, room), "canceled", canceledText(a, room))
@@ -114,6 +117,9 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 		name := s.GetName()
 		if r.GetRetired() {
 			name += " (retired)"
+		}
+		if r.GetHalfOpen() != "" {
+			name += " (half-open)"
 		}
 		cells := []string{name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), term.Span(s.GetTtl())}
 		if expect {

@@ -28,6 +28,7 @@ func newTaskCreateCmd(a *cli.App) *cobra.Command {
 	var text, file string
 	var wait bool
 	var expect cli.ExpectFlag
+	var in cli.DelayFlag
 	cmd := &cobra.Command{
 		Use:   "create ROOM/ROLE [TITLE]",
 		Short: "Create a task for a role",
@@ -38,6 +39,7 @@ stalled. With --wait the exit code is 0 when the task is completed and 1 when it
 while nobody takes it, it is said why, and --timeout ends the wait with exit code 6.`,
 		Example: `  vigil task create web/builder "Build the site"
   vigil task create web/builder "Port the parser" --expect 3h
+  vigil task create web/builder "Look again" --in 10m
   vigil task create web/builder --file brief.md --wait`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.First(cli.RoleNames),
@@ -59,6 +61,9 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 				return cli.Usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
 			}
 			if request.Expect, err = expect.Read(cmd); err != nil {
+				return err
+			}
+			if request.After, err = in.Read(cmd); err != nil {
 				return err
 			}
 			request.By = a.Me()
@@ -87,6 +92,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
 	expect.Add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")
+	in.Add(cmd, "in", "offer it after this time, for instance 10m (default: at once)")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
 }
@@ -163,7 +169,7 @@ func printTasks(a *cli.App, list *vigilv1.ListTasksResponse) error {
 	}
 	t := term.NewTable(append(heads, "HOLDER~", "TITLE~")...)
 	for _, k := range list.GetTasks() {
-		cells := []string{fmt.Sprint(k.GetId()), k.GetRoom() + "/" + k.GetRole(), k.GetState().String(), term.Span(k.GetInState()),
+		cells := []string{fmt.Sprint(k.GetId()), k.GetRoom() + "/" + k.GetRole(), stateOf(k), term.Span(k.GetInState()),
 			fmt.Sprint(k.GetPriority()), fmt.Sprint(k.GetAttempt())}
 		if planned {
 			cells = append(cells, percentText(k), expectShort(k))
@@ -219,6 +225,14 @@ func newTaskShowCmd(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// stateOf is the state of a task, and when it is offered again.
+func stateOf(t *vigilv1.Task) string {
+	if left := term.Span(t.GetAgainIn()); left != "" {
+		return t.GetState().String() + " (again in " + left + ")"
+	}
+	return t.GetState().String()
+}
+
 // droppedText says what of a task is gone for want of space; "" when nothing is.
 func droppedText(t *vigilv1.Task) string {
 	switch {
@@ -231,7 +245,7 @@ func droppedText(t *vigilv1.Task) string {
 }
 
 func printTask(a *cli.App, t *vigilv1.Task) error {
-	state := t.GetState().String()
+	state := stateOf(t)
 	if d := term.Span(t.GetInState()); d != "" {
 		state += "  for " + d
 	}
@@ -257,6 +271,11 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 			err = a.Printf("\n%s\n%s\n", a.Screen.Bold(part.head), strings.TrimRight(a.Shown(part.text), "\n"))
 		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, f := range t.GetFailed() {
+		if err := a.Printf("\nattempt %d failed %s: %s\n", f.GetAttempt(), a.Ago(f.GetAt()), a.Shown(f.GetReason())); err != nil {
 			return err
 		}
 	}

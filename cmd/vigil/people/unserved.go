@@ -19,8 +19,11 @@ const unservedLines = 10
 // justDied is how long an agent by hand that ended with a task is news.
 const justDied = 10 * time.Minute
 
-// unservedText says that a role has work and nobody to do it, and why.
+// unservedText says that a role has work and nobody to do it, and why, or that most of it fails.
 func unservedText(u *vigilv1.UnservedRole) string {
+	if u.GetWhyCode() == "half_open" {
+		return "most tasks of a role fail: " + term.OneLine(term.Tidy(u.GetWhy()))
+	}
 	what := fmt.Sprintf("%d tasks of %s/%s wait, the first", u.GetWaiting(), u.GetRoom(), u.GetRole())
 	if u.GetWaiting() == 1 {
 		what = fmt.Sprintf("1 task of %s/%s waits,", u.GetRoom(), u.GetRole())

@@ -232,7 +232,7 @@ func (c AnswerLook) Apply(of *core.State) noun.Outcome {
 
 // followLook notes that something has happened to a task that is a look.
 func (s *State) followLook(t core.TaskMove) {
-	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || t.From.Held() && t.State == noun.TaskPending) {
+	if _, look := s.looks[t.ID]; look && (t.State.Terminal() || t.From.Held() && !t.State.Held()) {
 		s.looked = append(s.looked, t.ID)
 	}
 }

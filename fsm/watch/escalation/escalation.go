@@ -156,17 +156,28 @@ func (c CloseEscalation) Apply(of *core.State) noun.Outcome {
 	case len(c.Note) > noun.MaxEscalationNote:
 		return core.Refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), noun.MaxEscalationNote)
 	}
+	s.close(e, noun.Clip(c.By, noun.MaxMailFrom), c.Note)
+	return noun.Outcome{}
+}
+
+// over closes the escalation about something that is over by itself.
+func (s *State) over(about noun.Escalation) {
+	if e := s.EscalationTable.Mut(s.byKey[keyOf(&about)]); e != nil && e.State != noun.EscalationClosed {
+		s.close(e, noun.LaddersBy, "it is over")
+	}
+}
+
+func (s *State) close(e *noun.Escalation, by, note string) {
 	s.unannounce(e)
 	s.indexEscalation(e, -1)
 	e.State, e.Closed = noun.EscalationClosed, s.Meta.Clock
-	e.CloseBy, e.CloseAt, e.Note = noun.Clip(c.By, noun.MaxMailFrom), s.Entry.Wall, c.Note
+	e.CloseBy, e.CloseAt, e.Note = by, s.Entry.Wall, note
 	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.closed", e, "by "+core.Nobody(e.CloseBy))
 	for uint64(s.closed.Len()) > s.Meta.Settings.Escalation.Kept {
 		oldest, _ := s.closed.Min()
 		s.removeEscalation(oldest.id)
 	}
-	return noun.Outcome{}
 }
 
 // Apply books one try. The next one comes after a pause that doubles.

@@ -1,6 +1,8 @@
 package escalation
 
 import (
+	"strings"
+
 	"github.com/tidwall/btree"
 
 	"vigil/fsm/core"
@@ -34,6 +36,12 @@ func Install(c *core.State) *State {
 	h.Index.Add(s.index)
 	h.Timers[core.TimerEscalation] = func(id uint64) { s.fireEscalation(noun.EscalationID(id)) }
 	h.Human.Add(s.escalate)
+	h.Over.Add(s.over)
+	h.Lasts[noun.EscRoleFailing] = func(e *noun.Escalation) bool {
+		room, role, _ := strings.Cut(e.Subject, "/")
+		r := s.RoleByName(room, role)
+		return r != nil && r.Half != nil
+	}
 	return s
 }
 

@@ -63,7 +63,7 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 // its own: a task that hangs whoever takes it must not go through the lives of a role, nor be
 // FAILED at its attempt limit, which calls nobody.
 func (s *State) blame(a *noun.Agent) {
-	if t := s.TaskTable.Mut(a.Task); t != nil {
+	if t := s.TaskTable.Mut(a.Task); t != nil && s.RoleTable.Get(t.Role).Half == nil {
 		t.Kills++
 		t.Stuck = true
 	}

@@ -138,6 +138,14 @@ func (s *State) reviewExcuse(a *noun.Agent) {
 	s.placeRoom(s.RoomTable.Get(a.Room))
 }
 
+// resume counts the silence of a room from now: what excused it is over.
+func (s *State) resume(id noun.RoomID) {
+	if rm := s.RoomTable.Mut(id); rm != nil {
+		rm.Quiet = max(rm.Quiet, s.Meta.Clock)
+		s.placeRoom(rm)
+	}
+}
+
 // openRoom begins the silence of a room that has open tasks again.
 func (s *State) openRoom(id noun.RoomID) {
 	rm := s.RoomTable.Get(id)
@@ -223,14 +231,20 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 }
 
 // heldBack tells whether every agent of a role with waiting tasks is kept from working, by
-// humans, whose decisions are no stall (law L9), or by a tool that is out of quota. Empty: no.
+// humans, whose decisions are no stall (law L9), or by a tool that is out of quota, or whether the
+// tasks themselves are to wait: for their time, or since most of their role have failed. Empty: no.
 func (v *View) heldBack(rm *noun.Room) string {
+	if x := v.RoomIndex(rm.ID); x.Delayed > 0 && x.Delayed == x.Open {
+		return "all its open tasks are put off"
+	}
 	for _, id := range rm.Roles {
 		r, ri := v.RoleTable.Get(id), v.RoleIdx.Get(id)
-		if ri.Tasks[noun.TaskQueued]+ri.Tasks[noun.TaskPending] == 0 {
+		if ri.Queued.Len()+ri.Pending.Len()+ri.Delayed.Len() == 0 {
 			continue
 		}
 		switch {
+		case r.Half != nil:
+			return "its role " + r.Spec.Name + " is half-open: most of its tasks have failed, and single ones are tried"
 		case r.Spec.Desired != noun.DesiredRunning:
 			return "its role " + r.Spec.Name + " is declared as stopped or paused"
 		case len(r.Agents) > 0 && v.allHeld(r):
@@ -320,6 +334,9 @@ func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 		}
 		if ri.Pending.Len() > 0 {
 			ri.Pending.Scan(collect)
+		}
+		if ri.Delayed.Len() > 0 {
+			ri.Delayed.Scan(func(d core.DelayedTask) bool { return collect(core.Queued{Id: d.Id}) })
 		}
 		if ri.Tasks[noun.TaskAcknowledged]+ri.Tasks[noun.TaskInProgress] == 0 {
 			continue

@@ -31,6 +31,7 @@ func Install(c *core.State) *State {
 	h.AgentChanged.Add(s.reviewExcuse)
 	h.AgentExcused.Add(s.reviewExcuse)
 	h.RoomTouched.Add(s.noteActivity)
+	h.RoomResumed.Add(s.resume)
 	h.RoomChanged.Add(s.placeRoom)
 	h.RoomOpened.Add(s.openRoom)
 	h.RoomGoes.Add(func(id noun.RoomID) { delete(s.silences, id) })

@@ -1034,7 +1034,9 @@ type CreateTaskRequest struct {
 	Id       *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	// How long each attempt may take from its claim, 1 s to 30 days; absent: what the role
 	// says. After that, and half an hour without progress and mail, the task counts as stalled.
-	Expect        *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
+	// The task is offered to nobody before so long from now, at most 30 days; absent: at once.
+	After         *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1121,6 +1123,13 @@ func (x *CreateTaskRequest) GetId() *WriteId {
 func (x *CreateTaskRequest) GetExpect() *durationpb.Duration {
 	if x != nil {
 		return x.Expect
+	}
+	return nil
+}
+
+func (x *CreateTaskRequest) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
 	}
 	return nil
 }
@@ -3500,7 +3509,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
 	"\apending\x18\x01 \x01(\bR\apending\x12&\n" +
-	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xe7\x01\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\x98\x02\n" +
 	"\x11CreateTaskRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -3509,7 +3518,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\bpriority\x18\x05 \x01(\x05R\bpriority\x12\x0e\n" +
 	"\x02by\x18\x06 \x01(\tR\x02by\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x121\n" +
-	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\"\xcc\x01\n" +
+	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
+	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xcc\x01\n" +
 	"\x10ListTasksRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12+\n" +
@@ -3825,104 +3835,105 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	56, // 17: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
 	51, // 18: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
 	55, // 19: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
-	57, // 20: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	58, // 21: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	51, // 22: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	51, // 23: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	59, // 24: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	59, // 25: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	49, // 26: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	58, // 27: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	60, // 28: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	24, // 29: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	61, // 30: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	61, // 31: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	61, // 32: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	62, // 33: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	63, // 34: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	64, // 35: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	65, // 36: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	51, // 37: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 38: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 39: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 40: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	51, // 41: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	51, // 42: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	55, // 43: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	51, // 44: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	51, // 45: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	51, // 46: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	51, // 47: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	66, // 48: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 49: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 50: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 51: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	12, // 52: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 53: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 54: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 55: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	14, // 56: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	15, // 57: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	17, // 58: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	18, // 59: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	19, // 60: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	30, // 61: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	20, // 62: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	22, // 63: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	25, // 64: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	9,  // 65: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
-	27, // 66: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	28, // 67: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	29, // 68: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	31, // 69: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	33, // 70: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	39, // 71: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	41, // 72: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	42, // 73: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	43, // 74: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	45, // 75: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	47, // 76: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	35, // 77: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	36, // 78: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	37, // 79: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	48, // 80: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	52, // 81: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 82: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	52, // 83: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	13, // 84: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 85: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	52, // 86: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 87: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	58, // 88: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	16, // 89: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	58, // 90: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	58, // 91: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	58, // 92: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	58, // 93: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	21, // 94: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	23, // 95: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	26, // 96: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	10, // 97: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
-	59, // 98: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	59, // 99: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	59, // 100: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	32, // 101: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	34, // 102: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	40, // 103: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	59, // 104: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	40, // 105: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	44, // 106: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	46, // 107: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	66, // 108: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	66, // 109: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	66, // 110: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	38, // 111: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	60, // 112: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	81, // [81:113] is the sub-list for method output_type
-	49, // [49:81] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	55, // 20: vigil.v1.CreateTaskRequest.after:type_name -> google.protobuf.Duration
+	57, // 21: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	58, // 22: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	51, // 23: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	51, // 24: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	59, // 25: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	59, // 26: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	49, // 27: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	58, // 28: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	60, // 29: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	24, // 30: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	61, // 31: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	61, // 32: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	61, // 33: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	62, // 34: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	63, // 35: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	64, // 36: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	65, // 37: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	51, // 38: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 39: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 40: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 41: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	51, // 42: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	51, // 43: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	55, // 44: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	51, // 45: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	51, // 46: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	51, // 47: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	51, // 48: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	66, // 49: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 50: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 51: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 52: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	12, // 53: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 54: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 55: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 56: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	14, // 57: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	15, // 58: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	17, // 59: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	18, // 60: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	19, // 61: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	30, // 62: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	20, // 63: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	22, // 64: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	25, // 65: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	9,  // 66: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
+	27, // 67: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	28, // 68: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	29, // 69: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	31, // 70: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	33, // 71: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	39, // 72: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	41, // 73: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	42, // 74: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	43, // 75: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	45, // 76: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	47, // 77: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	35, // 78: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	36, // 79: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	37, // 80: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	48, // 81: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	52, // 82: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 83: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	52, // 84: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	13, // 85: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 86: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	52, // 87: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 88: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	58, // 89: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	16, // 90: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	58, // 91: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	58, // 92: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	58, // 93: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	58, // 94: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	21, // 95: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	23, // 96: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	26, // 97: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	10, // 98: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
+	59, // 99: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	59, // 100: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	59, // 101: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	32, // 102: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	34, // 103: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	40, // 104: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	59, // 105: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	40, // 106: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	44, // 107: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	46, // 108: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	66, // 109: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	66, // 110: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	66, // 111: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	38, // 112: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	60, // 113: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	82, // [82:114] is the sub-list for method output_type
+	50, // [50:82] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }

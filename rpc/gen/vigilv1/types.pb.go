@@ -285,8 +285,16 @@ type Task struct {
 	TextGone bool   `protobuf:"varint,58,opt,name=text_gone,json=textGone,proto3" json:"text_gone,omitempty"`
 	// While it waits: why nobody has taken it, and the stable name of that reason (busy,
 	// offered, no_agent, paused, or why_code of the agent that should). Left out of lists.
-	Why           string `protobuf:"bytes,59,opt,name=why,proto3" json:"why,omitempty"`
-	WhyCode       string `protobuf:"bytes,60,opt,name=why_code,json=whyCode,proto3" json:"why_code,omitempty"`
+	Why     string `protobuf:"bytes,59,opt,name=why,proto3" json:"why,omitempty"`
+	WhyCode string `protobuf:"bytes,60,opt,name=why_code,json=whyCode,proto3" json:"why_code,omitempty"`
+	// Until the task is offered again, in cluster time. Absent: it is not put off.
+	AgainIn *durationpb.Duration `protobuf:"bytes,61,opt,name=again_in,json=againIn,proto3" json:"again_in,omitempty"`
+	// Attempts in a row that have failed, and why the last of them did, oldest first, at most 3.
+	// The reasons are left out of lists.
+	Failures uint32           `protobuf:"varint,62,opt,name=failures,proto3" json:"failures,omitempty"`
+	Failed   []*FailedAttempt `protobuf:"bytes,63,rep,name=failed,proto3" json:"failed,omitempty"`
+	// Attempts that count towards attempt_limit of the role.
+	Charged       uint32 `protobuf:"varint,64,opt,name=charged,proto3" json:"charged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,6 +539,96 @@ func (x *Task) GetWhyCode() string {
 	return ""
 }
 
+func (x *Task) GetAgainIn() *durationpb.Duration {
+	if x != nil {
+		return x.AgainIn
+	}
+	return nil
+}
+
+func (x *Task) GetFailures() uint32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *Task) GetFailed() []*FailedAttempt {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *Task) GetCharged() uint32 {
+	if x != nil {
+		return x.Charged
+	}
+	return 0
+}
+
+// FailedAttempt is why an attempt at a task failed.
+type FailedAttempt struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Attempt uint32                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// In the words of its agent, at most 256 bytes; where it gave none, in vigil's.
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailedAttempt) Reset() {
+	*x = FailedAttempt{}
+	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailedAttempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailedAttempt) ProtoMessage() {}
+
+func (x *FailedAttempt) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailedAttempt.ProtoReflect.Descriptor instead.
+func (*FailedAttempt) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *FailedAttempt) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *FailedAttempt) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FailedAttempt) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // UnservedRole is a role with tasks that wait and no agent that could take one.
 type UnservedRole struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -547,7 +645,7 @@ type UnservedRole struct {
 
 func (x *UnservedRole) Reset() {
 	*x = UnservedRole{}
-	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	mi := &file_vigil_v1_types_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +657,7 @@ func (x *UnservedRole) String() string {
 func (*UnservedRole) ProtoMessage() {}
 
 func (x *UnservedRole) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[3]
+	mi := &file_vigil_v1_types_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +670,7 @@ func (x *UnservedRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnservedRole.ProtoReflect.Descriptor instead.
 func (*UnservedRole) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{3}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *UnservedRole) GetRoom() string {
@@ -629,7 +727,7 @@ type LateResult struct {
 
 func (x *LateResult) Reset() {
 	*x = LateResult{}
-	mi := &file_vigil_v1_types_proto_msgTypes[4]
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +739,7 @@ func (x *LateResult) String() string {
 func (*LateResult) ProtoMessage() {}
 
 func (x *LateResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[4]
+	mi := &file_vigil_v1_types_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +752,7 @@ func (x *LateResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LateResult.ProtoReflect.Descriptor instead.
 func (*LateResult) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{4}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LateResult) GetAttempt() uint32 {
@@ -705,14 +803,17 @@ type Room struct {
 	// The last cancellation by the watchdog, until the room is reopened.
 	Canceled *Cancellation `protobuf:"bytes,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
 	// What a change would do; only in answers to ApplyRoom with dry_run.
-	Plan          *RoomPlan `protobuf:"bytes,23,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan *RoomPlan `protobuf:"bytes,23,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Agents that are still to be created, or changed as the last word about the room says: what is
+	// declared for many agents is carried out over several entries of the log.
+	Unfinished    uint32 `protobuf:"varint,24,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +825,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[5]
+	mi := &file_vigil_v1_types_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +838,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Room) GetName() string {
@@ -838,6 +939,13 @@ func (x *Room) GetPlan() *RoomPlan {
 	return nil
 }
 
+func (x *Room) GetUnfinished() uint32 {
+	if x != nil {
+		return x.Unfinished
+	}
+	return 0
+}
+
 // RoomPlan is what a change of a room would do.
 type RoomPlan struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -856,7 +964,7 @@ type RoomPlan struct {
 
 func (x *RoomPlan) Reset() {
 	*x = RoomPlan{}
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +976,7 @@ func (x *RoomPlan) String() string {
 func (*RoomPlan) ProtoMessage() {}
 
 func (x *RoomPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[6]
+	mi := &file_vigil_v1_types_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +989,7 @@ func (x *RoomPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomPlan.ProtoReflect.Descriptor instead.
 func (*RoomPlan) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RoomPlan) GetCreated() bool {
@@ -949,7 +1057,7 @@ type RolePlan struct {
 
 func (x *RolePlan) Reset() {
 	*x = RolePlan{}
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +1069,7 @@ func (x *RolePlan) String() string {
 func (*RolePlan) ProtoMessage() {}
 
 func (x *RolePlan) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[7]
+	mi := &file_vigil_v1_types_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +1082,7 @@ func (x *RolePlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolePlan.ProtoReflect.Descriptor instead.
 func (*RolePlan) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RolePlan) GetRole() string {
@@ -1047,7 +1155,7 @@ type AgentEnd struct {
 
 func (x *AgentEnd) Reset() {
 	*x = AgentEnd{}
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1167,7 @@ func (x *AgentEnd) String() string {
 func (*AgentEnd) ProtoMessage() {}
 
 func (x *AgentEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[8]
+	mi := &file_vigil_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1180,7 @@ func (x *AgentEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEnd.ProtoReflect.Descriptor instead.
 func (*AgentEnd) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AgentEnd) GetAgent() string {
@@ -1111,7 +1219,7 @@ type RoomWatch struct {
 
 func (x *RoomWatch) Reset() {
 	*x = RoomWatch{}
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1231,7 @@ func (x *RoomWatch) String() string {
 func (*RoomWatch) ProtoMessage() {}
 
 func (x *RoomWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[9]
+	mi := &file_vigil_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1244,7 @@ func (x *RoomWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomWatch.ProtoReflect.Descriptor instead.
 func (*RoomWatch) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RoomWatch) GetIdleLimit() *durationpb.Duration {
@@ -1183,7 +1291,7 @@ type RoomQuiet struct {
 
 func (x *RoomQuiet) Reset() {
 	*x = RoomQuiet{}
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1303,7 @@ func (x *RoomQuiet) String() string {
 func (*RoomQuiet) ProtoMessage() {}
 
 func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[10]
+	mi := &file_vigil_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1316,7 @@ func (x *RoomQuiet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQuiet.ProtoReflect.Descriptor instead.
 func (*RoomQuiet) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RoomQuiet) GetState() string {
@@ -1287,7 +1395,7 @@ type WatchdogStats struct {
 
 func (x *WatchdogStats) Reset() {
 	*x = WatchdogStats{}
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1407,7 @@ func (x *WatchdogStats) String() string {
 func (*WatchdogStats) ProtoMessage() {}
 
 func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[11]
+	mi := &file_vigil_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1420,7 @@ func (x *WatchdogStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchdogStats.ProtoReflect.Descriptor instead.
 func (*WatchdogStats) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchdogStats) GetChecks() uint64 {
@@ -1391,7 +1499,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1511,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[12]
+	mi := &file_vigil_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1524,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cancellation) GetRoom() string {
@@ -1514,14 +1622,18 @@ type RoleSpec struct {
 	// not say; 1 s to 30 days. Absent: nothing is expected.
 	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
 	// Its agents watch others; absent: they do not.
-	Overseer      *OverseerSpec `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
+	Overseer *OverseerSpec `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
+	// The wait between a failed attempt at a task and the next one: first, doubled with each further
+	// failure up to most, of which half is by chance. Absent: the settings retry_first, retry_most.
+	RetryFirst    *durationpb.Duration `protobuf:"bytes,61,opt,name=retry_first,json=retryFirst,proto3" json:"retry_first,omitempty"`
+	RetryMost     *durationpb.Duration `protobuf:"bytes,62,opt,name=retry_most,json=retryMost,proto3" json:"retry_most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoleSpec) Reset() {
 	*x = RoleSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1645,7 @@ func (x *RoleSpec) String() string {
 func (*RoleSpec) ProtoMessage() {}
 
 func (x *RoleSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[13]
+	mi := &file_vigil_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1658,7 @@ func (x *RoleSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoleSpec.ProtoReflect.Descriptor instead.
 func (*RoleSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RoleSpec) GetName() string {
@@ -1710,6 +1822,20 @@ func (x *RoleSpec) GetOverseer() *OverseerSpec {
 	return nil
 }
 
+func (x *RoleSpec) GetRetryFirst() *durationpb.Duration {
+	if x != nil {
+		return x.RetryFirst
+	}
+	return nil
+}
+
+func (x *RoleSpec) GetRetryMost() *durationpb.Duration {
+	if x != nil {
+		return x.RetryMost
+	}
+	return nil
+}
+
 // OverseerSpec makes the agents of a role overseers.
 type OverseerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1727,7 +1853,7 @@ type OverseerSpec struct {
 
 func (x *OverseerSpec) Reset() {
 	*x = OverseerSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1865,7 @@ func (x *OverseerSpec) String() string {
 func (*OverseerSpec) ProtoMessage() {}
 
 func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[14]
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1878,7 @@ func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerSpec.ProtoReflect.Descriptor instead.
 func (*OverseerSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *OverseerSpec) GetTriage() string {
@@ -1798,7 +1924,7 @@ type HealthSpec struct {
 
 func (x *HealthSpec) Reset() {
 	*x = HealthSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1936,7 @@ func (x *HealthSpec) String() string {
 func (*HealthSpec) ProtoMessage() {}
 
 func (x *HealthSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1949,7 @@ func (x *HealthSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
 func (*HealthSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HealthSpec) GetPreset() string {
@@ -1853,17 +1979,22 @@ type Role struct {
 	Spec    *RoleSpec              `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	Retired bool                   `protobuf:"varint,2,opt,name=retired,proto3" json:"retired,omitempty"`
 	// Number of tasks by state name.
-	Tasks         map[string]uint32 `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Agents        uint32            `protobuf:"varint,4,opt,name=agents,proto3" json:"agents,omitempty"`
-	AgentsLive    uint32            `protobuf:"varint,5,opt,name=agents_live,json=agentsLive,proto3" json:"agents_live,omitempty"`
-	Rev           uint64            `protobuf:"varint,6,opt,name=rev,proto3" json:"rev,omitempty"`
+	Tasks      map[string]uint32 `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Agents     uint32            `protobuf:"varint,4,opt,name=agents,proto3" json:"agents,omitempty"`
+	AgentsLive uint32            `protobuf:"varint,5,opt,name=agents_live,json=agentsLive,proto3" json:"agents_live,omitempty"`
+	Rev        uint64            `protobuf:"varint,6,opt,name=rev,proto3" json:"rev,omitempty"`
+	// Of its QUEUED tasks, those that are put off.
+	Delayed uint32 `protobuf:"varint,7,opt,name=delayed,proto3" json:"delayed,omitempty"`
+	// Why most of its tasks wait, when it is half-open: most attempts at them have failed, and
+	// single ones are tried. Empty: it is not.
+	HalfOpen      string `protobuf:"bytes,8,opt,name=half_open,json=halfOpen,proto3" json:"half_open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +2006,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2019,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -1931,6 +2062,20 @@ func (x *Role) GetRev() uint64 {
 		return x.Rev
 	}
 	return 0
+}
+
+func (x *Role) GetDelayed() uint32 {
+	if x != nil {
+		return x.Delayed
+	}
+	return 0
+}
+
+func (x *Role) GetHalfOpen() string {
+	if x != nil {
+		return x.HalfOpen
+	}
+	return ""
 }
 
 // Agent is one slot of a role.
@@ -2005,7 +2150,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2162,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2175,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Agent) GetName() string {
@@ -2415,7 +2560,7 @@ type OverseerStatus struct {
 
 func (x *OverseerStatus) Reset() {
 	*x = OverseerStatus{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2572,7 @@ func (x *OverseerStatus) String() string {
 func (*OverseerStatus) ProtoMessage() {}
 
 func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2585,7 @@ func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
 func (*OverseerStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *OverseerStatus) GetAgent() string {
@@ -2676,7 +2821,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2833,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2846,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ladder) GetRung() string {
@@ -2770,7 +2915,7 @@ type ScreenState struct {
 
 func (x *ScreenState) Reset() {
 	*x = ScreenState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2927,7 @@ func (x *ScreenState) String() string {
 func (*ScreenState) ProtoMessage() {}
 
 func (x *ScreenState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2940,7 @@ func (x *ScreenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
 func (*ScreenState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ScreenState) GetPrompt() string {
@@ -2842,7 +2987,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2854,7 +2999,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2867,7 +3012,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Verdict) GetKind() string {
@@ -2907,7 +3052,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3064,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3077,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Reason) GetText() string {
@@ -2984,7 +3129,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3141,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3154,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -3087,7 +3232,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3244,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3257,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -3230,7 +3375,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3387,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3400,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Host) GetId() uint32 {
@@ -3452,7 +3597,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3609,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3622,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HostView) GetServer() string {
@@ -3521,7 +3666,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3678,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3691,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3640,7 +3785,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\x9e\b\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xbb\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -3677,9 +3822,17 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\adropped\x189 \x01(\x04R\adropped\x12\x1b\n" +
 	"\ttext_gone\x18: \x01(\bR\btextGone\x12\x10\n" +
 	"\x03why\x18; \x01(\tR\x03why\x12\x19\n" +
-	"\bwhy_code\x18< \x01(\tR\awhyCodeB\n" +
+	"\bwhy_code\x18< \x01(\tR\awhyCode\x124\n" +
+	"\bagain_in\x18= \x01(\v2\x19.google.protobuf.DurationR\aagainIn\x12\x1a\n" +
+	"\bfailures\x18> \x01(\rR\bfailures\x12/\n" +
+	"\x06failed\x18? \x03(\v2\x17.vigil.v1.FailedAttemptR\x06failed\x12\x18\n" +
+	"\acharged\x18@ \x01(\rR\achargedB\n" +
 	"\n" +
-	"\b_percent\"\xae\x01\n" +
+	"\b_percent\"m\n" +
+	"\rFailedAttempt\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\rR\aattempt\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xae\x01\n" +
 	"\fUnservedRole\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x18\n" +
@@ -3692,7 +3845,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x81\x04\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xa1\x04\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdeleting\x18\x02 \x01(\bR\bdeleting\x12$\n" +
@@ -3710,7 +3863,10 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x05watch\x18\x14 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12)\n" +
 	"\x05quiet\x18\x15 \x01(\v2\x13.vigil.v1.RoomQuietR\x05quiet\x122\n" +
 	"\bcanceled\x18\x16 \x01(\v2\x16.vigil.v1.CancellationR\bcanceled\x12&\n" +
-	"\x04plan\x18\x17 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xb7\x01\n" +
+	"\x04plan\x18\x17 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18\x18 \x01(\rR\n" +
+	"unfinished\"\xb7\x01\n" +
 	"\bRoomPlan\x12\x18\n" +
 	"\acreated\x18\x01 \x01(\bR\acreated\x12\x18\n" +
 	"\adeleted\x18\x02 \x01(\bR\adeleted\x12\x18\n" +
@@ -3763,7 +3919,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
-	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xd6\b\n" +
+	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xcc\t\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -3792,7 +3948,11 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06health\x18\x14 \x01(\v2\x14.vigil.v1.HealthSpecR\x06health\x12\x16\n" +
 	"\x06ladder\x18\x15 \x01(\tR\x06ladder\x121\n" +
 	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x122\n" +
-	"\boverseer\x18< \x01(\v2\x16.vigil.v1.OverseerSpecR\boverseer\x1a9\n" +
+	"\boverseer\x18< \x01(\v2\x16.vigil.v1.OverseerSpecR\boverseer\x12:\n" +
+	"\vretry_first\x18= \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryFirst\x128\n" +
+	"\n" +
+	"retry_most\x18> \x01(\v2\x19.google.protobuf.DurationR\tretryMost\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -3808,7 +3968,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"HealthSpec\x12\x16\n" +
 	"\x06preset\x18\x01 \x01(\tR\x06preset\x12/\n" +
 	"\x05every\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05every\x12\x16\n" +
-	"\x06missed\x18\x03 \x01(\rR\x06missed\"\xfe\x01\n" +
+	"\x06missed\x18\x03 \x01(\rR\x06missed\"\xb5\x02\n" +
 	"\x04Role\x12&\n" +
 	"\x04spec\x18\x01 \x01(\v2\x12.vigil.v1.RoleSpecR\x04spec\x12\x18\n" +
 	"\aretired\x18\x02 \x01(\bR\aretired\x12/\n" +
@@ -3816,7 +3976,9 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06agents\x18\x04 \x01(\rR\x06agents\x12\x1f\n" +
 	"\vagents_live\x18\x05 \x01(\rR\n" +
 	"agentsLive\x12\x10\n" +
-	"\x03rev\x18\x06 \x01(\x04R\x03rev\x1a8\n" +
+	"\x03rev\x18\x06 \x01(\x04R\x03rev\x12\x18\n" +
+	"\adelayed\x18\a \x01(\rR\adelayed\x12\x1b\n" +
+	"\thalf_open\x18\b \x01(\tR\bhalfOpen\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -4033,141 +4195,147 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
 	(*ErrorInfo)(nil),             // 2: vigil.v1.ErrorInfo
 	(*Task)(nil),                  // 3: vigil.v1.Task
-	(*UnservedRole)(nil),          // 4: vigil.v1.UnservedRole
-	(*LateResult)(nil),            // 5: vigil.v1.LateResult
-	(*Room)(nil),                  // 6: vigil.v1.Room
-	(*RoomPlan)(nil),              // 7: vigil.v1.RoomPlan
-	(*RolePlan)(nil),              // 8: vigil.v1.RolePlan
-	(*AgentEnd)(nil),              // 9: vigil.v1.AgentEnd
-	(*RoomWatch)(nil),             // 10: vigil.v1.RoomWatch
-	(*RoomQuiet)(nil),             // 11: vigil.v1.RoomQuiet
-	(*WatchdogStats)(nil),         // 12: vigil.v1.WatchdogStats
-	(*Cancellation)(nil),          // 13: vigil.v1.Cancellation
-	(*RoleSpec)(nil),              // 14: vigil.v1.RoleSpec
-	(*OverseerSpec)(nil),          // 15: vigil.v1.OverseerSpec
-	(*HealthSpec)(nil),            // 16: vigil.v1.HealthSpec
-	(*Role)(nil),                  // 17: vigil.v1.Role
-	(*Agent)(nil),                 // 18: vigil.v1.Agent
-	(*OverseerStatus)(nil),        // 19: vigil.v1.OverseerStatus
-	(*Ladder)(nil),                // 20: vigil.v1.Ladder
-	(*ScreenState)(nil),           // 21: vigil.v1.ScreenState
-	(*Verdict)(nil),               // 22: vigil.v1.Verdict
-	(*Reason)(nil),                // 23: vigil.v1.Reason
-	(*Declaration)(nil),           // 24: vigil.v1.Declaration
-	(*Exit)(nil),                  // 25: vigil.v1.Exit
-	(*Host)(nil),                  // 26: vigil.v1.Host
-	(*HostView)(nil),              // 27: vigil.v1.HostView
-	(*Event)(nil),                 // 28: vigil.v1.Event
-	nil,                           // 29: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 30: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 31: vigil.v1.Role.TasksEntry
-	nil,                           // 32: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*FailedAttempt)(nil),         // 4: vigil.v1.FailedAttempt
+	(*UnservedRole)(nil),          // 5: vigil.v1.UnservedRole
+	(*LateResult)(nil),            // 6: vigil.v1.LateResult
+	(*Room)(nil),                  // 7: vigil.v1.Room
+	(*RoomPlan)(nil),              // 8: vigil.v1.RoomPlan
+	(*RolePlan)(nil),              // 9: vigil.v1.RolePlan
+	(*AgentEnd)(nil),              // 10: vigil.v1.AgentEnd
+	(*RoomWatch)(nil),             // 11: vigil.v1.RoomWatch
+	(*RoomQuiet)(nil),             // 12: vigil.v1.RoomQuiet
+	(*WatchdogStats)(nil),         // 13: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),          // 14: vigil.v1.Cancellation
+	(*RoleSpec)(nil),              // 15: vigil.v1.RoleSpec
+	(*OverseerSpec)(nil),          // 16: vigil.v1.OverseerSpec
+	(*HealthSpec)(nil),            // 17: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 18: vigil.v1.Role
+	(*Agent)(nil),                 // 19: vigil.v1.Agent
+	(*OverseerStatus)(nil),        // 20: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 21: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 22: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 23: vigil.v1.Verdict
+	(*Reason)(nil),                // 24: vigil.v1.Reason
+	(*Declaration)(nil),           // 25: vigil.v1.Declaration
+	(*Exit)(nil),                  // 26: vigil.v1.Exit
+	(*Host)(nil),                  // 27: vigil.v1.Host
+	(*HostView)(nil),              // 28: vigil.v1.HostView
+	(*Event)(nil),                 // 29: vigil.v1.Event
+	nil,                           // 30: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 31: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 32: vigil.v1.Role.TasksEntry
+	nil,                           // 33: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
-	5,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	33, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	34, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	34, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	34, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	33, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	34, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	34, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	34, // 9: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	33, // 10: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	17, // 11: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	33, // 12: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	33, // 13: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	10, // 14: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
-	11, // 15: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
-	13, // 16: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	7,  // 17: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	8,  // 18: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
-	9,  // 19: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	34, // 20: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	34, // 21: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	34, // 22: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	33, // 23: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	34, // 24: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	34, // 25: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	34, // 26: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	33, // 27: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	34, // 28: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	34, // 29: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	33, // 30: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	33, // 31: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	34, // 32: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	29, // 33: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	30, // 34: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	34, // 35: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	34, // 36: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	34, // 37: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	34, // 38: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	34, // 39: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	34, // 40: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	34, // 41: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	34, // 42: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	16, // 43: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	34, // 44: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	15, // 45: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	34, // 46: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	34, // 47: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	34, // 48: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	14, // 49: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	31, // 50: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	33, // 51: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	34, // 52: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	34, // 53: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	34, // 54: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	34, // 55: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	25, // 56: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	34, // 57: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	33, // 58: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	34, // 59: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	22, // 60: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	24, // 61: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	20, // 62: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	21, // 63: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	19, // 64: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	34, // 65: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	34, // 66: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	34, // 67: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	34, // 68: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	34, // 69: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	34, // 70: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	34, // 71: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	34, // 72: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	34, // 73: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	34, // 74: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	23, // 75: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	34, // 76: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	34, // 77: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	34, // 78: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	34, // 79: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	33, // 80: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	34, // 81: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	32, // 82: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	34, // 83: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	33, // 84: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	33, // 85: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	34, // 86: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	34, // 87: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	27, // 88: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	34, // 89: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	33, // 90: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	91, // [91:91] is the sub-list for method output_type
-	91, // [91:91] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	6,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
+	34, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	35, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	35, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	35, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	34, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	35, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	35, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	35, // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
+	4,  // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
+	34, // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	35, // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	34, // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	18, // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	34, // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	34, // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	11, // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	12, // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	14, // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	8,  // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
+	9,  // 21: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
+	10, // 22: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
+	35, // 23: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	35, // 24: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	35, // 25: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	34, // 26: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	35, // 27: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	35, // 28: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	35, // 29: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	34, // 30: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	35, // 31: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	35, // 32: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	34, // 33: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	34, // 34: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	35, // 35: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	30, // 36: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	31, // 37: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	35, // 38: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	35, // 39: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	35, // 40: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	35, // 41: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	35, // 42: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	35, // 43: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	35, // 44: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	35, // 45: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	17, // 46: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	35, // 47: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	16, // 48: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	35, // 49: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	35, // 50: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	35, // 51: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	35, // 52: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	35, // 53: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	15, // 54: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	32, // 55: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	34, // 56: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	35, // 57: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	35, // 58: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	35, // 59: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	35, // 60: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	26, // 61: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	35, // 62: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	34, // 63: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	35, // 64: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	23, // 65: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	25, // 66: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	21, // 67: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	22, // 68: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	20, // 69: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	35, // 70: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	35, // 71: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	35, // 72: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	35, // 73: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	35, // 74: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	35, // 75: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	35, // 76: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	35, // 77: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	35, // 78: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	35, // 79: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	24, // 80: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	35, // 81: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	35, // 82: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	35, // 83: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	35, // 84: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	34, // 85: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	35, // 86: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	33, // 87: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	35, // 88: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	34, // 89: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	34, // 90: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	35, // 91: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	35, // 92: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	28, // 93: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	35, // 94: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	34, // 95: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	96, // [96:96] is the sub-list for method output_type
+	96, // [96:96] is the sub-list for method input_type
+	96, // [96:96] is the sub-list for extension type_name
+	96, // [96:96] is the sub-list for extension extendee
+	0,  // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -4182,7 +4350,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -531,7 +531,10 @@ type WorkRequest struct {
 	Percent *uint32 `protobuf:"varint,50,opt,name=percent,proto3,oneof" json:"percent,omitempty"`
 	// With ProgressTask: how long the rest takes from now, 1 s to 30 days; absent: as said
 	// before.
-	Expect        *durationpb.Duration `protobuf:"bytes,51,opt,name=expect,proto3" json:"expect,omitempty"`
+	Expect *durationpb.Duration `protobuf:"bytes,51,opt,name=expect,proto3" json:"expect,omitempty"`
+	// With FailTask and retryable: when another attempt may succeed, from now, at most 30 days, for
+	// instance what a Retry-After said; absent: by the rules of the role.
+	After         *durationpb.Duration `protobuf:"bytes,52,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,6 +621,13 @@ func (x *WorkRequest) GetPercent() uint32 {
 func (x *WorkRequest) GetExpect() *durationpb.Duration {
 	if x != nil {
 		return x.Expect
+	}
+	return nil
+}
+
+func (x *WorkRequest) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
 	}
 	return nil
 }
@@ -1977,7 +1987,7 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\v2\x0e.vigil.v1.TaskR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\"\x9b\x02\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\"\xcc\x02\n" +
 	"\vWorkRequest\x12+\n" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\x04R\x04task\x12\x18\n" +
@@ -1986,7 +1996,8 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\tretryable\x18\x05 \x01(\bR\tretryable\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x12\x1d\n" +
 	"\apercent\x182 \x01(\rH\x00R\apercent\x88\x01\x01\x121\n" +
-	"\x06expect\x183 \x01(\v2\x19.google.protobuf.DurationR\x06expectB\n" +
+	"\x06expect\x183 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
+	"\x05after\x184 \x01(\v2\x19.google.protobuf.DurationR\x05afterB\n" +
 	"\n" +
 	"\b_percent\"K\n" +
 	"\fWorkResponse\x12\x10\n" +
@@ -2160,69 +2171,70 @@ var file_vigil_v1_work_proto_depIdxs = []int32{
 	0,  // 12: vigil.v1.WorkRequest.speaker:type_name -> vigil.v1.Speaker
 	29, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
 	30, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
-	32, // 15: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
-	0,  // 16: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 17: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 18: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 19: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 20: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 21: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
-	29, // 22: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
-	30, // 23: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
-	17, // 24: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
-	33, // 25: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
-	6,  // 26: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
-	8,  // 27: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
-	8,  // 28: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
-	8,  // 29: vigil.v1.Write.complete_task:type_name -> vigil.v1.WorkRequest
-	8,  // 30: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
-	10, // 31: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
-	1,  // 32: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
-	3,  // 33: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
-	19, // 34: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
-	34, // 35: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
-	31, // 36: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
-	24, // 37: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	30, // 38: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
-	0,  // 39: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 40: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	1,  // 41: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 42: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 43: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 44: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 45: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 46: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	8,  // 47: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
-	8,  // 48: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	10, // 49: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	12, // 50: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	14, // 51: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
-	16, // 52: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	20, // 53: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	22, // 54: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
-	25, // 55: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	27, // 56: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 57: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 58: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 59: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 60: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	9,  // 61: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	9,  // 62: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	9,  // 63: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	9,  // 64: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	11, // 65: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	13, // 66: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	15, // 67: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
-	18, // 68: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	21, // 69: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	23, // 70: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
-	26, // 71: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	28, // 72: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	57, // [57:73] is the sub-list for method output_type
-	41, // [41:57] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	30, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
+	32, // 16: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
+	0,  // 17: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
+	29, // 18: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 19: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
+	29, // 20: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 21: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
+	30, // 22: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
+	29, // 23: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
+	30, // 24: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
+	17, // 25: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
+	33, // 26: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
+	6,  // 27: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
+	8,  // 28: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
+	8,  // 29: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
+	8,  // 30: vigil.v1.Write.complete_task:type_name -> vigil.v1.WorkRequest
+	8,  // 31: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
+	10, // 32: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
+	1,  // 33: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
+	3,  // 34: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
+	19, // 35: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
+	34, // 36: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
+	31, // 37: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
+	24, // 38: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
+	30, // 39: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 40: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
+	30, // 41: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 42: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 43: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 44: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 45: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 46: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 47: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	8,  // 48: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
+	8,  // 49: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	10, // 50: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	12, // 51: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	14, // 52: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
+	16, // 53: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	20, // 54: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	22, // 55: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
+	25, // 56: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	27, // 57: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 58: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 59: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 60: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 61: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	9,  // 62: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	9,  // 63: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	9,  // 64: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	9,  // 65: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	11, // 66: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	13, // 67: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	15, // 68: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
+	18, // 69: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	21, // 70: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	23, // 71: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
+	26, // 72: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	28, // 73: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	58, // [58:74] is the sub-list for method output_type
+	42, // [42:58] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }

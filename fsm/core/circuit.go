@@ -1,0 +1,235 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"vigil/fsm/due"
+	"vigil/fsm/noun"
+)
+
+// What tasks depend on may be away: then most attempts fail, whatever their agents say or die of.
+// A role half-opens when that shows, instead of using up the attempts of all its tasks. Single
+// tasks are tried then, each time another one, so that no task that always fails holds the role.
+// One that succeeds allows 2 at once, then 4, then 8, then the role opens. Whatever fails
+// meanwhile costs its task nothing. A final failure is the verdict of an agent about one task: it
+// counts as neither failure nor success.
+
+const (
+	failedTasks   = 3 // a role half-opens when so many of its tasks have failed, or more
+	outlivesTimes = 10
+	outlivesLeast = time.Minute
+)
+
+// probePause is the wait before the next probe after so many that failed.
+var probePause = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute}
+
+// ended takes note that an attempt at a task has ended, before the task changes.
+func (s *State) ended(t *noun.Task, failed bool, why string) {
+	if !s.retries() {
+		return
+	}
+	r := s.RoleTable.Mut(t.Role)
+	if r.Half != nil {
+		s.probed(r, t, failed, why)
+		return
+	}
+	ran := time.Duration(0)
+	if t.State.Held() {
+		ran = s.Meta.Clock.Sub(t.ChangedAt)
+	}
+	r.NoteEnding(noun.Ending{At: s.Meta.Clock, Task: t.ID, Ran: ran, Failed: failed})
+	if failed {
+		s.judgeRole(r, why)
+	}
+}
+
+// judgeRole half-opens a role when most of the last attempts have failed.
+func (s *State) judgeRole(r *noun.Role, why string) {
+	set := &s.Meta.Settings.Retry
+	var failures, all uint32
+	var ran []time.Duration
+	tasks := map[noun.TaskID]struct{}{}
+	for _, e := range r.Endings {
+		if s.Meta.Clock.Sub(e.At) > set.Window {
+			continue
+		}
+		if all++; e.Failed {
+			failures++
+			ran = append(ran, e.Ran)
+			tasks[e.Task] = struct{}{}
+		}
+	}
+	if set.Failures == 0 || failures < set.Failures || 2*failures <= all || len(tasks) < failedTasks {
+		return
+	}
+	slices.Sort(ran)
+	r.Half = &noun.HalfOpen{Since: s.Meta.Clock, Allowed: 1, Next: s.Meta.Clock.Add(s.probeWait(r, 0)),
+		Outlives: max(outlivesTimes*ran[len(ran)/2], outlivesLeast), Failed: failures, Ended: all, Why: why}
+	r.Endings, r.Rev = nil, s.Meta.Index
+	s.halfOpen.Set(r.ID)
+	s.Event("role.half_open", About{Room: r.Room}, fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; single tasks are tried, the others wait",
+		r.Spec.Name, failures, all, set.Window, why))
+	ri := s.roleIndexOf(r.ID)
+	for ri.Pending.Len() > 0 {
+		q, _ := ri.Pending.Min()
+		s.Move(s.TaskTable.Mut(q.Id), noun.TaskQueued)
+	}
+	s.reviewGrowth(r)
+	s.armRole(r.ID)
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID), Priority: noun.MailHigh,
+		Room: s.RoomTable.Get(r.Room).Name, Facts: []noun.KV{{Key: "failed", Value: strconv.FormatUint(uint64(failures), 10)},
+			{Key: "of", Value: strconv.FormatUint(uint64(all), 10)}, {Key: "last", Value: noun.Clip(why, noun.MaxTitle)}}})
+}
+
+// probeWait is the wait before the next probe after so many that missed.
+func (v *View) probeWait(r *noun.Role, missed uint32) time.Duration {
+	return spread(probePause[min(int(missed), len(probePause)-1)], uint64(r.ID), v.Meta.Index)
+}
+
+// probed judges the end of an attempt while the role is half-open. Those that were under way
+// when it half-opened say nothing about now.
+func (s *State) probed(r *noun.Role, t *noun.Task, failed bool, why string) {
+	at := r.Half.Probe(t.ID)
+	switch {
+	case at < 0:
+	case !failed:
+		s.succeeded(r, at)
+	default:
+		wait := s.probeWait(r, r.Half.Missed+1)
+		r.ChangeHalf(func(h *noun.HalfOpen) {
+			h.Probes = slices.Delete(h.Probes, at, at+1)
+			h.Allowed, h.Missed, h.Why = max(1, h.Allowed/2), h.Missed+1, why
+			h.Next = s.Meta.Clock.Add(wait)
+		})
+		s.armRole(r.ID)
+	}
+}
+
+// succeeded lets more tasks through, or opens the role.
+func (s *State) succeeded(r *noun.Role, at int) {
+	if r.Half.Allowed >= noun.MostProbes {
+		s.openRole(r)
+		return
+	}
+	r.ChangeHalf(func(h *noun.HalfOpen) {
+		h.Probes = slices.Delete(h.Probes, at, at+1)
+		h.Allowed, h.Missed, h.Next = h.Allowed*2, 0, s.Meta.Clock
+	})
+	s.armRole(r.ID)
+}
+
+// openRole ends that a role is half-open. The caller promotes what waits.
+func (s *State) openRole(r *noun.Role) {
+	span := s.Meta.Clock.Sub(r.Half.Since).Round(time.Second)
+	armed := r.Half.Armed
+	s.Rearm(timerRole, uint64(r.ID), &armed, due.Row{})
+	r.Half, r.Endings, r.Rev = nil, nil, s.Meta.Index
+	s.halfOpen.Delete(r.ID)
+	s.Event("role.open", About{Room: r.Room}, fmt.Sprintf("%s: its tasks succeed again after %s", r.Spec.Name, span))
+	s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID)})
+	s.Hooks.RoomResumed.Call(r.Room)
+}
+
+// followProbe keeps the probes of a half-open role what they are: its tasks that are offered, and
+// those that were claimed since. It is called when a task has changed its state.
+func (s *State) followProbe(t *noun.Task, from noun.TaskState) {
+	r := s.RoleTable.Get(t.Role)
+	if r == nil || r.Half == nil {
+		return
+	}
+	at := r.Half.Probe(t.ID)
+	claimed := t.State == noun.TaskAcknowledged && from == noun.TaskPending
+	if at < 0 && t.State != noun.TaskPending || at >= 0 && !claimed && t.State.Held() {
+		return
+	}
+	r = s.RoleTable.Mut(t.Role)
+	r.ChangeHalf(func(h *noun.HalfOpen) {
+		switch {
+		case claimed:
+			h.Probes[at].Claimed = s.Meta.Clock
+		case t.State == noun.TaskPending && at < 0:
+			h.Probes = append(h.Probes, noun.Probe{Task: t.ID, Urged: s.urging})
+			h.Last = noun.Probed{Priority: t.Priority, Task: t.ID}
+		case t.State != noun.TaskPending:
+			h.Probes = slices.Delete(h.Probes, at, at+1)
+		}
+	})
+	s.armRole(r.ID)
+}
+
+// nextProbe is the task that a half-open role tries next: the one behind the last in the queue.
+func nextProbe(r *noun.Role, ri *roleIndex) Queued {
+	next, _ := ri.Queued.Min()
+	last := Queued{prio: r.Half.Last.Priority, Id: r.Half.Last.Task}
+	ri.Queued.Ascend(last, func(q Queued) bool {
+		if q.Id == last.Id {
+			return true
+		}
+		next = q
+		return false
+	})
+	return next
+}
+
+func (s *State) armRole(id noun.RoleID) {
+	r := s.RoleTable.Mut(id)
+	armed := r.Half.Armed
+	if s.Rearm(timerRole, uint64(id), &armed, s.roleRow(r)); armed != r.Half.Armed {
+		r.ChangeHalf(func(h *noun.HalfOpen) { h.Armed = armed })
+	}
+}
+
+// fireRole offers the next probe, and takes those that have run for long for successes.
+func (s *State) fireRole(id noun.RoleID) {
+	r := s.RoleTable.Mut(id)
+	if r == nil || r.Half == nil {
+		return
+	}
+	r.ChangeHalf(func(h *noun.HalfOpen) { h.Armed = 0 })
+	for r.Half != nil {
+		at := slices.IndexFunc(r.Half.Probes, func(p noun.Probe) bool {
+			return p.Claimed != 0 && p.Claimed.Add(r.Half.Outlives) <= s.Meta.Clock
+		})
+		if at < 0 {
+			s.armRole(id)
+			break
+		}
+		s.succeeded(r, at)
+		r = s.RoleTable.Mut(id)
+	}
+	s.Promote(id)
+}
+
+// closeRole drops the timer of a role that is removed.
+func (s *State) closeRole(r *noun.Role) {
+	if r.Half != nil {
+		armed := r.Half.Armed
+		s.Rearm(timerRole, uint64(r.ID), &armed, due.Row{})
+		r.Half = nil
+		s.halfOpen.Delete(r.ID)
+		s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID)})
+	}
+}
+
+// WhyHalfOpen says why most tasks of a role wait; empty: it is not half-open.
+func (v *View) WhyHalfOpen(id noun.RoleID) Why {
+	r := v.RoleTable.Get(id)
+	if r == nil || r.Half == nil {
+		return Why{}
+	}
+	h, ri := r.Half, v.roleIndex(id)
+	text := fmt.Sprintf("%s is half-open since %s: %d of %d attempts failed, the last one: %s; ", v.RoleName(id), v.Since(h.Since), h.Failed, h.Ended, h.Why)
+	left := max(0, h.Next.Sub(v.Meta.Clock))
+	switch {
+	case len(h.Probes) > 0:
+		text += fmt.Sprintf("%d tried at once, ", len(h.Probes))
+	case left > 0:
+		text += fmt.Sprintf("the next is tried in %s, ", inTime(left))
+	default:
+		text += "the next is tried at once, "
+	}
+	return Why{"half_open", text + fmt.Sprintf("%d wait and lose no attempt", ri.Queued.Len()+ri.Delayed.Len()), left}
+}
