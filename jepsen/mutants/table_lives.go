@@ -17,8 +17,7 @@ func lifeMutants() []Mutant {
 		},
 		{
 			Name: "session-ends-early", Law: "L8", Says: "the session of a client ends while it still repeats its writes",
-			Edits: []Edit{{File: "fsm/core/timers.go", Old: "end := ss.Used.Add(s.Meta.Settings.SessionTTL)", New: "end := ss.Used.Add(s.Meta.Settings.SessionTTL / 2)"},
-				{File: "fsm/core/sessions.go", Old: "s.Meta.Clock.Add(s.Meta.Settings.SessionTTL)", New: "s.Meta.Clock.Add(s.Meta.Settings.SessionTTL / 2)"}},
+			Edits: []Edit{{File: "fsm/core/deadlines.go", Old: "From: ss.Used, Span: v.Meta.Settings.SessionTTL}", New: "From: ss.Used, Span: v.Meta.Settings.SessionTTL / 2}"}},
 			Hunt: tests("./fsm", "TestF05"),
 		},
 		{
@@ -44,8 +43,8 @@ func lifeMutants() []Mutant {
 		{
 			Name: "lease-never-ends", Law: "L2", Says: "the end of a lease leaves the task with its silent holder",
 			Edits: []Edit{{File: "fsm/core/life.go",
-				Old: "		s.recover(t, why, charge, killed)\n",
-				New: "		if !charge {\n			s.recover(t, why, charge, killed)\n		}\n"}},
+				Old: "		s.recover(t, &ending{why: why, charge: charge, killed: killed})\n",
+				New: "		if !charge {\n			s.recover(t, &ending{why: why, charge: charge, killed: killed})\n		}\n"}},
 			Hunt: tests("./fsm", "TestL2"),
 		},
 		{
