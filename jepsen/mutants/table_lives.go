@@ -18,7 +18,7 @@ func lifeMutants() []Mutant {
 		{
 			Name: "session-ends-early", Law: "L8", Says: "the session of a client ends while it still repeats its writes",
 			Edits: []Edit{{File: "fsm/core/deadlines.go", Old: "From: ss.Used, Span: v.Meta.Settings.SessionTTL}", New: "From: ss.Used, Span: v.Meta.Settings.SessionTTL / 2}"}},
-			Hunt: tests("./fsm", "TestF05"),
+			Hunt:  tests("./fsm", "TestF05"),
 		},
 		{
 			Name: "word-of-an-older-life", Law: "L6", Says: "what a superseded life says counts, if its token was right",
