@@ -217,6 +217,9 @@ func (s *State) concludeLooks() {
 	s.looked, s.said = s.looked[:0], AnswerLook{}
 }
 
+// NeedsLevel is that of the other things that came after 0.1.
+func (AnswerLook) NeedsLevel() uint32 { return core.LevelRetry }
+
 // Apply completes the task, and keeps the decision for the look that ends with it. One that is
 // out of range is none: the look ends without an answer. So does a look whose task was
 // completed by a record without a decision.
