@@ -42,6 +42,17 @@ func (r *Replica) knows(id string) (known bool) {
 
 func (r *Replica) setCluster(id string) { r.cluster.Store(&id) }
 
+// Whoever recovers a cluster makes another one of it, whose id ends in a mark and the epoch in which
+// that happened. So the servers that were given up cannot take part, should they come back; hosts and new
+// servers, which are told the id that the cluster had, follow.
+const recoveredMark = "~"
+
+// lineage is the id that a cluster had before anybody recovered it.
+func lineage(id string) string {
+	first, _, _ := strings.Cut(id, recoveredMark)
+	return first
+}
+
 // checkIdentity compares the data with the configuration.
 func (r *Replica) checkIdentity() error {
 	cluster, server, err := r.dir.Identity()
@@ -52,7 +63,7 @@ func (r *Replica) checkIdentity() error {
 		return fmt.Errorf("data in %s belongs to server %q: run it under that id, or name another directory for %q",
 			r.dir.Path, server, r.cfg.ID)
 	}
-	if cluster != "" && r.cfg.Cluster != "" && cluster != r.cfg.Cluster {
+	if cluster != "" && r.cfg.Cluster != "" && lineage(cluster) != lineage(r.cfg.Cluster) {
 		return fmt.Errorf("data in %s %w: it is of %q, the configuration says %q: name another directory or correct the id",
 			r.dir.Path, ErrOtherCluster, cluster, r.cfg.Cluster)
 	}
@@ -82,10 +93,10 @@ func (r *Replica) adopt(id string) error {
 	r.learning.Lock()
 	defer r.learning.Unlock()
 	own := r.Cluster()
-	if own != "" && own != id {
+	if own != "" && own != id && (!r.fresh.Load() || lineage(own) != lineage(id)) {
 		return fmt.Errorf("peer %w: %q, this is %q", ErrOtherCluster, id, own)
 	}
-	if r.cfg.Backend == nil && !r.identified {
+	if r.cfg.Backend == nil && (!r.identified || own != id) {
 		if r.dir == nil {
 			return noun.ErrStopping
 		}
@@ -95,7 +106,7 @@ func (r *Replica) adopt(id string) error {
 		}
 		r.identified = true
 	}
-	if own == "" {
+	if own != id {
 		r.setCluster(id)
 		r.log.Info("belongs to cluster", "cluster", id)
 	}
