@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -20,9 +20,9 @@ var ErrNothingToRecover = errors.New("there is nothing to recover")
 
 // Recovery says what is made of the data of one server when it alone goes on as its cluster.
 type Recovery struct {
-	Server   string   // whose data it is
-	RaftAddr string   // where it was reached by the others
-	Lost     []string // the members that are given up, by id
+	Server   string // whose data it is
+	RaftAddr string // where it was reached by the others
+	Lost     []Peer // the members that are given up, sorted by id
 	// Was is the id of the cluster, Cluster the one that it has afterwards: the servers that are given
 	// up know the old one and cannot take part any more.
 	Was, Cluster string
@@ -40,8 +40,8 @@ type Recovery struct {
 // what only the lost servers had is lost. When it is interrupted it can be repeated.
 // Errors: ErrNothingToRecover and those of the package logstore.
 func Recover(path string, do bool, logger hclog.Logger) (*Recovery, error) {
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrNothingToRecover, err)
+	if !logstore.Used(path) { // before anything is made there
+		return nil, fmt.Errorf("%w: %s holds no data of a server that was in a cluster", ErrNothingToRecover, path)
 	}
 	cfg := Config{Logger: logger}
 	cfg.setDefaults()
@@ -57,11 +57,8 @@ func Recover(path string, do bool, logger hclog.Logger) (*Recovery, error) {
 	}
 	defer dir.Close()
 	was, server, err := dir.Identity()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case server == "":
-		return nil, fmt.Errorf("%w: %s holds no data of a server that was in a cluster", ErrNothingToRecover, path)
 	}
 	data, err := dir.Open(true, cfg.Logger)
 	if err != nil {
@@ -113,14 +110,14 @@ func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data
 		if string(s.ID) == rec.Server {
 			rec.RaftAddr = string(s.Address)
 		} else {
-			rec.Lost = append(rec.Lost, string(s.ID))
+			rec.Lost = append(rec.Lost, Peer{ID: string(s.ID), RaftAddr: string(s.Address)})
 		}
 	}
 	if rec.RaftAddr == "" {
 		return fmt.Errorf("%w: server %s is no member of its cluster by its own data: recover another one",
 			ErrNothingToRecover, rec.Server)
 	}
-	slices.Sort(rec.Lost)
+	slices.SortFunc(rec.Lost, func(a, b Peer) int { return strings.Compare(a.ID, b.ID) })
 	if err := m.replay(data); err != nil {
 		return err
 	}
