@@ -33,7 +33,8 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 	c.Agree()
 	var epoch uint32
 	var next noun.TaskID
-	c.Replica(survivor).Read(func(s *fsm.View) { epoch, next = s.Epoch(), s.Meta.NextTask })
+	var clock noun.Time
+	c.Replica(survivor).Read(func(s *fsm.View) { epoch, next, clock = s.Epoch(), s.Meta.NextTask, s.Clock() })
 	path := configs[survivor].DataDir
 	if _, err := cluster.Recover(path, true, nil); !errors.Is(err, logstore.ErrInUse) {
 		t.Errorf("recover a server that runs: %v", err)
@@ -50,6 +51,9 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 	if plan.Server != c.ID(survivor) || plan.RaftAddr != c.Addr(survivor) || len(plan.Lost) != 2 ||
 		slices.ContainsFunc(plan.Lost, func(p cluster.Peer) bool { return p.ID == plan.Server || p.RaftAddr == plan.RaftAddr }) {
 		t.Errorf("the plan is %+v", plan)
+	}
+	if got := plan.State.Clock(); got < clock || clock == 0 {
+		t.Errorf("the plan's clock is %s, the server's was %s", got.Sub(0), clock.Sub(0))
 	}
 	if n := plan.State.Counts().Tasks; n[noun.TaskPending]+n[noun.TaskQueued] != 21 {
 		t.Errorf("L8: the plan knows %v tasks, want 21", n)

@@ -45,7 +45,7 @@ func TestN07RecoverAsksBeforeItChangesAnything(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"only looking", terminalRun{}, []string{"--dry-run"}, 0, []string{"given up", "term ", "must never run again", "Nothing was changed."}},
+		{"only looking", terminalRun{}, []string{"--dry-run"}, 0, []string{"given up", "term ", "must never be used again", "Nothing was changed."}},
 		{"nobody to ask", terminalRun{}, nil, 2, []string{"--yes", "--dry-run", "nothing was changed"}},
 		{"asked with --json", terminalRun{attended: true}, []string{"--json"}, 2, []string{"--yes"}},
 		{"another name", terminalRun{attended: true, in: "y\n"}, nil, 2, []string{"lost for good?", "nothing was changed"}},

@@ -144,7 +144,7 @@ What follows:
 - The last entries that are here may be ones that nobody was told are done. They count now.
 - Agents may freeze for up to their TTL; nothing is started meanwhile. What this server
   does not know of then ends as superseded.
-- %[1]s must never run again on its old data: empty its data directory first.
+- The old data of %[1]s must never be used again: empty those data directories first.
 - If the data of another server is left, look at that with --dry-run too. Recover the one whose
   last entry has the greater term, or the same term and the greater index.
 `, lost)
