@@ -165,7 +165,8 @@ func (r *recovery) next(done *cluster.Recovery) error {
 	return r.Printf(`
 Server %s is the only member of cluster %s now.
 1. Start it with the configuration that it had: vigil server --config FILE
-2. Empty the data directory of each server that takes the place of a lost one, start it, and add it:%s
+2. Empty the data directory of each server that takes the place of a lost one, start it without
+   peers in its configuration, and add it:%s
 `, done.Server, done.Cluster, add.String())
 }
 
