@@ -15,7 +15,8 @@ const (
 	beatFence = 4
 )
 
-// retryBeat is the pause after a beat that failed.
+// retryBeat is the longest pause after a beat that failed; a tenth of the shortest TTL when
+// that is less, so that a failure or two do not freeze what has a short lease.
 const retryBeat = time.Second
 
 // provenLimit bounds the wait of proven.
@@ -51,16 +52,19 @@ func (b *beats) heard() {
 // hurry makes sure that a new life gets its first beat in time.
 func (b *beats) hurry(now, ttl time.Duration) { b.due = min(b.due, now+ttl/4) }
 
-// interval is a quarter of the shortest TTL.
-func (b *beats) interval() time.Duration {
+// shortest is the shortest TTL that beats renew.
+func (b *beats) shortest() time.Duration {
 	ttl := b.member.ttl
 	for _, l := range b.lives.all {
 		if l.renewed() {
 			ttl = min(ttl, l.ttl)
 		}
 	}
-	return ttl / 4
+	return ttl
 }
+
+// interval is a quarter of the shortest TTL.
+func (b *beats) interval() time.Duration { return b.shortest() / 4 }
 
 // look sends a beat when one is due and says when the next one is.
 func (b *beats) look(now time.Duration) time.Duration {
@@ -105,7 +109,7 @@ func (b *beats) look(now time.Duration) time.Duration {
 // acknowledged reads the answer to a beat that was sent at that time.
 func (b *beats) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.BeatResponse, err error) {
 	b.underway = false
-	b.due = sent + min(retryBeat, b.interval())
+	b.due = sent + min(retryBeat, b.shortest()/10)
 	if err != nil || answer.GetHostGone() {
 		b.metrics.beatsFailed.Inc()
 		if !b.failing {

@@ -48,6 +48,7 @@ type life struct {
 	acceptance
 	ttl     time.Duration
 	acked   time.Duration // when the newest acknowledged beat was sent
+	silence time.Duration // between that beat and the acknowledged one before it
 	longest time.Duration // the runner's limit of the grace; 0: none
 	folder  string        // in the journal; empty: nothing was written
 	process process       // from running on
@@ -94,9 +95,26 @@ func (l *life) patience() time.Duration { return l.ttl * 3 / 4 }
 // acknowledge notes that a beat sent at that time found the incarnation current,
 // and tells its dead-man's switch.
 func (l *life) acknowledge(sent time.Duration) {
-	l.acked = max(l.acked, sent)
+	if sent > l.acked {
+		l.silence, l.acked = sent-l.acked, sent
+	}
 	if l.process != nil {
 		l.process.Acknowledge(l.acked)
+	}
+}
+
+// silent says for how long no beat was acknowledged when the tree froze. The word of that may come
+// after the next acknowledgement, which then tells nothing: the silence before it does.
+func (l *life) silent(now time.Duration) string {
+	switch since := now - l.acked; {
+	case l.acked == 0:
+		return "since before this agentd began" // it was taken over so
+	case since < l.patience() && l.silence < l.acked:
+		return l.silence.String()
+	case since < l.patience():
+		return "until just now" // the first beat since it was taken over has been acknowledged
+	default:
+		return since.String()
 	}
 }
 

@@ -47,12 +47,8 @@ func (v *lives) watchFrost(l *life) {
 		return
 	}
 	v.metrics.freezes.Inc()
-	silent := "since before this agentd began" // it was taken over so
-	if l.acked > 0 {
-		silent = (v.config.Clock() - l.acked).String()
-	}
 	v.log.Warn("no beat was acknowledged: the agent is frozen", "agent", l.order.GetAgentName(),
-		"incarnation", l.inc, "silent", silent)
+		"incarnation", l.inc, "silent", l.silent(v.config.Clock()))
 }
 
 // watchStart gives up on a start that hangs: its slot and its fence are not held

@@ -36,7 +36,7 @@ func (r *Replica) Answer(line string) string {
 // it is a member makes no difference: a leader that knew it before may speak to it
 // at once. A server that was removed is not outside; it stays what a human made it.
 func (r *Replica) Outside() bool {
-	if r.entrance.fresh.Load() {
+	if r.fresh.Load() {
 		return true
 	}
 	return slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Self && !s.Voter })

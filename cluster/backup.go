@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -97,23 +98,24 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 // prepare turns a backup into what is installed: numbers and epoch raised, starts
 // held, members as they are now.
 func (r *Replica) prepare(backup *fsm.State) {
-	var epoch uint32
-	var servers []noun.Server
-	r.Read(func(s *fsm.View) {
-		epoch = s.Epoch()
-		servers = append(servers, s.Servers()...)
-		backup.Outnumber(s)
-	})
+	r.Read(func(s *fsm.View) { supersede(backup, s, s.Servers()) })
+}
+
+// supersede makes a state take the place of another one, with these servers as its members: its
+// epoch is above both, it hands out no number that the other one has, and it holds starts.
+func supersede(state *fsm.State, replaced *fsm.View, servers []noun.Server) {
+	epoch := replaced.Epoch()
+	state.Outnumber(replaced)
 	apply := func(cmd fsm.Command) {
-		backup.Apply(&fsm.Entry{Index: backup.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})
+		state.Apply(&fsm.Entry{Index: state.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})
 	}
-	for raised := false; !raised || backup.Epoch() <= epoch; raised = true {
-		apply(fsm.RaiseEpoch{Hold: backup.Settings().TTL})
+	for raised := false; !raised || state.Epoch() <= epoch; raised = true {
+		apply(fsm.RaiseEpoch{Hold: state.Settings().TTL})
 	}
-	for _, s := range append([]noun.Server(nil), backup.Servers()...) {
+	for _, s := range slices.Clone(state.Servers()) {
 		apply(fsm.DropServer{ID: s.ID})
 	}
-	for _, s := range servers {
+	for _, s := range slices.Clone(servers) {
 		apply(fsm.PutServer(s))
 	}
 }

@@ -40,7 +40,6 @@ var errWaits = errors.New("this server has no data and is not taken in yet")
 type entrance struct {
 	*node
 	id       *identity
-	fresh    atomic.Bool // see Outside
 	founding atomic.Bool // it has no data and is a founder
 }
 
@@ -53,7 +52,7 @@ func (e *entrance) enter(ctx context.Context) error {
 		}
 		e.founding.Store(false)
 	}
-	if !asks || !e.fresh.Load() {
+	if !asks || !e.id.fresh.Load() {
 		return nil
 	}
 	return e.awaitSeat(ctx)
@@ -76,7 +75,7 @@ func (e *entrance) found(ctx context.Context, asks bool) error {
 		case len(words[wordOutside]) > 0:
 			e.log.Warn("this server has no data and its cluster runs without it: it waits to be added",
 				"says", words[wordOutside][0], "run", fmt.Sprintf("vigil server add %s %s", e.cfg.ID, e.cfg.RaftAddr))
-			e.fresh.Store(true)
+			e.id.fresh.Store(true)
 			return nil
 		case !asks || len(words[wordNew]) == len(e.cfg.Peers)-1:
 			return e.awaitDisk(e.bootstrap)

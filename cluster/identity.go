@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,7 @@ type identity struct {
 	learning sync.Mutex
 	// identified tells that the identity file is written; guarded by learning.
 	identified bool
+	fresh      atomic.Bool // it has no log, and waits to be added; see Outside
 }
 
 // Cluster gives the id of the cluster, empty while it is unknown.
@@ -45,6 +47,17 @@ func (i *identity) Cluster() string {
 
 func (i *identity) setCluster(id string) { i.cluster.Store(&id) }
 
+// Whoever recovers a cluster makes another one of it, whose id ends in a mark and the epoch in which
+// that happened. So the servers that were given up cannot take part, should they come back; hosts and new
+// servers, which are told the id that the cluster had, follow.
+const recoveredMark = "~"
+
+// lineage is the id that a cluster had before anybody recovered it.
+func lineage(id string) string {
+	first, _, _ := strings.Cut(id, recoveredMark)
+	return first
+}
+
 // checkIdentity compares the data with the configuration.
 func (i *identity) checkIdentity() error {
 	cluster, server, err := i.dir.Identity()
@@ -55,7 +68,7 @@ func (i *identity) checkIdentity() error {
 		return fmt.Errorf("data in %s belongs to server %q: run it under that id, or name another directory for %q",
 			i.dir.Path, server, i.cfg.ID)
 	}
-	if cluster != "" && i.cfg.Cluster != "" && cluster != i.cfg.Cluster {
+	if cluster != "" && i.cfg.Cluster != "" && lineage(cluster) != lineage(i.cfg.Cluster) {
 		return fmt.Errorf("data in %s %w: it is of %q, the configuration says %q: name another directory or correct the id",
 			i.dir.Path, ErrOtherCluster, cluster, i.cfg.Cluster)
 	}
@@ -85,10 +98,10 @@ func (i *identity) adopt(id string) error {
 	i.learning.Lock()
 	defer i.learning.Unlock()
 	own := i.Cluster()
-	if own != "" && own != id {
+	if own != "" && own != id && (!i.fresh.Load() || lineage(own) != lineage(id)) {
 		return fmt.Errorf("peer %w: %q, this is %q", ErrOtherCluster, id, own)
 	}
-	if i.cfg.Backend == nil && !i.identified {
+	if i.cfg.Backend == nil && (!i.identified || own != id) {
 		if i.dir == nil {
 			return noun.ErrStopping
 		}
@@ -98,7 +111,7 @@ func (i *identity) adopt(id string) error {
 		}
 		i.identified = true
 	}
-	if own == "" {
+	if own != id {
 		i.setCluster(id)
 		i.log.Info("belongs to cluster", "cluster", id)
 	}

@@ -112,7 +112,7 @@ func tasks(t *testing.T) (names []string) {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found %d pages of the guide (%v)", len(found), err)
 	}
-	names = append(names, "README.md", "docs/overseers.md")
+	names = append(names, "README.md", "docs/operations.md", "docs/overseers.md")
 	for _, name := range found {
 		names = append(names, "docs/"+name)
 	}

@@ -1,9 +1,11 @@
 package fsm
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
 
@@ -42,6 +44,10 @@ func TestWhyCodes(t *testing.T) {
 			d.start("demo/b", h)
 			d.must(ReportStuck{Host: h, Agent: 1, Inc: 1, Reason: "x"})
 		},
+		"unheard": func(d *drive, h noun.HostID) {
+			d.must(Join{Speaker: d.start("demo/b", h)})
+			d.must(SuspectHost{Host: h, Suspect: true, Reason: "no server hears it"})
+		},
 		"by_hand":  func(d *drive, _ noun.HostID) { d.hand("demo/b") },
 		"back_off": func(d *drive, h noun.HostID) { crash(d, h, 2) },
 		"parked":   func(d *drive, h noun.HostID) { crash(d, h, 5) },
@@ -73,7 +79,8 @@ func TestWhyCodes(t *testing.T) {
 			if w.Code != code || w.Text == "" {
 				t.Fatalf("%+v", w)
 			}
-			timed := map[string]bool{"order_open": true, "not_joined": true, "by_hand": true, "back_off": true, "parked": true, "hold": true}
+			timed := map[string]bool{"order_open": true, "not_joined": true, "by_hand": true, "back_off": true, "parked": true, "hold": true,
+				"unheard": true}
 			if timed[code] != (w.Left > 0) {
 				t.Fatalf("time left: %s", w.Left)
 			}
@@ -91,5 +98,42 @@ func TestWhyDeclaredStopped(t *testing.T) {
 	d.room("demo", managed("b"))
 	if w := d.s.Why(1); w.Code != "no_host" {
 		t.Fatalf("%+v", w)
+	}
+}
+
+// N22: an agent whose host is not heard is not said to run and to work, and it is said for how long
+// nothing was heard: not since the last beat, when the stream was heard after it.
+func TestN22AnAgentOfAnUnheardHostIsNotSaidToWork(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	me := d.start("demo/b", h)
+	d.must(Join{Speaker: me})
+	d.must(CreateTask{Room: "demo", Role: "b", Title: "t"})
+	d.must(Claim{Speaker: me})
+	says := func(want string) {
+		t.Helper()
+		w := d.s.Why(1)
+		v := d.s.Verdict(1, true)
+		if w.Code != "unheard" || !strings.Contains(w.Text, want) || !strings.Contains(w.Text, "task 1") || strings.Contains(w.Text, "working") {
+			t.Errorf("why: %+v, want %q", w, want)
+		}
+		if v.Kind != judge.AgentSuspect || !strings.Contains(v.Because(), want) {
+			t.Errorf("verdict %s: %s, want %q", v.Kind, v.Because(), want)
+		}
+	}
+	if w := d.s.Why(1); w.Text != "working on task 1" {
+		t.Errorf("%+v", w)
+	}
+	d.beat(h, BeatLease|BeatFence, 1)
+	d.pass(12 * time.Second) // no beat, and its stream goes silent 5 s before that is noticed
+	d.must(SuspectHost{Host: h, Suspect: true, Reason: "no server hears it"})
+	says("for 5s")
+	d.pass(10 * time.Second)
+	says("for 15s")
+	d.beat(h, BeatLease|BeatFence, 1)
+	d.must(SuspectHost{Host: h})
+	if w := d.s.Why(1); w.Text != "working on task 1" {
+		t.Errorf("heard again: %+v", w)
 	}
 }

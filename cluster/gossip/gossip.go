@@ -132,9 +132,9 @@ func (g *Gossip) Close() {
 }
 
 // Know says which cluster this member belongs to and where other members, at least
-// some servers, are; it may be repeated with newer addresses. The cluster cannot be
-// changed. Those that are lost are looked for too, but however many they are, they
-// never keep others waiting.
+// some servers, are; it may be repeated with newer addresses, and with another cluster once
+// somebody has recovered it. Those that are lost are looked for too, but however many they are,
+// they never keep others waiting.
 func (g *Gossip) Know(cluster string, addrs, lost []string) {
 	addrs = g.others(addrs, nil)
 	lost = g.others(lost, addrs)
@@ -142,7 +142,7 @@ func (g *Gossip) Know(cluster string, addrs, lost []string) {
 	defer g.mu.Unlock()
 	changed := g.likely.know(addrs)
 	changed = g.lost.know(lost) || changed
-	if g.cluster == "" && cluster != "" {
+	if cluster != "" && g.cluster != cluster {
 		g.cluster, changed = cluster, true
 	}
 	if changed {
@@ -179,25 +179,31 @@ func (g *Gossip) Hears(kind Kind, id, boot string) State {
 // Run gossips until ctx ends. It returns an error only when it cannot begin.
 func (g *Gossip) Run(ctx context.Context) error {
 	defer g.Close()
-	label := g.awaitCluster(ctx)
-	if label == "" {
-		return nil
-	}
-	list, err := memberlist.Create(g.config(label))
-	if err != nil {
-		return fmt.Errorf("start gossip: %w", err)
-	}
-	g.mu.Lock()
-	g.list = list
-	g.mu.Unlock()
-	g.log.Info("gossip starts", "address", g.Addr(), "encrypted", g.cfg.Key != nil)
 	var tasks sync.WaitGroup
-	g.work(ctx, list, &tasks)
-	g.farewell(list, &tasks)
-	g.cancel() // ends exchanges under way
-	g.once.Do(func() { _ = list.Shutdown() })
-	tasks.Wait()
-	return nil
+	defer tasks.Wait()
+	defer g.cancel() // ends exchanges under way
+	for {
+		label := g.awaitCluster(ctx)
+		if label == "" {
+			return nil
+		}
+		list, err := memberlist.Create(g.config(label))
+		if err != nil {
+			return fmt.Errorf("start gossip: %w", err)
+		}
+		g.mu.Lock()
+		g.list = list
+		g.mu.Unlock()
+		g.log.Info("gossip starts", "address", g.Addr(), "encrypted", g.cfg.Key != nil)
+		g.work(ctx, list, label, &tasks)
+		if ctx.Err() != nil {
+			g.farewell(list, &tasks)
+		}
+		_ = list.Shutdown() // the sockets stay, see kept
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
 }
 
 // awaitCluster gives the cluster's id, empty when ctx ended first. What arrives
@@ -223,7 +229,7 @@ func (g *Gossip) awaitCluster(ctx context.Context) string {
 func (g *Gossip) config(label string) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.SecretKey = g.name, label, g.cfg.Key
-	c.Transport, c.AdvertiseAddr, c.AdvertisePort, c.BindPort = g.trans, g.ip, g.port, g.port
+	c.Transport, c.AdvertiseAddr, c.AdvertisePort, c.BindPort = kept{g.trans}, g.ip, g.port, g.port
 	c.TCPTimeout = streamLimit
 	c.DisableTcpPings = true // see the package comment
 	c.Logger = log.New(&lines{log: g.log}, "", 0)
@@ -231,8 +237,8 @@ func (g *Gossip) config(label string) *memberlist.Config {
 	return c
 }
 
-// work does what is due until ctx ends.
-func (g *Gossip) work(ctx context.Context, list *memberlist.Memberlist, tasks *sync.WaitGroup) {
+// work does what is due until ctx ends, or the cluster has another id.
+func (g *Gossip) work(ctx context.Context, list *memberlist.Memberlist, label string, tasks *sync.WaitGroup) {
 	look := time.NewTicker(confirmLook)
 	defer look.Stop()
 	var joined time.Time
@@ -253,6 +259,12 @@ func (g *Gossip) work(ctx context.Context, list *memberlist.Memberlist, tasks *s
 			return
 		case <-g.wake:
 			joined = time.Time{}
+			g.mu.Lock()
+			moved := g.cluster != label
+			g.mu.Unlock()
+			if moved {
+				return
+			}
 		case <-look.C:
 		}
 	}

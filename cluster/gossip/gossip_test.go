@@ -69,7 +69,11 @@ func (f *fleet) startIn(cluster string, i int, change func(*Config)) {
 	for n, m := range f.members {
 		for other := range f.members {
 			if n < f.servers || other < f.servers {
-				m.Know(cluster, append(slices.Clone(m.likely.addrs), f.members[other].Addr()), nil)
+				its := "" // as before
+				if n == i {
+					its = cluster
+				}
+				m.Know(its, append(slices.Clone(m.likely.addrs), f.members[other].Addr()), nil)
 			}
 		}
 	}
@@ -296,6 +300,22 @@ func TestServerStartsAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.start(0, func(*Config) {})
 		time.Sleep(rejoinEvery)
+		f.all(Alive)
+	})
+}
+
+// Servers that go on as a recovered cluster hear the hosts again once these are told of it,
+// with no daemon started anew.
+func TestN07HostsFollowARecoveredCluster(t *testing.T) {
+	bubble(t, 1, 3, func(f *fleet) {
+		f.stop(0, false)
+		f.startIn("cluster~1", 0, func(*Config) {})
+		time.Sleep(time.Minute)
+		f.all(Unknown)
+		for i := 1; i < len(f.members); i++ {
+			f.members[i].Know("cluster~1", []string{f.addr(0)}, nil)
+		}
+		time.Sleep(2 * rejoinEvery)
 		f.all(Alive)
 	})
 }

@@ -17,6 +17,13 @@ import (
 // for both TCP and UDP.
 const bindTries = 10
 
+// kept is a transport that outlives those who use it: the members of another cluster are met over the
+// same sockets.
+type kept struct{ memberlist.NodeAwareTransport }
+
+// Shutdown implements memberlist.Transport.
+func (kept) Shutdown() error { return nil }
+
 // sockets are real ones, whose dials end with ctx.
 type sockets struct {
 	*memberlist.NetTransport

@@ -33,6 +33,12 @@ type Dir struct {
 	bolt *raftboltdb.BoltStore // nil before Open
 }
 
+// Used tells whether a directory holds the identity of a server. It makes and locks nothing.
+func Used(path string) bool {
+	info, err := os.Stat((&Dir{Path: path}).identityFile())
+	return err == nil && info.Mode().IsRegular()
+}
+
 // OpenDir makes the directory if need be and locks it for this process.
 func OpenDir(path string, disk Disk) (d *Dir, err error) {
 	err = disk.Do("open data directory", 0, func() (err error) { d, err = openDir(path, disk); return err })

@@ -25,8 +25,25 @@ func (s *State) attempt(w *Work) (*noun.Agent, *noun.Task, noun.Outcome) {
 }
 
 func (v *View) notHeld(a *noun.Agent, t *noun.Task, w *Work) noun.Outcome {
+	rest := v.heldBy(t) + "; drop the work"
+	own := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt == w.Attempt
+	switch {
+	case own && t.State == noun.TaskCompleted:
+		rest = ", by this very attempt: nothing is left to be said about it"
+	case t.State == noun.TaskCompleted, t.State == noun.TaskFailed:
+		rest = v.endedBy(t) + rest
+	}
 	return noun.Outcome{Code: noun.Superseded, Rev: t.Rev, Task: t.ID, Attempt: t.Attempt, Detail: fmt.Sprintf(
-		"attempt %d of task %d by %s is over: the task is %s%s; drop the work", w.Attempt, t.ID, a.Name, t.State, v.heldBy(t))}
+		"attempt %d of task %d by %s is over: the task is %s%s", w.Attempt, t.ID, a.Name, t.State, rest)}
+}
+
+// endedBy names the attempt with which a task ended; "" when nobody had it.
+func (v *View) endedBy(t *noun.Task) string {
+	a := v.AgentTable.Get(t.Holder)
+	if a == nil || t.Attempt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" by %s (incarnation %s, attempt %d)", a.Name, t.HolderInc, t.Attempt)
 }
 
 func (v *View) worked(a *noun.Agent, t *noun.Task) noun.Outcome {

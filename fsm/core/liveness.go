@@ -214,6 +214,19 @@ func (s *State) trust(h *noun.Host, why string) {
 	s.Event("host.ready", About{Host: h.ID}, why)
 }
 
+// Unheard is for how long nothing has been heard of a host that is suspect or lost, neither a beat
+// nor anything on its stream; 0: it is heard.
+func (v *View) Unheard(h *noun.Host) time.Duration {
+	switch {
+	case h.State == noun.HostLost:
+		return max(1, v.Meta.Clock.Sub(h.BeatAt))
+	case h.State != noun.HostSuspect || len(h.Away)%2 == 0:
+		return 0
+	}
+	// Its stream says that it is there more often than its beats do, and was silent before the doubt.
+	return max(1, v.Meta.Clock.Sub(max(h.BeatAt, h.DoubtAt-noun.Time(SilentFor))))
+}
+
 // noteHeard begins a stretch in which a host is not heard (see Host.Away), at the last beat
 // that was, or ends it. A host that only gossip does not hear is heard.
 func (s *State) noteHeard(h *noun.Host, why string) {

@@ -128,6 +128,9 @@ func (v *View) left(row due.Row) time.Duration {
 }
 
 func (v *View) whyRunning(a *noun.Agent, r *noun.Role) Why {
+	if h := v.Host(a.Host); h != nil && v.Unheard(h) > 0 {
+		return v.whyUnheard(a, h)
+	}
 	switch {
 	case a.Proc == noun.ProcAccepted:
 		return Why{Code: "starting", Text: "host " + v.hostName(a.Host) + " is starting it"}
@@ -141,6 +144,16 @@ func (v *View) whyRunning(a *noun.Agent, r *noun.Role) Why {
 		return Why{Code: "running", Text: fmt.Sprintf("working on task %d", a.Task) + a.SurplusText()}
 	}
 	return Why{Code: "running", Text: "active without a task"}
+}
+
+// whyUnheard says that nobody knows what the agent does: it may work, be frozen or be gone.
+func (v *View) whyUnheard(a *noun.Agent, h *noun.Host) Why {
+	text := fmt.Sprintf("nothing has been heard of its host %s, which is %s, for %s: whether it runs is not known",
+		h.Name, h.State, v.Unheard(h).Round(time.Second))
+	if a.Task != 0 {
+		text += fmt.Sprintf("; it holds task %d", a.Task)
+	}
+	return Why{Code: "unheard", Text: text, Left: v.Lease(a.ID).Fence.Sub(v.Meta.Clock)}
 }
 
 // hostsNamed is how many hosts an explanation goes into.

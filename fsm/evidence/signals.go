@@ -43,7 +43,7 @@ func (v *View) Signals(id noun.AgentID, leader bool) judge.Signals {
 		g.OrderAge = now.Sub(a.OrderSince)
 	}
 	if h := v.Host(a.Host); h != nil {
-		g.Host, g.HostName = h.State, h.Name
+		g.Host, g.HostName, g.Unheard = h.State, h.Name, v.Unheard(h)
 		if h.State == noun.HostSuspect && h.SuspectWhy == core.WhyBlocked {
 			g.Host = noun.HostReady // it beats and holds its streams: only gossip does not get through
 		}

@@ -76,6 +76,7 @@ type Signals struct {
 
 	Host      noun.HostState // of the host that runs it, or ran it last
 	HostName  string         // empty: none
+	Unheard   time.Duration  // for how long nothing has been heard of that host; 0: it is heard
 	LeaderOff bool           // nobody leads: nothing here is certain to be new
 	// Away is for how long of ProgressAge or Waiting its host was not heard. It is left out
 	// of both, and of MailAge and Missed.
@@ -147,6 +148,13 @@ func (g *Signals) Unreported() bool {
 	return g.HealthEvery > 0 && g.Declared != nil && g.Missed >= max(g.HealthMissed, 1)
 }
 
+// mute tells that it has shown nothing at all in this life: it has never reported its health, long
+// after it should have, and its task makes no progress. Perhaps nothing in it reports at all, so
+// that is no proof that it hangs (incident I33), but somebody has to look.
+func (g *Signals) mute(span time.Duration) bool {
+	return g.HealthEvery > 0 && g.Declared == nil && g.ProcAge > span && g.silent(span) && !g.wrote(span)
+}
+
 // silent tells that its task has shown no progress for so long.
 func (g *Signals) silent(limit time.Duration) bool {
 	return g.Task != 0 && g.Part == noun.PartActive && g.ProgressAge > limit
@@ -209,7 +217,7 @@ func (g *Signals) Kind() Kind {
 		return AgentStalled
 	case g.Unheeding():
 		return AgentDeaf
-	case g.Unreported(), g.Part == noun.PartDisconnected && g.overdueStart():
+	case g.Unreported(), g.mute(reportSpan), g.Part == noun.PartDisconnected && g.overdueStart():
 		return AgentSuspect
 	case g.Declared != nil && g.Declared.Status == noun.StatusDegraded, g.Prompt == noun.PromptError:
 		return AgentDegraded
@@ -287,6 +295,9 @@ func (g *Signals) doubts(add addReason) {
 	}
 	switch {
 	case g.HostName == "" || !g.Proc.Fenced() && g.Proc != noun.ProcLost:
+	case g.Unheard > 0:
+		add(true, "host", g.Unheard, "host %s is %s: nothing has been heard of it for %s", g.HostName, g.Host,
+			g.Unheard.Round(time.Second))
 	case g.Host == noun.HostSuspect, g.Host == noun.HostLost:
 		add(true, "host", 0, "host %s is %s", g.HostName, g.Host)
 	}
@@ -364,7 +375,8 @@ func (g *Signals) works(add addReason) {
 	}
 	if g.Task != 0 {
 		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
-		add(!held && (g.stalled() || g.Unreported() && g.silent(reportSpan) && !g.wrote(reportSpan)), "progress", g.ProgressAge,
+		unseen := g.Unreported() && g.silent(reportSpan) && !g.wrote(reportSpan) || g.mute(reportSpan)
+		add(!held && (g.stalled() || unseen), "progress", g.ProgressAge,
 			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
 		g.plans(add, held)
 	}

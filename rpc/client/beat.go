@@ -8,7 +8,8 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// beatAgain is when a beat that failed is sent again.
+// beatAgain is when a beat that failed is sent again, at the latest; after a tenth of the TTL when
+// that is less, so that a failure or two do not end a short lease.
 const beatAgain = time.Second
 
 // beatLoop renews the lease every quarter of its length, until the worker ends.
@@ -28,7 +29,7 @@ func (w *Worker) beatLoop(ctx context.Context) {
 				w.end(err)
 				return
 			}
-			next = min(beatAgain, next)
+			next = min(beatAgain, w.TTL()/10)
 		}
 		timer.Reset(next)
 	}

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 // fakeCluster stands for some servers with one state. Its memory of sessions
 // follows the rules of the real one: 64 answers, first answer repeated.
 type fakeCluster struct {
+	ttl time.Duration // of leases; 0: a minute
+
 	mu      sync.Mutex
 	leader  string // "" while there is none
 	hint    bool   // answers say who leads
@@ -303,7 +306,7 @@ func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.J
 		return nil, refuse(codes.FailedPrecondition, "superseded", "")
 	}
 	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 1, Incarnation: inc,
-		Ttl: durationpb.New(time.Minute)}, nil
+		Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}, nil
 }
 
 func (s *fakeServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
@@ -321,7 +324,7 @@ func (s *fakeServer) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1
 		for _, t := range f.tasks {
 			if t.State == vigilv1.TaskState_PENDING {
 				t.State, t.Attempt = vigilv1.TaskState_ACKNOWLEDGED, t.Attempt+1
-				answer := &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt, Ttl: durationpb.New(time.Minute)}
+				answer := &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt, Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}
 				f.mu.Unlock()
 				return answer, nil
 			}

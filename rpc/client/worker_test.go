@@ -32,6 +32,24 @@ func TestWorkerBeatsFourTimesPerLease(t *testing.T) {
 	})
 }
 
+// N22: a short lease is not lost to a failure or two.
+func TestN22FailedBeatIsSentAgainWithinATenthOfAShortLease(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.ttl = 2 * time.Second
+		w := join(t, c)
+		f.lead("")
+		time.Sleep(510 * time.Millisecond) // the first was due at 500 ms
+		before := f.count(vigilv1.Work_Beat_FullMethodName)
+		time.Sleep(600 * time.Millisecond)
+		if n := f.count(vigilv1.Work_Beat_FullMethodName) - before; n < 3 {
+			t.Errorf("%d beats within 600 ms, want 3", n)
+		}
+		f.lead("b:1")
+		time.Sleep(time.Second)
+		w.Detach()
+	})
+}
+
 func TestFailedBeatIsSentAgainAfterASecond(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		w := join(t, c)

@@ -30,6 +30,7 @@ func (o *observer) unary(
 		err = o.done(ctx, info.FullMethod, began, err)
 	}()
 	o.reach.hearCall(ctx, info.FullMethod)
+	sameNames(req)
 	if err := number(ctx, req); err != nil {
 		return nil, err
 	}

@@ -93,5 +93,6 @@ func (s *boundedStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(&req); err != nil {
 		return err
 	}
+	sameNames(m)
 	return req.tooLarge(s.method)
 }

@@ -122,7 +122,7 @@ func (b *beater) once(ctx context.Context, c *cli.Conn) error {
 }
 
 // loop beats until its life, its owner or its task is over. Beats that fail are
-// sent again after a second.
+// sent again after a second, or sooner when they are frequent.
 func (b *beater) loop(ctx context.Context, c *cli.Conn) error {
 	l, err := b.identify(ctx, c)
 	if err != nil {
@@ -164,7 +164,8 @@ func (b *beater) interval(ctx context.Context, c *cli.Conn, l *life.Life) time.D
 }
 
 func (b *beater) beats(ctx context.Context, c *cli.Conn, l *life.Life, every time.Duration) error {
-	look := time.NewTicker(life.LookEvery)
+	again := max(min(time.Second, every*4/10), 10*time.Millisecond) // a tenth of the TTL
+	look := time.NewTicker(min(life.LookEvery, again))
 	defer look.Stop()
 	due := b.Now()
 	for {
@@ -178,7 +179,7 @@ func (b *beater) beats(ctx context.Context, c *cli.Conn, l *life.Life, every tim
 			case isOver(err):
 				return err
 			default:
-				due = b.Now().Add(min(time.Second, every))
+				due = b.Now().Add(again)
 			}
 			if err == nil && b.untilDone && b.over(ctx, c, l) {
 				return nil

@@ -28,13 +28,38 @@ func (e *PlaceError) Error() string {
 		return where
 	}
 	number := strconv.Itoa(e.Line)
+	source, before := e.window()
 	// Tabs stay tabs, so that the pointer stands below its column.
-	runes := []rune(e.Source)
 	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
 			return r
 		}
 		return ' '
-	}, string(runes[:min(max(e.Column-1, 0), len(runes))]))
-	return fmt.Sprintf("%s\n  %s | %s\n  %s | %s^", where, number, term.Safe(e.Source), strings.Repeat(" ", len(number)), pad)
+	}, before)
+	return fmt.Sprintf("%s\n  %s | %s\n  %s | %s^", where, number, source, strings.Repeat(" ", len(number)), pad)
+}
+
+// windowWidth is how much of a line is shown: a longer one would be broken by the terminal, and the
+// pointer would stand below nothing.
+const windowWidth = 100
+
+// window gives the part of the line around the column, as it is printed, and what of it stands
+// before the column.
+func (e *PlaceError) window() (source, before string) {
+	line := []rune(e.Source)
+	at := min(max(e.Column-1, 0), len(line))
+	first, last := 0, len(line)
+	if last > windowWidth {
+		first = min(max(at-windowWidth/2, 0), len(line)-windowWidth)
+		last = first + windowWidth
+	}
+	if first > 0 {
+		before = "…"
+	}
+	before += term.Safe(string(line[first:at]))
+	source = before + term.Safe(string(line[at:last]))
+	if last < len(line) {
+		source += "…"
+	}
+	return source, before
 }

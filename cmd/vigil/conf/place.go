@@ -29,6 +29,37 @@ func (d *document) decode(v any) (err error) {
 	return misread(d.file, d.text, err)
 }
 
+// item gives the node of an item of a list below a key, the document where there is none.
+func (d *document) item(key string, i int) ast.Node {
+	pairs := []*ast.MappingValueNode{}
+	switch body := d.body.(type) {
+	case *ast.MappingNode:
+		pairs = body.Values
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{body}
+	}
+	for _, pair := range pairs {
+		list, ok := pair.Value.(*ast.SequenceNode)
+		if ok && pair.Key.GetToken().Value == key && i < len(list.Values) {
+			return list.Values[i]
+		}
+	}
+	return d.body
+}
+
+// start is the first token of a node: that of a map is the colon behind its first key.
+func start(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return n.Values[0].Key.GetToken()
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	}
+	return node.GetToken()
+}
+
 // parseYAML reads one document, or nothing where there is only white space.
 func parseYAML(file, whole, part string) (parsed *ast.File, err error) {
 	defer guard(file, &err)

@@ -109,7 +109,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 func (d *document) name(what string, v textValue, parent ast.Node) error {
 	at := v.at
 	if at == nil {
-		at = parent.GetToken()
+		at = start(parent)
 	}
 	switch {
 	case v.text == "":
@@ -138,7 +138,7 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 	seen := map[string]bool{}
 	for i := range room.Roles {
 		r := &room.Roles[i]
-		if err := d.checkRole(r); err != nil {
+		if err := d.checkRole(r, d.item("roles", i)); err != nil {
 			return nil, err
 		}
 		if seen[r.Name.text] {
@@ -150,9 +150,9 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 	return out, nil
 }
 
-func (d *document) checkRole(r *roleFile) error {
+func (d *document) checkRole(r *roleFile, node ast.Node) error {
 	for _, err := range []error{
-		d.name("name of the role", r.Name, d.body),
+		d.name("name of the role", r.Name, node),
 		d.word(r.Desired, "running", "stopped", "paused"),
 		d.word(r.Start, "always", "on_demand"),
 		d.word(r.Proof, "process", "agent"),
@@ -164,12 +164,12 @@ func (d *document) checkRole(r *roleFile) error {
 		}
 	}
 	if r.Overseer != nil && r.Overseer.Triage.text != "" {
-		if err := d.name("triage", r.Overseer.Triage, d.body); err != nil {
+		if err := d.name("triage", r.Overseer.Triage, node); err != nil {
 			return err
 		}
 	}
 	if r.Runner.text != "" {
-		if err := d.name("runner", r.Runner, d.body); err != nil {
+		if err := d.name("runner", r.Runner, node); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,9 @@ package conf
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,12 +141,28 @@ func parseServerFile(name, text string) (*Server, error) {
 			}
 		}
 		if err := set.Check(); err != nil {
-			// The sentence names the two that clash; one of them stands in the file.
-			first := slices.Sorted(maps.Keys(f.Settings))[0]
-			return nil, placed(name, text, f.Settings[first].at, err.Error())
+			return nil, placed(name, text, f.clashing(err.Error()), err.Error())
 		}
 	}
 	return f, nil
+}
+
+// clashing finds the value of which a sentence speaks that names two settings which clash: the one
+// that it names first, of those that stand in the file.
+func (f *Server) clashing(sentence string) (at *token.Token) {
+	first := len(sentence)
+	for _, part := range []struct {
+		prefix string
+		values map[string]textValue
+	}{{"", f.Settings}, {"watchdog_", f.Watchdog}} {
+		for key, v := range part.values {
+			place := regexp.MustCompile(`\b` + regexp.QuoteMeta(part.prefix+key) + `\b`).FindStringIndex(sentence)
+			if place != nil && place[0] < first {
+				first, at = place[0], v.at
+			}
+		}
+	}
+	return at
 }
 
 // Inspect finds what is wrong with a configuration, without opening or making anything.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,9 +59,9 @@ func (f *Flags) name(getenv func(string) string) (string, error) {
 			return "", cli.Usagef("give --agent, or --room and --role, not both")
 		}
 		_, _, err := cli.SplitAgent(f.agent)
-		return f.agent, err
+		return firstName(f.agent), err
 	case room == "" && role == "" && getenv("VIGIL_AGENT") != "":
-		return getenv("VIGIL_AGENT"), nil
+		return firstName(getenv("VIGIL_AGENT")), nil
 	}
 	if room == "" {
 		room = getenv("VIGIL_ROOM")
@@ -75,7 +76,16 @@ func (f *Flags) name(getenv func(string) string) (string, error) {
 		return "", cli.Usagef("give both --room and --role, or --agent room/role")
 	}
 	_, _, err := cli.SplitAgent(room + "/" + role)
-	return room + "/" + role, err
+	return firstName(room + "/" + role), err
+}
+
+// firstName is the one name of the first agent of a role: room/role.1 is room/role, also in what is
+// kept of a life.
+func firstName(name string) string {
+	if short, ok := strings.CutSuffix(name, ".1"); ok && strings.Contains(short, "/") && !strings.Contains(short, ".") {
+		return short
+	}
+	return name
 }
 
 // Given gives the life that flags and environment name. Its incarnation is 0 when
@@ -90,7 +100,7 @@ func (f *Flags) Given(a *cli.App) (*Life, error) {
 		l.Token = a.Getenv("VIGIL_TOKEN")
 	}
 	text, where := f.incarnation, "flag --incarnation"
-	if text == "" && (f.agent == "" && f.role == "" || name == a.Getenv("VIGIL_AGENT")) {
+	if text == "" && (f.agent == "" && f.role == "" || name == firstName(a.Getenv("VIGIL_AGENT"))) {
 		// The environment's incarnation belongs to the environment's agent.
 		text, where = a.Getenv("VIGIL_INCARNATION"), "VIGIL_INCARNATION"
 	}

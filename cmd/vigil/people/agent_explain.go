@@ -107,6 +107,8 @@ func agentRemedy(g *vigilv1.Agent) string {
 		return "wait, or when the losses are explained: `vigil brake release`"
 	case "fence":
 		return "wait; when the machine is certainly off: `vigil host confirm-dead " + term.OrWord(g.GetHost(), "HOST") + "`"
+	case "unheard":
+		return "`vigil host explain " + g.GetHost() + "`: it starts elsewhere when that host is certain not to run it any more"
 	case "parked", "back_off":
 		return "wait, or `vigil agent unpark " + g.GetName() + "`"
 	case "unkillable":

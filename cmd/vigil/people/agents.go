@@ -76,6 +76,8 @@ func processText(g *vigilv1.Agent) string {
 		return "unkillable"
 	case g.GetParked():
 		return "parked"
+	case g.GetWhyCode() == "unheard":
+		return "unheard" // it may run, or not
 	case !g.GetManaged() && g.GetParticipant() != "DISCONNECTED" && g.GetParticipant() != "":
 		return "by hand"
 	}

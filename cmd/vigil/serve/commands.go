@@ -8,8 +8,10 @@ import (
 
 // Commands are the commands that run servers and hosts.
 func Commands(a *cli.App) []*cobra.Command {
+	server := newServerCmd(a)
+	server.AddCommand(newRecoverCmd(a))
 	return []*cobra.Command{
-		newServerCmd(a),
+		server,
 		newAgentdCmd(a),
 		newKeygenCmd(a),
 		newShimCommand(a),

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vigil/cmd/vigil/cli"
+)
+
+// unit gives the settings of a unit of systemd; the values of a key that stands there more than
+// once are joined.
+func unit(t *testing.T, name string) (text string, settings map[string]string) {
+	t.Helper()
+	b, err := os.ReadFile("../../configs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings = map[string]string{}
+	section := ""
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		key, value, ok := strings.Cut(line, "=")
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "["):
+			section = line
+		case !ok || section == "" || strings.TrimSpace(key) != key:
+			t.Errorf("%s: %q is no setting of a section", name, line)
+		case settings[key] != "":
+			settings[key] += " " + value
+		default:
+			settings[key] = value
+		}
+	}
+	return string(b), settings
+}
+
+// The server's unit starts a server as an account of its own, goes on trying, stops at what does
+// not get better, and keeps its data where the flags say.
+func TestN11UnitOfAServer(t *testing.T) {
+	_, got := unit(t, "vigil-server.service")
+	for key, want := range map[string]string{"User": "vigil", "Restart": "always", "StartLimitIntervalSec": "0",
+		"StateDirectoryMode": "0700", "After": "network-online.target", "WantedBy": "multi-user.target",
+		"RestartPreventExitStatus": fmt.Sprint(cli.ExitUsage, cli.ExitUnknown)} {
+		if got[key] != want {
+			t.Errorf("%s=%s, want %s", key, got[key], want)
+		}
+	}
+	words := strings.Fields(got["ExecStart"])
+	if len(words) < 2 || words[1] != "server" {
+		t.Fatalf("ExecStart=%s", got["ExecStart"])
+	}
+	cmd, _, err := newRootCmd(&cli.App{Getenv: func(string) string { return "" }}).Find([]string{"server"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.ParseFlags(words[2:]); err != nil {
+		t.Error(err)
+	}
+	if dir := cmd.Flag("data-dir").Value.String(); dir != "/var/lib/"+got["StateDirectory"] {
+		t.Errorf("--data-dir %s, StateDirectory=%s", dir, got["StateDirectory"])
+	}
+}
+
+// What agentd's unit takes away from agents is little, and nothing that they see files through.
+func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
+	text, got := unit(t, "vigil-agentd.service")
+	for _, key := range []string{"ProtectSystem", "ProtectHome", "PrivateTmp", "ProtectProc", "ProtectKernelTunables", "ProtectControlGroups",
+		"PrivateDevices", "ProtectClock", "RestrictNamespaces", "NoNewPrivileges", "MemoryDenyWriteExecute", "UMask", "User"} {
+		if got[key] != "" {
+			t.Errorf("%s=%s, which agents inherit", key, got[key])
+		}
+		if !strings.Contains(text, key+"=") {
+			t.Errorf("the unit does not say why it leaves %s= out", key)
+		}
+	}
+	if !strings.HasPrefix(got["SystemCallFilter"], "~") || !strings.HasPrefix(got["CapabilityBoundingSet"], "~") {
+		t.Errorf("SystemCallFilter=%s, CapabilityBoundingSet=%s, want what is forbidden", got["SystemCallFilter"], got["CapabilityBoundingSet"])
+	}
+}
+
+// systemd itself finds nothing that it does not know, and how much each unit is exposed.
+func TestN11UnitsBySystemd(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	version, err := exec.Command("systemd-analyze", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(string(version)))
+	for _, tt := range []struct {
+		name string
+		most float64
+		new  []string // keys that older versions ignore with a warning
+	}{
+		{"vigil-server.service", 2.5, nil},
+		{"vigil-agentd.service", 8.2, []string{"DelegateSubgroup"}},
+	} {
+		text, _ := unit(t, tt.name)
+		file := filepath.Join(t.TempDir(), tt.name)
+		there := strings.Replace(text, "ExecStart=/usr/local/bin/vigil", "ExecStart=/bin/sh", 1)
+		if err := os.WriteFile(file, []byte(there), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("systemd-analyze", "verify", "--man=no", file).CombinedOutput()
+		for line := range strings.Lines(string(out)) {
+			isNew := slices.ContainsFunc(tt.new, func(key string) bool { return strings.Contains(line, "'"+key+"'") })
+			if !isNew || number >= 254 {
+				t.Errorf("%s: %s", tt.name, line)
+			}
+		}
+		if err != nil {
+			t.Errorf("%s: %v: %s", tt.name, err, out)
+		}
+		out, err = exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", file).CombinedOutput()
+		m := regexp.MustCompile(`Overall exposure level for \S+: ([\d.]+)`).FindSubmatch(out)
+		if err != nil || m == nil {
+			t.Fatalf("%s: %v: %s", tt.name, err, out)
+		}
+		if got, err := strconv.ParseFloat(string(m[1]), 64); err != nil || got > tt.most {
+			t.Errorf("%s: exposure %s, at most %.1f", tt.name, m[1], tt.most)
+		}
+		if said := "systemd 252 gives it " + string(m[1]); number == 252 && !strings.Contains(text, said) {
+			t.Errorf("%s does not say: %s", tt.name, said)
+		}
+	}
+}
