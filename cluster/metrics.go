@@ -49,13 +49,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		commands: counter("commands_total", "Commands applied."),
 		beats:    counter("beat_batches_total", "Batches of beats applied, one for each host that beat."),
 		batch: histogram("batch_commands", "Commands in one proposed log entry.",
-			prometheus.ExponentialBuckets(1, 4, 9)),
+			prometheus.ExponentialBuckets(1, 8, 6)),
 		commit: histogram("commit_seconds", "From sealing an entry to its answer, on the leader.", latency()),
 		apply:  histogram("apply_seconds", "Time to apply one log entry.", latency()),
 		snapshotPause: histogram("snapshot_pause_seconds",
 			"Time that a snapshot or copy kept entries from being applied.", latency()),
 		snapshotTime: histogram("snapshot_seconds", "Time to write a snapshot, in the background.",
-			prometheus.ExponentialBuckets(0.001, 4, 10)),
+			prometheus.ExponentialBuckets(0.001, 8, 7)),
 		installed: counter("snapshots_installed_total",
 			"Snapshots that replaced the state of this server while it ran: sent by the leader, or restored from a backup."),
 		barriers:      counter("barriers_total", "Linearizable reads asked for."),
@@ -110,4 +110,4 @@ func histogram(name, help string, buckets []float64) prometheus.Histogram {
 		Name: name, Help: help, Buckets: buckets})
 }
 
-func latency() []float64 { return prometheus.ExponentialBuckets(0.0001, 2.5, 12) }
+func latency() []float64 { return prometheus.ExponentialBuckets(0.0001, 4, 9) }

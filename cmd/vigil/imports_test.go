@@ -23,7 +23,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"people", "agent conf life cli term fsm rpc agentd"},
 	{"mcp", "agent life cli term rpc agentd"},
 	{"dev", "people conf life cli term rpc agentd"},
-	{"bench", "cli fsm cluster rpc agentd jepsen"},
+	{"bench", "bench cli fsm cluster rpc agentd"},
 }
 
 // The rooms of the program rest on each other in one direction, and none imports what judges it.

@@ -128,6 +128,9 @@ func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 		took(x.Total.Seconds(), x.Duty)
 		errs(float64(x.Errors), x.Duty)
 		for _, o := range x.Orders {
+			if o.Count == 0 && o.Outcome != "accepted" { // what went wrong has a line once it has happened
+				continue
+			}
 			orders(float64(o.Count), x.Duty, o.Order, o.Outcome)
 		}
 	}
