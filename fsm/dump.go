@@ -128,10 +128,13 @@ type addition struct {
 // added are the additions above the baseline, by level.
 var added = []addition{
 	{core.LevelRetry, typesBefore[noun.Retry](), map[reflect.Type]int{
-		reflect.TypeFor[noun.Task]():     fieldsBefore[noun.Task]("Retry"),
-		reflect.TypeFor[noun.Role]():     fieldsBefore[noun.Role]("Endings"),
-		reflect.TypeFor[noun.RoleSpec](): fieldsBefore[noun.RoleSpec]("RetryFirst"),
-		reflect.TypeFor[noun.Settings](): fieldsBefore[noun.Settings]("Retry"),
+		reflect.TypeFor[noun.Task]():             fieldsBefore[noun.Task]("Retry"),
+		reflect.TypeFor[noun.Role]():             fieldsBefore[noun.Role]("Endings"),
+		reflect.TypeFor[noun.RoleSpec]():         fieldsBefore[noun.RoleSpec]("RetryFirst"),
+		reflect.TypeFor[noun.Settings]():         fieldsBefore[noun.Settings]("Retry"),
+		reflect.TypeFor[noun.Room]():             fieldsBefore[noun.Room]("Lived"),
+		reflect.TypeFor[noun.RoomWatch]():        fieldsBefore[noun.RoomWatch]("Untaken"),
+		reflect.TypeFor[noun.WatchdogSettings](): fieldsBefore[noun.WatchdogSettings]("Untaken"),
 	}},
 }
 

@@ -65,7 +65,8 @@ func TestL12LevelsOnlyRise(t *testing.T) {
 		}
 	}
 	for _, c := range []Command{CreateTask{After: 1}, FailTask{After: 1}, ApplyRoom{Roles: []noun.RoleSpec{{RetryMost: 1}}},
-		PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: "0"}}}} {
+		PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: "0"}}}, PutSettings{Values: []noun.KV{{Key: "watchdog_untaken", Value: "cancel"}}},
+		ApplyRoom{Watch: []noun.RoomWatch{{Untaken: noun.UntakenWarn}}}, SetRoomWatch{RoomWatch: noun.RoomWatch{Untaken: noun.UntakenWarn}}} {
 		if Level(c) != core.LevelRetry {
 			t.Errorf("%T needs level %d", c, Level(c))
 		}

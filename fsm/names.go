@@ -141,6 +141,7 @@ const (
 	RoomActive    = silence.RoomActive
 	RoomStalled   = silence.RoomStalled
 	RoomStalling  = silence.RoomStalling
+	RoomUntaken   = silence.RoomUntaken
 	IdleTimeout   = silence.IdleTimeout
 	RoomDeadline  = silence.RoomDeadline
 )

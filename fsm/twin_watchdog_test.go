@@ -21,7 +21,7 @@ func (c *chaos) watchdog(s *State) Command {
 	switch n := c.rng.IntN(12); {
 	case n == 0:
 		return SetRoomWatch{Room: room, By: "x", RoomWatch: noun.RoomWatch{IdleLimit: time.Duration(c.rng.IntN(8)) * time.Second,
-			Deadline: pick(c, []time.Duration{0, 0, 9 * time.Second, -1}), Disabled: c.one(4)}}
+			Deadline: pick(c, []time.Duration{0, 0, 9 * time.Second, -1}), Disabled: c.one(4), Untaken: noun.Untaken(s.Meta.Index % 3)}}
 	case n < 4:
 		return ReopenRoom{Room: room, By: "x"}
 	}

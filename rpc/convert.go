@@ -297,10 +297,11 @@ func convertCancellation(x *noun.Cancellation) *vigilv1.Cancellation {
 func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
 	if r.Watch != (noun.RoomWatch{}) {
 		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit),
-			Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled}
+			Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled, Untaken: r.Watch.Untaken.String()}
 	}
 	if r.Canceled != nil {
 		out.Canceled = convertCancellation(r.Canceled)
+		out.Canceled.Resumed = r.ResumedWork()
 	}
 	q, now := st.Quiet(r), st.Clock()
 	out.Quiet = &vigilv1.RoomQuiet{State: string(q.State), Why: q.Why, ActiveAt: wall(r.ActiveAt),

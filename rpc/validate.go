@@ -281,6 +281,10 @@ func (c *checks) kvs(field string, m map[string]string) []noun.KV {
 func (c *checks) roomWatch(w *vigilv1.RoomWatch) noun.RoomWatch {
 	out := noun.RoomWatch{IdleLimit: c.duration("watch.idle_limit", w.GetIdleLimit()),
 		Deadline: c.duration("watch.deadline", w.GetDeadline()), Disabled: w.GetDisabled()}
+	var err error
+	if out.Untaken, err = noun.ParseUntaken(w.GetUntaken()); err != nil {
+		c.fail("watch.untaken: %v.", err)
+	}
 	if err := out.Check(); err != nil {
 		c.fail("%v.", err)
 	}

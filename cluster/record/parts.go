@@ -64,6 +64,7 @@ func roomWatch(w *wire, c *noun.RoomWatch) {
 	sig(w, 1, &c.IdleLimit)
 	sig(w, 2, &c.Deadline)
 	w.bool(3, &c.Disabled)
+	uns(w, 4, &c.Untaken)
 }
 
 func running(w *wire, c *fsm.Running) {

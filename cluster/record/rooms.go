@@ -93,5 +93,6 @@ var rooms = []kind{
 		sig(w, 4, &c.IdleLimit)
 		sig(w, 5, &c.Deadline)
 		w.bool(6, &c.Disabled)
+		uns(w, 7, &c.Untaken)
 	}),
 }

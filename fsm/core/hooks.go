@@ -30,6 +30,7 @@ type Hooks struct {
 	RoomOpened   Hook[noun.RoomID] // it has open tasks now and had none before, or the reverse
 	RoomGoes     Hook[noun.RoomID] // the room is about to be removed
 	SettingsPut  Hook[Put]
+	LevelRaised  Hook[uint32]   // a feature level has begun
 	Resumed      Hook[struct{}] // time has passed of which the state knows nothing, or all was paused
 	Settled      Hook[struct{}] // a command, or all that was due, is done with
 

@@ -24,6 +24,7 @@ const (
 	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row
 	EscStatesDiffer                               // cluster: states of servers differ, and no majority says which is right
 	EscRoleFailing                                // role: most of its tasks fail, and it is half-open
+	EscUntaken                                    // room: its tasks wait, and nobody has lived in it
 	EscalationKindsPlus                           // one more than the last
 )
 

@@ -54,6 +54,9 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 	EscRoleFailing: {"role_failing", "most tasks of the role fail",
 		"single tasks are tried, the others wait and lose no attempt; the escalation closes by itself once they succeed",
 		[]string{"vigil room show {room}", "vigil task list {room}"}},
+	EscUntaken: {"room_untaken", "nobody serves the roles of the room's tasks: no agent has lived in it since it was created",
+		"nothing is canceled; the tasks wait, and the escalation closes by itself once an agent joins",
+		[]string{"vigil room show {room}", "vigil task list {room}", "vigil room watchdog {room} --untaken cancel"}},
 }
 
 // String is the name of the kind.

@@ -31,7 +31,12 @@ type Room struct {
 	Asked []MailID // inquiries of the watchdog that wait for an answer; replaced, never changed
 
 	Clearing bool // it is being deleted, and later entries go on with that; see clear.go
+	Lived    bool // an agent has joined it since it was created
 }
+
+// ResumedWork tells that the room has got new work since the watchdog canceled it: it is not
+// called canceled any more, although its canceled tasks may still be brought back.
+func (r *Room) ResumedWork() bool { return r.Canceled != nil && r.Opened > r.Canceled.At }
 
 // Desired is what a human wants of an agent (law L9).
 type Desired uint8

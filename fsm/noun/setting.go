@@ -14,7 +14,8 @@ type setting struct {
 	num32      func(*Settings) *uint32
 	Flag       func(*Settings) *bool
 	size       func(*Settings) *uint64 // in bytes
-	Min, Max   int64                   // durations in milliseconds
+	untaken    func(*Settings) *Untaken
+	Min, Max   int64 // durations in milliseconds
 }
 
 var SettingTable = []setting{
@@ -66,6 +67,7 @@ var SettingTable = []setting{
 	{Name: "watchdog_start_delay", help: "a new leader looks for silent rooms after this", Min: 0, Max: day, Dur: func(s *Settings) *time.Duration { return &s.Watchdog.StartDelay }},
 	{Name: "watchdog_grace", help: "time between the warning of a silent room and its cancellation", Min: 0, Max: day, Dur: func(s *Settings) *time.Duration { return &s.Watchdog.Grace }},
 	{Name: "watchdog_max_cancellations", help: "rooms canceled within watchdog_interval at most", Min: 1, Max: 10_000, num32: func(s *Settings) *uint32 { return &s.Watchdog.MaxCancellations }},
+	{Name: "watchdog_untaken", help: "what becomes of a silent room in which no agent has lived since it was created, and which has no limits of its own: warn tells a human, cancel treats it like other rooms", untaken: func(s *Settings) *Untaken { return &s.Watchdog.Untaken }},
 	{Name: "escalation_cooldown", help: "what happens again is announced again after, while nobody looks after it", Min: 1000, Max: 30 * day, Dur: func(s *Settings) *time.Duration { return &s.Escalation.Cooldown }},
 	{Name: "escalation_retry", help: "a notice that was not delivered is tried again after, then after twice as much, up to an hour", Min: 100, Max: day / 24, Dur: func(s *Settings) *time.Duration { return &s.Escalation.Retry }},
 	{Name: "escalation_remind", help: "what still lasts and nobody looks after is announced again after; 0: never", Min: 0, Max: 30 * day, Dur: func(s *Settings) *time.Duration { return &s.Escalation.Remind }},
@@ -113,6 +115,8 @@ func (d *setting) Show(s *Settings) string {
 		return strconv.FormatBool(*d.Flag(s))
 	case d.size != nil:
 		return sizeValue(*d.size(s))
+	case d.untaken != nil:
+		return d.untaken(s).String()
 	}
 	return strconv.FormatUint(uint64(*d.num32(s)), 10)
 }
@@ -120,6 +124,9 @@ func (d *setting) Show(s *Settings) string {
 func (d *setting) bounds() string {
 	if d.Flag != nil {
 		return "true or false"
+	}
+	if d.untaken != nil {
+		return "warn or cancel"
 	}
 	if d.size != nil {
 		return sizeValue(uint64(d.Min)) + " to " + sizeValue(uint64(d.Max))
@@ -156,6 +163,14 @@ func (d *setting) set(s *Settings, value string) error {
 			return nil
 		}
 		return fmt.Errorf("setting %s: %q is neither true nor false", d.Name, value)
+	}
+	if d.untaken != nil {
+		v, err := ParseUntaken(value)
+		if err != nil || v == UntakenAsSet {
+			return fmt.Errorf("setting %s: %q is neither warn nor cancel", d.Name, value)
+		}
+		*d.untaken(s) = v
+		return nil
 	}
 	if d.size != nil {
 		v, ok := parseSize(value)

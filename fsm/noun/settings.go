@@ -70,6 +70,7 @@ type WatchdogSettings struct {
 	StartDelay       time.Duration // of a new leader's first pass
 	Grace            time.Duration // between the warning and the cancellation
 	MaxCancellations uint32        // within Interval
+	Untaken          Untaken       // of rooms in which nobody has lived, and without a word of their own
 }
 
 // LadderSettings are those of the ladder for stuck agents. The times are how long a rung
@@ -102,7 +103,7 @@ func DefaultSettings() Settings {
 		MailUrgentLimit: 2 * time.Minute, MailHighLimit: 5 * time.Minute, MailNormalLimit: 15 * time.Minute, MailLowLimit: time.Hour,
 		MailExpiry: 7 * 24 * time.Hour, MailRetention: 24 * time.Hour, MailKept: 100_000,
 		Watchdog: WatchdogSettings{Enabled: true, Interval: 5 * time.Minute, Threshold: 10 * time.Minute, MinAge: 2 * time.Minute,
-			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10},
+			StartDelay: 30 * time.Second, Grace: time.Minute, MaxCancellations: 10, Untaken: UntakenWarn},
 		Escalation: EscalationSettings{Cooldown: 15 * time.Minute, Retry: 10 * time.Second, Tries: 20, Kept: 10_000, Remind: 4 * time.Hour},
 		Ladder: LadderSettings{Enabled: true, Nudge: 2 * time.Minute, Wake: 5 * time.Minute, Interrupt: time.Minute,
 			Restart: 5 * time.Minute, Cooldown: 10 * time.Minute, Interval: 30 * time.Second, PerPass: 10},

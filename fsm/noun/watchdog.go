@@ -2,6 +2,7 @@ package noun
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,30 @@ type RoomWatch struct {
 	IdleLimit time.Duration // instead of watchdog_threshold; 0: as set there
 	Deadline  time.Duration // the longest time that it may be active at a stretch; 0: none
 	Disabled  bool          // the watchdog leaves it alone
+	Untaken   Untaken       // instead of watchdog_untaken, and of what follows from its own limits
+}
+
+// Untaken tells what becomes of silent rooms in which nobody has lived since they were created.
+type Untaken uint8
+
+// With UntakenWarn a human is told and the tasks wait; with UntakenCancel they are canceled like
+// those of other rooms. The numbers are written to disk.
+const (
+	UntakenAsSet Untaken = iota // the setting, or cancel where the room has limits of its own
+	UntakenWarn
+	UntakenCancel
+)
+
+var untakenNames = [...]string{"", "warn", "cancel"}
+
+func (u Untaken) String() string { return untakenNames[u] }
+
+// ParseUntaken gives the value that a word names; the empty one is UntakenAsSet.
+func ParseUntaken(word string) (Untaken, error) {
+	if i := slices.Index(untakenNames[:], word); i >= 0 {
+		return Untaken(i), nil
+	}
+	return 0, fmt.Errorf("%q is neither warn nor cancel", word)
 }
 
 // Watchdog is the replicated part of the conversation watchdog of which there is one.
@@ -54,6 +79,9 @@ func (w *RoomWatch) Check() error {
 			return fmt.Errorf("watchdog: %s %s is out of range, %s to %s is allowed", x.name, x.v, MinRoomLimit, MaxRoomLimit)
 		}
 	}
+	if int(w.Untaken) >= len(untakenNames) {
+		return fmt.Errorf("watchdog: untaken %d is unknown", w.Untaken)
+	}
 	return nil
 }
 
@@ -67,6 +95,9 @@ func (w *RoomWatch) Text() string {
 	}
 	if w.Deadline > 0 {
 		text += ", deadline " + w.Deadline.String()
+	}
+	if w.Untaken != UntakenAsSet {
+		text += ", untaken: " + w.Untaken.String()
 	}
 	return text
 }

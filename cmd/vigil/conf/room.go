@@ -135,6 +135,11 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 		return nil, err
 	}
 	out := &vigilv1.ApplyRoomRequest{Room: room.Room.text, Watch: room.Watchdog.wire()}
+	if room.Watchdog != nil {
+		if err := d.word(room.Watchdog.Untaken, "warn", "cancel"); err != nil {
+			return nil, err
+		}
+	}
 	seen := map[string]bool{}
 	for i := range room.Roles {
 		r := &room.Roles[i]

@@ -11,7 +11,7 @@ import (
 // watchdogKeys are the settings of the conversation watchdog as the server's file names
 // them below watchdog, and the environment with VIGIL_WATCHDOG_ before it.
 func watchdogKeys() []string {
-	return []string{"enabled", "interval", "threshold", "min_age", "start_delay", "grace", "max_cancellations"}
+	return []string{"enabled", "interval", "threshold", "min_age", "start_delay", "grace", "max_cancellations", "untaken"}
 }
 
 // WatchdogEnv takes over what the environment says of the watchdog; it wins over the file.
@@ -39,11 +39,12 @@ type roomWatchFile struct {
 	IdleLimit spanValue `yaml:"idle_limit"`
 	Deadline  spanValue `yaml:"deadline"`
 	Disabled  bool      `yaml:"disabled"`
+	Untaken   textValue `yaml:"untaken"`
 }
 
 func (w *roomWatchFile) wire() *vigilv1.RoomWatch {
 	if w == nil {
 		return nil
 	}
-	return &vigilv1.RoomWatch{IdleLimit: w.IdleLimit.wire(), Deadline: w.Deadline.wire(), Disabled: w.Disabled}
+	return &vigilv1.RoomWatch{IdleLimit: w.IdleLimit.wire(), Deadline: w.Deadline.wire(), Disabled: w.Disabled, Untaken: w.Untaken.text}
 }

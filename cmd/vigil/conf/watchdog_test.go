@@ -52,7 +52,7 @@ func TestSeed003EnvironmentVariables(t *testing.T) {
 // Seed 003, Environment Variables and Configuration: every key in the file and in the
 // environment, which wins; mistakes name the place.
 func TestSeed003Configuration(t *testing.T) {
-	f, err := parseServerFile("s.yaml", "id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n")
+	f, err := parseServerFile("s.yaml", "id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n  untaken: cancel\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestSeed003Configuration(t *testing.T) {
 		}
 	}
 	want := noun.WatchdogSettings{Interval: 6 * time.Minute, Threshold: 11 * time.Minute, MinAge: 3 * time.Minute,
-		StartDelay: 31 * time.Second, Grace: 2 * time.Minute, MaxCancellations: 12}
+		StartDelay: 31 * time.Second, Grace: 2 * time.Minute, MaxCancellations: 12, Untaken: noun.UntakenCancel}
 	if set.Watchdog != want {
 		t.Errorf("settings are\n%+v, want\n%+v", set.Watchdog, want)
 	}

@@ -60,10 +60,12 @@ func addRoom(a *cli.App, t *term.Table, r *vigilv1.Room) {
 		name += " (deleting)"
 	} else if r.GetPaused() {
 		name += " (paused)"
-	} else if r.GetCanceled() != nil {
+	} else if r.GetCanceled() != nil && !r.GetCanceled().GetResumed() {
 		name += " (canceled)"
 	} else if r.GetQuiet().GetState() == "stalling" {
 		name += " (stalling)"
+	} else if r.GetQuiet().GetState() == "untaken" {
+		name += " (untaken)"
 	}
 	t.Add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.Ago(r.GetCreatedAt()))
 }

@@ -25,7 +25,9 @@ for longer than their limit, and then cancels their tasks and stops the agents t
 them. A canceled room is brought back with vigil room reopen. Its settings begin with
 watchdog_ (vigil settings show); a room has its own limit, a deadline or no watchdog with
 vigil room watchdog or in its file. A room is exempt while an agent that holds a task of it
-has declared itself busy, in a tool, parked or waiting for a human, and while it is paused.`
+has declared itself busy, in a tool, parked or waiting for a human, and while it is paused.
+A room in which no agent has lived since it was created, and which has no limits of its own,
+is not canceled: a human is told that nobody serves it (setting watchdog_untaken).`
 	return group
 }
 
@@ -155,6 +157,7 @@ func newRoomReopenCmd(a *cli.App) *cobra.Command {
 func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 	var idle, deadline time.Duration
 	var off, on bool
+	var untaken string
 	cmd := &cobra.Command{
 		Use:   "watchdog ROOM",
 		Short: "Set a room's own limit of silence, a deadline, or no watchdog",
@@ -170,7 +173,11 @@ func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				watch := &vigilv1.RoomWatch{IdleLimit: room.GetWatch().GetIdleLimit(), Deadline: room.GetWatch().GetDeadline(), Disabled: room.GetWatch().GetDisabled()}
+				watch := &vigilv1.RoomWatch{IdleLimit: room.GetWatch().GetIdleLimit(), Deadline: room.GetWatch().GetDeadline(), Disabled: room.GetWatch().GetDisabled(),
+					Untaken: room.GetWatch().GetUntaken()}
+				if said("untaken") {
+					watch.Untaken = untaken
+				}
 				if said("idle-limit") {
 					watch.IdleLimit = durationpb.New(idle)
 				}
@@ -180,7 +187,7 @@ func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 				if off || on {
 					watch.Disabled = off
 				}
-				if off || on || said("idle-limit") || said("deadline") {
+				if off || on || said("idle-limit") || said("deadline") || said("untaken") {
 					room, err = c.Fleet.SetRoomWatch(ctx, &vigilv1.SetRoomWatchRequest{Room: args[0], Watch: watch, By: a.Me(), IfRev: room.GetRev()})
 					if err != nil {
 						return err
@@ -195,6 +202,7 @@ func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&idle, "idle-limit", 0, "silence after which it is stalled (0: the setting watchdog_threshold)")
 	cmd.Flags().DurationVar(&deadline, "deadline", 0, "the longest time that it may be active at a stretch (0: none)")
+	cmd.Flags().StringVar(&untaken, "untaken", "", "when nobody has lived in it: warn or cancel (\"\": as its own limits or the setting say)")
 	cmd.Flags().BoolVar(&off, "disable", false, "the watchdog leaves the room alone")
 	cmd.Flags().BoolVar(&on, "enable", false, "ends --disable")
 	cmd.MarkFlagsMutuallyExclusive("disable", "enable")
@@ -225,6 +233,9 @@ func watchText(a *cli.App, room *vigilv1.Room) string {
 	if d := term.Span(room.GetWatch().GetDeadline()); d != "" {
 		own = append(own, "deadline "+d)
 	}
+	if u := room.GetWatch().GetUntaken(); u != "" {
+		own = append(own, "untaken: "+u)
+	}
 	if len(own) > 0 {
 		text += " (" + strings.Join(own, ", ") + ")"
 	}
@@ -237,6 +248,10 @@ func canceledText(a *cli.App, room *vigilv1.Room) string {
 	if x == nil {
 		return ""
 	}
-	return fmt.Sprintf("by the watchdog %s: %s, %d tasks; `vigil room reopen %s` brings them back",
-		a.Ago(x.GetAt()), strings.ReplaceAll(x.GetReason(), "_", " "), x.GetTasks(), room.GetName())
+	since := ""
+	if x.GetResumed() {
+		since = ", and it has got new work since"
+	}
+	return fmt.Sprintf("by the watchdog %s: %s, %d tasks%s; `vigil room reopen %s` brings them back",
+		a.Ago(x.GetAt()), strings.ReplaceAll(x.GetReason(), "_", " "), x.GetTasks(), since, room.GetName())
 }

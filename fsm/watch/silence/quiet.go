@@ -26,12 +26,13 @@ const (
 	RoomActive    RoomState = "active"    // not silent for too long
 	RoomStalled   RoomState = "stalled"   // silent for too long, not warned yet
 	RoomStalling  RoomState = "stalling"  // warned; it is canceled when it stays silent
+	RoomUntaken   RoomState = "untaken"   // warned; nobody has lived in it, and it is not canceled
 )
 
 // RoomQuiet is what the watchdog makes of a room.
 type RoomQuiet struct {
 	State    RoomState
-	Why      string        // of RoomUnwatched, RoomIdle, RoomExempt and RoomActive: why nothing is done
+	Why      string        // of all but RoomStalled and RoomStalling: why nothing is done
 	Active   noun.Time     // last activity, or when the watchdog was switched on
 	Limit    time.Duration // of silence
 	DueAt    noun.Time     // after this it is stalled; 0: never as things are
@@ -221,6 +222,8 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 		q.DueAt, q.Why = 0, v.heldBack(rm)
 	case q.DueAt >= now:
 		q.State, q.Why = RoomActive, "it was active lately"
+	case rm.Warned > q.DueAt && v.spared(rm):
+		q.State, q.Why = RoomUntaken, "no agent has lived in it since it was created; a human was told, and its tasks wait"
 	case rm.Warned > q.DueAt:
 		grace := v.graceRow(rm)
 		q.State, q.CancelAt = RoomStalling, grace.At()

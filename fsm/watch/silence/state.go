@@ -39,9 +39,17 @@ func Install(c *core.State) *State {
 	h.Resumed.Add(func(struct{}) { s.quietSince() })
 	h.Reset.Add(s.reset)
 	h.Index.Add(func(struct{}) { s.indexRooms() })
+	h.AgentChanged.Add(s.noteLived)
+	h.LevelRaised.Add(func(uint32) { s.recallLived() })
+	h.RoomOpened.Add(s.untakenOver)
+	h.RoomGoes.Add(s.untakenOver)
 	h.Lasts[noun.EscRoomCanceled] = func(e *noun.Escalation) bool {
 		rm := s.Room(e.Room)
-		return rm != nil && rm.Canceled != nil
+		return rm != nil && rm.Canceled != nil && !rm.ResumedWork()
+	}
+	h.Lasts[noun.EscUntaken] = func(e *noun.Escalation) bool {
+		rm := s.Room(e.Room)
+		return rm != nil && !rm.Lived && s.RoomIndex(rm.ID).Open > 0
 	}
 	return s
 }

@@ -87,8 +87,12 @@ func (c WarnRoom) Apply(of *core.State) noun.Outcome {
 		return core.Refuse(noun.Conflict, "room %q is warned already", rm.Name)
 	}
 	rm.Warned = s.Meta.Clock
-	s.askRoom(rm)
 	s.Meta.Watchdog.Warned++
+	if s.spared(rm) {
+		s.escalateUntaken(rm, &q)
+		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+	}
+	s.askRoom(rm)
 	s.Event("room.stalling", core.About{Room: rm.ID}, fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
 		s.silentText(rm, &q), s.Meta.Settings.Watchdog.Grace))
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}

@@ -1212,7 +1212,11 @@ type RoomWatch struct {
 	// The longest time that it may be active at a stretch; absent: none.
 	Deadline *durationpb.Duration `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// The watchdog leaves the room alone.
-	Disabled      bool `protobuf:"varint,3,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	Disabled bool `protobuf:"varint,3,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// What becomes of the room when it is silent and no agent has lived in it since it was created:
+	// warn (a human is told, its tasks wait) or cancel. Empty: cancel where the room has a limit or a
+	// deadline of its own, else the setting watchdog_untaken.
+	Untaken       string `protobuf:"bytes,4,opt,name=untaken,proto3" json:"untaken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,10 +1272,18 @@ func (x *RoomWatch) GetDisabled() bool {
 	return false
 }
 
+func (x *RoomWatch) GetUntaken() string {
+	if x != nil {
+		return x.Untaken
+	}
+	return ""
+}
+
 // RoomQuiet is how the conversation watchdog sees a room.
 type RoomQuiet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// unwatched, idle, exempt, active, stalled or stalling (warned)
+	// unwatched, idle, exempt, active, stalled, stalling (warned) or untaken (warned, and not
+	// canceled, since no agent has lived in it)
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Why nothing is done; empty for stalled and stalling.
 	Why string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
@@ -1492,7 +1504,9 @@ type Cancellation struct {
 	// That had open tasks, the first eight.
 	Roles []string `protobuf:"bytes,7,rep,name=roles,proto3" json:"roles,omitempty"`
 	// Of the agents that held tasks, the first eight.
-	Hosts         []string `protobuf:"bytes,8,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	Hosts []string `protobuf:"bytes,8,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	// The room has got new work since; what was canceled may still be brought back.
+	Resumed       bool `protobuf:"varint,9,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1581,6 +1595,13 @@ func (x *Cancellation) GetHosts() []string {
 		return x.Hosts
 	}
 	return nil
+}
+
+func (x *Cancellation) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
 }
 
 // RoleSpec is what `vigil apply` declares; left-out values take the cluster's
@@ -3886,12 +3907,13 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bAgentEnd\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\x04R\x04task\x12\x1a\n" +
-	"\bfinishes\x18\x03 \x01(\bR\bfinishes\"\x98\x01\n" +
+	"\bfinishes\x18\x03 \x01(\bR\bfinishes\"\xb2\x01\n" +
 	"\tRoomWatch\x128\n" +
 	"\n" +
 	"idle_limit\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tidleLimit\x125\n" +
 	"\bdeadline\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x1a\n" +
-	"\bdisabled\x18\x03 \x01(\bR\bdisabled\"\xd2\x02\n" +
+	"\bdisabled\x18\x03 \x01(\bR\bdisabled\x12\x18\n" +
+	"\auntaken\x18\x04 \x01(\tR\auntaken\"\xd2\x02\n" +
 	"\tRoomQuiet\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x121\n" +
@@ -3910,7 +3932,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"last_check\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tlastCheck\x12>\n" +
 	"\rlast_duration\x18\a \x01(\v2\x19.google.protobuf.DurationR\flastDuration\x12@\n" +
-	"\x0etotal_duration\x18\b \x01(\v2\x19.google.protobuf.DurationR\rtotalDuration\"\x94\x02\n" +
+	"\x0etotal_duration\x18\b \x01(\v2\x19.google.protobuf.DurationR\rtotalDuration\"\xae\x02\n" +
 	"\fCancellation\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x127\n" +
@@ -3919,7 +3941,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
-	"\x05hosts\x18\b \x03(\tR\x05hosts\"\xcc\t\n" +
+	"\x05hosts\x18\b \x03(\tR\x05hosts\x12\x18\n" +
+	"\aresumed\x18\t \x01(\bR\aresumed\"\xcc\t\n" +
 	"\bRoleSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
