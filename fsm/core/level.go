@@ -36,8 +36,6 @@ func Level(c Command) uint32 {
 	switch c := c.(type) {
 	case RaiseLevel:
 		return c.Level
-	case Leveled:
-		return c.NeedsLevel()
 	case CreateTask:
 		return levelWhen(c.After != 0)
 	case FailTask:
@@ -52,9 +50,6 @@ func Level(c Command) uint32 {
 	}
 	return Baseline
 }
-
-// Leveled is a command of a feature that says by itself with which level it came.
-type Leveled interface{ NeedsLevel() uint32 }
 
 // levelWhen is the level of a command that has something that came with LevelRetry.
 func levelWhen(has bool) uint32 {

@@ -178,7 +178,7 @@ func illnesses() []illness {
 			due:  func(set *noun.Settings, _ *noun.RoleSpec) time.Duration { return set.MailNormalLimit },
 			look: timerLook},
 		{kind: "room falls silent", what: "its tasks wait and nobody works", spec: noun.RoleSpec{Runner: "none"},
-			role: (*cast).reopening, open: 5,
+			role: (*cast).reopening, open: 5, watch: noun.RoomWatch{Untaken: noun.UntakenCancel},
 			bound: "`watchdog_threshold` + `watchdog_interval`", found: []string{"room.stalling"}, look: watchLook,
 			due:     func(set *noun.Settings, _ *noun.RoleSpec) time.Duration { return set.Watchdog.Threshold },
 			decided: "room.canceled", ends: "`watchdog_grace`", after: func(set *noun.Settings,

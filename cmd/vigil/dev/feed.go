@@ -195,7 +195,7 @@ func eventColor(kind string) string {
 	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.joined", "host.ready", "host.undrained", "brake.over":
 		return "32"
 	case "host.suspect", "host.returning", "host.drained", "host.gossip_blocked", "agent.start_limit", "agent.stopped", "agent.paused",
-		"agent.left", "room.paused", "cluster.paused", "task.late_result", "agent.nudged", "agent.woken", "agent.interrupted", "room.stalling":
+		"agent.left", "room.paused", "cluster.paused", "task.late_result", "agent.nudged", "agent.woken", "agent.interrupted", "room.stalling", "room.untaken":
 		return "33"
 	case "leader.established":
 		return "1;33"

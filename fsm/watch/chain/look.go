@@ -217,8 +217,8 @@ func (s *State) concludeLooks() {
 	s.looked, s.said = s.looked[:0], AnswerLook{}
 }
 
-// NeedsLevel is that of the other things that came after 0.1.
-func (AnswerLook) NeedsLevel() uint32 { return core.LevelRetry }
+// Newer tells that the command came after 0.1.
+func (AnswerLook) Newer() bool { return true }
 
 // Apply completes the task, and keeps the decision for the look that ends with it. One that is
 // out of range is none: the look ends without an answer. So does a look whose task was
