@@ -169,6 +169,7 @@ type mcpClient struct {
 	stop    context.CancelCauseFunc // as a signal does
 	done    chan struct{}           // closed when the command has ended
 	code    int
+	changed chan struct{} // the list of tools has changed
 }
 
 // connect starts the command and connects to it.
@@ -176,7 +177,8 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 	t.Helper()
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
-	c := &mcpClient{t: t, stdin: stdin, folder: t.TempDir(), log: newLogFile(t), done: make(chan struct{})}
+	c := &mcpClient{t: t, stdin: stdin, folder: t.TempDir(), log: newLogFile(t), done: make(chan struct{}),
+		changed: make(chan struct{}, 16)}
 	getenv := func(name string) string {
 		if name == "XDG_RUNTIME_DIR" {
 			return c.folder
@@ -201,7 +203,8 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 		}
 	})
 	var err error
-	c.session, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+	heard := &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} }}
+	c.session, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, heard).
 		Connect(context.Background(), &mcp.IOTransport{Reader: stdout, Writer: stdin}, nil)
 	if err != nil {
 		t.Fatalf("connect: %v; it said %s", err, c.log)

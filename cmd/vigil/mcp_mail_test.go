@@ -25,13 +25,13 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 	r := <-wait
-	r.holds(t, "read_mail", "1 mails", "Mail 1 from web/builder (high, question, delivered): which branch?", "main, or the hushed one", "ack_mail")
+	r.holds(t, "read_mail", "1 mails", "Mail 1 (high, delivered)", "written by web/builder", "Kind: question", "Subject: which branch?", "main, or the hushed one", "ack_mail")
 	if m := f.letter(1); m.GetState() != "delivered" || m.GetFrom() != "web/builder" || m.GetFromIncarnation() == "" || m.GetPriority() != "high" {
 		t.Errorf("the mail is %v", m)
 	}
 	reviewer.says("read_mail", nil, "There is no unread mail")
 	reviewer.says("read_mail", map[string]any{"mail": 1}, "nothing was marked", "the hushed one") // a model that has forgotten
-	reviewer.says("inbox", nil, "1 mails wait for your acknowledgement", "Mail 1 from web/builder")
+	reviewer.says("inbox", nil, "1 mails wait for your acknowledgement", "Mail 1 (", "written by web/builder")
 	reviewer.says("send_mail", map[string]any{"reply_to": 1, "body": "main"}, "Mail 2 is sent")
 	reviewer.says("ack_mail", map[string]any{"mails": []int{1}}, "Acknowledged: 1 of 1")
 	reviewer.says("ack_mail", map[string]any{"mails": []int{1}}, "Acknowledged: 1 of 1")
@@ -40,7 +40,7 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 	if m := f.letter(1); m.GetState() != "acknowledged" {
 		t.Errorf("the mail is %v", m)
 	}
-	builder.says("read_mail", nil, "Mail 2 from web/reviewer (normal, answers mail 1, delivered)")
+	builder.says("read_mail", nil, "Mail 2 (normal, delivered, answers mail 1)", "written by web/reviewer")
 	if m := f.letter(2); m.GetTo() != "web/builder" || m.GetThread() != 1 || m.GetReplyTo() != 1 {
 		t.Errorf("the answer is %v", m)
 	}

@@ -17,11 +17,11 @@ func TestMCPOverseer(t *testing.T) {
 		{Name: "deacon", Ttl: durationpb.New(time.Minute), Overseer: &vigilv1.OverseerSpec{HandoffAfter: 2}}}}))(t)
 	c := f.connect("ops/deacon")
 	got := c.says("patrol_report", map[string]any{"action": "health-scan", "healthy": 3}, "Patrol 1 of this life, cycle 1")
-	if got["hand_over_due"] != false || got["patrols"] != 1.0 {
+	if got["fresh_life_due"] != false || got["patrols"] != 1.0 {
 		t.Errorf("answered %v", got)
 	}
-	got = c.says("patrol_report", map[string]any{"cycle": 7, "unhealthy": 1}, "Patrol 2 of this life, cycle 7", "call hand_over")
-	if got["hand_over_due"] != true {
+	got = c.says("patrol_report", map[string]any{"cycle": 7, "unhealthy": 1}, "Patrol 2 of this life, cycle 7", "call begin_fresh_life")
+	if got["fresh_life_due"] != true {
 		t.Errorf("answered %v", got)
 	}
 	c.says("patrol_report", map[string]any{"cycle": 7}, "Patrol 2 of this life, cycle 7")
@@ -30,8 +30,8 @@ func TestMCPOverseer(t *testing.T) {
 		t.Errorf("the overseer is %v", o)
 	}
 	c.refuses("patrol_report", map[string]any{"action": "Not a name"}, "Nothing was changed")
-	c.refuses("hand_over", map[string]any{"subject": "s"}, "Nothing was changed", "started by hand")
+	c.refuses("begin_fresh_life", map[string]any{"subject": "s"}, "Nothing was changed", "started by hand")
 	b := f.connect("web/builder")
 	b.refuses("patrol_report", nil, "Nothing was changed", "is no overseer")
-	b.refuses("hand_over", map[string]any{"subject": "s"}, "Nothing was changed", "is no overseer")
+	b.refuses("begin_fresh_life", map[string]any{"subject": "s"}, "Nothing was changed", "is no overseer")
 }

@@ -19,14 +19,14 @@ func TestMCPDescribesEveryTool(t *testing.T) {
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
-		if tool.Description == "" || tool.Title == "" || tool.InputSchema == nil || tool.OutputSchema == nil || tool.Annotations == nil {
+		if tool.Description == "" || tool.Title == "" || tool.InputSchema == nil || tool.Annotations == nil {
 			t.Errorf("%s lacks a description, a title or a schema", tool.Name)
 		}
 	}
 	instructions := c.session.InitializeResult().Instructions
 	slices.Sort(names)
-	want := []string{"ack_mail", "colleagues", "complete_task", "declare", "fail_task", "hand_over", "handoff_task", "inbox",
-		"my_status", "patrol_report", "progress", "read_mail", "remember", "report_health", "send_mail", "start_task", "wait_for_task"}
+	want := []string{"ack_mail", "colleagues", "complete_task", "declare", "fail_task", "handoff_task", "inbox",
+		"my_status", "progress", "read_mail", "remember", "send_mail", "start_task", "wait_for_task"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the tools are %v, want %v", names, want)
 	}
@@ -42,7 +42,7 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	first := f.task("builder", "Build it", "all of it, and quietly")
-	c.claims(first, "This task is yours now", "Task 1, attempt 1: Build it", "all of it, and quietly", "start_task")
+	c.claims(first, "This task is yours now", "Task 1, attempt 1", "Title: Build it", "all of it, and quietly", "start_task")
 	c.claims(first, "You hold this task already") // a model that has forgotten
 	c.says("start_task", nil, "is started")
 	c.says("progress", map[string]any{"note": "half of it"}, "still yours")
@@ -63,11 +63,11 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 	}
 	c.says("declare", map[string]any{"state": "needs_input", "until": time.Now().Add(time.Hour).Format(time.RFC3339)}, "needs_input for")
 	c.says("declare", map[string]any{"state": "busy"}, "It excuses no silence")
-	c.says("report_health", map[string]any{"status": "degraded", "why": "slow"}, "Noted: degraded")
+	c.says("declare", map[string]any{"state": "degraded", "why": "slow"}, "Noted: degraded")
 	if d := f.agent("web/builder").GetDeclaration(); d.GetStatus() != "degraded" || d.GetWaiting() != "none" {
 		t.Errorf("declared %v", d)
 	}
-	c.says("report_health", map[string]any{"status": "healthy"}, "Noted: healthy")
+	c.says("declare", map[string]any{"state": "healthy"}, "Noted: healthy", "What you declared before is over")
 	c.says("remember", map[string]any{"value": "conversation 7"}, "Kept")
 	if n := f.agent("web/builder").GetResumeBytes(); n != uint32(len("conversation 7")) {
 		t.Errorf("%d bytes are kept", n)
@@ -139,7 +139,7 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 		{"declare", map[string]any{"state": "parked", "until": "teatime"}, "write a time like 15:00"},
 		{"declare", map[string]any{"state": "parked", "until": "2020-01-01T00:00:00Z"}, "already"},
 		{"declare", map[string]any{"state": "parked", "for_minutes": 6 * 24 * 60}, "Nothing was changed"},
-		{"report_health", map[string]any{"status": "dead"}, "dead"},
+		{"declare", map[string]any{"state": "healthy", "for_minutes": 5}, "healthy has no end"},
 		{"handoff_task", map[string]any{"role": "shop/reviewer", "title": "x"}, "no role of your room web"},
 		{"handoff_task", map[string]any{"role": "painter", "title": "x"}, "Nothing was changed"},
 		{"handoff_task", map[string]any{"role": "reviewer"}, "title"},

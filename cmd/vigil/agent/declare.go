@@ -18,7 +18,7 @@ import (
 type Saying struct {
 	Verb, Status, Waiting string
 	Lasting               time.Duration // when --for is not given
-	ends                  bool          // --for may be given
+	Ends                  bool          // it may have an end: --for
 	short                 string
 }
 
@@ -26,11 +26,11 @@ type Saying struct {
 func Sayings() []Saying {
 	return []Saying{
 		{Verb: "healthy", short: "All is well; ends what was declared before"},
-		{Verb: "busy", Status: "busy", ends: true, short: "At work; with --for nobody expects progress or reports until then"},
+		{Verb: "busy", Status: "busy", Ends: true, short: "At work; with --for nobody expects progress or reports until then"},
 		{Verb: "degraded", Status: "degraded", short: "At work, with difficulties"},
-		{Verb: "needs-input", Waiting: "needs_input", Lasting: 24 * time.Hour, ends: true, short: "Waiting for a human's answer"},
-		{Verb: "parked", Waiting: "parked", Lasting: 30 * time.Minute, ends: true, short: "Waiting for a time, for instance the end of a usage limit"},
-		{Verb: "in-tool", Waiting: "in_tool", Lasting: 30 * time.Minute, ends: true, short: "Inside a long call of a tool"},
+		{Verb: "needs-input", Waiting: "needs_input", Lasting: 24 * time.Hour, Ends: true, short: "Waiting for a human's answer"},
+		{Verb: "parked", Waiting: "parked", Lasting: 30 * time.Minute, Ends: true, short: "Waiting for a time, for instance the end of a usage limit"},
+		{Verb: "in-tool", Waiting: "in_tool", Lasting: 30 * time.Minute, Ends: true, short: "Inside a long call of a tool"},
 	}
 }
 
@@ -82,7 +82,7 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 			})
 		},
 	}
-	if s.ends {
+	if s.Ends {
 		cmd.Example = `  vigil declare ` + s.Verb + ` --for 20m "the whole test suite"`
 		cmd.Flags().DurationVar(&lasting, "for", s.Lasting, "how long it holds; at most the setting declare_limit (needs-input: 7 days)")
 	}

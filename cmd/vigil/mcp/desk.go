@@ -49,6 +49,13 @@ func newDesk(a *cli.App, c *cli.Conn, l *life.Life, managed bool, bound time.Dur
 		gone: context.Background(), settled: make(chan struct{}), turn: make(chan struct{}, 1), life: l}
 }
 
+// agent is who this is.
+func (d *mcpDesk) agent() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.life.Agent
+}
+
 // callLimit bounds one call of the cluster.
 func (d *mcpDesk) callLimit() time.Duration {
 	if d.Timeout == 0 {

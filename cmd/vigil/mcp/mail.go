@@ -23,41 +23,46 @@ const mailPause = time.Second
 
 // mcpMail is a mail as a model sees it.
 type mcpMail struct {
-	ID       uint64 `json:"id"`
-	From     string `json:"from" jsonschema:"an agent, or the name of a human or a tool"`
-	To       string `json:"to"`
-	Subject  string `json:"subject"`
-	Body     string `json:"body,omitempty" jsonschema:"left out in lists"`
-	Kind     string `json:"kind,omitempty"`
-	Priority string `json:"priority" jsonschema:"urgent, high, normal or low"`
-	Thread   uint64 `json:"thread" jsonschema:"the first mail of the conversation"`
-	ReplyTo  uint64 `json:"reply_to,omitempty"`
-	State    string `json:"state" jsonschema:"queued, delivered, acknowledged or expired"`
-	Again    bool   `json:"redelivered,omitempty" jsonschema:"it was handed over before, so somebody may have acted on it"`
+	ID       uint64   `json:"id"`
+	From     string   `json:"from"` // an agent, or the name of a human or a tool
+	To       string   `json:"to"`
+	Others   mailText `json:"from_others"`
+	Priority string   `json:"priority"` // urgent, high, normal or low
+	Thread   uint64   `json:"thread"`   // the first mail of the conversation
+	ReplyTo  uint64   `json:"reply_to,omitempty"`
+	State    string   `json:"state"`                 // queued, delivered, acknowledged or expired
+	Again    bool     `json:"redelivered,omitempty"` // it was handed over before, so somebody may have acted on it
+}
+
+// mailText is what the sender has written.
+type mailText struct {
+	Subject string `json:"subject"`
+	Body    string `json:"body,omitempty"` // left out in lists
+	Kind    string `json:"kind,omitempty"`
 }
 
 func newMCPMail(m *vigilv1.Mail) mcpMail {
-	return mcpMail{ID: m.GetId(), From: m.GetFrom(), To: m.GetTo(), Subject: m.GetSubject(), Body: m.GetBody(), Kind: m.GetKind(), Priority: m.GetPriority(),
-		Thread: m.GetThread(), ReplyTo: m.GetReplyTo(), State: m.GetState(), Again: m.GetRedelivered()}
+	return mcpMail{ID: m.GetId(), From: m.GetFrom(), To: m.GetTo(), Others: mailText{m.GetSubject(), m.GetBody(), m.GetKind()},
+		Priority: m.GetPriority(), Thread: m.GetThread(), ReplyTo: m.GetReplyTo(), State: m.GetState(), Again: m.GetRedelivered()}
 }
 
 // words is the mail for a reader.
 func (m *mcpMail) words() string {
-	about := []string{m.Priority}
-	if m.Kind != "" {
-		about = append(about, m.Kind)
-	}
+	about := []string{m.Priority, m.State}
 	if m.ReplyTo != 0 {
 		about = append(about, fmt.Sprintf("answers mail %d", m.ReplyTo))
 	}
 	if m.Again {
 		about = append(about, "handed over before")
 	}
-	head := fmt.Sprintf("Mail %d from %s (%s, %s): %s", m.ID, m.From, strings.Join(about, ", "), m.State, term.OneLine(m.Subject))
-	if body := strings.TrimRight(m.Body, "\n"); body != "" {
-		head += "\n\n" + body
+	subject, kind := m.Others.Subject, m.Others.Kind
+	if subject != "" {
+		subject = "Subject: " + term.OneLine(subject)
 	}
-	return head
+	if kind != "" {
+		kind = "Kind: " + term.OneLine(kind)
+	}
+	return fmt.Sprintf("Mail %d (%s)\n", m.ID, strings.Join(about, ", ")) + quoted(m.From, kind, subject, m.Others.Body)
 }
 
 type mailAnswer struct {
@@ -75,6 +80,9 @@ func (a *mailAnswer) words() string {
 
 func newMailAnswer(said mcpSaid, list []*vigilv1.Mail) mailAnswer {
 	out := mailAnswer{said, []mcpMail{}}
+	if len(list) > 0 {
+		out.Message += mailIsQuoted
+	}
 	for _, m := range list {
 		out.Mails = append(out.Mails, newMCPMail(m))
 	}
@@ -93,11 +101,17 @@ type sendMailArgs struct {
 
 type sendMailAnswer struct {
 	mcpSaid
-	Mails []uint64 `json:"mails" jsonschema:"the number of each copy, one for each agent that gets one"`
+	Mails []uint64 `json:"mails"` // of each copy, one for each agent that gets one
 }
 
 // sendMail sends a mail as this life.
 func (d *mcpDesk) sendMail(ctx context.Context, _ *mcp.CallToolRequest, in sendMailArgs) (sendMailAnswer, error) {
+	switch {
+	case in.To == "" && in.ReplyTo == 0:
+		return sendMailAnswer{}, mcpAdvicef("Nothing was changed: nobody is named. Call send_mail again, with to or with reply_to.")
+	case in.Subject == "" && in.Body == "":
+		return sendMailAnswer{}, mcpAdvicef("Nothing was changed: the mail is empty. Call send_mail again, with subject or with body.")
+	}
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
 	w, err := d.member(ctx)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,29 +23,55 @@ type declareArgs struct {
 	Why        string  `json:"why"`
 }
 
-// declare explains a silence beforehand.
+// stateName is what a state is called here.
+func stateName(s agent.Saying) string { return strings.ReplaceAll(s.Verb, "-", "_") }
+
+// declarable are the states that can be declared.
+func declarable() (names []any) {
+	for _, s := range agent.Sayings() {
+		names = append(names, stateName(s))
+	}
+	return names
+}
+
+// withEnd are those that may have an end.
+func withEnd() (names []string) {
+	for _, s := range agent.Sayings() {
+		if s.Ends {
+			names = append(names, stateName(s))
+		}
+	}
+	return names
+}
+
+// declare says how the agent is, or explains a silence beforehand.
 func (d *mcpDesk) declare(ctx context.Context, _ *mcp.CallToolRequest, in declareArgs) (mcpSaid, error) {
 	lasting, err := in.lasting(d.Now())
 	if err != nil {
 		return mcpSaid{}, err
 	}
-	for _, s := range agent.Sayings() {
-		if strings.ReplaceAll(s.Verb, "-", "_") != in.State {
-			continue
-		}
-		if lasting == 0 {
-			lasting = s.Lasting
-		}
-		left, err := d.report(ctx, s, lasting, in.Why)
-		if err != nil {
-			return mcpSaid{}, err
-		}
-		if left == "" {
-			return saidf("Noted: %s, without an end. It excuses no silence; give for_minutes if you will be silent.", in.State), nil
-		}
-		return saidf("Noted: %s for %s. Nobody expects to hear of you until then. It lapses by itself; report_health with healthy ends it earlier.", in.State, left), nil
+	i := slices.IndexFunc(agent.Sayings(), func(s agent.Saying) bool { return stateName(s) == in.State })
+	if i < 0 {
+		return mcpSaid{}, mcpAdvicef("Nothing was changed: there is no state %q.", in.State)
 	}
-	return mcpSaid{}, mcpAdvicef("Nothing was changed: there is no state %q.", in.State)
+	s := agent.Sayings()[i]
+	if lasting == 0 {
+		lasting = s.Lasting
+	} else if !s.Ends {
+		return mcpSaid{}, mcpAdvicef("Nothing was changed: %s has no end. Declare it without for_minutes and until; "+
+			"an end is for %s.", in.State, strings.Join(withEnd(), ", "))
+	}
+	left, err := d.report(ctx, s, lasting, in.Why)
+	switch {
+	case err != nil:
+		return mcpSaid{}, err
+	case left != "":
+		return saidf("Noted: %s for %s. Nobody expects to hear of you until then. It lapses by itself; "+
+			"declare healthy to end it earlier.", in.State, left), nil
+	case s.Ends:
+		return saidf("Noted: %s, without an end. It excuses no silence; give for_minutes if you will be silent.", in.State), nil
+	}
+	return saidf("Noted: %s. What you declared before is over.", in.State), nil
 }
 
 // lasting is how long a declaration is to hold; 0: not said.
@@ -70,23 +97,6 @@ func (in *declareArgs) lasting(now time.Time) (time.Duration, error) {
 		return 0, mcpAdvicef("Nothing was changed: until is %s, and it is %s already.", in.Until, now.Format(time.RFC3339))
 	}
 	return at.Sub(now), nil
-}
-
-type healthArgs struct {
-	Status string `json:"status"`
-	Why    string `json:"why"`
-}
-
-// reportHealth says how the agent is.
-func (d *mcpDesk) reportHealth(ctx context.Context, _ *mcp.CallToolRequest, in healthArgs) (mcpSaid, error) {
-	s := agent.Saying{}
-	if in.Status == "degraded" {
-		s.Status = "degraded"
-	}
-	if _, err := d.report(ctx, s, 0, in.Why); err != nil {
-		return mcpSaid{}, err
-	}
-	return saidf("Noted: %s.", in.Status), nil
 }
 
 // report declares and gives how long that holds, "" when it has no end.
@@ -132,17 +142,18 @@ type mcpAgent struct {
 	Agent    string `json:"agent"`
 	You      bool   `json:"you,omitempty"`
 	Role     string `json:"role"`
-	State    string `json:"state" jsonschema:"WAITING for a task, ACTIVE with one, or DISCONNECTED"`
-	Verdict  string `json:"verdict" jsonschema:"what all signals together say of it"`
-	Fine     bool   `json:"fine" jsonschema:"nobody has to look"`
-	Declared string `json:"declared,omitempty" jsonschema:"what it said last of itself"`
-	Task     uint64 `json:"task,omitempty" jsonschema:"the number of the task it holds"`
-	Why      string `json:"why" jsonschema:"why it is in this state"`
+	State    string `json:"state"`              // WAITING for a task, ACTIVE with one, or DISCONNECTED
+	Verdict  string `json:"verdict"`            // what all signals together say of it
+	Fine     bool   `json:"fine"`               // nobody has to look
+	Declared string `json:"declared,omitempty"` // what it said last of itself
+	Task     uint64 `json:"task,omitempty"`     // the one that it holds
+	Why      string `json:"why"`                // why it is in this state
 }
 
 func newMCPAgent(g *vigilv1.Agent, me string) mcpAgent {
-	return mcpAgent{Agent: g.GetName(), You: g.GetName() == me, Role: g.GetRole(), State: g.GetParticipant(), Verdict: agent.VerdictLine(g.GetVerdict()),
-		Fine: g.GetVerdict().GetFine(), Declared: agent.DeclarationText(g.GetDeclaration()), Task: g.GetTask(), Why: term.Tidy(g.GetWhy())}
+	return mcpAgent{Agent: g.GetName(), You: g.GetName() == me, Role: g.GetRole(), State: g.GetParticipant(),
+		Verdict: agent.VerdictLine(g.GetVerdict()), Fine: g.GetVerdict().GetFine(),
+		Declared: agent.DeclarationText(g.GetDeclaration()), Task: g.GetTask(), Why: term.Tidy(g.GetWhy())}
 }
 
 // words is the agent on one line.
@@ -164,9 +175,9 @@ func (g *mcpAgent) words() string {
 
 type statusAnswer struct {
 	mcpSaid
-	Life  string   `json:"life" jsonschema:"the number of this life"`
+	Life  string   `json:"life"` // the number of this life
 	Agent mcpAgent `json:"you"`
-	Task  *mcpTask `json:"held,omitempty" jsonschema:"the task that you hold; absent: none"`
+	Task  *mcpTask `json:"held,omitempty"` // nil: it holds none
 }
 
 func (a *statusAnswer) words() string {
@@ -197,7 +208,8 @@ func (d *mcpDesk) myStatus(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs
 			return statusAnswer{}, d.judge(ctx, nil, err)
 		}
 		out.Task = newMCPTask(task)
-		out.Message = fmt.Sprintf("You are %s, life %s. You hold task %d, which is %s.", w.Agent(), out.Life, out.Task.ID, term.StateText(task.GetState()))
+		out.Message = fmt.Sprintf("You are %s, life %s. You hold task %d, which is %s.", w.Agent(), out.Life, out.Task.ID,
+			term.StateText(task.GetState())) + taskIsQuoted
 	}
 	return out, nil
 }
@@ -210,15 +222,15 @@ type colleaguesArgs struct {
 type colleaguesAnswer struct {
 	mcpSaid
 	Agents []mcpAgent `json:"agents"`
-	More   string     `json:"more_after,omitempty" jsonschema:"there are more agents: call again with this as after"`
+	More   string     `json:"more_after,omitempty"` // of the next call
 }
 
 func (a *colleaguesAnswer) words() string {
-	lines := []string{a.Message}
+	var lines []string
 	for _, g := range a.Agents {
 		lines = append(lines, g.words())
 	}
-	return strings.Join(lines, "\n")
+	return a.Message + "\n" + quoted("vigil, with what agents have declared", strings.Join(lines, "\n"))
 }
 
 // colleagues lists the agents of the room.

@@ -17,22 +17,27 @@ import (
 
 // mcpTask is a task as a model sees it.
 type mcpTask struct {
-	ID       uint64  `json:"id"`
-	Attempt  uint32  `json:"attempt" jsonschema:"the number of this attempt; above 1 an earlier one did not finish"`
-	State    string  `json:"state"`
-	Title    string  `json:"title"`
-	Text     string  `json:"text"`
-	From     string  `json:"created_by,omitempty"`
-	Priority int32   `json:"priority,omitempty"`
-	Note     string  `json:"note,omitempty" jsonschema:"the last progress note"`
-	Percent  *uint32 `json:"percent,omitempty" jsonschema:"how much of it you said is done"`
-	// ExpectMinutes is absent when nothing is expected.
-	ExpectMinutes *float64 `json:"expected_in_minutes,omitempty" jsonschema:"when it should be done, from now; negative: that has passed. progress moves it"`
+	ID       uint64   `json:"id"`
+	Attempt  uint32   `json:"attempt"` // above 1 an earlier one did not finish
+	State    string   `json:"state"`
+	By       string   `json:"created_by,omitempty"`
+	Priority int32    `json:"priority,omitempty"`
+	Others   taskText `json:"from_others"`
+	Percent  *uint32  `json:"percent,omitempty"`
+	// ExpectMinutes is from now; negative: that has passed. It is absent when nothing is expected.
+	ExpectMinutes *float64 `json:"expected_in_minutes,omitempty"`
+}
+
+// taskText is what people and other agents have written about a task.
+type taskText struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+	Note  string `json:"last_note,omitempty"` // of its progress, perhaps of an earlier attempt
 }
 
 func newMCPTask(t *vigilv1.Task) *mcpTask {
-	out := &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), Title: t.GetTitle(), Text: t.GetText(),
-		From: t.GetCreatedBy(), Priority: t.GetPriority(), Note: t.GetNote(), Percent: t.Percent}
+	out := &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), By: t.GetCreatedBy(),
+		Priority: t.GetPriority(), Others: taskText{t.GetTitle(), t.GetText(), t.GetNote()}, Percent: t.Percent}
 	if left := t.GetExpectLeft(); left != nil {
 		minutes := left.AsDuration().Minutes()
 		out.ExpectMinutes = &minutes
@@ -44,18 +49,19 @@ func minutes(n float64) time.Duration { return time.Duration(n * float64(time.Mi
 
 // words is the task for a reader.
 func (t *mcpTask) words() string {
-	head := fmt.Sprintf("Task %d, attempt %d: %s", t.ID, t.Attempt, term.OneLine(t.Title))
+	head := fmt.Sprintf("Task %d, attempt %d", t.ID, t.Attempt)
 	switch left := t.ExpectMinutes; {
 	case left == nil:
 	case *left < 0:
-		head += fmt.Sprintf("\n\nIt should have been done %s ago: say with progress how long it still takes.", term.Short(-minutes(*left)))
+		head += fmt.Sprintf(". It should have been done %s ago: say with progress how long it still takes.", term.Short(-minutes(*left)))
 	default:
-		head += fmt.Sprintf("\n\nIt should be done in %s.", term.Short(minutes(*left)))
+		head += fmt.Sprintf(". It should be done in %s.", term.Short(minutes(*left)))
 	}
-	if body := strings.TrimRight(t.Text, "\n"); body != "" {
-		head += "\n\n" + body
+	by := t.By
+	if by == "" {
+		by = "whoever created the task"
 	}
-	return head
+	return head + "\n" + quoted(by, "Title: "+term.OneLine(t.Others.Title), t.Others.Text)
 }
 
 type waitArgs struct {
@@ -65,7 +71,7 @@ type waitArgs struct {
 
 type waitAnswer struct {
 	mcpSaid
-	Task *mcpTask `json:"task,omitempty" jsonschema:"absent: nothing came yet"`
+	Task *mcpTask `json:"task,omitempty"` // nil: none came yet
 }
 
 func (a *waitAnswer) words() string {
@@ -146,7 +152,7 @@ func (d *mcpDesk) claimed(ctx context.Context, job *client.Job, again, start boo
 		}
 		next = "It is started. Do what it says, call progress now and then, and end it with complete_task, handoff_task or fail_task."
 	}
-	out.Message = strings.Join(append(say, next), " ")
+	out.Message = strings.Join(append(say, next), " ") + taskIsQuoted
 	return out, nil
 }
 
@@ -271,7 +277,7 @@ type handoffArgs struct {
 
 type handoffAnswer struct {
 	mcpSaid
-	NextTask uint64 `json:"next_task" jsonschema:"the number of the new task"`
+	NextTask uint64 `json:"next_task"`
 }
 
 func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in handoffArgs) (handoffAnswer, error) {

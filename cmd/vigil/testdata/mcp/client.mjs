@@ -17,7 +17,6 @@ const transport = new StdioClientTransport({
 const client = new Client({ name: "vigil-mcp-test", version: "1.0.0" });
 await client.connect(transport);
 
-// The library checks every answer against the tool's output schema.
 async function call(name, args = {}, watch) {
   const answer = await client.callTool({ name, arguments: args }, undefined, { ...patience, onprogress: watch });
   const text = answer.content.map((part) => part.text).join("\n");
@@ -37,7 +36,7 @@ const sent = await call("send_mail", { to: COLLEAGUE, subject: "done soon", body
 const me = await call("my_status");
 const wrong = await client.callTool({ name: "complete_task", arguments: { outcome: "misspelt" } }, undefined, patience);
 assert.ok(wrong.isError, "an argument that does not exist was taken");
-await call("complete_task", { result: `heard: ${got.task.text}` });
+await call("complete_task", { result: `heard: ${got.task.from_others.text}` });
 await client.close();
 
 console.log(JSON.stringify({ server: client.getServerVersion().name, tools: tools.map((tool) => tool.name), task: got.task.id, mails: sent.mails, life: me.life }));
