@@ -84,12 +84,14 @@ func newRootCmd(a *cli.App) *cobra.Command {
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 no leader or no
 server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
+		Version:           versionLine(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs, // chooseSubcommand judges them
 		RunE:              cli.ChooseSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return startApp(a, cmd) },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&a.Addrs, "addr", nil,
 		"API address of a server, host:port; may be repeated (default $VIGIL_ADDR, the selected context or "+cli.DefaultAddr+")")
@@ -97,15 +99,13 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	flags.BoolVar(&a.JSON, "json", false, "print JSON with stable field names")
 	flags.DurationVar(&a.Timeout, "timeout", cli.DefaultTimeout, "give up after this long (0: never)")
 	flags.BoolVar(&a.Stale, "stale", false, "let any server answer reads, without a leader, from what it has")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
-	})
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
 	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), newVersionCmd(a))
 	people.AddServerVerbs(root, a)
 	arrange(root)
+	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return a.ContextNames(), cobra.ShellCompDirectiveNoFileComp
