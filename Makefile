@@ -35,7 +35,8 @@ help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: ## run a whole fleet on this machine
-	go run ./cmd/vigil dev
+	@echo "building vigil: some minutes the first time, seconds after that; then the fleet comes up"
+	@go run ./cmd/vigil dev
 
 build: ## build bin/vigil
 	go build -trimpath -o bin/vigil ./cmd/vigil

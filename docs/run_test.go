@@ -40,8 +40,8 @@ field() {
 	"$@" --json | grep -oE "\"$name\": ?\"?[^\",}]*" | head -1 | sed 's/.*[:"] *//'
 }
 pid_of() { field pid vigil agent show "$1"; }
-leader_pid() { pgrep -f "^$(command -v vigil) server --config $VIGIL_DEV/$(field leader vigil status)/"; }
-agentd_pid() { pgrep -f "^$(command -v vigil) agentd --config $VIGIL_DEV/$1/"; } # of a host of the demo
+leader_pid() { pgrep -f "^$DEMO/bin/vigil server --config $DEMO/$(field leader vigil status)/"; }
+agentd_pid() { pgrep -f "^$DEMO/bin/vigil agentd --config $DEMO/$1/"; } # of a host of the demo
 `
 
 // Every command of README.md and of the guide works as it is written.
@@ -77,8 +77,8 @@ func (p *page) runs() bool {
 // newDemo starts a fleet and gives the environment of a terminal that uses it.
 func newDemo(t *testing.T) []string {
 	t.Helper()
-	env := append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir())
-	cmd := exec.Command(filepath.Join(program(t), "vigil"), "dev", "--every", "0")
+	env := append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	cmd := exec.Command(filepath.Join(program(t), "vigil"), "dev", "--every", "0", "--port", "0")
 	var out lockedBuffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -94,13 +94,10 @@ func newDemo(t *testing.T) []string {
 			t.Logf("output of vigil dev:\n%s", out.String())
 		}
 	})
-	export := regexp.MustCompile(`export (VIGIL_\w+=\S+)`)
+	folder := regexp.MustCompile(`files and logs +(\S+)`)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if text := out.String(); strings.Contains(text, "Ctrl-C ends everything") {
-			for _, m := range export.FindAllStringSubmatch(text, -1) {
-				env = append(env, m[1])
-			}
-			return env
+			return append(env, "DEMO="+folder.FindStringSubmatch(text)[1])
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("vigil dev does not come up:\n%s", out.String())

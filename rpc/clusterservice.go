@@ -315,7 +315,7 @@ func (c *clusterService) RemoveServer(
 		return nil, fmt.Errorf("list servers: %w", err)
 	}
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
-		return nil, fault.NotFound("Server %s is not a member; `vigil server peers` lists them.",
+		return nil, fault.NotFound("Server %s is not a member; `vigil server list` lists them.",
 			fault.Quote(r.GetServer()))
 	}
 	if c.reader.Leader().Self && !r.GetForce() {

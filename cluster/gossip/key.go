@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/memberlist"
 )
@@ -40,6 +41,9 @@ func ReadKey(file string) ([]byte, error) {
 func WriteKey(file string) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("write gossip key: %w", err)
+	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write gossip key: %w", err)

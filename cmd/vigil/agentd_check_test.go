@@ -84,7 +84,7 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
 	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " + me + "}\n"}, "agentd", "--config", "agentd.yaml")
-	if code != cli.ExitOK || out != "The configuration is right.\n" {
+	if code != cli.ExitOK || out != "Nothing wrong was found.\n" {
 		t.Errorf("exit code %d, printed\n%s", code, out)
 	}
 }
@@ -134,7 +134,7 @@ func TestServerCheck(t *testing.T) {
 		{"id: s1\nbootstrap_expect: 1\ngossip: {key_file: none}\n", "vigil keygen", nil},
 	} {
 		code, out, errs := look(t, map[string]string{"s.yaml": c.text}, append([]string{"server", "--config", "s.yaml"}, c.args...)...)
-		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want && out != "The configuration is right.\n" {
+		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want && out != "Nothing wrong was found.\n" {
 			t.Errorf("%q %q: exit code %d, printed\n%s%s", c.text, c.args, code, out, errs)
 		}
 	}

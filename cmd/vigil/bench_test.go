@@ -23,7 +23,7 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		word string
 	}{
 		{[]string{"nothing"}, "unknown command"},
-		{[]string{"beats", "--rate", "5"}, "unknown flag: --rate"},
+		{[]string{"beats", "--rate", "5"}, "there is no flag --rate"},
 		{[]string{"beats", "--count", "-1"}, "count"},
 		{[]string{"beats", "--count", "many"}, "many"},
 		{[]string{"tasks", "--batch", "5000"}, "batch"},

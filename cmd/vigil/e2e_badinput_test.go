@@ -74,7 +74,7 @@ func TestBadInputOfCommands(t *testing.T) {
 		{"unpark of an unknown agent", []string{"agent", "unpark", "web/b"}, 3, []string{`"web/b"`, "vigil agent list"}},
 		{"task that is not quarantined", []string{"task", "unquarantine", held}, 4, []string{held, "QUARANTINED"}},
 		{"brake of what", []string{"brake", "release", "now"}, 2, []string{"now"}},
-		{"unknown server", []string{"server", "remove", "s9"}, 3, []string{`"s9"`, "vigil server peers"}},
+		{"unknown server", []string{"server", "remove", "s9"}, 3, []string{`"s9"`, "vigil server list"}},
 		{"address of a server", []string{"server", "add", "s9", "moon"}, 2, []string{`"moon"`, "host:port"}},
 		{"no task's number", []string{"task", "show", "first"}, 2, []string{`"first"`, "vigil task list"}},
 		{"unknown setting", []string{"settings", "set", "tll=3s"}, 2, []string{`"tll"`, "vigil settings show"}},

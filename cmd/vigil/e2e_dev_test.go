@@ -28,11 +28,14 @@ func newDemo(t *testing.T, args ...string) *demo {
 	t.Helper()
 	vigil(t)
 	setenv(t, "TMPDIR", t.TempDir()) // a demo that is killed leaves its folder
-	p := spawn(t, "dev", append([]string{"dev", "--every", "0"}, args...)...)
+	if getenv(t, "XDG_CONFIG_HOME") == noContexts {
+		setenv(t, "XDG_CONFIG_HOME", t.TempDir()) // each demo is the selected one for its own test
+	}
+	p := spawn(t, "dev", append([]string{"dev", "--every", "0", "--port", "0"}, args...)...)
 	d := &demo{proc: p, text: p.shows(regexp.MustCompile(`Ctrl-C ends everything`))}
 	t.Log(strings.SplitN(d.text, "\n", 2)[0])
-	d.dir = d.find(`export VIGIL_DEV=(\S+)`)
-	c, err := client.Open(client.Config{Addrs: strings.Split(d.find(`VIGIL_ADDR=(\S+)`), ",")})
+	d.dir = d.find(`files and logs +(\S+)`)
+	c, err := client.Open(client.Config{Addrs: []string{d.find(`http://(\S+)/`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +110,15 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 	if n := len(relatedTo(d.dir)); n < 3+2+2*4 {
 		t.Fatalf("%d processes run, want 3 servers, 2 daemons, 4 shims and 4 agents at least", n)
 	}
+	if !strings.Contains(d.text, "5 agents") || !regexp.MustCompile(`agent vet +starts when`).MatchString(d.text) || strings.Contains(d.text, "export ") {
+		t.Errorf("the greeting counts other agents than README, or wants something exported:\n%s", d.text)
+	}
+	if p := spawn(t, "status", "status"); p.end() != 0 || !strings.Contains(p.out.String(), "2 ready of 2") {
+		t.Errorf("another terminal does not find the demo: %s", p.out.String())
+	}
+	if p := spawn(t, "start-host", "dev", "start-host", "west"); p.end() != 4 { // it is not off
+		t.Errorf("another terminal does not find the demo's folder: %s", p.out.String())
+	}
 	d.shows(regexp.MustCompile(`task.completed +demo/words`))
 	d.kill(d.pid(`kill -9 (\d+) +# an agent:`))
 	d.shows(regexp.MustCompile(`agent.started +demo/\S+ #2`))
@@ -118,6 +130,9 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 	}
 	d.completed(task.GetId())
 	d.quit()
+	if p := spawn(t, "contexts", "context", "list"); p.end() != 0 || !strings.Contains(p.out.String(), "There are no contexts") {
+		t.Errorf("the demo has left its context behind: %s", p.out.String())
+	}
 }
 
 // Of a demo that is killed nothing is left: its agents, which would stay frozen for ever, end when no

@@ -84,34 +84,39 @@ func newRootCmd(a *cli.App) *cobra.Command {
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 no leader or no
 server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
+		Version:           versionLine(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs, // chooseSubcommand judges them
 		RunE:              cli.ChooseSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return startApp(a, cmd) },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.StringSliceVar(&a.Addrs, "addr", nil, "API address of a server, host:port; may be repeated (default $VIGIL_ADDR or "+cli.DefaultAddr+")")
+	flags.StringSliceVar(&a.Addrs, "addr", nil,
+		"API address of a server, host:port; may be repeated (default $VIGIL_ADDR, the selected context or "+cli.DefaultAddr+")")
+	flags.StringVar(&a.Context, "context", "", "ask the servers of this context (default $VIGIL_CONTEXT or the selected one; see vigil context)")
 	flags.BoolVar(&a.JSON, "json", false, "print JSON with stable field names")
 	flags.DurationVar(&a.Timeout, "timeout", cli.DefaultTimeout, "give up after this long (0: never)")
 	flags.BoolVar(&a.Stale, "stale", false, "let any server answer reads, without a leader, from what it has")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
-	})
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
 	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), newVersionCmd(a))
 	people.AddServerVerbs(root, a)
 	arrange(root)
-	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flag is there
+	cli.Tune(root)
+	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there
+	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return a.ContextNames(), cobra.ShellCompDirectiveNoFileComp
+	})
 	return root
 }
 
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings"},
+		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {

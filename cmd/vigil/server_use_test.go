@@ -31,7 +31,7 @@ func TestServerRefusesWrongUse(t *testing.T) {
 		{"log level", []string{"--id", "a", "--log-level", "loud"}, cli.ExitUsage, "log_level"},
 		{"no file", []string{"--config", "nowhere.yaml"}, cli.ExitUsage, "nowhere.yaml"},
 		{"address in use", []string{"--id", "a", "--addr", busy.Addr().String(), "--bootstrap-expect", "1"}, cli.ExitFailed, "address already in use"},
-		{"unknown verb", []string{"pers"}, cli.ExitUsage, "did you mean peers"},
+		{"unknown verb", []string{"lst"}, cli.ExitUsage, "did you mean list"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,12 @@ func newVersionCmd(a *cli.App) *cobra.Command {
 			if a.JSON {
 				return a.PrintJSON(map[string]string{"version": cli.Version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			return a.Printf("vigil %s (%s, %s/%s)\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return a.Printf("%s\n", versionLine())
 		},
 	}
+}
+
+// versionLine is what `vigil version` and `vigil --version` print.
+func versionLine() string {
+	return fmt.Sprintf("vigil %s (%s, %s/%s)", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

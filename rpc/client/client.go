@@ -104,6 +104,9 @@ func (c *Client) Servers() []string {
 	return slices.Clone(c.servers.addrs)
 }
 
+// Reached tells whether a server was ever connected to.
+func (c *Client) Reached() bool { return c.servers.reached.Load() }
+
 // Invoke sends a unary call. Generated stubs call it; see the package comment for
 // what it does. Its errors are *Error.
 func (c *Client) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {

@@ -44,6 +44,11 @@ type Config struct {
 	// 0: DefaultRetryFor.
 	RetryFor time.Duration
 
+	// Absent is how long a call is repeated while no server was ever reached and every address
+	// refuses connections or has no machine of that name: what a person waits who has mistyped
+	// an address. 0: as long as RetryFor, so that a program survives an outage at its start.
+	Absent time.Duration
+
 	// Attempt is the longest that one attempt may wait for its answer before the
 	// next server is asked. 0: DefaultAttempt.
 	Attempt time.Duration
@@ -85,6 +90,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if cfg.RetryFor < 0 || cfg.RetryFor > DefaultRetryFor {
 		return cfg, fmt.Errorf("open client: RetryFor %s: want at most %s", cfg.RetryFor, DefaultRetryFor)
+	}
+	if cfg.Absent <= 0 || cfg.Absent > cfg.RetryFor {
+		cfg.Absent = cfg.RetryFor
 	}
 	if cfg.Attempt <= 0 {
 		cfg.Attempt = DefaultAttempt

@@ -170,6 +170,9 @@ func (c *Client) ended(ctx context.Context, t *trial) error {
 	if err := ctx.Err(); err != nil {
 		return c.endedBy(err, t)
 	}
+	if t.last != nil && elapsed(t.began) >= c.cfg.Absent && t.last.Code == code.Unavailable && c.servers.absent() {
+		return t.last
+	}
 	if t.last != nil && elapsed(t.began) >= t.until {
 		return c.endedBy(context.DeadlineExceeded, t)
 	}

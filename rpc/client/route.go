@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -37,7 +40,8 @@ type servers struct {
 	park    route // calls that park
 	watches sync.WaitGroup
 
-	told atomic.Pointer[string] // the newest list from a server
+	told    atomic.Pointer[string] // the newest list from a server
+	reached atomic.Bool            // a server was connected to
 
 	mu     sync.Mutex
 	addrs  []string  // see Client.Servers
@@ -52,6 +56,7 @@ type rest struct {
 	times  int
 	until  time.Time
 	reason string
+	nobody bool // the machine refused the connection, or there is none of that name
 }
 
 func newServers(cfg *Config, options []grpc.DialOption) *servers {
@@ -90,7 +95,7 @@ func (s *servers) pick(ctx context.Context, r *route) (*link.Conn, *Error) {
 			return k, nil
 		}
 		if ctx.Err() == nil {
-			s.failed(k, err.Error())
+			s.failed(k, err)
 		}
 		if ctx.Err() != nil {
 			break
@@ -98,6 +103,26 @@ func (s *servers) pick(ctx context.Context, r *route) (*link.Conn, *Error) {
 	}
 	s.reread()
 	return nil, s.unreachable()
+}
+
+// absent tells whether no server was ever reached and the last try of every address has shown
+// that none is there.
+func (s *servers) absent() bool {
+	if s.reached.Load() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.addrs, func(addr string) bool {
+		bad := s.rest[addr]
+		return bad == nil || !bad.nobody
+	})
+}
+
+// nobody tells whether a failure to connect says that no server listens there.
+func nobody(err error) bool {
+	var lookup *net.DNSError
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &lookup) && lookup.IsNotFound
 }
 
 // unreachable says which servers were tried and why the first does not answer.
@@ -156,6 +181,7 @@ func (s *servers) conn(addr string) (*link.Conn, error) {
 
 // settle remembers that the route's calls now go through k.
 func (s *servers) settle(r *route, k *link.Conn) {
+	s.reached.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.rest, k.Addr)
@@ -166,9 +192,11 @@ func (s *servers) settle(r *route, k *link.Conn) {
 }
 
 // fail drops a connection that does not work and lets its address rest.
-func (s *servers) fail(k *link.Conn) { s.failed(k, "the server has stopped answering") }
+func (s *servers) fail(k *link.Conn) { s.failed(k, errSilent) }
 
-func (s *servers) failed(k *link.Conn, reason string) {
+var errSilent = errors.New("the server has stopped answering")
+
+func (s *servers) failed(k *link.Conn, reason error) {
 	s.mu.Lock()
 	if s.conns[k.Addr] == k {
 		delete(s.conns, k.Addr)
@@ -179,7 +207,7 @@ func (s *servers) failed(k *link.Conn, reason string) {
 		}
 		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
 		bad.times++
-		bad.reason = reason
+		bad.reason, bad.nobody = reason.Error(), nobody(reason)
 	}
 	s.forget(&s.lead, k.Addr)
 	s.forget(&s.park, k.Addr)

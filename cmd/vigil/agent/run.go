@@ -46,12 +46,14 @@ VIGIL_INCARNATION in its environment.`,
 // wrapper is one run of the command.
 type wrapper struct {
 	*cli.App
-	who   life.Flags
-	grace time.Duration
-	args  []string
+	who     life.Flags
+	grace   time.Duration
+	args    []string
+	servers []string // that the program is told of
 }
 
 func (r *wrapper) run(ctx context.Context, c *cli.Conn) error {
+	r.servers = c.Servers()
 	return inRoom(ctx, r.App, c, &r.who, r.args[0], func(w *client.Worker, program, token string) error {
 		return r.supervise(ctx, w, program, token)
 	})
@@ -182,7 +184,7 @@ func exitOf(err error) error {
 func (r *wrapper) environment(w *client.Worker, token string) []string {
 	room, slot, _ := strings.Cut(w.Agent(), "/")
 	role, _, _ := strings.Cut(slot, ".") // a role's name has no dot
-	env := append(os.Environ(), "VIGIL_ADDR="+strings.Join(r.Addresses(), ","), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
+	env := append(os.Environ(), "VIGIL_ADDR="+strings.Join(r.servers, ","), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
 		"VIGIL_AGENT="+w.Agent(), "VIGIL_INCARNATION="+client.FormatIncarnation(w.Incarnation()))
 	if token != "" {
 		env = append(env, "VIGIL_TOKEN="+token)

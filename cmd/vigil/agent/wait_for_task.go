@@ -251,7 +251,11 @@ func keepBeating(a *cli.App, l *life.Life) error {
 		"--task", fmt.Sprint(l.Task), "--attempt", fmt.Sprint(l.Attempt),
 		"--follow-pid", fmt.Sprint(l.Owner.PID), "--follow-start", l.Owner.Start}
 	if a.ServersFile() == "" { // else its environment says more than this
-		args = append(args, "--addr", strings.Join(a.Addresses(), ","))
+		addrs, err := a.Addresses()
+		if err != nil {
+			return err
+		}
+		args = append(args, "--addr", strings.Join(addrs, ","))
 	}
 	if a.Spawn != nil {
 		return a.Spawn(args)

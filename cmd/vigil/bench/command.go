@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +39,10 @@ func newBenchmarkCmd(a *cli.App, spec *Spec) *cobra.Command {
 				return fmt.Errorf("find this program: %w", err)
 			}
 			if cmd.Flags().Changed("addr") {
-				o.Addrs = a.Addresses()
+				var err error
+				if o.Addrs, err = a.Named(); err != nil {
+					return err
+				}
 			}
 			o.Progress = a.Progress
 			ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
@@ -113,7 +115,11 @@ func NewAgentCommand(a *cli.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return RunAgent(cmd.Context(), strings.Split(strings.Join(a.Addresses(), ","), ","), a.Getenv)
+			addrs, err := a.Named()
+			if err != nil {
+				return err
+			}
+			return RunAgent(cmd.Context(), addrs, a.Getenv)
 		},
 	}
 }

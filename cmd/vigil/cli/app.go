@@ -20,6 +20,7 @@ type App struct {
 	Spawn  func(args []string) error // starts this program again on its own; nil: really
 
 	Addrs   []string
+	Context string // --context
 	Timeout time.Duration
 	Stale   bool
 	Effort  bool // --best-effort was given
@@ -46,14 +47,23 @@ func (a *App) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Ask runs fn with a client, within --timeout.
 func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) error) error {
-	c, err := a.Dial()
+	c, err := a.dial(a.absent(cmd))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	ctx, cancel := a.Bound(cmd.Context())
 	defer cancel()
-	return fn(ctx, c)
+	return a.whereElse(c, fn(ctx, c))
+}
+
+// absent is how long to look for servers that all refuse; 0: as long as for an answer. Whoever
+// gives a time wants that one, and agents live through an outage.
+func (a *App) absent(cmd *cobra.Command) time.Duration {
+	if cmd.Flags().Changed("timeout") || a.Effort || a.Getenv("VIGIL_AGENT") != "" || cmd.Flags().Lookup("incarnation") != nil {
+		return 0
+	}
+	return absentLimit
 }
 
 // Follow runs fn with a client and without --timeout, unless that was given.

@@ -1,42 +1,14 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"runtime/debug"
-	"strings"
+	"time"
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
-
-// DefaultAddr is where a server listens unless told otherwise.
-const DefaultAddr = "127.0.0.1:7420"
-
-// Addresses are the servers to ask.
-func (a *App) Addresses() []string {
-	addrs := a.Addrs
-	if len(addrs) == 0 {
-		addrs = strings.Split(a.Getenv("VIGIL_ADDR"), ",")
-	}
-	var clean []string
-	for _, addr := range addrs {
-		if addr = strings.TrimSpace(addr); addr != "" {
-			clean = append(clean, addr)
-		}
-	}
-	if len(clean) == 0 {
-		return []string{DefaultAddr}
-	}
-	return clean
-}
-
-// ServersFile is the file in which an agent finds the servers of now; none when the command
-// line names some.
-func (a *App) ServersFile() string {
-	if len(a.Addrs) > 0 {
-		return ""
-	}
-	return a.Getenv(client.EnvFile)
-}
 
 // Conn is a client with a stub for every service.
 type Conn struct {
@@ -45,20 +17,53 @@ type Conn struct {
 	Work    vigilv1.WorkClient
 	Cluster vigilv1.ClusterClient
 	Mail    vigilv1.MailboxClient
+
+	absent time.Duration // see App.absent
 }
 
-// Dial opens a client; the caller closes it.
-func (a *App) Dial() (*Conn, error) {
-	c, err := client.Open(client.Config{Addrs: a.Addresses(), File: a.ServersFile(), Name: "vigil " + Version()})
+// absentLimit is how long a command looks for servers that all refuse connections. Something
+// that starts servers and asks them at once is still served.
+const absentLimit = time.Second
+
+// Dial opens a client that is as patient as the cluster may be slow; the caller closes it.
+func (a *App) Dial() (*Conn, error) { return a.dial(0) }
+
+func (a *App) dial(absent time.Duration) (*Conn, error) {
+	s, err := a.source()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Open(client.Config{Addrs: s.addrs, File: a.ServersFile(), Name: "vigil " + Version(), Absent: absent})
 	if err != nil {
 		return nil, WrongUsage(err)
 	}
-	return NewConn(c), nil
+	conn := NewConn(c)
+	conn.absent = absent
+	return conn, nil
+}
+
+// Nobody tells whoever opens streams again and again since began that no server was ever reached,
+// and that a person waits who wants to know.
+func (c *Conn) Nobody(began time.Time) bool {
+	return c.absent > 0 && !c.Reached() && time.Since(began) >= c.absent
+}
+
+// whereElse adds to an error that no server was found what to do about it.
+func (a *App) whereElse(c *Conn, err error) error {
+	if !errors.Is(err, client.ErrUnavailable) || c.Reached() {
+		return err
+	}
+	s, e := a.source()
+	if e != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, s.remedy())
 }
 
 // NewConn makes the stubs of a client.
 func NewConn(c *client.Client) *Conn {
-	return &Conn{c, vigilv1.NewFleetClient(c), vigilv1.NewWorkClient(c), vigilv1.NewClusterClient(c), vigilv1.NewMailboxClient(c)}
+	return &Conn{Client: c, Fleet: vigilv1.NewFleetClient(c), Work: vigilv1.NewWorkClient(c),
+		Cluster: vigilv1.NewClusterClient(c), Mail: vigilv1.NewMailboxClient(c)}
 }
 
 // Version is the module's version, or the commit that it was built from.

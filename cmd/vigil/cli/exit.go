@@ -124,11 +124,16 @@ func Report(w io.Writer, err error, asJSON bool) {
 		return
 	}
 	text := term.OneLine(err.Error())
-	if asPlace(err) {
+	if asPlace(err) || errors.As(err, new(Lines)) {
 		text = term.Safe(strings.TrimRight(err.Error(), "\n"))
 	}
 	fmt.Fprintf(w, "vigil: %s\n", text)
 }
+
+// Lines is an error whose text has several lines that stay as they are.
+type Lines string
+
+func (e Lines) Error() string { return string(e) }
 
 // asPlace tells whether the error shows a place in a file and may have several
 // lines.

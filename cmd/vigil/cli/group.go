@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -21,8 +20,22 @@ func ChooseSubcommand(cmd *cobra.Command, args []string) error {
 	}
 	msg := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, 2)
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		msg += " (did you mean " + strings.Join(near, " or ") + "?)"
+	near := cmd.SuggestionsFor(args[0])
+	if len(near) == 0 {
+		near = deeper(cmd, args[0])
 	}
+	msg += perhaps(near)
 	return Usagef("%s: see %s --help", msg, cmd.CommandPath())
+}
+
+// deeper finds nouns that have such a verb, for whoever has left out the noun.
+func deeper(cmd *cobra.Command, verb string) (found []string) {
+	for _, noun := range cmd.Commands() {
+		for _, one := range noun.Commands() {
+			if (one.Name() == verb || one.HasAlias(verb)) && !one.Hidden && !noun.Hidden && len(found) < 4 {
+				found = append(found, "vigil "+noun.Name()+" "+one.Name())
+			}
+		}
+	}
+	return found
 }

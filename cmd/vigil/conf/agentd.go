@@ -172,6 +172,11 @@ func (f *Agentd) mistakes() (all []error) {
 	that(f.MinFreeMemory.N >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
 	that(f.KeepDeleted.Span >= 0 && f.KeepDeleted.Span <= maxKeepDeleted,
 		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.Span, maxKeepDeleted)))
+	if servers, err := cli.CleanAddresses(f.Servers); err != nil {
+		all = append(all, cli.Usagef("servers: %w", err))
+	} else {
+		f.Servers = servers
+	}
 	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !door.Loopback(addr) })
 	if err := f.Gossip.settle(local); err != nil {
 		all = append(all, err)

@@ -155,15 +155,15 @@ type spanValue struct {
 	at   *token.Token
 }
 
-// UnmarshalYAML takes durations like 60s, 5m or 1h30m.
+// UnmarshalYAML takes durations like 60s, 5m, 1h30m or 2d.
 func (v *spanValue) UnmarshalYAML(node ast.Node) error {
-	const want = "a duration like 60s or 5m"
+	const want = "a duration like 60s, 5m or 2d"
 	v.at = node.GetToken()
 	text, err := scalar(node, want)
 	if err != nil {
 		return err
 	}
-	v.Span, err = time.ParseDuration(text)
+	v.Span, err = cli.ParseSpan(text)
 	if err != nil {
 		return &valueError{v.at, fmt.Sprintf("%q is not %s", text, want)}
 	}

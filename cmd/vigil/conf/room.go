@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
@@ -53,6 +54,7 @@ type roleFile struct {
 // ParseRooms reads all documents of a file; file is its name in messages.
 func ParseRooms(file, text string) ([]*vigilv1.ApplyRoomRequest, error) {
 	var rooms []*vigilv1.ApplyRoomRequest
+	places := map[string]*token.Token{} // of rooms, by name
 	for _, part := range documents(text) {
 		parsed, err := parseYAML(file, text, part)
 		if err != nil {
@@ -71,6 +73,11 @@ func ParseRooms(file, text string) ([]*vigilv1.ApplyRoomRequest, error) {
 			if err != nil {
 				return nil, err
 			}
+			if first := places[request.Room]; first != nil {
+				return nil, placed(file, text, room.Room.at, fmt.Sprintf("room %q is declared twice: it stands in line %d too; "+
+					"write all its roles in one of the two", request.Room, first.Position.Line))
+			}
+			places[request.Room] = room.Room.at
 			rooms = append(rooms, request)
 		}
 	}

@@ -125,7 +125,7 @@ func parseServerFile(name, text string) (*Server, error) {
 		}
 		set := noun.DefaultSettings()
 		for key, v := range f.Settings {
-			if err := set.Set(key, v.text); err != nil {
+			if err := set.Set(key, cli.PlainSpan(v.text)); err != nil {
 				return nil, placed(name, text, v.at, err.Error())
 			}
 		}
@@ -133,7 +133,7 @@ func parseServerFile(name, text string) (*Server, error) {
 			if !slices.Contains(watchdogKeys(), key) {
 				return nil, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s", key, strings.Join(watchdogKeys(), ", ")))
 			}
-			if err := set.Set("watchdog_"+key, v.text); err != nil {
+			if err := set.Set("watchdog_"+key, cli.PlainSpan(v.text)); err != nil {
 				return nil, placed(name, text, v.at, err.Error())
 			}
 			if _, twice := f.Settings["watchdog_"+key]; twice {
@@ -165,11 +165,10 @@ func (f *Server) clashing(sentence string) (at *token.Token) {
 	return at
 }
 
-// Inspect finds what is wrong with a configuration, without opening or making anything.
-func (f *Server) Inspect() (wrong []error) {
-	if err := f.Check(); err != nil { // what follows builds on it
-		wrong = append(wrong, err)
-	} else {
+// Inspect finds what is wrong with a configuration, and what is worth a second thought, without
+// opening or making anything.
+func (f *Server) Inspect() (wrong []error, notes []string) {
+	if wrong = f.problems(); len(wrong) == 0 { // what follows builds on it
 		repl := f.ClusterConfig()
 		if err := repl.Validate(); err != nil {
 			wrong = append(wrong, each(err)...)
@@ -192,7 +191,10 @@ func (f *Server) Inspect() (wrong []error) {
 	if err := folderOrNothing("data_dir", f.DataDir); err != nil {
 		wrong = append(wrong, err)
 	}
-	return wrong
+	if len(f.Peers) == 2 {
+		notes = append(notes, "a cluster of two servers stands still when either of them is lost: run three, or one")
+	}
+	return wrong, notes
 }
 
 // sizeValue is a number of bytes with its place; 0: none, or no limit.

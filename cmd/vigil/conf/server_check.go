@@ -61,36 +61,25 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 	}
 }
 
-// Check tells what is wrong, in the words of the file and the flags, and fills in
+// Check tells the first thing that is wrong, in the words of the file and the flags, and fills in
 // what follows from other values.
 func (f *Server) Check() error {
-	if f.ID == "" {
-		return cli.Usagef("the server has no id: give --id, or id in the configuration")
+	if wrong := f.problems(); len(wrong) > 0 {
+		return wrong[0]
 	}
-	host, port, err := net.SplitHostPort(f.Addr)
-	if err != nil {
-		return cli.Usagef("addr %q: give host:port, for instance %s", f.Addr, cli.DefaultAddr)
-	}
-	ip := net.ParseIP(host)
-	everywhere := host == "" || ip != nil && ip.IsUnspecified()
-	if f.AdvertiseAddr == "" {
-		if everywhere {
-			return cli.Usagef("addr %q listens everywhere: say with advertise_addr (--advertise-addr) where others reach it", f.Addr)
+	return nil
+}
+
+// problems is everything that is wrong; see Check.
+func (f *Server) problems() (wrong []error) {
+	that := func(right bool, format string, args ...any) {
+		if !right {
+			wrong = append(wrong, cli.Usagef(format, args...))
 		}
-		f.AdvertiseAddr = f.Addr
-	} else if host, port, err := net.SplitHostPort(f.AdvertiseAddr); err != nil || host == "" || port == "" || port == "0" {
-		return cli.Usagef("advertise_addr %q: give host:port", f.AdvertiseAddr)
 	}
-	if port == "0" && f.AdvertiseAddr == f.Addr {
-		return cli.Usagef("addr %q: give a port that others can know", f.Addr)
-	}
-	if open := f.Open(); len(open) > 0 && !f.Insecure {
-		return cli.Usagef("%s: other machines can reach that, and whoever reaches it controls the fleet, since there are no passwords yet: "+
-			"keep to the loopback interface, or let only trusted machines into that network and say insecure: true (--insecure)", strings.Join(open, ", "))
-	}
-	if f.BootstrapExpect < 0 || f.BootstrapExpect > 9 {
-		return cli.Usagef("bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
-	}
+	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
+	wrong = append(wrong, f.addressProblems()...)
+	that(f.BootstrapExpect >= 0 && f.BootstrapExpect <= 9, "bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
 	if f.BootstrapExpect == 0 && len(f.Peers) > 0 {
 		f.BootstrapExpect = len(f.Peers)
 	}
@@ -98,15 +87,46 @@ func (f *Server) Check() error {
 		f.Peers = []Peer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
 	}
 	if err := f.Gossip.settle(door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)); err != nil {
-		return err
+		wrong = append(wrong, err)
 	}
-	if len(f.Join) > 0 && f.BootstrapExpect > 0 {
-		return cli.Usagef("join and peers exclude each other: a server either founds a cluster or joins one")
+	if join, err := cli.CleanAddresses(f.Join); err != nil {
+		that(false, "join: %w", err)
+	} else {
+		f.Join = join
 	}
-	if hclog.LevelFromString(f.LogLevel) == hclog.NoLevel {
-		return cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+	that(len(f.Join) == 0 || f.BootstrapExpect == 0, "join and peers exclude each other: a server either founds a cluster or joins one")
+	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, "log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+	return wrong
+}
+
+// addressProblems is what is wrong with the addresses for clients, and with those that other
+// machines reach.
+func (f *Server) addressProblems() (wrong []error) {
+	that := func(right bool, format string, args ...any) {
+		if !right {
+			wrong = append(wrong, cli.Usagef(format, args...))
+		}
 	}
-	return nil
+	host, port, err := net.SplitHostPort(f.Addr)
+	ip := net.ParseIP(host)
+	everywhere := host == "" || ip != nil && ip.IsUnspecified()
+	switch {
+	case err != nil:
+		that(false, "addr %q: give host:port, for instance %s", f.Addr, cli.DefaultAddr)
+	case f.AdvertiseAddr == "" && everywhere:
+		that(false, "addr %q listens everywhere: say with advertise_addr (--advertise-addr) where others reach it", f.Addr)
+	case f.AdvertiseAddr == "":
+		f.AdvertiseAddr = f.Addr
+	default:
+		host, port, err := net.SplitHostPort(f.AdvertiseAddr)
+		that(err == nil && host != "" && port != "" && port != "0", "advertise_addr %q: give host:port", f.AdvertiseAddr)
+	}
+	that(err != nil || port != "0" || f.AdvertiseAddr != f.Addr, "addr %q: give a port that others can know", f.Addr)
+	open := f.Open()
+	that(len(open) == 0 || f.Insecure || err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
+		"since there are no passwords yet: keep to the loopback interface, or let only trusted machines into that network and say "+
+		"insecure: true (--insecure)", strings.Join(open, ", "))
+	return wrong
 }
 
 // Open lists the addresses that other machines may reach, each with its key.
@@ -142,11 +162,11 @@ func (f *Server) ClusterConfig() cluster.Config {
 	}
 	for name, v := range f.Settings {
 		if _, twice := f.Watchdog[strings.TrimPrefix(name, "watchdog_")]; !twice { // the environment wins
-			conf.Seed = append(conf.Seed, noun.KV{Key: name, Value: v.text})
+			conf.Seed = append(conf.Seed, noun.KV{Key: name, Value: cli.PlainSpan(v.text)})
 		}
 	}
 	for key, v := range f.Watchdog {
-		conf.Seed = append(conf.Seed, noun.KV{Key: "watchdog_" + key, Value: v.text})
+		conf.Seed = append(conf.Seed, noun.KV{Key: "watchdog_" + key, Value: cli.PlainSpan(v.text)})
 	}
 	slices.SortFunc(conf.Seed, func(a, b noun.KV) int {
 		if a.Key < b.Key {

@@ -63,7 +63,11 @@ func playAgent(ctx context.Context, a *cli.App, d *devAgent, idle time.Duration)
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
-	c, err := client.Open(client.Config{Addrs: a.Addresses(), File: a.ServersFile(), Name: "agent " + conf.Agent})
+	addrs, err := a.Named()
+	if err != nil {
+		return err
+	}
+	c, err := client.Open(client.Config{Addrs: addrs, File: a.ServersFile(), Name: "agent " + conf.Agent})
 	if err != nil {
 		return cli.WrongUsage(err)
 	}

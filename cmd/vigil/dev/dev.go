@@ -3,9 +3,8 @@ package dev
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,10 +25,16 @@ const (
 	devReady  = 60 * time.Second       // for everything to be up
 	devLook   = 25 * time.Millisecond  // between looks while it comes up
 	devFirst  = 5                      // tasks created at once
-	devAgents = 4                      // that always run
 	devTTL    = 10 * time.Second       // short, so that one can watch a host being lost
 	devHealth = 2 * time.Second        // between the agents' reports
 	devOrphan = 15 * time.Second       // agents that nobody watches any more end after this
+)
+
+// Ports of the servers: the API of the first has the one that every command tries by itself.
+const (
+	devPort    = 7420
+	maxDevPort = 65_535 - 2*devServers + 1
+	devServers = 3
 )
 
 // Pauses before a part that ended is started again.
@@ -44,6 +49,8 @@ type devOptions struct {
 	every   time.Duration
 	chaos   bool
 	seed    uint64
+	port    int  // of the first server, the others follow; 0: any that is free
+	asked   bool // somebody wants this port and no other
 }
 
 // newDevCmd is `vigil dev`.
@@ -59,6 +66,10 @@ shown as it happens. Kill anything and watch it come back; Ctrl-C ends everythin
 The hosts east and west are two daemons (agentd) on this machine. vigil dev kill-host
 kills one with all that runs on it, as when the power fails, and start-host switches
 it on again.
+
+While it runs, the other commands of vigil find it in every terminal: its servers have the
+usual ports (7420 to 7425) if these are free, and they are the selected context, named dev;
+see vigil context. At the end the context goes and the earlier one is selected again.
 
 With --chaos parts are killed and frozen at random while you watch: at most one
 server, one host and one agent at a time, so that the fleet has to survive every step.
@@ -76,6 +87,10 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 			if o.hosts < 1 || o.hosts > len(devHostNames) {
 				return cli.Usagef("flag --hosts: %d is out of range, 1 to %d is allowed", o.hosts, len(devHostNames))
 			}
+			if o.port < 0 || o.port > maxDevPort {
+				return cli.Usagef("flag --port: %d is out of range, 0 to %d is allowed", o.port, maxDevPort)
+			}
+			o.asked = cmd.Flags().Changed("port")
 			if o.seed == 0 {
 				o.seed = rand.Uint64N(1_000_000)
 			}
@@ -89,6 +104,7 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 	fl.StringVar(&o.dataDir, "data-dir", "", "keep everything in this folder (default: a temporary one, removed at the end)")
 	fl.IntVar(&o.hosts, "hosts", 2, "number of hosts, 1 to 5: "+strings.Join(devHostNames[:], ", "))
 	fl.DurationVar(&o.every, "every", 10*time.Second, "create a task so often, with --chaos every 2s (0: none)")
+	fl.IntVar(&o.port, "port", devPort, "first of the ports that the servers listen on, one after the other (0: any that are free)")
 	fl.BoolVar(&o.chaos, "chaos", false, "kill and freeze parts at random")
 	fl.Uint64Var(&o.seed, "seed", 0, "seed of --chaos (default: a random one)")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
@@ -105,6 +121,7 @@ type fleet struct {
 	agentds []*child // one a host, in the order of place.hosts
 	conn    *cli.Conn
 	began   time.Time
+	context string // the demo's, once it is announced
 
 	mu     sync.Mutex        // guards the output and what follows
 	quiet  bool              // nothing more is to be said by children
@@ -114,15 +131,18 @@ type fleet struct {
 
 // runDev runs the demo until ctx ends.
 func runDev(ctx context.Context, a *cli.App, o devOptions) (err error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+	if err := checkSystem(runtime.GOOS); err != nil {
+		return err
 	}
-	place, err := openDevPlace(o.dataDir, 3, o.hosts)
+	place, err := openDevPlace(o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.remove()) }()
+	exe, err := place.keepProgram()
+	if err != nil {
+		return err
+	}
 	f := &fleet{app: a, options: o, place: place, began: time.Now(), joined: map[string]string{}}
 	if err := place.write(exe, o.settings()); err != nil {
 		return err
@@ -195,6 +215,9 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 
 	err := f.live(ctx)
+	if f.context != "" {
+		err = errors.Join(err, withdraw(f.app, f.context, f.place.dir))
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.As(cause, new(cli.SignalError)) {
 		err = cause // a child that could not be started
 	} else if ctx.Err() != nil {

@@ -10,13 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/rpc/door"
 )
 
 func TestDevWritesFilesThatAreRead(t *testing.T) {
 	dir := t.TempDir()
-	place, err := openDevPlace(dir, 3, 2)
+	place, err := openDevPlace(devOptions{dataDir: dir, hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,13 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 		}
 	}
 
-	again, err := openDevPlace(dir, 3, 2)
+	if _, err := openDevPlace(devOptions{dataDir: dir, hosts: 2}); cli.ExitCode(err) != cli.ExitConflict || !runs(dir) {
+		t.Errorf("two demos in one folder: %v", err)
+	}
+	if err := place.remove(); err != nil || runs(dir) {
+		t.Errorf("the folder is still held (%v)", err)
+	}
+	again, err := openDevPlace(devOptions{dataDir: dir, hosts: 2})
 	if err != nil || fmt.Sprint(again.servers) != fmt.Sprint(place.servers) {
 		t.Errorf("the second run has the servers %v (%v), the first had %v", again.servers, err, place.servers)
 	}
@@ -72,7 +79,7 @@ func TestDevWritesFilesThatAreRead(t *testing.T) {
 
 func TestDevRemovesItsTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	place, err := openDevPlace("", 3, 2)
+	place, err := openDevPlace(devOptions{dataDir: "", hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +136,7 @@ func TestDevAgentStaysInItsFolder(t *testing.T) {
 }
 
 func TestDevAgentParsesWithoutGo(t *testing.T) {
-	place, err := openDevPlace(t.TempDir(), 3, 2)
+	place, err := openDevPlace(devOptions{dataDir: t.TempDir(), hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,9 @@ func (f *fleet) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if f.context, err = announce(f.app, f.place.dir, f.place.apiAddrs()); err != nil {
+		f.say("other terminals have to be told where this is: %v", err)
+	}
 	var b strings.Builder
 	f.listParts(&b, took, status, agents)
 	f.listTries(&b, status, agents)
@@ -62,7 +65,7 @@ func (f *fleet) greet(ctx context.Context) error {
 // listParts says what runs, and with which pids.
 func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv1.StatusResponse, agents []*vigilv1.Agent) {
 	fmt.Fprintf(b, "%s\n\n", f.app.Screen.Bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, %s, %d agents",
-		took.Seconds(), len(f.servers), term.Plural(len(f.agentds), "host"), devAgents)))
+		took.Seconds(), len(f.servers), term.Plural(len(f.agentds), "host"), len(agents))))
 	for i, srv := range f.place.servers {
 		mark := ""
 		if srv.ID == status.GetLeader() {
@@ -76,6 +79,11 @@ func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv
 			if agent.GetHost() == h.name && agent.GetPid() != 0 {
 				fmt.Fprintf(b, "    agent %-10s pid %d\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"), agent.GetPid())
 			}
+		}
+	}
+	for _, agent := range agents {
+		if agent.GetPid() == 0 {
+			fmt.Fprintf(b, "    agent %-10s starts when a task waits for it\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"))
 		}
 	}
 	fmt.Fprintf(b, "  files and logs     %s\n\n", f.place.dir)
@@ -94,13 +102,7 @@ func (f *fleet) listTries(b *strings.Builder, status *vigilv1.StatusResponse, ag
 	}
 	first, last := f.place.hosts[0].name, f.place.hosts[len(f.place.hosts)-1].name
 	b.WriteString("Try this in another terminal:\n\n")
-	if exe, err := os.Executable(); err == nil {
-		if found, err := exec.LookPath("vigil"); err != nil || found != exe {
-			fmt.Fprintf(b, "  alias vigil=%s\n", exe)
-		}
-	}
-	fmt.Fprintf(b, "  export VIGIL_ADDR=%s\n", strings.Join(f.place.apiAddrs(), ","))
-	fmt.Fprintf(b, "  export %s=%s\n", envDev, f.place.dir)
+	f.listSetup(b)
 	for _, try := range [][2]string{
 		{fmt.Sprintf("kill -9 %d", victim), "an agent: it is back at once, as its next life"},
 		{fmt.Sprintf("kill -9 %d", leader), "the leader: another one takes over"},
@@ -114,6 +116,22 @@ func (f *fleet) listTries(b *strings.Builder, status *vigilv1.StatusResponse, ag
 		{"vigil events -f", "what you see below, complete"},
 	} {
 		fmt.Fprintf(b, "  %-28s %s\n", try[0], f.app.Screen.Faint("# "+try[1]))
+	}
+}
+
+// listSetup says what another terminal needs to find the demo: mostly nothing, since it is the
+// selected context.
+func (f *fleet) listSetup(b *strings.Builder) {
+	if exe, err := os.Executable(); err == nil {
+		if found, err := exec.LookPath("vigil"); err != nil || found != exe {
+			fmt.Fprintf(b, "  alias vigil=%s\n", f.place.path("bin", "vigil"))
+		}
+	}
+	switch {
+	case f.context == "":
+		fmt.Fprintf(b, "  export VIGIL_ADDR=%s\n", strings.Join(f.place.apiAddrs(), ","))
+	case f.app.Getenv("VIGIL_ADDR") != "":
+		b.WriteString("  unset VIGIL_ADDR\n")
 	}
 }
 

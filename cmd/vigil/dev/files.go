@@ -3,34 +3,39 @@ package dev
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"vigil/agentd/runner"
-	"vigil/cmd/vigil/conf"
 
 	"github.com/goccy/go-yaml"
+
+	"vigil/agentd/runner"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
 )
 
 // devPlace is where a demo keeps its things.
 type devPlace struct {
 	dir     string
 	temp    bool // removed at the end
+	lock    *os.File
 	servers []conf.Peer
 	hosts   []devHost
 }
 
 // openDevPlace makes the folder, or finds the one of an earlier run: the servers in
 // it keep their addresses, which are part of their data.
-func openDevPlace(dir string, servers, hosts int) (*devPlace, error) {
-	p := &devPlace{dir: dir}
+func openDevPlace(o devOptions) (*devPlace, error) {
+	p := &devPlace{}
 	var err error
-	if dir == "" {
+	if o.dataDir == "" {
 		p.temp = true
 		p.dir, err = os.MkdirTemp("", "vigil-dev-")
-	} else if p.dir, err = filepath.Abs(dir); err == nil {
+	} else if p.dir, err = filepath.Abs(o.dataDir); err == nil {
 		err = os.MkdirAll(p.dir, 0o700)
 	}
 	if err == nil {
@@ -39,11 +44,14 @@ func openDevPlace(dir string, servers, hosts int) (*devPlace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
-	if err := p.findServers(servers); err != nil {
+	if p.lock, err = lockFolder(p.dir); err == nil {
+		err = p.findServers(o.port, o.asked)
+	}
+	if err != nil {
 		p.remove()
 		return nil, err
 	}
-	for _, name := range devHostNames[:hosts] {
+	for _, name := range devHostNames[:o.hosts] {
 		p.hosts = append(p.hosts, devHost{name: name, dir: p.path(name)})
 	}
 	return p, nil
@@ -53,8 +61,41 @@ func (p *devPlace) path(elem ...string) string {
 	return filepath.Join(append([]string{p.dir}, elem...)...)
 }
 
-// remove takes a temporary folder away.
+// keepProgram copies this program into the folder: what runs here and what people type must not
+// depend on a file that goes when it was only built to be run once.
+func (p *devPlace) keepProgram() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	from, err := os.Open(exe)
+	if err != nil {
+		return "", fmt.Errorf("copy this program: %w", err)
+	}
+	defer from.Close()
+	to, next := p.path("bin", "vigil"), p.path("bin", "vigil.next")
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return "", fmt.Errorf("copy this program: %w", err)
+	}
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
+	if err == nil {
+		_, err = io.Copy(f, from)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = os.Rename(next, to) // what still runs of an earlier demo keeps its own file
+	}
+	if err != nil {
+		return "", fmt.Errorf("copy this program: %w", err)
+	}
+	return to, nil
+}
+
+// remove ends the use of the folder, and takes a temporary one away.
 func (p *devPlace) remove() error {
+	if p.lock != nil {
+		defer p.lock.Close()
+	}
 	if !p.temp {
 		return nil
 	}
@@ -64,8 +105,9 @@ func (p *devPlace) remove() error {
 	return nil
 }
 
-// findServers reads the servers of an earlier run or gives new ones free ports.
-func (p *devPlace) findServers(n int) error {
+// findServers reads the servers of an earlier run or gives new ones ports: from first on, or, when
+// one of these is taken and nobody has asked for them, any that are free.
+func (p *devPlace) findServers(first int, asked bool) error {
 	known, err := conf.ReadServer(p.path("s1", "server.yaml"))
 	switch {
 	case err == nil:
@@ -74,29 +116,43 @@ func (p *devPlace) findServers(n int) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	addrs, err := freeAddrs(first)
+	switch {
+	case err != nil && asked && first != 0:
+		return cli.Usagef("flag --port: %w: give another port, or 0 for any that are free", err)
+	case err != nil:
+		if addrs, err = freeAddrs(0); err != nil {
+			return fmt.Errorf("find free ports: %w", err)
+		}
+	}
+	for i := range devServers {
+		p.servers = append(p.servers, conf.Peer{ID: fmt.Sprintf("s%d", i+1), APIAddr: addrs[2*i], RaftAddr: addrs[2*i+1]})
+	}
+	return nil
+}
+
+// freeAddrs gives two addresses a server on which nobody listens: those from a port on, or with 0
+// any.
+func freeAddrs(first int) (addrs []string, err error) {
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {
 			_ = l.Close() // they only kept others from getting the same port
 		}
 	}()
-	free := func() string {
-		l, e := net.Listen("tcp", "127.0.0.1:0")
-		if e != nil {
-			err = e
-			return ""
+	for i := range 2 * devServers {
+		port := 0
+		if first != 0 {
+			port = first + i
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return nil, err
 		}
 		held = append(held, l)
-		return l.Addr().String()
+		addrs = append(addrs, l.Addr().String())
 	}
-	err = nil
-	for i := range n {
-		p.servers = append(p.servers, conf.Peer{ID: fmt.Sprintf("s%d", i+1), RaftAddr: free(), APIAddr: free()})
-	}
-	if err != nil {
-		return fmt.Errorf("find free ports: %w", err)
-	}
-	return nil
+	return addrs, nil
 }
 
 // apiAddrs are the API addresses of all servers.

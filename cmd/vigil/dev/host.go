@@ -23,9 +23,6 @@ import (
 // devHostNames are the hosts of a demo, in the order in which they are used.
 var devHostNames = [...]string{"east", "west", "north", "south", "middle"}
 
-// envDev names the folder of the demo that commands of another terminal mean.
-const envDev = "VIGIL_DEV"
-
 const (
 	devKillLimit  = 10 * time.Second // for what was killed to be gone
 	devStartLimit = 15 * time.Second // for the daemon of a host that was switched on
@@ -202,10 +199,11 @@ func (h devHost) part(pid int) devPart {
 // findDevHost finds a host of the demo that is meant.
 func findDevHost(a *cli.App, dir, name string) (devHost, error) {
 	if dir == "" {
-		dir = a.Getenv(envDev)
+		dir = a.DemoFolder()
 	}
 	if dir == "" {
-		return devHost{}, cli.Usagef("which demo? Set %s as `vigil dev` says when it starts, or give its folder with --data-dir", envDev)
+		return devHost{}, cli.Usagef("which demo? The chosen context is of none: `vigil context use %s` selects one that runs, "+
+			"or give its folder with --data-dir", devContext)
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -242,7 +240,7 @@ func newDevHostCmd(a *cli.App, cmd *cobra.Command, do func(context.Context, devH
 		}
 		return do(cmd.Context(), h)
 	}
-	cmd.Flags().StringVar(&dir, "data-dir", "", "folder of the demo (default $"+envDev+")")
+	cmd.Flags().StringVar(&dir, "data-dir", "", "folder of the demo (default: that of the chosen context)")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
 	return cmd
 }

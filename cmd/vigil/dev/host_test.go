@@ -100,7 +100,7 @@ func TestKillHostSparesOthers(t *testing.T) {
 
 func TestKillHostNamesWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
-	place, err := openDevPlace(dir, 3, 2)
+	place, err := openDevPlace(devOptions{dataDir: dir, hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestKillHostNamesWhatIsWrong(t *testing.T) {
 		want string
 		code int
 	}{
-		{"no folder", []string{"kill-host", "west"}, "Set VIGIL_DEV", cli.ExitUsage},
+		{"no folder", []string{"kill-host", "west"}, "vigil context use dev", cli.ExitUsage},
 		{"a folder that is gone", []string{"kill-host", "west", "--data-dir", filepath.Join(dir, "gone")}, "has it ended?", cli.ExitNotFound},
 		{"a folder of something else", []string{"kill-host", "west", "--data-dir", t.TempDir()}, "is not the folder of a demo", cli.ExitNotFound},
 		{"an unknown host", []string{"kill-host", "north", "--data-dir", dir}, `has no host "north": it has east, west`, cli.ExitNotFound},
@@ -122,7 +122,7 @@ func TestKillHostNamesWhatIsWrong(t *testing.T) {
 		{"too many hosts", []string{"--hosts", "6"}, "1 to 5 is allowed", cli.ExitUsage},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv(envDev, "")
+			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 			var errs strings.Builder
 			a := &cli.App{Terminal: term.NewTerminal(strings.NewReader(""), io.Discard, &errs, os.Getenv), Getenv: os.Getenv}
 			cmd := newDevCmd(a)
@@ -177,7 +177,7 @@ func TestChildThatIsHeldWaits(t *testing.T) {
 }
 
 func TestChaosLeavesOneHostOn(t *testing.T) {
-	place, err := openDevPlace(t.TempDir(), 3, 2)
+	place, err := openDevPlace(devOptions{dataDir: t.TempDir(), hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,17 @@ func (f *fleet) agentsJoined(ctx context.Context) bool {
 			n++
 		}
 	}
-	return n >= devAgents
+	return n >= always(devRoles())
+}
+
+// always counts the agents that run without a task too.
+func always(room *vigilv1.ApplyRoomRequest) (n int) {
+	for _, role := range room.GetRoles() {
+		if role.GetStart() == "always" {
+			n += int(role.GetReplicas())
+		}
+	}
+	return n
 }
 
 // devRoles declares the room. Computing a checksum twice does no harm, so that role is

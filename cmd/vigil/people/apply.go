@@ -11,6 +11,7 @@ import (
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -147,7 +148,7 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 		if x.JSON {
 			continue
 		}
-		if err := x.Printf("room %s applied: %d roles, revision %d\n", room.GetName(), len(room.GetRoles()), room.GetRev()); err != nil {
+		if err := x.Printf("room %s applied: %s, revision %d\n", room.GetName(), term.Plural(len(room.GetRoles()), "role"), room.GetRev()); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,13 @@ func newBrakeReleaseCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				st, err := c.Cluster.Status(ctx, &vigilv1.StatusRequest{})
+				if err != nil {
+					return err
+				}
+				if st.GetBrake() == "" {
+					return a.Done(map[string]any{"set": false}, "there is nothing to release: the brake is not set")
+				}
 				if _, err := c.Fleet.ReleaseBrake(ctx, &vigilv1.ReleaseBrakeRequest{By: a.Me()}); err != nil {
 					return err
 				}

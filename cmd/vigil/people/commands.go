@@ -24,5 +24,6 @@ func Commands(a *cli.App) []*cobra.Command {
 		newEscalationCmd(a),
 		newEventsCmd(a),
 		newSettingsCmd(a),
+		newContextCmd(a),
 	}
 }

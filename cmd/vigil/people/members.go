@@ -16,7 +16,7 @@ import (
 
 // AddServerVerbs adds the verbs about servers to the command that runs one.
 func AddServerVerbs(root *cobra.Command, a *cli.App) {
-	verbs := []*cobra.Command{newPeersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a), newSnapshotCmd(a)}
+	verbs := []*cobra.Command{newListServersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a), newSnapshotCmd(a)}
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "server" {
 			cmd.AddCommand(verbs...)
@@ -45,11 +45,12 @@ func serverTable(servers []*vigilv1.Server) *term.Table {
 	return t
 }
 
-func newPeersCmd(a *cli.App) *cobra.Command {
+func newListServersCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "peers",
-		Short: "List the servers of the cluster",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Aliases: []string{"peers"},
+		Short:   "List the servers of the cluster",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})

@@ -79,7 +79,7 @@ func newSettingsSetCmd(a *cli.App) *cobra.Command {
 				if _, twice := values[name]; twice {
 					return cli.Usagef("setting %q is given twice: remove one", name)
 				}
-				values[name] = value
+				values[name] = cli.PlainSpan(value)
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				s, err := c.Cluster.PutSettings(ctx, &vigilv1.PutSettingsRequest{Values: values, By: a.Me()})

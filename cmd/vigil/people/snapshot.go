@@ -171,7 +171,7 @@ func newSnapshotInspectCmd(a *cli.App) *cobra.Command {
 			defer f.Close()
 			state, err := fsm.Load(bufio.NewReaderSize(f, 1<<20))
 			if err != nil {
-				return fmt.Errorf("%s is no usable snapshot: %w: use another backup", args[0], err)
+				return fmt.Errorf("%s cannot be restored: %w: use another backup", args[0], err)
 			}
 			return printSnapshot(a, args[0], info.Size(), state)
 		},

@@ -64,7 +64,10 @@ when something was found.`,
 				set.OnStop = string(agentd.Drain)
 			}
 			if !cmd.Flags().Changed("server") && (len(a.Addrs) > 0 || file == "") {
-				set.Servers = a.Addresses()
+				var err error
+				if set.Servers, err = a.Named(); err != nil {
+					return err
+				}
 			}
 			if check {
 				wrong, notes := set.Inspect()

@@ -24,5 +24,5 @@ func printFindings(a *cli.App, wrong []error, notes []string) error {
 	if len(wrong) > 0 {
 		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("findings: %d; nothing was started or changed", len(wrong)))
 	}
-	return a.Printf("The configuration is right.\n")
+	return a.Printf("Nothing wrong was found.\n")
 }

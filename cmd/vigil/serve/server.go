@@ -64,7 +64,8 @@ was found.`,
 			}
 			set.Override(flags, cmd.Flags().Changed)
 			if check {
-				return printFindings(a, set.Inspect(), nil)
+				wrong, notes := set.Inspect()
+				return printFindings(a, wrong, notes)
 			}
 			s, err := Open(set, a.Err)
 			if err != nil {
