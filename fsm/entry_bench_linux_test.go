@@ -31,7 +31,6 @@ type watchman struct {
 	worst   time.Duration
 	sum     time.Duration
 	entries int
-	weight  int // of the weightiest entry
 }
 
 func (w *watchman) run(reqs ...Request) noun.Outcome {
