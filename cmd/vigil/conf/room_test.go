@@ -66,7 +66,7 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
     |     ^`},
 		{"unknown key at the top", "rooom: web\n", `room.yaml:1:1: unknown key "rooom"`},
 		{"repeated key", "room: web\nroom: bew\n", `room.yaml:2:1: `},
-		{"bad duration", "room: web\nroles:\n- name: b\n  ttl: 60\n", `room.yaml:4:8: "60" is not a duration like 60s or 5m`},
+		{"bad duration", "room: web\nroles:\n- name: b\n  ttl: 60\n", `room.yaml:4:8: "60" is not a duration like 60s, 5m or 2d`},
 		{"negative duration", "room: web\nroles:\n- name: b\n  ttl: -5s\n", `room.yaml:4:8: "-5s" is negative`},
 		{"bad number", "room: web\nroles:\n- name: b\n  replicas: many\n", `room.yaml:4:13: "many" is not a whole number`},
 		{"no replicas", "room: web\nroles:\n- name: b\n  replicas: 0\n", `room.yaml:4:13: 0 replicas are not possible`},
