@@ -110,4 +110,4 @@ func histogram(name, help string, buckets []float64) prometheus.Histogram {
 		Name: name, Help: help, Buckets: buckets})
 }
 
-func latency() []float64 { return prometheus.ExponentialBuckets(0.0001, 4, 9) }
+func latency() []float64 { return prometheus.ExponentialBuckets(0.0001, 5, 7) }

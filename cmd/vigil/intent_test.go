@@ -74,6 +74,7 @@ func TestIntentsCarryWhoAndWhy(t *testing.T) {
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: "web/b", Room: "web", Desired: "paused", Paused: true, PauseBy: "alice", Why: "paused by alice"}}
 	s.task = &vigilv1.Task{Id: 7, State: vigilv1.TaskState_PENDING}
 	s.room = &vigilv1.Room{Name: "web", Paused: true}
+	s.status = &vigilv1.StatusResponse{ClusterId: "c1", Brake: "12 of 20 agents were lost"}
 	s.host = &vigilv1.Host{Id: 7, Name: "w1", State: "draining", Drain: true, Running: 3, DrainLeft: durationpb.New(90 * time.Second)}
 	for _, tc := range []struct {
 		args string

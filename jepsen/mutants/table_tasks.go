@@ -6,8 +6,8 @@ func taskMutants() []Mutant {
 		{
 			Name: "old-attempt-completes", Law: "L6", Says: "an attempt that is over may complete the task",
 			Edits: []Edit{{File: "fsm/core/attempts.go",
-				Old: "t.HolderInc == w.Inc && t.Attempt == w.Attempt\n	switch",
-				New: "t.HolderInc == w.Inc && t.Attempt >= w.Attempt\n	switch"}},
+				Old: "last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt == w.Attempt\n",
+				New: "last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt >= w.Attempt\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim", "-nemesis", "leadership_moved"),
 		},
 		{
