@@ -231,14 +231,6 @@ func BenchmarkEntries(b *testing.B) {
 			later(w, time.Minute)
 			w.run()
 		}},
-		{"start-limit", func(b *testing.B) *watchman {
-			w := crowded(b, func(r *noun.RoleSpec) { r.TTL = 30 * time.Minute })
-			w.launch(false)
-			return w
-		}, func(w *watchman) {
-			later(w, 10*time.Minute)
-			w.run()
-		}},
 		{"progress-limit", func(b *testing.B) *watchman {
 			w := crowded(b, func(r *noun.RoleSpec) { r.TTL, r.ProgressLimit = 30*time.Minute, 5*time.Minute })
 			w.launch(true)

@@ -44,7 +44,11 @@ func (s *State) escalate(e noun.Escalation) {
 	s.Rearm(core.TimerEscalation, uint64(was.ID), &was.Armed, s.noticeRow(was))
 }
 
+// weightOfOpening is what an escalation weighs beside its event: its facts, its sentence and its notice.
+const weightOfOpening = 3
+
 func (s *State) openEscalation(e noun.Escalation) {
+	s.Weigh(weightOfOpening)
 	x := &s.Meta.Escalations
 	if s.opened >= noun.MaxOpenEscalations { // law L11
 		x.Dropped++
