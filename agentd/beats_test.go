@@ -18,7 +18,8 @@ func TestN22AFailedBeatIsFollowedInTimeForShortTTLs(t *testing.T) {
 	defer a.Close()
 	k := a.keeper(t.Context(), nil)
 	for _, tt := range []struct{ ttl, want time.Duration }{
-		{time.Minute, time.Second}, {4 * time.Second, 400 * time.Millisecond}, {2 * time.Second, 200 * time.Millisecond},
+		{time.Minute, time.Second}, {4 * time.Second, 400 * time.Millisecond},
+		{2 * time.Second, 200 * time.Millisecond},
 	} {
 		k.lives.all[1] = &life{agent: 1, phase: running, ttl: tt.ttl, order: &vigilv1.Order{}}
 		k.beats.member.ttl = time.Minute

@@ -69,7 +69,8 @@ func (l *raftLog) Info(msg string, args ...any) {
 		}, msg, args)
 	case "pipelining replication":
 		if since, was := l.back(peerOf(args)); was {
-			l.Logger.Info("server is back", "peer", string(peerOf(args)), "after", time.Since(since).Round(time.Millisecond))
+			l.Logger.Info("server is back", "peer", string(peerOf(args)),
+				"after", time.Since(since).Round(time.Millisecond))
 			return
 		}
 		l.Logger.Debug(msg, args...)

@@ -130,7 +130,8 @@ func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data
 	if err := dir.SetIdentity(rec.Cluster, rec.Server); err != nil {
 		return err
 	}
-	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(rec.Server), Address: raft.ServerAddress(rec.RaftAddr)}}}
+	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(rec.Server),
+		Address: raft.ServerAddress(rec.RaftAddr)}}}
 	m.goOn()
 	err = raft.RecoverCluster(conf, passive{m}, data.Log, data.Log, data.Snapshots, trans, alone)
 	return errors.Join(err, m.disk())

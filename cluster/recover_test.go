@@ -49,7 +49,10 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.Server != c.ID(survivor) || plan.RaftAddr != c.Addr(survivor) || len(plan.Lost) != 2 ||
-		slices.ContainsFunc(plan.Lost, func(p cluster.Peer) bool { return p.ID == plan.Server || p.RaftAddr == plan.RaftAddr }) {
+		slices.ContainsFunc(plan.Lost, func(p cluster.Peer) bool {
+			return p.ID == plan.Server ||
+				p.RaftAddr == plan.RaftAddr
+		}) {
 		t.Errorf("the plan is %+v", plan)
 	}
 	if got := plan.State.Clock(); got < clock || clock == 0 {
@@ -80,7 +83,8 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 			t.Errorf("L7: epoch %d after %d, starts held for %s", s.Epoch(), epoch, s.StartsHeld())
 		}
 		if s.Meta.NextTask <= next+1000 {
-			t.Errorf("L8: the next task has number %d, the lost servers may have had more than %d", s.Meta.NextTask, next)
+			t.Errorf("L8: the next task has number %d, the lost servers may have had more than %d",
+				s.Meta.NextTask, next)
 		}
 		if n := s.Counts().Tasks; n[noun.TaskPending]+n[noun.TaskQueued] != 21 {
 			t.Errorf("L8: %v tasks, want 21", n)
@@ -96,11 +100,12 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 // A server that is added to a recovered cluster needs no other configuration than before.
 func TestN07RecoveredClusterGrows(t *testing.T) {
 	var path string
-	c := clustertest.New(t, 1, clustertest.OnDisk(), clustertest.Spare(1), clustertest.Configure(func(i int, cfg *cluster.Config) {
-		if cfg.Cluster = "blue"; i == 0 {
-			path = cfg.DataDir
-		}
-	}))
+	c := clustertest.New(t, 1, clustertest.OnDisk(), clustertest.Spare(1),
+		clustertest.Configure(func(i int, cfg *cluster.Config) {
+			if cfg.Cluster = "blue"; i == 0 {
+				path = cfg.DataDir
+			}
+		}))
 	room(t, c.Client())
 	if err := c.Stop(0); err != nil {
 		t.Fatal(err)

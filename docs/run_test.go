@@ -77,7 +77,8 @@ func (p *page) runs() bool {
 // newDemo starts a fleet and gives the environment of a terminal that uses it.
 func newDemo(t *testing.T) []string {
 	t.Helper()
-	env := append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	env := append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir(),
+		"XDG_CONFIG_HOME="+t.TempDir())
 	cmd := exec.Command(filepath.Join(program(t), "vigil"), "dev", "--every", "0", "--port", "0")
 	var out lockedBuffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out

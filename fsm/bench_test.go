@@ -26,7 +26,8 @@ func fill(b testing.TB, agents, tasks int) (*State, *drive) {
 	for room := 0; room*250*replicas < agents; room++ {
 		var roles []noun.RoleSpec
 		for r := 0; r < 250 && (room*250+r)*replicas < agents; r++ {
-			roles = append(roles, noun.RoleSpec{Name: fmt.Sprintf("role%d", r), Runner: "worker", Replicas: uint32(min(replicas, agents))})
+			roles = append(roles, noun.RoleSpec{Name: fmt.Sprintf("role%d", r),
+				Runner: "worker", Replicas: uint32(min(replicas, agents))})
 		}
 		one(ApplyRoom{Room: fmt.Sprintf("room%d", room), Roles: roles, By: "bench"})
 	}
@@ -34,8 +35,9 @@ func fill(b testing.TB, agents, tasks int) (*State, *drive) {
 		e := d.entry()
 		for ; len(e.Requests) < 1000 && made < tasks; made++ {
 			role := made % ((agents + replicas - 1) / replicas)
-			e.Requests = append(e.Requests, Request{Cmd: CreateTask{Room: fmt.Sprintf("room%d", role/250), Role: fmt.Sprintf("role%d", role%250),
-				Title: "build the thing", Text: "as described in the file", By: "bench"}})
+			e.Requests = append(e.Requests,
+				Request{Cmd: CreateTask{Room: fmt.Sprintf("room%d", role/250), Role: fmt.Sprintf("role%d", role%250),
+					Title: "build the thing", Text: "as described in the file", By: "bench"}})
 		}
 		d.s.Apply(e)
 	}

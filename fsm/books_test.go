@@ -39,9 +39,12 @@ func (c *chaos) lavish(e *Entry) *Entry {
 // budgets are tight ones, which change now and then.
 func (c *chaos) budgets() Command {
 	size := func(most int) string { return strconv.Itoa(noun.LeastBudget+c.rng.IntN(most)) + "B" }
-	return PutSettings{Values: []noun.KV{{Key: "budget_tasks", Value: size(100 << 10)}, {Key: "budget_mail", Value: size(50 << 10)}, {Key: "budget_agents", Value: size(50 << 10)},
-		{Key: "budget_hosts", Value: size(10 << 10)}, {Key: "budget_sessions", Value: size(40 << 10)}, {Key: "budget_history", Value: size(50 << 10)},
-		{Key: "budget_room_share", Value: strconv.Itoa(20 + c.rng.IntN(81))}, {Key: "max_open_tasks", Value: strconv.Itoa(10 + c.rng.IntN(100))}}}
+	return PutSettings{Values: []noun.KV{{Key: "budget_tasks", Value: size(100 << 10)},
+		{Key: "budget_mail", Value: size(50 << 10)}, {Key: "budget_agents", Value: size(50 << 10)},
+		{Key: "budget_hosts", Value: size(10 << 10)}, {Key: "budget_sessions", Value: size(40 << 10)},
+		{Key: "budget_history", Value: size(50 << 10)},
+		{Key: "budget_room_share", Value: strconv.Itoa(20 + c.rng.IntN(81))},
+		{Key: "max_open_tasks", Value: strconv.Itoa(10 + c.rng.IntN(100))}}}
 }
 
 // F7, L12: under budgets that are always nearly used up, random logs keep the accounts equal
@@ -58,7 +61,8 @@ func TestF07RandomLogsKeepTheBooks(t *testing.T) {
 			a, b := plain.Apply(e), restored.Apply(e)
 			for i := range a.Outcomes {
 				if a.Outcomes[i] != b.Outcomes[i] {
-					t.Fatalf("seed %d, entry %d, %T:\n %+v\n %+v after a restore", seed, e.Index, e.Requests[i].Cmd, a.Outcomes[i], b.Outcomes[i])
+					t.Fatalf("seed %d, entry %d, %T:\n %+v\n %+v after a restore", seed, e.Index,
+						e.Requests[i].Cmd, a.Outcomes[i], b.Outcomes[i])
 				}
 			}
 			if err := plain.Check(); err != nil {
@@ -139,7 +143,8 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 	}
 	room := func(d *drive, n int) {
 		for i := 0; i < n; i += 1000 {
-			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("room", i), Roles: []noun.RoleSpec{{Name: "builder", Replicas: uint32(min(n, 1000))}}}}))
+			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprint("room", i),
+				Roles: []noun.RoleSpec{{Name: "builder", Replicas: uint32(min(n, 1000))}}}}))
 		}
 	}
 	kept := map[string]string{"events": "100000"}
@@ -157,26 +162,31 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 		"tasks": func(d *drive) {
 			room(d, 10)
 			for i := range 60_000 {
-				d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "room0", Role: "builder", Title: "build it", Text: fmt.Sprint("as described in file ", i), By: "ann"}}))
+				d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "room0", Role: "builder", Title: "build it",
+					Text: fmt.Sprint("as described in file ", i), By: "ann"}}))
 			}
 		},
 		"finished": func(d *drive) {
 			room(d, 10)
 			for i := range 60_000 {
-				id := d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "room0", Role: "builder", Title: "build it", Text: strings.Repeat("x", 400), By: "ann"}})).Outcomes[0].Task
-				d.s.Apply(d.entry(Request{Cmd: CancelTask{Task: id, By: fmt.Sprint("ann", i), Reason: fmt.Sprint("not needed ", i)}}))
+				id := d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "room0", Role: "builder", Title: "build it",
+					Text: strings.Repeat("x", 400), By: "ann"}})).Outcomes[0].Task
+				d.s.Apply(d.entry(Request{Cmd: CancelTask{Task: id, By: fmt.Sprint("ann", i),
+					Reason: fmt.Sprint("not needed ", i)}}))
 			}
 		},
 		"mail": func(d *drive) {
 			room(d, 100)
 			for i := range 40_000 {
-				d.s.Apply(d.entry(Request{Cmd: SendMail{To: noun.AgentName("room0", "builder", uint32(1+i%100)), From: "ann", Subject: "news", Body: fmt.Sprint("number ", i)}}))
+				d.s.Apply(d.entry(Request{Cmd: SendMail{To: noun.AgentName("room0", "builder", uint32(1+i%100)),
+					From: "ann", Subject: "news", Body: fmt.Sprint("number ", i)}}))
 			}
 		},
 		"events": func(d *drive) {
 			room(d, 10)
 			for i := range 100_000 {
-				d.s.Apply(d.entry(Request{Cmd: SetAgent{Agent: "room0/builder.7", By: "ann", Reason: fmt.Sprint("since ", i)}}))
+				d.s.Apply(d.entry(Request{Cmd: SetAgent{Agent: "room0/builder.7", By: "ann",
+					Reason: fmt.Sprint("since ", i)}}))
 			}
 		},
 		"sessions": func(d *drive) {
@@ -189,7 +199,8 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 		},
 		"hosts": func(d *drive) {
 			for i := range 9_000 {
-				d.s.Apply(d.entry(Request{Cmd: RegisterHost{Key: fmt.Sprint("host", i), Name: fmt.Sprint("host", i), Boot: "b", Runners: []string{"worker"}}}))
+				d.s.Apply(d.entry(Request{Cmd: RegisterHost{Key: fmt.Sprint("host", i),
+					Name: fmt.Sprint("host", i), Boot: "b", Runners: []string{"worker"}}}))
 			}
 		},
 	} {
@@ -202,7 +213,8 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 				return int64(m.HeapAlloc)
 			}
 			d := newDrive(t)
-			d.set("budget_agents", "1GiB", "budget_tasks", "1GiB", "budget_sessions", "1GiB", "budget_room_share", "100", "events_kept", cmp.Or(kept[name], "1000"))
+			d.set("budget_agents", "1GiB", "budget_tasks", "1GiB", "budget_sessions", "1GiB", "budget_room_share",
+				"100", "events_kept", cmp.Or(kept[name], "1000"))
 			before, free := d.s.Ledger, live()
 			fill(d)
 			heap, cost := live()-free, int64(0)

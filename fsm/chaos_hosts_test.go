@@ -37,11 +37,13 @@ func (c *chaos) hostWord(s *State) Command {
 	case n < 6:
 		return c.views(s, host)
 	case n < 8:
-		return SuspectHost{Host: host, Suspect: true, Reason: pick(c, []string{core.WhyMute, core.WhyStream, core.WhyBlocked})}
+		return SuspectHost{Host: host, Suspect: true,
+			Reason: pick(c, []string{core.WhyMute, core.WhyStream, core.WhyBlocked})}
 	case n < 11:
 		return SurrenderHost{Host: host, Reason: "nothing is heard"}
 	case n < 14:
-		return DrainHost{Host: host, Deadline: time.Duration(c.rng.IntN(4)) * 3 * time.Second, By: pick(c, []string{"x", DrainBySelf})}
+		return DrainHost{Host: host, Deadline: time.Duration(c.rng.IntN(4)) * 3 * time.Second,
+			By: pick(c, []string{"x", DrainBySelf})}
 	case n < 16:
 		return ReportPressure{Host: host, Boot: boot, Reason: pick(c, []string{"", "short", "shorter"})}
 	case n < 18:
@@ -61,7 +63,8 @@ func (c *chaos) cutOff(h *noun.Host) Command {
 	case 0:
 		return SuspectHost{Host: h.ID, Suspect: true, Reason: core.WhyMute}
 	case 1:
-		return ReportViews{Server: pick(c, []string{"a", "b", "c"}), Views: []noun.HostView{{Host: h.ID, Gossip: noun.HearSilent, Stream: noun.HearSilent}}}
+		return ReportViews{Server: pick(c, []string{"a", "b", "c"}),
+			Views: []noun.HostView{{Host: h.ID, Gossip: noun.HearSilent, Stream: noun.HearSilent}}}
 	}
 	return SurrenderHost{Host: h.ID, Reason: "nothing is heard"}
 }
@@ -97,7 +100,8 @@ func (c *chaos) worldly(s *State) Command {
 		return DeleteRoom{Room: room, By: "x"}
 	case 5, 6, 7:
 		key := pick(c, []string{"h1", "h2", "h3"})
-		r := RegisterHost{Key: key, Name: key, Boot: pick(c, []string{"1", "1", "2"}), Runners: []string{"w", "v"}, Capacity: 6}
+		r := RegisterHost{Key: key, Name: key, Boot: pick(c, []string{"1", "1", "2"}),
+			Runners: []string{"w", "v"}, Capacity: 6}
 		for a := range s.Agents("") {
 			if h := s.HostByKey(key); h != nil && a.Host == h.ID && !c.one(4) {
 				r.Inventory = append(r.Inventory, Running{Agent: a.ID, Inc: a.Inc})
@@ -109,11 +113,20 @@ func (c *chaos) worldly(s *State) Command {
 	case 9:
 		return SuspectHost{Host: noun.HostID(1 + c.rng.IntN(3)), Suspect: c.one(2)}
 	case 10:
-		return PutSettings{Values: []noun.KV{pick(c, []noun.KV{{Key: "events_kept", Value: "1000"}, {Key: "tasks_kept", Value: "20"}, {Key: "tasks_kept", Value: "200"},
-			{Key: "accept_limit", Value: "1s"}, {Key: "accept_limit", Value: "9s"}, {Key: "host_ttl", Value: "8s"}, {Key: "host_ttl", Value: "30s"}, {Key: "task_retention", Value: "90s"},
-			{Key: "breaker_pause", Value: "20s"}, {Key: "session_ttl", Value: "20s"}, {Key: "declare_limit", Value: "6h"}, {Key: "declare_limit", Value: "4h"}, {Key: "mail_high_limit", Value: "2s"}, {Key: "mail_kept", Value: "1000"}, {Key: "mail_expiry", Value: "15s"},
-			{Key: "brake_agents", Value: "2"}, {Key: "brake_agents", Value: "0"}, {Key: "brake_share", Value: "20"}, {Key: "flap_limit", Value: "1"}, {Key: "flap_pause", Value: "5s"}, {Key: "ttl", Value: "12s"},
-			{Key: "watchdog_threshold", Value: "3s"}, {Key: "watchdog_threshold", Value: "9s"}, {Key: "watchdog_interval", Value: "30s"}, {Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_enabled", Value: "false"}})}}
+		return PutSettings{Values: []noun.KV{pick(c, []noun.KV{{Key: "events_kept", Value: "1000"},
+			{Key: "tasks_kept", Value: "20"}, {Key: "tasks_kept", Value: "200"},
+			{Key: "accept_limit", Value: "1s"}, {Key: "accept_limit", Value: "9s"},
+			{Key: "host_ttl", Value: "8s"}, {Key: "host_ttl", Value: "30s"}, {Key: "task_retention", Value: "90s"},
+			{Key: "breaker_pause", Value: "20s"}, {Key: "session_ttl", Value: "20s"},
+			{Key: "declare_limit", Value: "6h"}, {Key: "declare_limit", Value: "4h"},
+			{Key: "mail_high_limit", Value: "2s"}, {Key: "mail_kept", Value: "1000"},
+			{Key: "mail_expiry", Value: "15s"},
+			{Key: "brake_agents", Value: "2"}, {Key: "brake_agents", Value: "0"},
+			{Key: "brake_share", Value: "20"}, {Key: "flap_limit", Value: "1"}, {Key: "flap_pause", Value: "5s"},
+			{Key: "ttl", Value: "12s"},
+			{Key: "watchdog_threshold", Value: "3s"}, {Key: "watchdog_threshold", Value: "9s"},
+			{Key: "watchdog_interval", Value: "30s"}, {Key: "watchdog_enabled", Value: "true"},
+			{Key: "watchdog_enabled", Value: "false"}})}}
 	case 11:
 		return PutServer{ID: pick(c, []string{"a", "b", "c"}), Version: fmt.Sprint(c.rng.IntN(3))}
 	case 12:
@@ -130,6 +143,7 @@ func (c *chaos) worldly(s *State) Command {
 		}
 		return DropServer{ID: "c"}
 	}
-	return pick(c, []Command{RestartAgent{Agent: c.agent(s).Name}, SetResume{Speaker: c.speaker(c.agent(s)), Resume: "x"}, CloseSession{},
+	return pick(c, []Command{RestartAgent{Agent: c.agent(s).Name},
+		SetResume{Speaker: c.speaker(c.agent(s)), Resume: "x"}, CloseSession{},
 		CancelOrder{Agent: c.agent(s).ID, Inc: c.agent(s).Inc}})
 }

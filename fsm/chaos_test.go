@@ -29,7 +29,8 @@ type chaos struct {
 }
 
 func newChaos(seed uint64, world bool) *chaos {
-	c := &chaos{rng: rand.New(rand.NewPCG(seed, 25)), term: 1, world: world, seq: map[noun.SessionID]uint64{}, rooms: []string{"r"}}
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 25)), term: 1, world: world, seq: map[noun.SessionID]uint64{},
+		rooms: []string{"r"}}
 	if world {
 		c.rooms = []string{"r", "s", "t"}
 	}
@@ -48,16 +49,22 @@ func pick[T any](c *chaos, list []T) (v T) {
 func chaosRoles() []noun.RoleSpec {
 	return []noun.RoleSpec{
 		{Name: "a", Replicas: 3, TTL: 10 * time.Second, StopGrace: time.Second / 4},
-		{Name: "b", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, PendingLimit: 9 * time.Second, TurnLimit: 12 * time.Second},
-		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4, Proof: noun.ProofAgent, Policy: noun.PolicyFast,
-			AckLimit: 4 * time.Second, ProgressLimit: 6 * time.Second, AttemptLimit: 3, KillLimit: 2, StartLimit: 8 * time.Second},
+		{Name: "b", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4,
+			PendingLimit: 9 * time.Second, TurnLimit: 12 * time.Second},
+		{Name: "c", Runner: "w", Replicas: 2, TTL: 10 * time.Second, StopGrace: time.Second / 4,
+			Proof: noun.ProofAgent, Policy: noun.PolicyFast,
+			AckLimit: 4 * time.Second, ProgressLimit: 6 * time.Second, AttemptLimit: 3, KillLimit: 2,
+			StartLimit: 8 * time.Second},
 	}
 }
 
 // opening is the entries that every random log begins with.
 func (c *chaos) opening() []*Entry {
 	cmds := []Command{LeaderEstablished{Server: "a"},
-		PutSettings{Values: []noun.KV{{Key: "accept_limit", Value: "3s"}, {Key: "session_ttl", Value: "40s"}, {Key: "starts_per_second", Value: "1000"}, {Key: "mail_urgent_limit", Value: "4s"}, {Key: "mail_high_limit", Value: "5s"}, {Key: "mail_normal_limit", Value: "7s"}, {Key: "mail_low_limit", Value: "9s"},
+		PutSettings{Values: []noun.KV{{Key: "accept_limit", Value: "3s"}, {Key: "session_ttl", Value: "40s"},
+			{Key: "starts_per_second", Value: "1000"}, {Key: "mail_urgent_limit", Value: "4s"},
+			{Key: "mail_high_limit", Value: "5s"}, {Key: "mail_normal_limit", Value: "7s"},
+			{Key: "mail_low_limit", Value: "9s"},
 			{Key: "mail_expiry", Value: "40s"}, {Key: "mail_retention", Value: "20s"}}},
 		ApplyRoom{Room: "r", Roles: c.plannedRoles()},
 		RegisterHost{Key: "h1", Name: "h1", Boot: "1", Runners: []string{"w"}},
@@ -70,7 +77,9 @@ func (c *chaos) opening() []*Entry {
 		if c.circuit {
 			failures = "3"
 		}
-		cmds = append(cmds, RaiseLevel{Level: core.LevelRetry}, PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: failures}, {Key: "circuit_window", Value: "10m"}}})
+		cmds = append(cmds, RaiseLevel{Level: core.LevelRetry},
+			PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: failures},
+				{Key: "circuit_window", Value: "10m"}}})
 	}
 	var list []*Entry
 	for _, cmd := range cmds {
@@ -273,7 +282,8 @@ func (c *chaos) command(s *State) Command {
 	}
 	switch n := c.rng.IntN(100); {
 	case n < 12:
-		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}), Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3)),
+		return CreateTask{Room: pick(c, c.rooms), Role: pick(c, []string{"a", "b", "c", "a", "b", "c", "x"}),
+			Title: "t", Text: fmt.Sprint("text ", n), Priority: int32(c.rng.IntN(3)),
 			Expect: c.expect(), After: c.after()}
 	case n < 25:
 		return c.join(s)
@@ -393,7 +403,8 @@ func (c *chaos) process(s *State) Command {
 	}
 	x := ReportExit{Host: host, Agent: a.ID, Inc: c.inc(a.Inc), Code: int32(c.rng.IntN(2))}
 	if c.one(4) {
-		x.Kind = pick(c, []noun.ExitKind{noun.ExitStartFailed, noun.ExitStartFailed, noun.ExitTimedOut, noun.ExitUsageLimit, noun.ExitOrdered})
+		x.Kind = pick(c, []noun.ExitKind{noun.ExitStartFailed, noun.ExitStartFailed, noun.ExitTimedOut,
+			noun.ExitUsageLimit, noun.ExitOrdered})
 		x.RetryAfter = time.Duration(c.rng.IntN(20)) * time.Second
 	}
 	return x

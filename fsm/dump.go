@@ -21,17 +21,24 @@ var ErrNewer = image.ErrNewer
 
 // dumped are the types of a dump, in the order of their fields counts.
 var dumped = []reflect.Type{
-	reflect.TypeFor[core.Meta](), reflect.TypeFor[noun.Room](), reflect.TypeFor[noun.Role](), reflect.TypeFor[noun.Agent](),
-	reflect.TypeFor[noun.Lease](), reflect.TypeFor[noun.Task](), reflect.TypeFor[noun.Host](), reflect.TypeFor[noun.Session](),
-	reflect.TypeFor[noun.Event](), reflect.TypeFor[noun.Stint](), reflect.TypeFor[noun.Settings](), reflect.TypeFor[noun.Server](),
-	reflect.TypeFor[noun.MarkReport](), reflect.TypeFor[noun.KV](), reflect.TypeFor[noun.RoleSpec](), reflect.TypeFor[noun.LateResult](), reflect.TypeFor[noun.Held](),
+	reflect.TypeFor[core.Meta](), reflect.TypeFor[noun.Room](), reflect.TypeFor[noun.Role](),
+	reflect.TypeFor[noun.Agent](),
+	reflect.TypeFor[noun.Lease](), reflect.TypeFor[noun.Task](), reflect.TypeFor[noun.Host](),
+	reflect.TypeFor[noun.Session](),
+	reflect.TypeFor[noun.Event](), reflect.TypeFor[noun.Stint](), reflect.TypeFor[noun.Settings](),
+	reflect.TypeFor[noun.Server](),
+	reflect.TypeFor[noun.MarkReport](), reflect.TypeFor[noun.KV](), reflect.TypeFor[noun.RoleSpec](),
+	reflect.TypeFor[noun.LateResult](), reflect.TypeFor[noun.Held](),
 	reflect.TypeFor[noun.Exit](), reflect.TypeFor[noun.Answer](), reflect.TypeFor[noun.Outcome](),
-	reflect.TypeFor[noun.HostView](), reflect.TypeFor[noun.Brake](), reflect.TypeFor[noun.BrakeTick](), reflect.TypeFor[noun.Tombstone](),
+	reflect.TypeFor[noun.HostView](), reflect.TypeFor[noun.Brake](), reflect.TypeFor[noun.BrakeTick](),
+	reflect.TypeFor[noun.Tombstone](),
 	reflect.TypeFor[noun.Notes](),
 	reflect.TypeFor[noun.Declaration](),
 	reflect.TypeFor[noun.Mail](),
-	reflect.TypeFor[noun.RoomWatch](), reflect.TypeFor[noun.Watchdog](), reflect.TypeFor[noun.WatchdogSettings](), reflect.TypeFor[noun.Cancellation](),
-	reflect.TypeFor[noun.Escalation](), reflect.TypeFor[noun.Notice](), reflect.TypeFor[noun.Delivery](), reflect.TypeFor[noun.Escalations](), reflect.TypeFor[noun.EscalationSettings](),
+	reflect.TypeFor[noun.RoomWatch](), reflect.TypeFor[noun.Watchdog](), reflect.TypeFor[noun.WatchdogSettings](),
+	reflect.TypeFor[noun.Cancellation](),
+	reflect.TypeFor[noun.Escalation](), reflect.TypeFor[noun.Notice](), reflect.TypeFor[noun.Delivery](),
+	reflect.TypeFor[noun.Escalations](), reflect.TypeFor[noun.EscalationSettings](),
 	reflect.TypeFor[noun.Ladder](), reflect.TypeFor[noun.LadderSettings](), reflect.TypeFor[noun.LadderWindow](),
 	reflect.TypeFor[noun.Plan](),
 	reflect.TypeFor[noun.Screen](),
@@ -40,7 +47,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.OverseerSpec](), reflect.TypeFor[noun.ChainSettings](),
 	reflect.TypeFor[noun.BudgetSettings](),
 	reflect.TypeFor[noun.Retry](), reflect.TypeFor[noun.Failure](), reflect.TypeFor[noun.RetrySettings](),
-	reflect.TypeFor[noun.Ending](), reflect.TypeFor[noun.HalfOpen](), reflect.TypeFor[noun.Probe](), reflect.TypeFor[noun.Probed](),
+	reflect.TypeFor[noun.Ending](), reflect.TypeFor[noun.HalfOpen](), reflect.TypeFor[noun.Probe](),
+	reflect.TypeFor[noun.Probed](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes

@@ -169,7 +169,8 @@ func FuzzLoad(f *testing.F) {
 }
 
 func FuzzUnpackBeats(f *testing.F) {
-	f.Add(PackBeats(nil, []noun.AgentID{1, 2, 900, 3}, []noun.Incarnation{1, 2, noun.MakeIncarnation(3, 4), 1}, []uint8{1, 2, 4, 7}))
+	f.Add(PackBeats(nil, []noun.AgentID{1, 2, 900, 3}, []noun.Incarnation{1, 2, noun.MakeIncarnation(3, 4), 1},
+		[]uint8{1, 2, 4, 7}))
 	f.Add([]byte{0x80, 0x80})
 	f.Fuzz(func(t *testing.T, p []byte) {
 		var agents []noun.AgentID

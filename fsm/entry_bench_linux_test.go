@@ -80,11 +80,15 @@ func (w *watchman) inBatches(n int, make func(i int) Command) (outs []noun.Outco
 func crowded(b testing.TB, change func(*noun.RoleSpec)) *watchman {
 	w := &watchman{drive: &drive{s: New(), term: 1}, b: b}
 	w.run(Request{Cmd: LeaderEstablished{Server: "a"}})
-	w.run(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "budget_room_share", Value: "100"}, {Key: "budget_tasks", Value: "4294967296"},
-		{Key: "budget_agents", Value: "4294967296"}, {Key: "budget_mail", Value: "4294967296"}, {Key: "max_agents", Value: "2000000"},
-		{Key: "starts_per_second", Value: "1000000"}, {Key: "starts_per_host", Value: "10000"}, {Key: "host_ttl", Value: "1h"}, {Key: "session_ttl", Value: "1h"}}}})
+	w.run(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "budget_room_share", Value: "100"},
+		{Key: "budget_tasks", Value: "4294967296"},
+		{Key: "budget_agents", Value: "4294967296"}, {Key: "budget_mail", Value: "4294967296"},
+		{Key: "max_agents", Value: "2000000"},
+		{Key: "starts_per_second", Value: "1000000"}, {Key: "starts_per_host", Value: "10000"},
+		{Key: "host_ttl", Value: "1h"}, {Key: "session_ttl", Value: "1h"}}}})
 	for i := range 100 {
-		w.run(Request{Cmd: RegisterHost{Key: fmt.Sprint("h", i), Name: fmt.Sprint("h", i), Boot: "boot1", Runners: []string{"worker"}, Capacity: 10_000}})
+		w.run(Request{Cmd: RegisterHost{Key: fmt.Sprint("h", i), Name: fmt.Sprint("h", i),
+			Boot: "boot1", Runners: []string{"worker"}, Capacity: 10_000}})
 	}
 	w.run(Request{Cmd: ApplyRoom{Room: "demo", Roles: crowdRoles(change), By: "bench"}})
 	w.reset()
@@ -138,7 +142,8 @@ func (w *watchman) launch(work bool) []Speaker {
 // work gives each a task.
 func (w *watchman) work(sps []Speaker) {
 	w.inBatches(len(sps), func(i int) Command {
-		return CreateTask{Room: "demo", Role: fmt.Sprint("r", i/noun.MaxReplicas), Title: "build the thing", Text: "as described", By: "bench"}
+		return CreateTask{Room: "demo", Role: fmt.Sprint("r", i/noun.MaxReplicas), Title: "build the thing",
+			Text: "as described", By: "bench"}
 	})
 	outs := w.inBatches(len(sps), func(i int) Command { return Claim{Speaker: sps[i]} })
 	w.inBatches(len(sps), func(i int) Command {
@@ -182,14 +187,16 @@ func BenchmarkEntries(b *testing.B) {
 			w.launch(true)
 			return w
 		}, func(w *watchman) {
-			w.run(Request{Cmd: ApplyRoom{Room: "demo", Roles: crowdRoles(func(r *noun.RoleSpec) { r.ProgressLimit = time.Minute }), By: "bench"}})
+			w.run(Request{Cmd: ApplyRoom{Room: "demo",
+				Roles: crowdRoles(func(r *noun.RoleSpec) { r.ProgressLimit = time.Minute }), By: "bench"}})
 		}},
 		{"shrink", func(b *testing.B) *watchman {
 			w := crowded(b, nil)
 			w.launch(true)
 			return w
 		}, func(w *watchman) {
-			w.run(Request{Cmd: ApplyRoom{Room: "demo", Roles: crowdRoles(func(r *noun.RoleSpec) { r.Replicas = 1 }), By: "bench", Now: true}})
+			w.run(Request{Cmd: ApplyRoom{Room: "demo",
+				Roles: crowdRoles(func(r *noun.RoleSpec) { r.Replicas = 1 }), By: "bench", Now: true}})
 		}},
 		{"delete", func(b *testing.B) *watchman {
 			w := crowded(b, nil)

@@ -24,7 +24,8 @@ func TestCoreHoldsWithoutItsFeatures(t *testing.T) {
 					less := *e
 					less.Requests = nil
 					for _, r := range e.Requests {
-						if pkg := reflect.TypeOf(r.Cmd).PkgPath(); strings.HasSuffix(pkg, "/"+name) || name == "all" && strings.Contains(pkg, "/watch/") {
+						if pkg := reflect.TypeOf(r.Cmd).PkgPath(); strings.HasSuffix(pkg, "/"+name) ||
+							name == "all" && strings.Contains(pkg, "/watch/") {
 							left++
 							continue
 						}

@@ -34,7 +34,8 @@ var rooms = map[string][]string{
 // L12: the state machine reads nothing but state and entry. No clock, randomness,
 // goroutine, lock, file, log or network is within its reach.
 func TestL12NothingButStateAndEntry(t *testing.T) {
-	allowed := map[string]bool{"bufio": true, "cmp": true, "crypto/sha256": true, "encoding/binary": true, "errors": true, "fmt": true,
+	allowed := map[string]bool{"bufio": true, "cmp": true, "crypto/sha256": true, "encoding/binary": true,
+		"errors": true, "fmt": true,
 		"hash/crc32": true, "io": true, "iter": true, "reflect": true, "slices": true, "strconv": true, "strings": true,
 		"time": true, "unicode/utf8": true, "unsafe": true, "github.com/tidwall/btree": true}
 	clock := map[string]bool{"Now": true, "Since": true, "Until": true, "After": true, "AfterFunc": true, "Tick": true,

@@ -36,7 +36,8 @@ func TestI03ResumedAndBusy(t *testing.T) {
 		d.beat(h, BeatFence|BeatVouch, 1)
 	}
 	a := d.agent("demo/builder")
-	if a.Inc != sp.Inc || a.Order != noun.NoOrder || a.Proc != noun.ProcRunning || d.s.Task(w.Task).State != noun.TaskInProgress {
+	if a.Inc != sp.Inc || a.Order != noun.NoOrder || a.Proc != noun.ProcRunning ||
+		d.s.Task(w.Task).State != noun.TaskInProgress {
 		t.Fatalf("after ten limits: life %d, order %s, task %s", a.Inc, a.Order, d.s.Task(w.Task).State)
 	}
 	if v := d.s.Verdict(a.ID, true); v.Kind != judge.AgentBusy || !v.Fine {
@@ -57,13 +58,15 @@ func TestI08OneProbeIsNoDeath(t *testing.T) {
 		d.pass(15 * time.Second)
 		d.beat(h, BeatFence|BeatLease, 1)
 	}
-	for _, probe := range []struct{ gossip, stream noun.Hearing }{{noun.HearSilent, noun.HearAlive}, {noun.HearAlive, noun.HearSilent}} {
+	for _, probe := range []struct{ gossip, stream noun.Hearing }{{noun.HearSilent, noun.HearAlive},
+		{noun.HearAlive, noun.HearSilent}} {
 		d.beat(h, BeatFence|BeatLease, 1)
 		d.view("a", h, probe.gossip, probe.stream)
 		d.doubted(h)
 		d.state(h, noun.HostSuspect)
 		v := d.s.Verdict(1, true)
-		if v.Kind != judge.AgentSuspect || v.Kind.Grave() || strings.Count(v.Because(), ", ") != 1 || !slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return r.Bad && r.Evidence == "host" }) {
+		if v.Kind != judge.AgentSuspect || v.Kind.Grave() || strings.Count(v.Because(), ", ") != 1 ||
+			!slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return r.Bad && r.Evidence == "host" }) {
 			t.Errorf("%s after one bad probe: %+v", v.Kind, v.Reasons)
 		}
 		d.view("a", h, noun.HearAlive, noun.HearAlive)
@@ -90,7 +93,9 @@ func TestI32ToolWithABound(t *testing.T) {
 		t.Fatalf("the task is %s while the tool may run", got)
 	}
 	v := d.s.Verdict(d.agent("r/a").ID, true)
-	if v.Kind != judge.AgentBusy || !slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return strings.Contains(r.Text, "in_tool for 1m0s more") }) {
+	if v.Kind != judge.AgentBusy ||
+		!slices.ContainsFunc(v.Reasons,
+			func(r judge.Reason) bool { return strings.Contains(r.Text, "in_tool for 1m0s more") }) {
 		t.Errorf("%s: %+v", v.Kind, v.Reasons)
 	}
 	d.pass(bound/10 + time.Minute - time.Second)
@@ -178,7 +183,8 @@ func TestI139RepetitionIsNoStall(t *testing.T) {
 			d.must(ProgressTask{Work: w, Note: note})
 			d.jump(judge.StalledAfter / 10)
 			if c := d.s.Climb(id); c.Next != noun.NoRung || d.s.Verdict(id, true).Kind != judge.AgentHealthy {
-				t.Fatalf("after %d repetitions of %q it is %s, next is %s", i+1, note, d.s.Verdict(id, true).Kind, c.Next)
+				t.Fatalf("after %d repetitions of %q it is %s, next is %s", i+1, note,
+					d.s.Verdict(id, true).Kind, c.Next)
 			}
 		}
 		d.jump(judge.StalledAfter)

@@ -71,8 +71,16 @@ func TestProcessTransitions(t *testing.T) {
 	N, O, A, R, L := noun.ProcNone, noun.ProcOrdered, noun.ProcAccepted, noun.ProcRunning, noun.ProcLost
 	S := noun.Superseded
 	rows := []row{
-		{"order next", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{Agent: 1, Inc: i + 1, Host: h} }, [5]noun.Code{noun.OK, noun.Conflict, noun.Conflict, noun.Conflict, noun.OK}, [5]noun.ProcState{O, O, A, R, O}},
-		{"order wrong number", func(h noun.HostID, i noun.Incarnation) Command { return OrderStart{Agent: 1, Inc: i + 2, Host: h} }, [5]noun.Code{noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, O, A, R, L}},
+		{"order next", func(h noun.HostID, i noun.Incarnation) Command {
+			return OrderStart{Agent: 1, Inc: i + 1,
+				Host: h}
+		}, [5]noun.Code{noun.OK, noun.Conflict, noun.Conflict, noun.Conflict, noun.OK},
+			[5]noun.ProcState{O, O, A, R, O}},
+		{"order wrong number", func(h noun.HostID, i noun.Incarnation) Command {
+			return OrderStart{Agent: 1,
+				Inc: i + 2, Host: h}
+		}, [5]noun.Code{noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict, noun.Conflict},
+			[5]noun.ProcState{N, O, A, R, L}},
 		{"accept", func(h noun.HostID, i noun.Incarnation) Command {
 			return AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: i}
 		}, [5]noun.Code{S, noun.OK, noun.OK, S, S}, [5]noun.ProcState{N, A, A, R, L}},
@@ -87,9 +95,17 @@ func TestProcessTransitions(t *testing.T) {
 		}, [5]noun.Code{noun.OK, noun.OK, noun.OK, noun.OK, noun.OK}, [5]noun.ProcState{N, O, N, N, L}},
 		{"exit of the future", func(h noun.HostID, i noun.Incarnation) Command {
 			return ReportExit{Host: h, Agent: 1, Inc: i + 1}
-		}, [5]noun.Code{noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid}, [5]noun.ProcState{N, O, A, R, L}},
-		{"stop", func(_ noun.HostID, i noun.Incarnation) Command { return OrderStop{Agent: 1, Inc: i, Reason: "x"} }, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, A, R, L}},
-		{"cancel order", func(_ noun.HostID, i noun.Incarnation) Command { return CancelOrder{Agent: 1, Inc: i, Reason: "x"} }, [5]noun.Code{noun.Conflict, noun.OK, noun.Conflict, noun.Conflict, noun.Conflict}, [5]noun.ProcState{N, N, A, R, L}},
+		}, [5]noun.Code{noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid, noun.Invalid},
+			[5]noun.ProcState{N, O, A, R, L}},
+		{"stop", func(_ noun.HostID, i noun.Incarnation) Command {
+			return OrderStop{Agent: 1, Inc: i,
+				Reason: "x"}
+		}, [5]noun.Code{S, S, noun.OK, noun.OK, S}, [5]noun.ProcState{N, O, A, R, L}},
+		{"cancel order", func(_ noun.HostID, i noun.Incarnation) Command {
+			return CancelOrder{Agent: 1, Inc: i,
+				Reason: "x"}
+		}, [5]noun.Code{noun.Conflict, noun.OK, noun.Conflict, noun.Conflict, noun.Conflict},
+			[5]noun.ProcState{N, N, A, R, L}},
 	}
 	for _, r := range rows {
 		for st := noun.ProcNone; st <= noun.ProcLost; st++ {
@@ -168,9 +184,12 @@ func TestL6SupersededLifeIsSilent(t *testing.T) {
 	d.must(Claim{Speaker: sp})
 	w := Work{Speaker: old, Task: id, Attempt: 1}
 	before := d.s.Agent(1).Rev
-	for _, c := range []Command{Join{Speaker: old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{Work: w}, ProgressTask{Work: w, Note: "n"},
-		CompleteTask{Work: w, Result: "r"}, FailTask{Work: w}, Handoff{Work: w, ToRole: "v"}, SetResume{Speaker: old, Resume: "x"},
-		AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: old.Inc}, ReportStarted{Host: h, Agent: 1, Inc: old.Inc, PID: 9}, OrderStop{Agent: 1, Inc: old.Inc, Reason: "x"}} {
+	for _, c := range []Command{Join{Speaker: old}, Leave{Speaker: old}, Claim{Speaker: old}, StartTask{Work: w},
+		ProgressTask{Work: w, Note: "n"},
+		CompleteTask{Work: w, Result: "r"}, FailTask{Work: w}, Handoff{Work: w, ToRole: "v"},
+		SetResume{Speaker: old, Resume: "x"},
+		AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: old.Inc},
+		ReportStarted{Host: h, Agent: 1, Inc: old.Inc, PID: 9}, OrderStop{Agent: 1, Inc: old.Inc, Reason: "x"}} {
 		d.want(noun.Superseded, c)
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: old.Inc, Code: 3}) // known already
@@ -180,7 +199,8 @@ func TestL6SupersededLifeIsSilent(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	e := d.entry()
-	e.Beats = []HostBeats{{Host: h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{old.Inc}, []uint8{BeatFence | BeatVouch})}}
+	e.Beats = []HostBeats{{Host: h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{1},
+		[]noun.Incarnation{old.Inc}, []uint8{BeatFence | BeatVouch})}}
 	if ans := d.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 		t.Fatalf("%+v", ans)
 	}
@@ -202,7 +222,8 @@ func TestL3StartLimitReplacesAProcessThatNeverJoins(t *testing.T) {
 		t.Fatal("no stop order at the start limit")
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 0})
-	if a := d.agent("demo/b"); a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 { // L11: or it would go on for ever
+	// L11: or it would go on for ever
+	if a := d.agent("demo/b"); a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 {
 		t.Fatalf("%+v", a.LastExit)
 	}
 }

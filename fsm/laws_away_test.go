@@ -51,7 +51,8 @@ func (d *drive) judged(want judge.Kind, when string) {
 // L10: a laptop that was suspended wakes up with healthy agents: what could not be heard
 // is neither a missed report nor silence. The time after it counts as ever.
 func TestL10SuspendedHostMakesNobodyUnresponsive(t *testing.T) {
-	for _, span := range []time.Duration{50 * time.Second, 6 * time.Minute} { // shorter and longer than the host's lease
+	// shorter and longer than the host's lease
+	for _, span := range []time.Duration{50 * time.Second, 6 * time.Minute} {
 		d, h, me := awayAgent(t, "1m", func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = 20*time.Second, 2 })
 		task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 		d.must(Claim{Speaker: me})
@@ -141,7 +142,10 @@ func TestBlockedGossipHidesNoHang(t *testing.T) {
 
 // Neither the acknowledgement limit nor the progress limit runs while the host is not heard.
 func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
-	d, h, me := awayAgent(t, "24h", func(r *noun.RoleSpec) { r.AckLimit, r.ProgressLimit = 2*time.Minute, 20*time.Minute })
+	d, h, me := awayAgent(t, "24h", func(r *noun.RoleSpec) {
+		r.AckLimit, r.ProgressLimit = 2*time.Minute,
+			20*time.Minute
+	})
 	id := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
 	d.jump(time.Minute)

@@ -19,7 +19,8 @@ type farm struct {
 
 func newFarm(t *testing.T, hosts, each int, mods ...func(*noun.RoleSpec)) *farm {
 	f := &farm{drive: newDrive(t), on: map[noun.HostID][]noun.AgentID{}, mute: map[noun.HostID]bool{}}
-	f.must(PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "1000"}, {Key: "starts_per_host", Value: "1000"}, {Key: "start_limit", Value: "1h"}}})
+	f.must(PutSettings{Values: []noun.KV{{Key: "starts_per_second", Value: "1000"},
+		{Key: "starts_per_host", Value: "1000"}, {Key: "start_limit", Value: "1h"}}})
 	f.room("demo", managed("b", append(mods, func(r *noun.RoleSpec) { r.Replicas = uint32(hosts * each) })...))
 	id := noun.AgentID(1)
 	for n := range hosts {

@@ -57,7 +57,8 @@ func TestL11StartFaultIsChargedOnce(t *testing.T) {
 		}
 		waits = append(waits, d.wait("demo/b", h))
 	}
-	for i, least := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+	for i, least := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
+		5 * time.Minute, 5 * time.Minute} {
 		if waits[i] < least || waits[i] > least+least/4 {
 			t.Fatalf("pauses %v", waits)
 		}
@@ -148,7 +149,8 @@ func TestI89HealthyTrialClosesTheBreaker(t *testing.T) {
 			d.must(Join{Speaker: sp})
 		}
 		d.s = reload(t, d.s)
-		if a, n := d.agent("demo/b"), d.s.Counts().Parked; !a.Parked || a.Waits() || n != 0 || d.events("agent.recovered") != 0 {
+		if a, n := d.agent("demo/b"), d.s.Counts().Parked; !a.Parked || a.Waits() || n != 0 ||
+			d.events("agent.recovered") != 0 {
 			t.Fatalf("parked=%v, waits=%v, %d agents are parked", a.Parked, a.Waits(), n)
 		}
 		for range 41 {
@@ -157,7 +159,8 @@ func TestI89HealthyTrialClosesTheBreaker(t *testing.T) {
 		}
 		a := d.agent("demo/b")
 		if closed := a.Failures == 0 && !a.Parked && d.events("agent.recovered") == 1; closed != works {
-			t.Fatalf("works=%v: %d failures, parked=%v, %d events", works, a.Failures, a.Parked, d.events("agent.recovered"))
+			t.Fatalf("works=%v: %d failures, parked=%v, %d events", works, a.Failures, a.Parked,
+				d.events("agent.recovered"))
 		}
 	}
 }
@@ -180,8 +183,10 @@ func TestI89BreakerIsHalfOpenOnce(t *testing.T) {
 	if d.events("agent.parked") != 1 {
 		t.Fatalf("%d alerts", d.events("agent.parked"))
 	}
-	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{managed("b")}},
-		LeaderEstablished{Server: "b"}, RegisterHost{Key: "h2", Name: "h2", Boot: "boot1", Runners: []string{"worker"}}} {
+	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"},
+		ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{managed("b")}},
+		LeaderEstablished{Server: "b"},
+		RegisterHost{Key: "h2", Name: "h2", Boot: "boot1", Runners: []string{"worker"}}} {
 		d.must(c)
 		d.s = reload(t, d.s)
 		d.want(noun.Conflict, OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.agent("demo/b")), Host: h})
@@ -277,7 +282,8 @@ func TestI94UsageLimitParks(t *testing.T) {
 			pause = 15 * time.Minute // usage_pause
 		}
 		w := d.s.Why(a.ID)
-		if w.Code != "parked" || !strings.Contains(w.Text, "resets at 15:00") || w.Left < pause || w.Left > pause+time.Minute {
+		if w.Code != "parked" || !strings.Contains(w.Text, "resets at 15:00") || w.Left < pause ||
+			w.Left > pause+time.Minute {
 			t.Fatalf("%+v", w)
 		}
 		starts[a.NotBefore] = true
@@ -305,7 +311,8 @@ func TestI95UsageLimitThatNeverClears(t *testing.T) {
 	d.room("demo", managed("b"))
 	limit := func() time.Duration {
 		sp := d.start("demo/b", h)
-		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1, Kind: noun.ExitUsageLimit, RetryAfter: 15 * time.Minute})
+		d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1, Kind: noun.ExitUsageLimit,
+			RetryAfter: 15 * time.Minute})
 		d.s = reload(t, d.s)
 		return d.wait("demo/b", h)
 	}
@@ -361,7 +368,8 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 	until := d.s.Lease(2).Until
 	d.clock = d.clock.Add(10 * time.Second)
 	for range 5 {
-		for _, c := range []Command{Join{Speaker: other}, Leave{Speaker: other}, Claim{Speaker: other}, SetResume{Speaker: other, Resume: "x"}} {
+		for _, c := range []Command{Join{Speaker: other}, Leave{Speaker: other}, Claim{Speaker: other},
+			SetResume{Speaker: other, Resume: "x"}} {
 			d.want(noun.Denied, c)
 		}
 		d.want(noun.Invalid, Join{Speaker: Speaker{Agent: own[2].Agent, Inc: 9, TokenHash: own[2].TokenHash}})
@@ -373,7 +381,9 @@ func TestI103WrongIdentityIsRefusedAndShown(t *testing.T) {
 		t.Fatalf("%d events in one minute", n)
 	}
 	for e := range d.s.Events(0) {
-		if e.Kind == "agent.identity_refused" && (e.Agent != "demo/b.2" || !strings.Contains(e.Text, "incarnation 1") || strings.Contains(e.Text, "hash of")) {
+		if e.Kind == "agent.identity_refused" &&
+			(e.Agent != "demo/b.2" || !strings.Contains(e.Text, "incarnation 1") ||
+				strings.Contains(e.Text, "hash of")) {
 			t.Fatalf("%+v", e)
 		}
 	}

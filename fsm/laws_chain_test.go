@@ -122,7 +122,8 @@ func (x *watch) decided(d noun.Decision, by noun.Decider, words ...string) {
 	x.t.Helper()
 	c := x.chain()
 	if c.Decision != d || c.By != by || c.Task != 0 {
-		x.t.Fatalf("decided %s by %s with marker %d, want %s by %s: %s; %s; %s", c.Decision, c.By, c.Task, d, by, c.Facts, c.Act, c.Degraded)
+		x.t.Fatalf("decided %s by %s with marker %d, want %s by %s: %s; %s; %s", c.Decision, c.By, c.Task,
+			d, by, c.Facts, c.Act, c.Degraded)
 	}
 	text := x.lastEvent("agent.triage")
 	for _, w := range append(words, d.String()+" by "+by.String(), c.Facts, c.Act) {
@@ -163,7 +164,8 @@ func TestSeed004DecisionMatrix(t *testing.T) {
 		}
 	}
 	d := noun.DefaultSettings().Chain
-	if d != (noun.ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: fresh, Stale: stale, TriageLimit: 5 * time.Minute}) {
+	if d != (noun.ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: fresh, Stale: stale,
+		TriageLimit: 5 * time.Minute}) {
 		t.Errorf("the numbers of the seed are the defaults, not %+v", d)
 	}
 }
@@ -183,7 +185,8 @@ func TestSeed004LooksWithoutTriage(t *testing.T) {
 	x.decided(noun.DecideNothing, noun.ByRule)
 	x.beating(time.Minute + 20*time.Second) // the patrol is 5 min old now: an event, not a turn
 	x.decided(noun.DecideNudge, noun.ByRule, "1 mails wait", "nudged by mail and in its terminal")
-	if c := x.chain(); c.Prod == 0 || x.s.Mail(c.Mail).Kind != "check-in" || strings.Contains(x.lastEvent("agent.triage"), "secret") {
+	if c := x.chain(); c.Prod == 0 || x.s.Mail(c.Mail).Kind != "check-in" ||
+		strings.Contains(x.lastEvent("agent.triage"), "secret") {
 		t.Errorf("nudged with %+v", c)
 	}
 	nudges := x.events("agent.triage")
@@ -194,7 +197,8 @@ func TestSeed004LooksWithoutTriage(t *testing.T) {
 	x.beating(time.Minute)
 	x.decided(noun.DecideWake, noun.ByRule, "its last patrol was 15m", "woken by mail and in its terminal")
 	l := x.agent(watchName).Notes().Ladder
-	if l == nil || l.Rung != noun.RungWake || x.s.Mail(l.Inquiry).Kind != "wake" || x.s.Verdict(x.agent(watchName).ID, true).Kind != judge.AgentStalled {
+	if l == nil || l.Rung != noun.RungWake || x.s.Mail(l.Inquiry).Kind != "wake" ||
+		x.s.Verdict(x.agent(watchName).ID, true).Kind != judge.AgentStalled {
 		t.Fatalf("woken, and the ladder is at %+v", l)
 	}
 	x.beating(3 * time.Minute)

@@ -100,15 +100,18 @@ func TestN30RoleHalfOpens(t *testing.T) {
 	x := newOutage(t, 4, 20)
 	x.trip()
 	h := x.half()
-	if h.Failed != 5 || h.Ended != 5 || h.Allowed != 1 || x.s.Pending(x.role) != 0 || x.s.Counts().Tasks[noun.TaskQueued] != 20 {
+	if h.Failed != 5 || h.Ended != 5 || h.Allowed != 1 || x.s.Pending(x.role) != 0 ||
+		x.s.Counts().Tasks[noun.TaskQueued] != 20 {
 		t.Fatalf("%+v, %d are offered", h, x.s.Pending(x.role))
 	}
 	e := x.escalated()
-	if e == nil || e.State != noun.EscalationOpen || e.Subject != "demo/w" || !x.s.Lasts(e) || x.events("role.half_open") != 1 {
+	if e == nil || e.State != noun.EscalationOpen || e.Subject != "demo/w" || !x.s.Lasts(e) ||
+		x.events("role.half_open") != 1 {
 		t.Fatalf("no human is called: %+v", e)
 	}
 	why := x.s.WhyWaits(x.role)
-	if why.Code != "half_open" || !strings.Contains(why.Text, "5 of 5 attempts failed, the last one: its holder gave it back") || why.Left == 0 {
+	if why.Code != "half_open" ||
+		!strings.Contains(why.Text, "5 of 5 attempts failed, the last one: its holder gave it back") || why.Left == 0 {
 		t.Errorf("%+v", why)
 	}
 	if q := x.s.Quiet(x.s.Room("demo")); q.State != RoomExempt || !strings.Contains(q.Why, "half-open") {
@@ -128,7 +131,8 @@ func TestN30RoleHalfOpens(t *testing.T) {
 			t.Errorf("the probe cost task %d: %+v", id, x.s.Task(id))
 		}
 		last = id
-		if got := reload(t, x.s); got.Hash() != x.s.Hash() || got.Check() != nil || got.WhyWaits(x.role) != x.s.WhyWaits(x.role) {
+		if got := reload(t, x.s); got.Hash() != x.s.Hash() || got.Check() != nil ||
+			got.WhyWaits(x.role) != x.s.WhyWaits(x.role) {
 			t.Fatalf("it is loaded as %+v: %v", got.Role(x.role), got.Check())
 		}
 	}
@@ -328,7 +332,8 @@ func (x *outage) live(h noun.HostID, a *noun.Agent, crash bool, away noun.Time) 
 	case crash:
 		x.must(ReportExit{Host: h, Agent: a.ID, Inc: a.Inc, Code: 1})
 	default:
-		x.must(FailTask{Work: Work{Speaker: sp, Task: a.Task, Attempt: x.s.Task(a.Task).Attempt}, Retryable: true, Reason: "503"})
+		x.must(FailTask{Work: Work{Speaker: sp, Task: a.Task, Attempt: x.s.Task(a.Task).Attempt}, Retryable: true,
+			Reason: "503"})
 	}
 }
 

@@ -24,8 +24,10 @@ func TestN22ReportsOnClosedWorkSayWhoClosedIt(t *testing.T) {
 		says []string
 	}{
 		"the one that completed it": {ProgressTask{Work: own, Note: "on"}, []string{"COMPLETED, by this very attempt"}},
-		"an earlier one":            {ProgressTask{Work: old, Note: "on"}, []string{"COMPLETED by r/a.2 (incarnation ", "attempt 2)", "drop the work"}},
-		"an earlier result":         {CompleteTask{Work: old, Result: "late"}, []string{"COMPLETED by r/a.2", "drop the work"}},
+		"an earlier one": {ProgressTask{Work: old, Note: "on"},
+			[]string{"COMPLETED by r/a.2 (incarnation ", "attempt 2)", "drop the work"}},
+		"an earlier result": {CompleteTask{Work: old, Result: "late"},
+			[]string{"COMPLETED by r/a.2", "drop the work"}},
 	} {
 		out := d.do(tt.cmd)
 		for _, want := range tt.says {

@@ -38,7 +38,8 @@ func TestL6DeclareIsFenced(t *testing.T) {
 		t.Error("a new life begins with what the old one declared")
 	}
 	d.want(noun.Superseded, Declare{Speaker: old, Status: noun.StatusDegraded})
-	d.want(noun.Denied, Declare{Speaker: Speaker{Agent: "r/a", Inc: d.agent("r/a").Inc, TokenHash: []byte("x")}, Status: noun.StatusDegraded})
+	d.want(noun.Denied, Declare{Speaker: Speaker{Agent: "r/a", Inc: d.agent("r/a").Inc, TokenHash: []byte("x")},
+		Status: noun.StatusDegraded})
 	if d.agent("r/a").Declared != nil {
 		t.Error("a refused declaration has changed the state")
 	}
@@ -162,7 +163,8 @@ func TestL11ReportsDoNotFlood(t *testing.T) {
 		t.Errorf("revision %d is now %d: a report makes a human's change a conflict", rev, got)
 	}
 	for _, seq := range []uint64{7, 3} {
-		if out := d.must(Declare{Speaker: me, Status: noun.StatusDegraded, Seq: seq}); out.Count != 1 || d.agent("r/a").Declared != first {
+		if out := d.must(Declare{Speaker: me, Status: noun.StatusDegraded, Seq: seq}); out.Count != 1 ||
+			d.agent("r/a").Declared != first {
 			t.Errorf("number %d after 7: %+v, declared %+v", seq, out, d.agent("r/a").Declared)
 		}
 	}
@@ -249,7 +251,8 @@ func TestHealthIsCheckedWithItsRole(t *testing.T) {
 		"1001 missed": {HealthEvery: time.Minute, HealthMissed: 1001},
 	} {
 		r.Name = "a"
-		if out := d.want(noun.Invalid, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{r}}); !strings.Contains(out.Detail, says) {
+		if out := d.want(noun.Invalid,
+			ApplyRoom{Room: "r", Roles: []noun.RoleSpec{r}}); !strings.Contains(out.Detail, says) {
 			t.Errorf("%+v is refused with %q, want %q in it", r, out.Detail, says)
 		}
 	}

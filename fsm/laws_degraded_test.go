@@ -32,13 +32,17 @@ func TestSeed004DegradedModeIsSaidInEveryDecision(t *testing.T) {
 		tell func(x *watched)
 		want string // in every decision; empty: none says anything
 	}{
-		"tmux":          {func(x *watched) { x.tell("tmux 3.3a", "", "w") }, ""},
-		"nobody knows":  {func(x *watched) {}, ""},
-		"no tmux":       {func(x *watched) { x.tell("", "no tmux") }, "degraded: no tmux on host h1: nothing can be typed or observed; mail and restarts only"},
-		"no tmux, why":  {func(x *watched) { x.tell("", "it was not found") }, "degraded: no tmux on host h1 (it was not found): nothing can be typed"},
-		"not its kind":  {func(x *watched) { x.tell("tmux 3.3a", "", "other") }, "degraded: its runner w has no terminal"},
-		"tmux is back":  {func(x *watched) { x.tell("", "no tmux"); x.tell("tmux 3.4", "", "w") }, ""},
-		"tmux has gone": {func(x *watched) { x.tell("tmux 3.3a", "", "w"); x.tell("", "no tmux", "w") }, "degraded: no tmux on host h1"},
+		"tmux":         {func(x *watched) { x.tell("tmux 3.3a", "", "w") }, ""},
+		"nobody knows": {func(x *watched) {}, ""},
+		"no tmux": {func(x *watched) { x.tell("", "no tmux") },
+			"degraded: no tmux on host h1: nothing can be typed or observed; mail and restarts only"},
+		"no tmux, why": {func(x *watched) { x.tell("", "it was not found") },
+			"degraded: no tmux on host h1 (it was not found): nothing can be typed"},
+		"not its kind": {func(x *watched) { x.tell("tmux 3.3a", "", "other") },
+			"degraded: its runner w has no terminal"},
+		"tmux is back": {func(x *watched) { x.tell("", "no tmux"); x.tell("tmux 3.4", "", "w") }, ""},
+		"tmux has gone": {func(x *watched) { x.tell("tmux 3.3a", "", "w"); x.tell("", "no tmux", "w") },
+			"degraded: no tmux on host h1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newWatched(t)
@@ -49,11 +53,13 @@ func TestSeed004DegradedModeIsSaidInEveryDecision(t *testing.T) {
 			}
 			for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
 				texts := x.eventTexts(kind)
-				if len(texts) != 1 || tt.want != "" && !strings.Contains(texts[0], tt.want) || tt.want == "" && strings.Contains(texts[0], "degraded") {
+				if len(texts) != 1 || tt.want != "" && !strings.Contains(texts[0], tt.want) || tt.want == "" &&
+					strings.Contains(texts[0], "degraded") {
 					t.Errorf("%s: %q, want %q in it", kind, texts, tt.want)
 				}
 			}
-			if got := x.s.Degraded(x.agent(hungName).ID); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			if got := x.s.Degraded(x.agent(hungName).ID); !strings.HasPrefix(got, tt.want) || tt.want == "" &&
+				got != "" {
 				t.Errorf("degraded: %q", got)
 			}
 		})
@@ -93,7 +99,8 @@ func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
 	if took := x.clock.Sub(began); took != set.Nudge+set.Wake+set.Interrupt {
 		t.Errorf("restarted after %s", took)
 	}
-	if texts := x.eventTexts("agent.restarted_stuck"); !strings.Contains(texts[0], "nothing could be typed: nudge, wake, interrupt") {
+	if texts := x.eventTexts("agent.restarted_stuck"); !strings.Contains(texts[0],
+		"nothing could be typed: nudge, wake, interrupt") {
 		t.Errorf("%q", texts)
 	}
 }
@@ -117,13 +124,15 @@ func TestSeed004CommonIssuesStatusShowsWrongState(t *testing.T) {
 			t.Fatalf("%s at the prompt", v)
 		}
 		end(x)
-		if v := x.verdict(); v == judge.AgentNeedsInput || x.agent(hungName).Shows(noun.PromptPermission) || x.agent(hungName).ScreenExcuse() > x.clock {
+		if v := x.verdict(); v == judge.AgentNeedsInput || x.agent(hungName).Shows(noun.PromptPermission) ||
+			x.agent(hungName).ScreenExcuse() > x.clock {
 			t.Errorf("%s: still %s", name, v)
 		}
 	}
 	x := newWatched(t)
 	x.tell("tmux 3.3a", "", "w")
-	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Version: "older", Runners: []string{"w"}, Inventory: []Running{{Agent: 1, Inc: x.me.Inc}}})
+	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Version: "older", Runners: []string{"w"},
+		Inventory: []Running{{Agent: 1, Inc: x.me.Inc}}})
 	if got := x.s.Host(x.h).Terminals(); got != "" {
 		t.Errorf("an agentd of another version is said to have %q", got)
 	}
@@ -136,7 +145,8 @@ func TestTerminalsOfAHost(t *testing.T) {
 		x.tell("tmux 3.3a", "", "w")
 	}
 	x.tell("", "it was not found")
-	want := []string{"tmux 3.3a", "degraded: no tmux (it was not found): nothing can be typed or observed; mail and restarts only"}
+	want := []string{"tmux 3.3a",
+		"degraded: no tmux (it was not found): nothing can be typed or observed; mail and restarts only"}
 	if got := x.eventTexts("host.terminals"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

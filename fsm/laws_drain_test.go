@@ -217,7 +217,8 @@ func TestConfirmDead(t *testing.T) {
 	}
 	d.state(h1, noun.HostLost)
 	a := d.agent("demo/b")
-	if a.Proc != noun.ProcLost || a.LastExit.Kind != noun.ExitFenceEnded || !strings.Contains(a.LastExit.Reason, "confirmed dead by ann") {
+	if a.Proc != noun.ProcLost || a.LastExit.Kind != noun.ExitFenceEnded ||
+		!strings.Contains(a.LastExit.Reason, "confirmed dead by ann") {
 		t.Fatalf("%+v %+v", a, a.LastExit)
 	}
 	if x := d.s.Task(task); x.State != noun.TaskPending || x.Charged != 0 {
@@ -268,7 +269,8 @@ func TestForgetHost(t *testing.T) {
 	}
 	d.s = reload(t, d.s)
 	e := d.entry()
-	e.Beats = []HostBeats{{Host: h1, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{1}, []uint8{BeatFence})}}
+	e.Beats = []HostBeats{{Host: h1, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{1},
+		[]noun.Incarnation{1}, []uint8{BeatFence})}}
 	if ans := d.apply(e).Beats[0]; !ans.HostGone {
 		t.Fatalf("%+v", ans)
 	}
@@ -299,7 +301,8 @@ func TestI98PressureHoldsStarts(t *testing.T) {
 	}
 	d.want(noun.Conflict, OrderStart{Agent: 3, Inc: 2, Host: h1})
 	d.must(LeaveHost{Key: "h2", Boot: "boot1"})
-	if why := d.s.Why(3); !strings.Contains(why.Text, "h1 takes no starts: short of memory: 90 MiB") || !strings.Contains(why.Text, "h2 has left") {
+	if why := d.s.Why(3); !strings.Contains(why.Text, "h1 takes no starts: short of memory: 90 MiB") ||
+		!strings.Contains(why.Text, "h2 has left") {
 		t.Fatalf("%+v", why)
 	}
 	p.Reason = ""

@@ -24,7 +24,8 @@ func newAlarmed(t *testing.T) *alarmed {
 	x.jump(time.Hour)
 	x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 	x.host = x.drive.host("h1", "w")
-	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", KillLimit: 1, AckLimit: 24 * time.Hour, StartLimit: 24 * time.Hour})
+	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", KillLimit: 1, AckLimit: 24 * time.Hour,
+		StartLimit: 24 * time.Hour})
 	return x
 }
 
@@ -67,13 +68,16 @@ func TestEscalationsOfEachKind(t *testing.T) {
 		do, undo  func(x *alarmed)
 		undoneToo bool // it lasts whatever is done
 	}{
-		{kind: noun.EscStuckProcess, subject: "r/a", priority: noun.MailUrgent, facts: "{pid 4711}", commands: "vigil host explain h1",
+		{kind: noun.EscStuckProcess, subject: "r/a", priority: noun.MailUrgent, facts: "{pid 4711}",
+			commands: "vigil host explain h1",
 			do: func(x *alarmed) {
 				x.start("r/a", x.host)
 				x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Reason: "in uninterruptible sleep"})
 			},
 			undo: func(x *alarmed) { x.must(ReportStuck{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc}) }},
-		{kind: noun.EscBreaker, subject: "r/a", priority: noun.MailHigh, facts: "{failures 5} {paused_for 30m0s} {last_exit crash} {exit_code 3}", commands: "vigil agent unpark r/a",
+		{kind: noun.EscBreaker, subject: "r/a", priority: noun.MailHigh,
+			facts:    "{failures 5} {paused_for 30m0s} {last_exit crash} {exit_code 3}",
+			commands: "vigil agent unpark r/a",
 			do: func(x *alarmed) {
 				for range 5 {
 					x.wait("r/a", x.host)
@@ -82,7 +86,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) { x.must(UnparkAgent{Agent: "r/a", By: "ann"}) }},
-		{kind: noun.EscBrokenStart, subject: "r/a", priority: noun.MailHigh, facts: "{failed_starts 3} {runner w}", commands: "vigil agent explain r/a",
+		{kind: noun.EscBrokenStart, subject: "r/a", priority: noun.MailHigh,
+			facts: "{failed_starts 3} {runner w}", commands: "vigil agent explain r/a",
 			do: func(x *alarmed) {
 				for range 3 {
 					x.wait("r/a", x.host)
@@ -90,7 +95,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) { x.wait("r/a", x.host); x.must(Join{Speaker: x.start("r/a", x.host)}) }},
-		{kind: noun.EscTaskQuarantined, subject: "task 1", priority: noun.MailHigh, facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
+		{kind: noun.EscTaskQuarantined, subject: "task 1", priority: noun.MailHigh,
+			facts: "{role a} {deaths 1} {attempts 1}", commands: "vigil task unquarantine 1",
 			do: func(x *alarmed) {
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text"})
 				me := x.start("r/a", x.host)
@@ -99,9 +105,11 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.crash()
 			},
 			undo: func(x *alarmed) { x.must(UnquarantineTask{Task: 1, By: "ann"}) }},
-		{kind: noun.EscMailUnanswered, subject: "r/a", priority: noun.MailUrgent, facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a",
+		{kind: noun.EscMailUnanswered, subject: "r/a", priority: noun.MailUrgent,
+			facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a",
 			do: func(x *alarmed) {
-				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body", Priority: noun.MailUrgent})
+				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body",
+					Priority: noun.MailUrgent})
 				x.jump(2 * time.Minute)
 			},
 			undo: func(x *alarmed) {
@@ -109,7 +117,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.must(Join{Speaker: me})
 				x.must(AckMail{Speaker: me, Mail: 1})
 			}},
-		{kind: noun.EscMassFailure, subject: "cluster", priority: noun.MailUrgent, facts: "{no_starts_for 24h0m0s}", commands: "vigil brake release",
+		{kind: noun.EscMassFailure, subject: "cluster", priority: noun.MailUrgent,
+			facts: "{no_starts_for 24h0m0s}", commands: "vigil brake release",
 			do: func(x *alarmed) {
 				x.room("r", noun.RoleSpec{Name: "a", Runner: "w", Replicas: 12})
 				for i := range 12 {
@@ -119,7 +128,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.pass(time.Second)
 			},
 			undo: func(x *alarmed) { x.must(ReleaseBrake{By: "ann"}) }},
-		{kind: noun.EscRoomCanceled, subject: "r", priority: noun.MailLow, facts: "{reason idle_timeout} {tasks 1} {silent_for 11m1s}", commands: "vigil room reopen r",
+		{kind: noun.EscRoomCanceled, subject: "r", priority: noun.MailLow,
+			facts: "{reason idle_timeout} {tasks 1} {silent_for 11m1s}", commands: "vigil room reopen r",
 			do: func(x *alarmed) {
 				x.must(CreateTask{Room: "r", Role: "a", Title: "secret title"})
 				rm := x.s.Room("r")
@@ -129,7 +139,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				x.must(CancelIdleRoom{Room: rm.ID, Active: rm.Active, Warned: x.s.Room("r").Warned})
 			},
 			undo: func(x *alarmed) { x.must(ReopenRoom{Room: "r", By: "ann"}) }},
-		{kind: noun.EscServerDiverged, subject: "c", priority: noun.MailUrgent, facts: "{diverged_servers 1}", commands: "vigil server remove c",
+		{kind: noun.EscServerDiverged, subject: "c", priority: noun.MailUrgent, facts: "{diverged_servers 1}",
+			commands: "vigil server remove c",
 			do: func(x *alarmed) {
 				x.must(PutServer{ID: "c"})
 				x.must(Mark{Voters: []string{"a", "b", "c"}})
@@ -139,7 +150,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) { x.must(DropServer{ID: "c"}) }},
-		{kind: noun.EscStatesDiffer, subject: "cluster", priority: noun.MailUrgent, facts: "{hashes a=31 b=32} {voters 3}", commands: "vigil server list",
+		{kind: noun.EscStatesDiffer, subject: "cluster", priority: noun.MailUrgent,
+			facts: "{hashes a=31 b=32} {voters 3}", commands: "vigil server list",
 			do: func(x *alarmed) {
 				x.must(Mark{Voters: []string{"a", "b", "c"}})
 				at := x.s.LastIndex()
@@ -152,7 +164,8 @@ func TestEscalationsOfEachKind(t *testing.T) {
 					x.must(Mark{Voters: []string{"a", "b", "c"}})
 				}
 			}},
-		{kind: noun.EscAgentStuck, subject: "r/a", priority: noun.MailHigh, facts: "{verdict stalled} {asked_for 7m0s} {restarts 0}", commands: "vigil agent restart r/a",
+		{kind: noun.EscAgentStuck, subject: "r/a", priority: noun.MailHigh,
+			facts: "{verdict stalled} {asked_for 7m0s} {restarts 0}", commands: "vigil agent restart r/a",
 			do: func(x *alarmed) {
 				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 				me := x.start("r/a", x.host)
@@ -168,9 +181,11 @@ func TestEscalationsOfEachKind(t *testing.T) {
 				}
 			},
 			undo: func(x *alarmed) {
-				x.must(ProgressTask{Work: Work{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}, Task: 1, Attempt: 1}, Note: "on it"})
+				x.must(ProgressTask{Work: Work{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc},
+					Task: 1, Attempt: 1}, Note: "on it"})
 			}},
-		{kind: noun.EscPrompt, subject: "r/a", priority: noun.MailHigh, facts: "{shown_for 5m0s} {runner w}", commands: "vigil agent screen r/a",
+		{kind: noun.EscPrompt, subject: "r/a", priority: noun.MailHigh, facts: "{shown_for 5m0s} {runner w}",
+			commands: "vigil agent screen r/a",
 			do: func(x *alarmed) {
 				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 				me := x.start("r/a", x.host)
@@ -186,16 +201,20 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			x := newAlarmed(t)
 			tc.do(x)
 			e := x.only(tc.kind)
-			if e.Subject != tc.subject || e.Priority != tc.priority || e.Count != 1 || e.State != noun.EscalationOpen || !e.Notice.Pending {
+			if e.Subject != tc.subject || e.Priority != tc.priority || e.Count != 1 ||
+				e.State != noun.EscalationOpen || !e.Notice.Pending {
 				t.Errorf("%+v", e)
 			}
 			if got := fmt.Sprint(e.Facts); !strings.Contains(got, tc.facts) {
 				t.Errorf("facts %s, want %s", got, tc.facts)
 			}
-			if !slices.Contains(e.Commands(), tc.commands) || !slices.Contains(e.Commands(), "vigil escalation ack 1") || strings.Contains(fmt.Sprint(e.Commands()), "{") {
+			if !slices.Contains(e.Commands(), tc.commands) ||
+				!slices.Contains(e.Commands(), "vigil escalation ack 1") ||
+				strings.Contains(fmt.Sprint(e.Commands()), "{") {
 				t.Errorf("commands %q", e.Commands())
 			}
-			if e.Reason() == "" || e.Done() == "" || strings.Contains(fmt.Sprintf("%+v %s %s", e, e.Reason(), e.Done()), "secret") {
+			if e.Reason() == "" || e.Done() == "" ||
+				strings.Contains(fmt.Sprintf("%+v %s %s", e, e.Reason(), e.Done()), "secret") {
 				t.Errorf("reason %q, done %q in %+v", e.Reason(), e.Done(), e)
 			}
 			if !x.s.Lasts(e) {
@@ -278,7 +297,8 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	x.start("r/a", x.host)
 	x.stick()
 	x.must(AckEscalation{Escalation: 1, By: "ann"})
-	if e := x.only(noun.EscStuckProcess); e.State != noun.EscalationAcknowledged || e.AckBy != "ann" || e.Notice.Pending {
+	if e := x.only(noun.EscStuckProcess); e.State != noun.EscalationAcknowledged || e.AckBy != "ann" ||
+		e.Notice.Pending {
 		t.Fatalf("acknowledged: %+v", e)
 	}
 	if out := x.must(AckEscalation{Escalation: 1, By: "bob"}); out.Count != 1 || x.s.Escalation(1).AckBy != "ann" {
@@ -291,7 +311,8 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	}
 	x.must(CloseEscalation{Escalation: 1, By: "ann", Note: "rebooted"})
 	x.want(noun.Conflict, AckEscalation{Escalation: 1, By: "bob"})
-	if out := x.must(CloseEscalation{Escalation: 1, By: "bob"}); out.Count != 1 || x.s.Escalation(1).CloseBy != "ann" || x.s.Escalation(1).Note != "rebooted" {
+	if out := x.must(CloseEscalation{Escalation: 1, By: "bob"}); out.Count != 1 ||
+		x.s.Escalation(1).CloseBy != "ann" || x.s.Escalation(1).Note != "rebooted" {
 		t.Errorf("closed again: %+v", out)
 	}
 	x.jump(time.Second)
@@ -302,7 +323,8 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	x.must(CloseEscalation{Escalation: 2, By: "ann"})
 	x.jump(15*time.Minute - time.Second)
 	x.stick()
-	if e := x.s.Escalation(2); len(x.all()) != 2 || e.State != noun.EscalationOpen || e.Reopened != 1 || e.Notice.Pending || e.CloseBy != "" || e.Count != 2 {
+	if e := x.s.Escalation(2); len(x.all()) != 2 || e.State != noun.EscalationOpen || e.Reopened != 1 ||
+		e.Notice.Pending || e.CloseBy != "" || e.Count != 2 {
 		t.Fatalf("came back in the cool-down: %+v", e)
 	}
 	x.jump(time.Second)
@@ -334,7 +356,8 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 		t.Fatalf("kept are %+v, want those that were closed last", list)
 	}
 	many(noun.MaxOpenEscalations + 7)
-	if c := x.s.EscalationCounts(); c.Open != noun.MaxOpenEscalations || c.Dropped != 7 || c.Opened != noun.MaxOpenEscalations+2 {
+	if c := x.s.EscalationCounts(); c.Open != noun.MaxOpenEscalations || c.Dropped != 7 ||
+		c.Opened != noun.MaxOpenEscalations+2 {
 		t.Errorf("%+v", c)
 	}
 }

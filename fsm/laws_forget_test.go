@@ -130,7 +130,9 @@ func TestF14ForgettingBreaksNoLaw(t *testing.T) {
 	for _, seed := range seeds(4) {
 		c := newChaos(seed, true)
 		plain, restored := New(), New()
-		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "forget_hosts", Value: "10s"}, {Key: "host_ttl", Value: "2s"}}}})) {
+		for _, e := range append(c.opening(),
+			c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "forget_hosts", Value: "10s"},
+				{Key: "host_ttl", Value: "2s"}}}})) {
 			plain.Apply(e)
 			restored.Apply(e)
 		}

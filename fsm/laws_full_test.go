@@ -112,7 +112,8 @@ func TestF07NewTasksAreRefusedWhenTheBudgetIsFull(t *testing.T) {
 	if n < 40 || n > 46 {
 		t.Errorf("%d tasks of 20 kB fit into nine tenths of 1 MiB", n)
 	}
-	for _, word := range []string{"tasks of room \"r\"", "921.6 KiB", "budget_tasks or budget_room_share", "cancel some"} {
+	for _, word := range []string{"tasks of room \"r\"", "921.6 KiB", "budget_tasks or budget_room_share",
+		"cancel some"} {
 		if !strings.Contains(out.Detail, word) {
 			t.Errorf("the refusal does not say %q: %s", word, out.Detail)
 		}
@@ -123,20 +124,27 @@ func TestF07NewTasksAreRefusedWhenTheBudgetIsFull(t *testing.T) {
 	if d.s.Figures().Full != 1 {
 		t.Errorf("%d refusals are counted", d.s.Figures().Full)
 	}
-	d.want(noun.Full, CreateTask{Room: "s", Role: "a", Title: "t", Text: big.Text}) // the cluster is full, not that room
+	// the cluster is full, not that room
+	d.want(noun.Full, CreateTask{Room: "s", Role: "a", Title: "t", Text: big.Text})
 	got := d.must(Claim{Speaker: me})
-	d.must(ProgressTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Note: strings.Repeat("n", noun.MaxNote)})
-	d.want(noun.Full, Handoff{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, ToRole: "a", Title: "t", Text: strings.Repeat("x", 20_000)})
+	d.must(ProgressTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt},
+		Note: strings.Repeat("n", noun.MaxNote)})
+	d.want(noun.Full, Handoff{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt},
+		ToRole: "a", Title: "t", Text: strings.Repeat("x", 20_000)})
 	if d.s.Task(got.Task).State != noun.TaskInProgress {
 		t.Fatalf("a refused hand-off left the task %s", d.s.Task(got.Task).State)
 	}
-	d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Result: strings.Repeat("r", 30_000)}) // into the reserve
+	// into the reserve
+	d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt},
+		Result: strings.Repeat("r", 30_000)})
 	if r := d.s.Task(got.Task).Result; len(r) != 30_000 {
 		t.Errorf("the result has %d bytes, want all of them", len(r))
 	}
 	d.must(big) // the text of the finished one goes
-	if done := d.s.Task(got.Task); done.Text != "" || done.Result != "" || done.Dropped != 20_000+30_000+noun.MaxNote || !done.TextGone {
-		t.Errorf("the finished task has a text of %d bytes, a result of %d, %d dropped", len(done.Text), len(done.Result), done.Dropped)
+	if done := d.s.Task(got.Task); done.Text != "" || done.Result != "" ||
+		done.Dropped != 20_000+30_000+noun.MaxNote || !done.TextGone {
+		t.Errorf("the finished task has a text of %d bytes, a result of %d, %d dropped", len(done.Text),
+			len(done.Result), done.Dropped)
 	}
 	d.must(CancelTask{Task: 3, By: "ann"})
 	d.must(DeleteRoom{Room: "r", By: "ann"})
@@ -173,7 +181,8 @@ func TestF07TextsOfOldFinishedTasksGoFirst(t *testing.T) {
 		t.Errorf("%d tasks are gone, %d without a text, %d whole", gone, bare, whole)
 	}
 	first := last - noun.TaskID(bare+whole) + 1
-	if out := d.want(noun.Conflict, RetryTask{Task: first, By: "ann"}); !strings.Contains(out.Detail, "create the task anew") {
+	if out := d.want(noun.Conflict, RetryTask{Task: first, By: "ann"}); !strings.Contains(out.Detail,
+		"create the task anew") {
 		t.Errorf("a retry without the text: %s", out.Detail)
 	}
 	d.must(RetryTask{Task: last, By: "ann"})
@@ -185,7 +194,8 @@ func TestF07FactsAreCutWhenTheReserveIsUsedUp(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "worker")
 	d.room("r", managed("a", func(r *noun.RoleSpec) { r.Replicas = 20 }))
-	d.set("budget_tasks", "64KiB", "budget_agents", "64KiB", "budget_room_share", "100", "starts_per_host", "100", "starts_per_second", "1000")
+	d.set("budget_tasks", "64KiB", "budget_agents", "64KiB", "budget_room_share", "100", "starts_per_host",
+		"100", "starts_per_second", "1000")
 	d.untilFull(CreateTask{Room: "r", Role: "a", Title: "t", Text: strings.Repeat("x", 2000)})
 	cut := 0
 	for i := range 20 {
@@ -193,13 +203,15 @@ func TestF07FactsAreCutWhenTheReserveIsUsedUp(t *testing.T) {
 		me := d.start(name, h)
 		d.must(Join{Speaker: me})
 		got := d.must(Claim{Speaker: me})
-		d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt}, Result: strings.Repeat("r", 10_000)})
+		d.must(CompleteTask{Work: Work{Speaker: me, Task: got.Task, Attempt: got.Attempt},
+			Result: strings.Repeat("r", 10_000)})
 		if task := d.s.Task(got.Task); len(task.Result) < 10_000 {
 			if cut++; task.Dropped != uint64(10_000-len(task.Result)) {
 				t.Errorf("%d bytes are left, %d dropped", len(task.Result), task.Dropped)
 			}
 		}
-		d.must(ReportExit{Host: h, Agent: d.agent(name).ID, Inc: me.Inc, Code: 1, Tail: strings.Repeat("e", noun.MaxTail)})
+		d.must(ReportExit{Host: h, Agent: d.agent(name).ID, Inc: me.Inc, Code: 1,
+			Tail: strings.Repeat("e", noun.MaxTail)})
 		if x := d.agent(name).LastExit; x == nil || x.Code != 1 {
 			t.Fatalf("the exit of %s is not kept: %+v", name, x)
 		}
@@ -214,7 +226,8 @@ func TestF07FactsAreCutWhenTheReserveIsUsedUp(t *testing.T) {
 	}
 	d.must(SetAgent{Agent: "r/a", Stop: true, By: "ann", Reason: strings.Repeat("w", noun.MaxReason)})
 	d.must(SetPause{Scope: "r", Pause: true, By: "ann", Reason: strings.Repeat("w", noun.MaxReason)})
-	d.want(noun.Full, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{managed("a", func(r *noun.RoleSpec) { r.Replicas = 200 })}})
+	d.want(noun.Full,
+		ApplyRoom{Room: "r", Roles: []noun.RoleSpec{managed("a", func(r *noun.RoleSpec) { r.Replicas = 200 })}})
 	d.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{managed("a", func(r *noun.RoleSpec) { r.Replicas = 5 })}})
 }
 
@@ -232,7 +245,8 @@ func TestF07EachCopyOfAMailIsCharged(t *testing.T) {
 		t.Errorf("after a load mail costs %+v, before %+v", got.Budgets()[noun.ForMail], d.use("mail"))
 	}
 	d.set("budget_mail", "2MiB", "budget_room_share", "100")
-	if out := d.want(noun.Full, SendMail{To: "r", From: "ann", Subject: "s", Body: strings.Repeat("b", 16_000)}); !strings.Contains(out.Detail, "budget_mail") {
+	if out := d.want(noun.Full, SendMail{To: "r", From: "ann", Subject: "s",
+		Body: strings.Repeat("b", 16_000)}); !strings.Contains(out.Detail, "budget_mail") {
 		t.Errorf("the refusal: %s", out.Detail)
 	}
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
@@ -255,7 +269,8 @@ func TestF07JoinsByHandAreRefusedWhenTheBudgetIsFull(t *testing.T) {
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.must(SetResume{Speaker: me, Resume: strings.Repeat("x", 2000)})
 	d.set("budget_agents", "32KiB")
-	if out := d.want(noun.Full, Join{Speaker: Speaker{Agent: "r/a.2"}}); !strings.Contains(out.Detail, "budget_agents") {
+	if out := d.want(noun.Full, Join{Speaker: Speaker{Agent: "r/a.2"}}); !strings.Contains(out.Detail,
+		"budget_agents") {
 		t.Errorf("the refusal: %s", out.Detail)
 	}
 	d.want(noun.Full, SetResume{Speaker: me, Resume: strings.Repeat("x", 3000)})
@@ -278,7 +293,8 @@ func TestF07ARoomMayUseItsShare(t *testing.T) {
 	}
 	d.must(CreateTask{Room: "s", Role: "a", Title: "t", Text: text})
 	list := d.s.RoomBudgets(10)
-	if len(list) != 1 || list[0].Room != "r" || list[0].Name != "tasks" || !strings.Contains(list[0].Warning(), `of room "r"`) {
+	if len(list) != 1 || list[0].Room != "r" || list[0].Name != "tasks" ||
+		!strings.Contains(list[0].Warning(), `of room "r"`) {
 		t.Errorf("rooms to be warned of: %+v", list)
 	}
 }

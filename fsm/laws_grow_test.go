@@ -76,8 +76,10 @@ func TestF11GreatRoomsComeInSteps(t *testing.T) {
 	twin = reload(t, d.s)
 	a := d.s.AgentByName("demo/a")
 	inc := d.s.NextInc(a)
-	last = d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}}, Request{Cmd: OrderStart{Agent: a.ID, Inc: inc, Host: h}},
-		Request{Cmd: ApplyRoom{Room: "small", Roles: []noun.RoleSpec{managed("c")}}}, Request{Cmd: Join{Speaker: Speaker{Agent: "small/c"}}})
+	last = d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}},
+		Request{Cmd: OrderStart{Agent: a.ID, Inc: inc, Host: h}},
+		Request{Cmd: ApplyRoom{Room: "small", Roles: []noun.RoleSpec{managed("c")}}},
+		Request{Cmd: Join{Speaker: Speaker{Agent: "small/c"}}})
 	for i, out := range d.s.Apply(last).Outcomes {
 		if out.Code != noun.OK {
 			t.Errorf("while agents are created command %d is answered %+v", i, out)
@@ -90,7 +92,8 @@ func TestF11GreatRoomsComeInSteps(t *testing.T) {
 		d.s.Apply(step())
 	}
 	step()
-	if n := len(d.s.Role(a.Role).Agents); n != wide || d.s.AgentByName(fmt.Sprint("demo/a.", wide)) == nil || d.s.Counts().Agents != wide+2 {
+	if n := len(d.s.Role(a.Role).Agents); n != wide || d.s.AgentByName(fmt.Sprint("demo/a.", wide)) == nil ||
+		d.s.Counts().Agents != wide+2 {
 		t.Fatalf("the role has %d agents, there are %d", n, d.s.Counts().Agents)
 	}
 	if err := d.s.Check(); err != nil {
@@ -153,7 +156,8 @@ func TestL9TheLastWordAboutAGreatRoomHolds(t *testing.T) {
 	d := newDrive(t)
 	apply := func(replicas uint32) {
 		spec := wideRole(func(r *noun.RoleSpec) { r.Replicas = replicas })
-		if out := d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{spec}}})).Outcomes[0]; out.Code != noun.OK {
+		if out := d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: "demo",
+			Roles: []noun.RoleSpec{spec}}})).Outcomes[0]; out.Code != noun.OK {
 			t.Fatalf("%+v", out)
 		}
 		if err := d.s.Check(); err != nil {
@@ -185,7 +189,8 @@ func TestL11AgentsToCreateCountForBudgets(t *testing.T) {
 	d := newDrive(t)
 	d.set("max_agents", fmt.Sprint(wide+10))
 	d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: "one", Roles: []noun.RoleSpec{wideRole()}}}))
-	d.want(noun.Full, ApplyRoom{Room: "two", Roles: []noun.RoleSpec{wideRole(func(r *noun.RoleSpec) { r.Replicas = 11 })}})
+	d.want(noun.Full,
+		ApplyRoom{Room: "two", Roles: []noun.RoleSpec{wideRole(func(r *noun.RoleSpec) { r.Replicas = 11 })}})
 	d.must(ApplyRoom{Room: "one", Roles: []noun.RoleSpec{wideRole()}})
 	d.whole()
 	if n := d.s.Counts().Agents; n != wide {
@@ -201,7 +206,8 @@ func TestL9APauseTakesOrdersBackInSteps(t *testing.T) {
 		for _, k := range []string{"starts_per_second", "starts_per_host"} {
 			d.set(k, "10000")
 		}
-		h := d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Capacity: 10_000}).Host
+		h := d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"},
+			Capacity: 10_000}).Host
 		d.whole(Request{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{wideRole()}}})
 		var reqs []Request
 		for a := range d.s.Agents("") {
@@ -246,8 +252,10 @@ func TestL10TheEndOfAnExcuseVisitsNoOther(t *testing.T) {
 		for i := 1; i <= n; i++ {
 			sp := Speaker{Agent: noun.AgentName("demo", "a", uint32(i))}
 			sp.Inc = d.s.NextInc(d.agent(sp.Agent))
-			for _, out := range d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}}, Request{Cmd: Join{Speaker: Speaker{Agent: sp.Agent}}},
-				Request{Cmd: Claim{Speaker: sp}}, Request{Cmd: Declare{Speaker: sp, Status: noun.StatusBusy, For: 30 * time.Minute}})).Outcomes {
+			for _, out := range d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}},
+				Request{Cmd: Join{Speaker: Speaker{Agent: sp.Agent}}},
+				Request{Cmd: Claim{Speaker: sp}},
+				Request{Cmd: Declare{Speaker: sp, Status: noun.StatusBusy, For: 30 * time.Minute}})).Outcomes {
 				if out.Code != noun.OK {
 					t.Fatalf("%+v", out)
 				}

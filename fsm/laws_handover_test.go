@@ -35,10 +35,12 @@ func TestSeed004HandoffFlow(t *testing.T) {
 	x.must(SendMail{From: "ann", To: watchName, Subject: "at once", Priority: noun.MailUrgent})
 	out := x.must(HandOver{Speaker: me, Subject: "Routine cycle", Body: "Details"})
 	a := x.agent(watchName)
-	if m := x.s.Mail(out.Mail); m.Kind != noun.HandOverKind || m.Body != "Details" || m.FromInc != me.Inc || m.State != noun.MailQueued {
+	if m := x.s.Mail(out.Mail); m.Kind != noun.HandOverKind || m.Body != "Details" || m.FromInc != me.Inc ||
+		m.State != noun.MailQueued {
 		t.Errorf("the summary is %+v", m)
 	}
-	if a.Order != noun.StopOrder || a.Overdue || a.Resume != "" || x.events("agent.handed_over") != 1 || strings.Contains(x.lastEvent("agent.handed_over"), "Routine") {
+	if a.Order != noun.StopOrder || a.Overdue || a.Resume != "" || x.events("agent.handed_over") != 1 ||
+		strings.Contains(x.lastEvent("agent.handed_over"), "Routine") {
 		t.Errorf("the life is not being ended: %+v", a)
 	}
 	x.want(noun.Conflict, HandOver{Speaker: me, Subject: "again"}) // it is being stopped
@@ -72,7 +74,8 @@ func TestHandoverIsBothOrNeither(t *testing.T) {
 	nothing := func(code noun.Code, words string) {
 		t.Helper()
 		out := x.want(code, hand)
-		if a := x.agent(watchName); !strings.Contains(out.Detail, words) || a.Order == noun.StopOrder && code != noun.Stopped || x.s.Unread(a.ID) != 0 || x.events("agent.handed_over") != 0 {
+		if a := x.agent(watchName); !strings.Contains(out.Detail, words) || a.Order == noun.StopOrder &&
+			code != noun.Stopped || x.s.Unread(a.ID) != 0 || x.events("agent.handed_over") != 0 {
 			t.Errorf("%q, want %q; order %s, %d mails", out.Detail, words, a.Order, x.s.Unread(a.ID))
 		}
 	}
@@ -105,7 +108,8 @@ func TestHandoverCannotBeForged(t *testing.T) {
 	x.must(SendMail{From: watchName, To: watchName, Subject: "forged", Kind: noun.HandOverKind, Priority: noun.MailLow})
 	x.must(SendMail{Speaker: x.boot(), To: watchName, Subject: "of another", Kind: noun.HandOverKind})
 	x.must(SendMail{From: "ann", To: watchName, Subject: "high", Priority: noun.MailHigh})
-	if got := x.inbox(); !slices.Equal(got, []string{"high", noun.HandOverKind + " of another", noun.HandOverKind + " forged"}) {
+	if got := x.inbox(); !slices.Equal(got, []string{"high", noun.HandOverKind + " of another",
+		noun.HandOverKind + " forged"}) {
 		t.Errorf("read in the order %q", got)
 	}
 }
@@ -117,11 +121,13 @@ func TestSeed004PatrolReport(t *testing.T) {
 	x.want(noun.Conflict, ReportPatrol{Speaker: x.boot()})
 	x.must(ReportPatrol{Speaker: x.me, Cycle: 42, Action: "health-scan", Healthy: 3})
 	at := x.clock
-	if c := x.chain(); c.PatrolAt != at || c.Cycle != 42 || c.Action != "health-scan" || c.Healthy != 3 || c.Unhealthy != 0 || c.Inc != x.me.Inc || c.Patrols != 1 {
+	if c := x.chain(); c.PatrolAt != at || c.Cycle != 42 || c.Action != "health-scan" || c.Healthy != 3 ||
+		c.Unhealthy != 0 || c.Inc != x.me.Inc || c.Patrols != 1 {
 		t.Errorf("%+v", c)
 	}
 	x.beating(time.Minute)
-	if out := x.must(ReportPatrol{Speaker: x.me, Cycle: 42, Action: "other"}); out.Count != 1 || x.chain().PatrolAt != at || x.chain().Action != "health-scan" {
+	if out := x.must(ReportPatrol{Speaker: x.me, Cycle: 42, Action: "other"}); out.Count != 1 ||
+		x.chain().PatrolAt != at || x.chain().Action != "health-scan" {
 		t.Errorf("the same cycle again is taken for a patrol: %+v", x.chain())
 	}
 	x.must(ReportPatrol{Speaker: x.me})
@@ -184,7 +190,8 @@ func TestDecisionIsTypedOnce(t *testing.T) {
 func TestOverseerNoMore(t *testing.T) {
 	x := overseerRoom(t, true)
 	task := x.ask()
-	x.room("r", noun.RoleSpec{Name: "deacon", Runner: "w"}, noun.RoleSpec{Name: "boot", Runner: "w", Start: noun.StartOnDemand})
+	x.room("r", noun.RoleSpec{Name: "deacon", Runner: "w"},
+		noun.RoleSpec{Name: "boot", Runner: "w", Start: noun.StartOnDemand})
 	if a := x.agent(watchName); a.Notes().Chain != nil || x.s.Task(task).State != noun.TaskCanceled {
 		t.Errorf("%+v", a.Notes())
 	}
@@ -196,8 +203,11 @@ func TestOverseerNoMore(t *testing.T) {
 		t.Error("the room is still there")
 	}
 	x = overseerRoom(t, true)
-	for _, bad := range []noun.RoleSpec{{Name: "a", Start: noun.StartOnDemand, Overseer: []noun.OverseerSpec{{}}}, {Name: "a", Overseer: []noun.OverseerSpec{{Triage: "a"}}},
-		{Name: "a", Overseer: []noun.OverseerSpec{{}, {}}}, {Name: "a", Overseer: []noun.OverseerSpec{{Fresh: -1}}}, {Name: "a", Overseer: []noun.OverseerSpec{{Triage: "B"}}}} {
+	for _, bad := range []noun.RoleSpec{{Name: "a", Start: noun.StartOnDemand, Overseer: []noun.OverseerSpec{{}}},
+		{Name: "a", Overseer: []noun.OverseerSpec{{Triage: "a"}}},
+		{Name: "a", Overseer: []noun.OverseerSpec{{}, {}}},
+		{Name: "a", Overseer: []noun.OverseerSpec{{Fresh: -1}}},
+		{Name: "a", Overseer: []noun.OverseerSpec{{Triage: "B"}}}} {
 		x.want(noun.Invalid, ApplyRoom{Room: "bad", Roles: []noun.RoleSpec{bad}})
 	}
 }

@@ -84,7 +84,8 @@ func TestF02HoldWaitsForTheHosts(t *testing.T) {
 		t.Fatalf("waits for %q", got)
 	}
 	x.pass(61 * time.Second)
-	if why := x.s.Why(x.agent("r/b").ID); why.Code != "hold" || !strings.Contains(why.Text, "2 hosts") || !strings.Contains(why.Text, "(h1, younger)") || why.Left <= 0 {
+	if why := x.s.Why(x.agent("r/b").ID); why.Code != "hold" || !strings.Contains(why.Text, "2 hosts") ||
+		!strings.Contains(why.Text, "(h1, younger)") || why.Left <= 0 {
 		t.Errorf("%+v", why)
 	}
 	x.must(RegisterHost{Key: "younger", Name: "younger", Boot: "boot1", Runners: []string{"worker"}})

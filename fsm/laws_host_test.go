@@ -120,9 +120,11 @@ func TestL11StartRateAndStartsPerHost(t *testing.T) {
 
 func TestPlacementRules(t *testing.T) {
 	d := newDrive(t)
-	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Labels = []noun.KV{{Key: "gpu", Value: "yes"}} }), managed("c"))
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Labels = []noun.KV{{Key: "gpu", Value: "yes"}} }),
+		managed("c"))
 	plain := d.must(RegisterHost{Key: "p", Name: "p", Boot: "boot1", Runners: []string{"worker"}, Capacity: 1}).Host
-	gpu := d.must(RegisterHost{Key: "g", Name: "g", Boot: "boot1", Runners: []string{"worker"}, Labels: []noun.KV{{Key: "gpu", Value: "yes"}}}).Host
+	gpu := d.must(RegisterHost{Key: "g", Name: "g", Boot: "boot1", Runners: []string{"worker"},
+		Labels: []noun.KV{{Key: "gpu", Value: "yes"}}}).Host
 	none := d.must(RegisterHost{Key: "n", Name: "n", Boot: "boot1"}).Host
 	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 1, Host: plain})
 	d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 1, Host: none})
@@ -133,7 +135,8 @@ func TestPlacementRules(t *testing.T) {
 	if got := d.s.Misfit(d.s.Host(plain), d.agent("demo/c")); got == "" {
 		t.Fatal("a full host fits")
 	}
-	for _, bad := range []RegisterHost{{Key: "", Name: "n", Boot: "b"}, {Key: "k", Name: "", Boot: "b"}, {Key: "k", Name: "n"},
+	for _, bad := range []RegisterHost{{Key: "", Name: "n", Boot: "b"}, {Key: "k", Name: "", Boot: "b"},
+		{Key: "k", Name: "n"},
 		{Key: "k", Name: "n", Boot: "b", Runners: []string{"No Good"}}} {
 		d.want(noun.Invalid, bad)
 	}
@@ -175,7 +178,8 @@ func TestL7LateInventoryBuriesNothing(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
 	reg := func(taken uint64, run ...Running) RegisterHost {
-		return RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: run, Taken: taken}
+		return RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: run,
+			Taken: taken}
 	}
 	d.must(reg(20))
 	d.start("demo/b", h)
@@ -192,7 +196,8 @@ func TestL7LateInventoryBuriesNothing(t *testing.T) {
 	if a := d.agent("demo/b"); a.Proc != noun.ProcNone || a.LastExit.Kind != noun.ExitHostGone {
 		t.Fatalf("%s although its host came back without it", a.Proc)
 	}
-	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}, Taken: 1}) // its clock starts again
+	// its clock starts again
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}, Taken: 1})
 	if got := d.s.Host(h); got.Boot != "boot2" || got.Taken != 1 {
 		t.Fatalf("the reboot was not taken: %+v", got)
 	}

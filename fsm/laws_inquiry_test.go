@@ -33,18 +33,23 @@ func TestSeed003InquiryBeforeTheCancellation(t *testing.T) {
 		do    func(x *silentRoom)
 		state noun.MailState // of the inquiry afterwards
 	}{
-		"acknowledged": {func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: x.asked().ID}) }, noun.MailAcknowledged},
+		"acknowledged": {func(x *silentRoom) { x.must(AckMail{Speaker: x.me, Mail: x.asked().ID}) },
+			noun.MailAcknowledged},
 		"replied to": {func(x *silentRoom) {
 			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s", Body: "b", Priority: noun.MailNormal, Kind: "note"})
 		}, noun.MailExpired},
-		"progress":    {func(x *silentRoom) { x.must(ProgressTask{Work: x.work()}) }, noun.MailExpired},
-		"declaration": {func(x *silentRoom) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: time.Hour}) }, noun.MailExpired},
+		"progress": {func(x *silentRoom) { x.must(ProgressTask{Work: x.work()}) }, noun.MailExpired},
+		"declaration": {func(x *silentRoom) {
+			x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput,
+				For: time.Hour})
+		}, noun.MailExpired},
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
 			x := askedRoom(t)
 			m := x.asked()
-			if m.To != x.agent("r/a").ID || m.From != noun.WatchedBy || m.Kind != "room-inquiry" || m.Priority != noun.MailHigh {
+			if m.To != x.agent("r/a").ID || m.From != noun.WatchedBy || m.Kind != "room-inquiry" ||
+				m.Priority != noun.MailHigh {
 				t.Fatalf("asked: %+v", m)
 			}
 			plan := x.cancellation()

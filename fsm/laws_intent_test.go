@@ -19,7 +19,8 @@ type scene struct {
 const star = "demo/b.2"
 
 func sceneRoles(mods ...func(*noun.RoleSpec)) []noun.RoleSpec {
-	return []noun.RoleSpec{managed("b", append([]func(*noun.RoleSpec){func(r *noun.RoleSpec) { r.Replicas = 2 }}, mods...)...)}
+	return []noun.RoleSpec{managed("b", append([]func(*noun.RoleSpec){func(r *noun.RoleSpec) { r.Replicas = 2 }},
+		mods...)...)}
 }
 
 // phases bring the agent into each phase of a start and a life.
@@ -95,9 +96,14 @@ var intents = []struct {
 	{"pause", "paused", false, SetPause{Scope: star, Pause: true, By: "ann", Reason: "not today"}},
 	{"pause room", "room_paused", false, SetPause{Scope: "demo", Pause: true, By: "ann", Reason: "not today"}},
 	{"pause everything", "all_paused", false, SetPause{Pause: true, By: "ann", Reason: "not today"}},
-	{"declare stopped", "stopped", true, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }), By: "ann"}},
-	{"declare paused", "paused", false, ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *noun.RoleSpec) { r.Desired = noun.DesiredPaused }), By: "ann"}},
-	{"fewer replicas", "retired", true, ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{managed("b")}, By: "ann", Now: true}},
+	{"declare stopped", "stopped", true,
+		ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }),
+			By: "ann"}},
+	{"declare paused", "paused", false,
+		ApplyRoom{Room: "demo", Roles: sceneRoles(func(r *noun.RoleSpec) { r.Desired = noun.DesiredPaused }),
+			By: "ann"}},
+	{"fewer replicas", "retired", true, ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{managed("b")},
+		By: "ann", Now: true}},
 	{"delete room", "deleting", true, DeleteRoom{Room: "demo", By: "ann"}},
 }
 
@@ -120,7 +126,8 @@ var paths = []struct {
 	}},
 	{"host comes back with it after its fence", func(x *scene) {
 		x.cutOff(2 * time.Minute)
-		x.do(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{Agent: 2, Inc: x.inc, PID: 7}}})
+		x.do(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"},
+			Inventory: []Running{{Agent: 2, Inc: x.inc, PID: 7}}})
 		x.late(BeatFence | BeatVouch)
 	}},
 	{"restart command", func(x *scene) { x.do(RestartAgent{Agent: star, By: "bob"}) }},
@@ -142,7 +149,8 @@ var paths = []struct {
 // late sends a beat of the incarnation that was the newest before the intent.
 func (x *scene) late(kinds uint8) {
 	e := x.entry()
-	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2}, []noun.Incarnation{x.inc}, []uint8{kinds})}}
+	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2},
+		[]noun.Incarnation{x.inc}, []uint8{kinds})}}
 	x.apply(e)
 }
 
@@ -192,7 +200,8 @@ func TestL9EveryPathRespectsEveryIntent(t *testing.T) {
 					x.quiet("at last, after " + p.name)
 				}
 				if a := x.agent(star); a != nil && !a.Proc.Fenced() {
-					if w := x.s.Why(2); w.Code != in.code || in.code == "paused" && !strings.Contains(w.Text, "paused") {
+					if w := x.s.Why(2); w.Code != in.code || in.code == "paused" &&
+						!strings.Contains(w.Text, "paused") {
 						t.Fatalf("L3: the reason is %+v, want %s", w, in.code)
 					}
 				}
@@ -252,10 +261,12 @@ func TestL9PausedAgentsGetNoTasks(t *testing.T) {
 				t.Fatalf("told %q", out.Detail)
 			}
 			out := x.want(noun.Stopped, Claim{Speaker: sp, Task: id})
-			if in.name != "declare paused" && (!strings.Contains(out.Detail, "ann") || !strings.Contains(out.Detail, "not today")) {
+			if in.name != "declare paused" &&
+				(!strings.Contains(out.Detail, "ann") || !strings.Contains(out.Detail, "not today")) {
 				t.Fatalf("told %q", out.Detail)
 			}
-			if alone := in.name == "pause"; (x.s.Pending(role) == 0) == alone || (len(x.s.PausedAgents(role)) == 1) != alone {
+			if alone := in.name == "pause"; (x.s.Pending(role) == 0) == alone ||
+				(len(x.s.PausedAgents(role)) == 1) != alone {
 				t.Fatalf("%d tasks are claimable, paused themselves: %v", x.s.Pending(role), x.s.PausedAgents(role))
 			}
 			x.must(Join{Speaker: sp}) // it may wait

@@ -151,14 +151,16 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 		x.up(r)
 	}
 	for id, p := range map[noun.MailID]noun.MailPriority{1: noun.MailNormal, 2: noun.MailHigh} {
-		if m := x.s.Mail(id); m == nil || m.Priority != p || m.State != noun.MailQueued || m.From != noun.LaddersBy || m.FromInc != 0 {
+		if m := x.s.Mail(id); m == nil || m.Priority != p || m.State != noun.MailQueued ||
+			m.From != noun.LaddersBy || m.FromInc != 0 {
 			t.Fatalf("mail %d: %+v", id, m)
 		}
 	}
 	x.must(NoteRung{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Rung: noun.RungWake, Reason: "no terminal"})
 	x.up(noun.RungRestart)
 	a := x.agent(hungName)
-	for _, want := range []string{"stalled", "progress", "a nudge and an inquiry for 8m0s", "nothing could be typed: wake"} {
+	for _, want := range []string{"stalled", "progress", "a nudge and an inquiry for 8m0s",
+		"nothing could be typed: wake"} {
 		if a.Order != noun.StopOrder || !strings.Contains(a.OrderReason, want) {
 			t.Errorf("order %s: %q does not say %q", a.Order, a.OrderReason, want)
 		}
@@ -187,7 +189,10 @@ func TestL11StuckRestartIsChargedAndSaysWhy(t *testing.T) {
 // first rung, after the cool-down.
 func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 	for name, word := range map[string]func(x *hung){
-		"progress":    func(x *hung) { x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "n"}) },
+		"progress": func(x *hung) {
+			x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1},
+				Note: "n"})
+		},
 		"declaration": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Minute}) },
 		"mail sent":   func(x *hung) { x.must(SendMail{Speaker: x.me, To: "r/a.1", Subject: "s"}) },
 		"inquiry acknowledged": func(x *hung) {
@@ -216,7 +221,8 @@ func TestRecoveryStartsOverFromTheFirstRung(t *testing.T) {
 			if c := x.climb(); c.Rung != noun.NoRung || c.Next != noun.NoRung || c.Why != "" {
 				t.Fatalf("recovered, and the ladder says %+v", c)
 			}
-			x.want(noun.Conflict, StepLadder{Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc, Rung: noun.RungInterrupt, Seen: at})
+			x.want(noun.Conflict, StepLadder{Agent: x.agent(hungName).ID, Inc: x.agent(hungName).Inc,
+				Rung: noun.RungInterrupt, Seen: at})
 			x.must(PutSettings{Values: []noun.KV{{Key: "ladder_cooldown", Value: "2h"}}})
 			x.beating(judge.StalledAfter + 2*time.Minute)
 			if c := x.climb(); c.Next != noun.RungNudge || c.Due != at.Add(2*time.Hour) {
@@ -270,11 +276,20 @@ func TestWhoNeverClimbs(t *testing.T) {
 		"stopped":          func(x *hung) { x.must(SetAgent{Agent: hungName, Stop: true, By: "ann"}) },
 		"being restarted":  func(x *hung) { x.must(RestartAgent{Agent: hungName, By: "ann"}) },
 		"declared in_tool": func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingTool, For: time.Hour}) },
-		"declared input":   func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: time.Hour}) },
-		"declared parked":  func(x *hung) { x.must(Declare{Speaker: x.me, Waiting: noun.WaitingUntil, For: time.Hour}) },
-		"declared busy":    func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour}) },
-		"host suspect":     func(x *hung) { x.must(SuspectHost{Host: x.h, Suspect: true, Reason: "silent"}) },
-		"switched off":     func(x *hung) { x.must(PutSettings{Values: []noun.KV{{Key: "ladder_enabled", Value: "false"}}}) },
+		"declared input": func(x *hung) {
+			x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput,
+				For: time.Hour})
+		},
+		"declared parked": func(x *hung) {
+			x.must(Declare{Speaker: x.me, Waiting: noun.WaitingUntil,
+				For: time.Hour})
+		},
+		"declared busy": func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour}) },
+		"host suspect":  func(x *hung) { x.must(SuspectHost{Host: x.h, Suspect: true, Reason: "silent"}) },
+		"switched off": func(x *hung) {
+			x.must(PutSettings{Values: []noun.KV{{Key: "ladder_enabled",
+				Value: "false"}}})
+		},
 		"its role off": func(x *hung) {
 			x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Ladder: noun.LadderOff}}})
 		},

@@ -33,8 +33,12 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 	for _, id := range []noun.TaskID{mine, beside, next, far} {
 		before[id] = *d.s.Task(id)
 	}
-	for _, w := range []Work{{Speaker: old, Task: mine, Attempt: 2}, {Speaker: old, Task: mine, Attempt: 3}, {Speaker: old, Task: mine, Attempt: 0}, {Speaker: old, Task: beside, Attempt: 1}, {Speaker: old, Task: next, Attempt: 1}, {Speaker: old, Task: far, Attempt: 0}, {Speaker: old, Task: far, Attempt: 1},
-		{Speaker: other, Task: mine, Attempt: 1}, {Speaker: other, Task: mine, Attempt: 2}, {Speaker: now, Task: mine, Attempt: 1}, {Speaker: now, Task: next, Attempt: 1}} {
+	for _, w := range []Work{{Speaker: old, Task: mine, Attempt: 2}, {Speaker: old, Task: mine, Attempt: 3},
+		{Speaker: old, Task: mine, Attempt: 0}, {Speaker: old, Task: beside, Attempt: 1},
+		{Speaker: old, Task: next, Attempt: 1}, {Speaker: old, Task: far, Attempt: 0},
+		{Speaker: old, Task: far, Attempt: 1},
+		{Speaker: other, Task: mine, Attempt: 1}, {Speaker: other, Task: mine, Attempt: 2},
+		{Speaker: now, Task: mine, Attempt: 1}, {Speaker: now, Task: next, Attempt: 1}} {
 		if out := d.do(CompleteTask{Work: w, Result: "result"}); out.Code != noun.Superseded {
 			t.Errorf("%+v: %s", w, out.Code)
 		}
@@ -45,7 +49,8 @@ func TestF15LateResultsOfOwnAttemptsOnly(t *testing.T) {
 		}
 	}
 	d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: old, Task: mine, Attempt: 1}, Result: "late"})
-	if got := d.s.Task(mine); len(got.Late) != 1 || got.Late[0].Result != "late" || got.Late[0].Attempt != 1 || got.Late[0].Inc != old.Inc {
+	if got := d.s.Task(mine); len(got.Late) != 1 || got.Late[0].Result != "late" || got.Late[0].Attempt != 1 ||
+		got.Late[0].Inc != old.Inc {
 		t.Errorf("the late result of its own attempt: %+v", got.Late)
 	}
 	if next := reload(t, d.s); next.Hash() != d.s.Hash() {
@@ -70,9 +75,11 @@ func TestF15OnlyTheLastAttemptsAreRemembered(t *testing.T) {
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	d.must(Claim{Speaker: me})
 	for i, old := range lives {
-		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: old, Task: task, Attempt: uint32(i + 1)}, Result: fmt.Sprint("late ", i+1)})
+		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: old, Task: task, Attempt: uint32(i + 1)},
+			Result: fmt.Sprint("late ", i+1)})
 	}
-	if got := d.s.Task(task); len(got.Late) != noun.PastKept || got.Late[0].Result != "late 6" || len(got.Past) != noun.PastKept {
+	if got := d.s.Task(task); len(got.Late) != noun.PastKept || got.Late[0].Result != "late 6" ||
+		len(got.Past) != noun.PastKept {
 		t.Errorf("late %+v, past %+v", got.Late, got.Past)
 	}
 }

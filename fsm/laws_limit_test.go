@@ -31,12 +31,14 @@ func TestL11TurnLimit(t *testing.T) {
 	}
 	d.clock = d.clock.Add(15 * time.Second)
 	d.beat(h, BeatFence|BeatVouch, 1)
-	if a := d.agent("demo/builder"); a.Order != noun.StopOrder || !strings.Contains(a.OrderReason, "turn limit of 10m") {
+	if a := d.agent("demo/builder"); a.Order != noun.StopOrder ||
+		!strings.Contains(a.OrderReason, "turn limit of 10m") {
 		t.Fatalf("%s: %q", a.Order, a.OrderReason)
 	}
 	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Kind: noun.ExitOrdered, Signal: "terminated"})
 	a, x := d.agent("demo/builder"), d.s.Task(w.Task)
-	if a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 || x.Charged != 1 || x.Kills != 0 || x.State != noun.TaskPending {
+	if a.LastExit.Kind != noun.ExitTimedOut || a.Failures != 1 || x.Charged != 1 || x.Kills != 0 ||
+		x.State != noun.TaskPending {
 		t.Fatalf("%+v, %+v", a.LastExit, x)
 	}
 	if !strings.Contains(a.LastExit.Reason, "turn limit") {
@@ -101,7 +103,8 @@ func (d *drive) next() uint64 { d.index++; return d.index }
 // The host keeps the run limit; what it reports is charged like a turn limit. A
 // human's stop wins over whatever the host makes of the end.
 func TestL11ReportedEnds(t *testing.T) {
-	for _, kind := range []noun.ExitKind{noun.ExitNone, noun.ExitStartFailed, noun.ExitOrdered, noun.ExitTimedOut, noun.ExitUsageLimit, noun.ExitFenceEnded, noun.ExitKind(77)} {
+	for _, kind := range []noun.ExitKind{noun.ExitNone, noun.ExitStartFailed, noun.ExitOrdered, noun.ExitTimedOut,
+		noun.ExitUsageLimit, noun.ExitFenceEnded, noun.ExitKind(77)} {
 		for _, stop := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/%v", kind, stop), func(t *testing.T) {
 				d, h, w := fleet(t)
@@ -110,7 +113,8 @@ func TestL11ReportedEnds(t *testing.T) {
 				}
 				d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Kind: kind, Code: 1})
 				a, x := d.agent("demo/builder"), d.s.Task(w.Task)
-				want := map[noun.ExitKind]noun.ExitKind{noun.ExitStartFailed: kind, noun.ExitOrdered: kind, noun.ExitTimedOut: kind, noun.ExitUsageLimit: kind}[kind]
+				want := map[noun.ExitKind]noun.ExitKind{noun.ExitStartFailed: kind, noun.ExitOrdered: kind,
+					noun.ExitTimedOut: kind, noun.ExitUsageLimit: kind}[kind]
 				charged := uint32(1)
 				switch {
 				case stop:
@@ -120,7 +124,8 @@ func TestL11ReportedEnds(t *testing.T) {
 				case kind == noun.ExitOrdered || kind == noun.ExitUsageLimit:
 					charged = 0
 				}
-				if a.LastExit.Kind != want || a.Failures != charged || x.Charged != charged || (x.Kills == 1) != (want == noun.ExitCrash) {
+				if a.LastExit.Kind != want || a.Failures != charged || x.Charged != charged ||
+					(x.Kills == 1) != (want == noun.ExitCrash) {
 					t.Fatalf("%+v: %d failures, task %+v", a.LastExit, a.Failures, x)
 				}
 			})
@@ -147,7 +152,8 @@ func TestI119UnkillableKeepsItsSlot(t *testing.T) {
 		d.beat(h2, 0)
 		d.want(noun.Conflict, OrderStart{Agent: 1, Inc: 2, Host: h2})
 	}
-	if wy := d.s.Why(1); wy.Code != "unkillable" || !strings.Contains(wy.Text, "uninterruptible") || d.s.HostLoad(h).Running != 1 {
+	if wy := d.s.Why(1); wy.Code != "unkillable" || !strings.Contains(wy.Text, "uninterruptible") ||
+		d.s.HostLoad(h).Running != 1 {
 		t.Fatalf("%+v", wy)
 	}
 	if x := d.s.Task(w.Task); x.State != noun.TaskPending {

@@ -55,7 +55,9 @@ func TestViewsAreReplacedAndForgotten(t *testing.T) {
 	if d.s.Host(h).Rev != rev {
 		t.Fatal("the same view again is a change")
 	}
-	if got, want := d.s.Host(h).Views, []noun.HostView{{Server: "a", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearAlive}, {Server: "b", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearNothing}}; !slices.Equal(got, want) {
+	if got, want := d.s.Host(h).Views, []noun.HostView{{Server: "a", Host: 0, Gossip: noun.HearAlive,
+		Stream: noun.HearAlive}, {Server: "b", Host: 0, Gossip: noun.HearAlive,
+		Stream: noun.HearNothing}}; !slices.Equal(got, want) {
 		t.Fatalf("%+v", got)
 	}
 	img := d.s.Copy()
@@ -107,7 +109,8 @@ func TestGossipBlockedIsToldOnce(t *testing.T) {
 		d.pass(10 * time.Second)
 	}
 	d.state(h, noun.HostSuspect)
-	if got := d.s.Host(h).SuspectWhy; got != core.WhyBlocked || d.happened("host.gossip_blocked") != 1 || d.happened("host.suspect") != 1 {
+	if got := d.s.Host(h).SuspectWhy; got != core.WhyBlocked || d.happened("host.gossip_blocked") != 1 ||
+		d.happened("host.suspect") != 1 {
 		t.Fatalf("%q, %d events", got, d.happened("host.gossip_blocked"))
 	}
 	d.view("a", h, noun.HearNothing, noun.HearAlive) // the server does not gossip any more
@@ -133,7 +136,8 @@ func TestL11FlappingHostWaits(t *testing.T) {
 	for range 8 {
 		waits = append(waits, flap())
 	}
-	want := []time.Duration{0, 0, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+	want := []time.Duration{0, 0, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute,
+		10 * time.Minute, 10 * time.Minute}
 	if !slices.Equal(waits, want) {
 		t.Fatalf("pauses %v, want %v", waits, want)
 	}
@@ -190,7 +194,9 @@ func TestReturningSurvivesARestore(t *testing.T) {
 	d.view("a", h, noun.HearAlive, noun.HearAlive)
 	before := d.s.Hash()
 	d.s = reload(t, d.s)
-	if d.s.Hash() != before || !slices.Equal(d.s.Host(h).Views, []noun.HostView{{Server: "a", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearAlive}}) {
+	if d.s.Hash() != before ||
+		!slices.Equal(d.s.Host(h).Views,
+			[]noun.HostView{{Server: "a", Host: 0, Gossip: noun.HearAlive, Stream: noun.HearAlive}}) {
 		t.Fatalf("a restore changed it: %+v", d.s.Host(h))
 	}
 	d.beat(h, 0)
@@ -275,7 +281,8 @@ func TestI57ReturningHostIsReconciledAgentByAgent(t *testing.T) {
 	d.must(OrderStart{Agent: 3, Inc: 2, Host: h2})                    // was ordered elsewhere, taken back
 	d.must(CancelOrder{Agent: 3, Inc: 2, Reason: "the host is full"}) // its number is used up
 	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: all, Taken: 9})
-	want := []noun.Verdict{noun.VerdictSuperseded, noun.VerdictSuperseded, noun.VerdictSuperseded, noun.VerdictAdopt, noun.VerdictSuperseded}
+	want := []noun.Verdict{noun.VerdictSuperseded, noun.VerdictSuperseded, noun.VerdictSuperseded,
+		noun.VerdictAdopt, noun.VerdictSuperseded}
 	for i, v := range want {
 		ans := d.beatAs(h1, noun.AgentID(i+1), 1)
 		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != v {
@@ -314,7 +321,8 @@ func TestThawedBeforeItsFenceEndedGoesOn(t *testing.T) {
 
 func TestRegisterTakesWarningsAndGossip(t *testing.T) {
 	d := newDrive(t)
-	reg := RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Warnings: []string{"no cgroup"}, GossipAddr: "127.0.0.1:9"}
+	reg := RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Warnings: []string{"no cgroup"},
+		GossipAddr: "127.0.0.1:9"}
 	h := d.must(reg).Host
 	if got := d.s.Host(h); !slices.Equal(got.Warnings, reg.Warnings) || got.GossipAddr != reg.GossipAddr {
 		t.Fatalf("%+v", got)

@@ -37,7 +37,8 @@ func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
 					}
 				}
 			}
-			if at["mail.reminder"] != tc.reminder || at["mail.escalated"] != tc.escaped || at["mail.overdue"] != tc.recorded {
+			if at["mail.reminder"] != tc.reminder || at["mail.escalated"] != tc.escaped ||
+				at["mail.overdue"] != tc.recorded {
 				t.Errorf("events came after %v, want %+v", at, tc)
 			}
 			if d.s.Settings().MailLimit(tc.priority) != tc.limit {
@@ -101,10 +102,12 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 		mails = append(mails, Request{Cmd: letter("r/w", noun.MailLow)})
 	}
 	d.apply(d.entry(mails...))
-	if out := d.want(noun.MailboxFull, letter("r/w", noun.MailLow)); !strings.Contains(out.Detail, "r/w holds 1000 mails") {
+	if out := d.want(noun.MailboxFull, letter("r/w", noun.MailLow)); !strings.Contains(out.Detail,
+		"r/w holds 1000 mails") {
 		t.Errorf("a full mailbox: %s", out.Detail)
 	}
-	if out := d.must(letter("r", noun.MailLow)); out.Count != 2 || !strings.Contains(out.Detail, "1 of 3 agents get no copy") {
+	if out := d.must(letter("r", noun.MailLow)); out.Count != 2 ||
+		!strings.Contains(out.Detail, "1 of 3 agents get no copy") {
 		t.Errorf("to a room with a full mailbox: %+v", out)
 	}
 	if n := len(d.read(me)); n != noun.MaxMailRead {

@@ -17,7 +17,8 @@ func post(t *testing.T) (*drive, noun.HostID) {
 	d.jump(time.Minute)
 	d.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "24h"}}})
 	h := d.host("h1", "w")
-	d.room("r", noun.RoleSpec{Name: "w", Runner: "w", TTL: 24 * time.Hour}, noun.RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "w", Runner: "w", TTL: 24 * time.Hour},
+		noun.RoleSpec{Name: "h", Replicas: 2, TTL: 24 * time.Hour})
 	return d, h
 }
 
@@ -80,12 +81,14 @@ func TestL6OnlyThePresentLifeReadsItsMail(t *testing.T) {
 	d.want(noun.Rejoin, ReadMail{Speaker: old})
 	now := d.joinBy("r/h")
 	other := d.joinBy("r/h.2")
-	for _, c := range []Command{ReadMail{Speaker: old}, AckMail{Speaker: old, Mail: id}, SendMail{Speaker: old, To: "r", Body: "x"}} {
+	for _, c := range []Command{ReadMail{Speaker: old}, AckMail{Speaker: old, Mail: id},
+		SendMail{Speaker: old, To: "r", Body: "x"}} {
 		d.want(noun.Superseded, c)
 	}
 	stranger := now
 	stranger.TokenHash = []byte("x")
-	for _, c := range []Command{ReadMail{Speaker: stranger}, AckMail{Speaker: stranger, Mail: id}, SendMail{Speaker: stranger, To: "r", Body: "x"}} {
+	for _, c := range []Command{ReadMail{Speaker: stranger}, AckMail{Speaker: stranger, Mail: id},
+		SendMail{Speaker: stranger, To: "r", Body: "x"}} {
 		d.want(noun.Denied, c)
 	}
 	d.want(noun.NotFound, AckMail{Speaker: other, Mail: id})
@@ -110,7 +113,8 @@ func TestSeed002Table141DeliveryErrors(t *testing.T) {
 	d.want(noun.NoAddressee, letter("nowhere/w", noun.MailNormal))
 	now := letter("r/w", noun.MailNormal)
 	now.NoQueue = true
-	if out := d.want(noun.AgentOff, now); out.Code.String() != "agent_offline" || !strings.Contains(out.Detail, "r/w is off") {
+	if out := d.want(noun.AgentOff, now); out.Code.String() != "agent_offline" ||
+		!strings.Contains(out.Detail, "r/w is off") {
 		t.Errorf("an agent that is off is answered for with %s: %s", out.Code, out.Detail)
 	}
 	if noun.NoAddressee.String() != "agent_not_found" {
@@ -163,7 +167,8 @@ func TestMailAddresses(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"r/h.02", "r/h.0", "r/h.x", "r/h.3", "r/", "", "r/h.2.2"} {
-		if out := d.do(letter(to, noun.MailNormal)); out.Code != noun.NoAddressee && (to != "" || out.Code != noun.Invalid) {
+		if out := d.do(letter(to, noun.MailNormal)); out.Code != noun.NoAddressee &&
+			(to != "" || out.Code != noun.Invalid) {
 			t.Errorf("address %q: %s %s", to, out.Code, out.Detail)
 		}
 	}
@@ -176,11 +181,13 @@ func TestMailIsAnswered(t *testing.T) {
 	ask := SendMail{Speaker: hand, To: "r/w", Subject: "?"}
 	q := d.must(ask).Mail
 	a := d.must(SendMail{Speaker: me, ReplyTo: q, Body: "!"})
-	if m := d.s.Mail(a.Mail); a.Count != 1 || d.s.Agent(m.To).Name != "r/h" || m.Thread != q || m.ReplyTo != q || m.FromInc != me.Inc {
+	if m := d.s.Mail(a.Mail); a.Count != 1 || d.s.Agent(m.To).Name != "r/h" || m.Thread != q || m.ReplyTo != q ||
+		m.FromInc != me.Inc {
 		t.Errorf("the answer is %+v", m)
 	}
 	human := d.must(letter("r/w", noun.MailNormal)).Mail
-	if out := d.want(noun.NoAddressee, SendMail{Speaker: me, ReplyTo: human, Body: "!"}); !strings.Contains(out.Detail, "only agents have mailboxes") {
+	if out := d.want(noun.NoAddressee,
+		SendMail{Speaker: me, ReplyTo: human, Body: "!"}); !strings.Contains(out.Detail, "only agents have mailboxes") {
 		t.Errorf("an answer to a human: %s", out.Detail)
 	}
 	d.want(noun.Invalid, SendMail{Speaker: me, ReplyTo: human + 1, Body: "!"})
@@ -222,7 +229,8 @@ func TestEventsHoldNothingOfAMail(t *testing.T) {
 			t.Errorf("event %+v holds what a mail says", e)
 		}
 	}
-	for _, kind := range []string{"mail.sent", "mail.delivered", "mail.acknowledged", "mail.reminder", "mail.escalated", "mail.overdue", "mail.expired"} {
+	for _, kind := range []string{"mail.sent", "mail.delivered", "mail.acknowledged", "mail.reminder",
+		"mail.escalated", "mail.overdue", "mail.expired"} {
 		if !seen[kind] {
 			t.Errorf("there was no event %s", kind)
 		}

@@ -19,11 +19,16 @@ func TestF17StatesThatDifferRaiseAnAlarm(t *testing.T) {
 	}{
 		{name: "all agree", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "b", Value: "1"}, {Key: "c", Value: "1"}}},
 		{name: "two agree, one is down", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "b", Value: "1"}}},
-		{name: "three differ", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}, {Key: "c", Value: "3"}}, alarm: true, lasts: true},
-		{name: "two differ, one is down", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "c", Value: "2"}}, alarm: true, lasts: true},
-		{name: "two differ, the third decides", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "c", Value: "2"}, {Key: "b", Value: "2"}}, alarm: true, diverged: []string{"a"}},
-		{name: "the third differs", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "c", Value: "1"}, {Key: "b", Value: "2"}}, diverged: []string{"b"}},
-		{name: "one repeats itself and a stranger speaks", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "a", Value: "2"}, {Key: "x", Value: "3"}}},
+		{name: "three differ", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "b", Value: "2"},
+			{Key: "c", Value: "3"}}, alarm: true, lasts: true},
+		{name: "two differ, one is down", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "c", Value: "2"}},
+			alarm: true, lasts: true},
+		{name: "two differ, the third decides", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "c", Value: "2"},
+			{Key: "b", Value: "2"}}, alarm: true, diverged: []string{"a"}},
+		{name: "the third differs", reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "c", Value: "1"},
+			{Key: "b", Value: "2"}}, diverged: []string{"b"}},
+		{name: "one repeats itself and a stranger speaks",
+			reports: []noun.KV{{Key: "a", Value: "1"}, {Key: "a", Value: "2"}, {Key: "x", Value: "3"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDrive(t)
@@ -62,13 +67,15 @@ func TestF17AKnownDivergenceHasNoSay(t *testing.T) {
 		}
 		return d.happened("servers.differ") - before
 	}
-	if n := compare(noun.KV{Key: "a", Value: "1"}, noun.KV{Key: "b", Value: "1"}, noun.KV{Key: "c", Value: "9"}); n != 0 {
+	if n := compare(noun.KV{Key: "a", Value: "1"}, noun.KV{Key: "b", Value: "1"},
+		noun.KV{Key: "c", Value: "9"}); n != 0 {
 		t.Errorf("a majority decided, and %d disputes", n)
 	}
 	if n := compare(noun.KV{Key: "a", Value: "1"}, noun.KV{Key: "c", Value: "9"}); n != 0 {
 		t.Errorf("c is known to have diverged, and %d disputes", n)
 	}
-	if n := compare(noun.KV{Key: "a", Value: "1"}, noun.KV{Key: "b", Value: "2"}, noun.KV{Key: "c", Value: "9"}); n != 2 {
+	if n := compare(noun.KV{Key: "a", Value: "1"}, noun.KV{Key: "b", Value: "2"},
+		noun.KV{Key: "c", Value: "9"}); n != 2 {
 		t.Errorf("the two that are left differ: %d reports said so, want that of b and that of c", n)
 	}
 }

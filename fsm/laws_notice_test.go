@@ -19,7 +19,8 @@ func (x *alarmed) due(notifier string) (list []uint64) {
 
 func (x *alarmed) fails(notice uint64, notifier, why string, all ...string) {
 	x.t.Helper()
-	x.must(NoteNotice{Escalation: noun.EscalationID(1), Notice: notice, Notifier: notifier, Failure: why, Notifiers: all})
+	x.must(NoteNotice{Escalation: noun.EscalationID(1), Notice: notice, Notifier: notifier, Failure: why,
+		Notifiers: all})
 }
 
 // A notice is pending until each notifier has delivered it: what one could not is tried
@@ -59,11 +60,13 @@ func TestL11NoticesAreTriedAgainAndGivenUp(t *testing.T) {
 		t.Errorf("pauses %v, want %s", pauses, want)
 	}
 	e := x.only(noun.EscStuckProcess)
-	if e.Notice.Pending || len(x.due("hook")) != 0 || !e.Notice.Deliveries[1].GaveUp || e.Notice.Deliveries[1].Failure != "status 500" || !e.Notice.Deliveries[0].Done {
+	if e.Notice.Pending || len(x.due("hook")) != 0 || !e.Notice.Deliveries[1].GaveUp ||
+		e.Notice.Deliveries[1].Failure != "status 500" || !e.Notice.Deliveries[0].Done {
 		t.Errorf("given up: %+v", e.Notice)
 	}
 	if x.events("escalation.notified") != 1 || x.events("escalation.undelivered") != 1 {
-		t.Errorf("events: %d notified, %d undelivered", x.events("escalation.notified"), x.events("escalation.undelivered"))
+		t.Errorf("events: %d notified, %d undelivered", x.events("escalation.notified"),
+			x.events("escalation.undelivered"))
 	}
 }
 
@@ -79,7 +82,9 @@ func TestL6LateWordsAboutNotices(t *testing.T) {
 	x.want(noun.Invalid, NoteNotice{Escalation: 1, Notice: 1})
 	x.want(noun.Invalid, NoteNotice{Escalation: 1, Notice: 1, Notifier: strings.Repeat("x", 65)})
 	x.fails(1, "hook", "", "hook", "page")
-	if out := x.must(NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "timeout", Notifiers: []string{"hook", "page"}}); out.Count != 1 || x.only(noun.EscStuckProcess).Notice.Deliveries[0].Tries != 1 {
+	if out := x.must(NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "timeout",
+		Notifiers: []string{"hook", "page"}}); out.Count != 1 ||
+		x.only(noun.EscStuckProcess).Notice.Deliveries[0].Tries != 1 {
 		t.Errorf("said again: %+v", out)
 	}
 	x.term++ // the next leader knows no "page"
@@ -125,7 +130,8 @@ func TestL6RestoredEscalationsGetNewNumbers(t *testing.T) {
 	x.jump(time.Hour)
 	x.stick()
 	backup.Outnumber(&x.s.View)
-	if c, was := backup.EscalationCounts(), x.s.EscalationCounts(); c.Last < was.Last || c.LastNotice < was.LastNotice || c.Open != 1 || c.Pending != 1 {
+	if c, was := backup.EscalationCounts(), x.s.EscalationCounts(); c.Last < was.Last ||
+		c.LastNotice < was.LastNotice || c.Open != 1 || c.Pending != 1 {
 		t.Errorf("restored %+v over %+v", c, was)
 	}
 }

@@ -27,7 +27,8 @@ func TestL9PauseIsEndedByResumeOnly(t *testing.T) {
 	if on, by, _, _ := d.s.Pause(); !on || by != "dan" {
 		t.Fatal("everything is paused by nobody")
 	}
-	if out := d.must(SetPause{Scope: "demo/b", By: "ann"}); !strings.Contains(out.Detail, "paused with its room by cat") {
+	if out := d.must(SetPause{Scope: "demo/b", By: "ann"}); !strings.Contains(out.Detail,
+		"paused with its room by cat") {
 		t.Fatalf("%q", out.Detail)
 	}
 	d.must(SetPause{Scope: "demo", By: "cat"})
@@ -76,15 +77,19 @@ func TestI85DeletedRoomLeavesATombstone(t *testing.T) {
 	if x.s.Room("demo") != nil {
 		t.Fatal("its fence has ended and the room is still there")
 	}
-	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Inventory: []Running{{Agent: 2, Inc: x.inc, PID: 7}}})
+	x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"},
+		Inventory: []Running{{Agent: 2, Inc: x.inc, PID: 7}}})
 	e := x.entry()
-	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2}, []noun.Incarnation{x.inc}, []uint8{BeatFence})}}
+	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{2},
+		[]noun.Incarnation{x.inc}, []uint8{BeatFence})}}
 	if ans := x.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictUnknown {
 		t.Fatalf("its host was answered %+v", ans)
 	}
 	x.s = reload(t, x.s)
-	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, DeleteRoom{Room: "demo"}, SetPause{Scope: "demo", Pause: true},
-		ApplyRoom{Room: "demo", IfRev: 3}, SetAgent{Agent: star}, Join{Speaker: Speaker{Agent: star}}, Join{Speaker: Speaker{Agent: star, Inc: x.inc}}} {
+	for _, c := range []Command{CreateTask{Room: "demo", Role: "b"}, DeleteRoom{Room: "demo"},
+		SetPause{Scope: "demo", Pause: true},
+		ApplyRoom{Room: "demo", IfRev: 3}, SetAgent{Agent: star}, Join{Speaker: Speaker{Agent: star}},
+		Join{Speaker: Speaker{Agent: star, Inc: x.inc}}} {
 		if out := x.want(noun.NotFound, c); !strings.Contains(out.Detail, "deleted by ann") {
 			t.Fatalf("%T: %q", c, out.Detail)
 		}
@@ -104,7 +109,8 @@ func TestTombstonesAreBounded(t *testing.T) {
 		name := fmt.Sprint("r", i)
 		d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: name}}, Request{Cmd: DeleteRoom{Room: name, By: "ann"}}))
 	}
-	if n := len(d.s.Meta.Tombstones); n != noun.MaxTombstones || d.s.Tombstone("r4") != nil || d.s.Tombstone("r5") == nil {
+	if n := len(d.s.Meta.Tombstones); n != noun.MaxTombstones || d.s.Tombstone("r4") != nil ||
+		d.s.Tombstone("r5") == nil {
 		t.Fatalf("%d tombstones", n)
 	}
 }
@@ -135,7 +141,8 @@ func TestL9FreshStartHasNoResumeValue(t *testing.T) {
 	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "ann", Reason: "lunch"})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc})
 	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "a script"}) // a repeat without a reason erases none
-	if a := d.agent("demo/b"); a.IntentBy != "ann" || a.Resume != "chat-2" || a.Notes().IntentWhy != "lunch" || !strings.Contains(d.s.Why(1).Text, "lunch") {
+	if a := d.agent("demo/b"); a.IntentBy != "ann" || a.Resume != "chat-2" || a.Notes().IntentWhy != "lunch" ||
+		!strings.Contains(d.s.Why(1).Text, "lunch") {
 		t.Fatalf("%+v, %+v", a, d.s.Why(1))
 	}
 	d.must(SetAgent{Agent: "demo/b", By: "ann", Fresh: true})
@@ -172,11 +179,13 @@ func TestL9DeleteOfTheGreatestRoomHoldsAtOnce(t *testing.T) {
 	for _, pause := range []bool{true, false} {
 		d.s.Apply(d.entry(Request{Cmd: SetPause{Scope: "demo", Pause: pause}}))
 	}
-	if out := d.s.Apply(d.entry(Request{Cmd: DeleteRoom{Room: "demo", By: "ann"}})).Outcomes[0]; out.Code != noun.OK || out.Count != 1 {
+	if out := d.s.Apply(d.entry(Request{Cmd: DeleteRoom{Room: "demo",
+		By: "ann"}})).Outcomes[0]; out.Code != noun.OK || out.Count != 1 {
 		t.Fatalf("%+v", out)
 	}
 	first := d.s.Agent(1).Name
-	for _, c := range []Command{Join{Speaker: Speaker{Agent: first}}, CreateTask{Room: "demo", Role: "r1", Title: "t"}, SetPause{Scope: "demo"}} {
+	for _, c := range []Command{Join{Speaker: Speaker{Agent: first}},
+		CreateTask{Room: "demo", Role: "r1", Title: "t"}, SetPause{Scope: "demo"}} {
 		if out := d.s.Apply(d.entry(Request{Cmd: c})).Outcomes[0]; out.Code != noun.Stopped {
 			t.Fatalf("%T in a room that is being deleted: %+v", c, out)
 		}

@@ -40,7 +40,8 @@ func (x *hung) work() Work {
 // next role.
 func TestExpectationRunsFromTheClaim(t *testing.T) {
 	d := newDrive(t)
-	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, Expect: 2 * time.Hour}, noun.RoleSpec{Name: "b", TTL: 24 * time.Hour, Expect: time.Hour},
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, Expect: 2 * time.Hour},
+		noun.RoleSpec{Name: "b", TTL: 24 * time.Hour, Expect: time.Hour},
 		noun.RoleSpec{Name: "c", TTL: 24 * time.Hour})
 	own := d.must(CreateTask{Room: "r", Role: "a", Title: "t", Expect: 3 * time.Hour}).Task
 	d.must(CreateTask{Room: "r", Role: "a", Title: "t"})
@@ -60,7 +61,8 @@ func TestExpectationRunsFromTheClaim(t *testing.T) {
 	d.jump(time.Minute)
 	d.must(Claim{Speaker: me, Task: own}) // a lost answer moves nothing
 	due(own, 3*time.Hour-time.Minute)
-	d.must(ProgressTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Percent: noun.PercentOf(60), Expect: 10 * time.Minute})
+	d.must(ProgressTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Percent: noun.PercentOf(60),
+		Expect: 10 * time.Minute})
 	d.jump(time.Hour)
 	d.must(ProgressTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Expect: time.Hour})
 	d.must(FailTask{Work: Work{Speaker: me, Task: own, Attempt: 1}, Reason: "r", Retryable: true})
@@ -75,7 +77,8 @@ func TestExpectationRunsFromTheClaim(t *testing.T) {
 	d.must(Join{Speaker: me})
 	d.must(Claim{Speaker: me, Task: own + 1})
 	due(own+1, 2*time.Hour)
-	next := d.must(Handoff{Work: Work{Speaker: me, Task: own + 1, Attempt: 1}, Result: "r", ToRole: "b", Title: "t"}).Task
+	next := d.must(Handoff{Work: Work{Speaker: me, Task: own + 1, Attempt: 1},
+		Result: "r", ToRole: "b", Title: "t"}).Task
 	you := Speaker{Agent: "r/b", Inc: d.must(Join{Speaker: Speaker{Agent: "r/b"}}).Inc}
 	d.must(Claim{Speaker: you})
 	due(next, time.Hour)
@@ -91,7 +94,8 @@ func TestExpectationRunsFromTheClaim(t *testing.T) {
 func TestExpectationIsMovedByItsAgent(t *testing.T) {
 	x := plannedAgent(t, time.Hour)
 	x.must(ProgressTask{Work: x.work(), Note: "secret note", Percent: noun.PercentOf(0), Expect: 20 * time.Minute})
-	if p := x.plan(); p.Due != x.clock.Add(20*time.Minute) || p.Percent != noun.PercentOf(0) || p.Extended != 0 || x.events("task.extended") != 0 {
+	if p := x.plan(); p.Due != x.clock.Add(20*time.Minute) || p.Percent != noun.PercentOf(0) || p.Extended != 0 ||
+		x.events("task.extended") != 0 {
 		t.Fatalf("%+v", p)
 	}
 	x.beating(20 * time.Minute)
@@ -103,7 +107,8 @@ func TestExpectationIsMovedByItsAgent(t *testing.T) {
 	}
 	old := x.plan().Due
 	x.must(ProgressTask{Work: x.work(), Note: "secret note", Expect: 40 * time.Minute})
-	if p := x.plan(); p.Due != x.clock.Add(40*time.Minute) || p.Extended != 1 || p.Percent != noun.PercentOf(100) || p.Expect != time.Hour {
+	if p := x.plan(); p.Due != x.clock.Add(40*time.Minute) || p.Extended != 1 ||
+		p.Percent != noun.PercentOf(100) || p.Expect != time.Hour {
 		t.Errorf("%+v", p)
 	}
 	for e := range x.s.Events(0) {
@@ -114,7 +119,8 @@ func TestExpectationIsMovedByItsAgent(t *testing.T) {
 			continue
 		}
 		for _, at := range []noun.Time{old, x.plan().Due} {
-			if e.Task != x.task || e.Attempt != 1 || e.Agent != hungName || !strings.Contains(e.Text, core.OnWall(at, e.At, e.Wall)) {
+			if e.Task != x.task || e.Attempt != 1 || e.Agent != hungName ||
+				!strings.Contains(e.Text, core.OnWall(at, e.At, e.Wall)) {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -134,11 +140,17 @@ func TestAnswersExtendWhatIsExpected(t *testing.T) {
 		say  func(x *hung)
 		want time.Duration // 0: it extends nothing
 	}{
-		"progress":          {func(x *hung) { x.must(ProgressTask{Work: x.work()}) }, 30 * time.Minute},
-		"progress, 2 h":     {func(x *hung) { x.must(ProgressTask{Work: x.work(), Expect: 2 * time.Hour}) }, 2 * time.Hour},
-		"busy":              {func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour}) }, 30 * time.Minute},
-		"degraded":          {func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) }, 30 * time.Minute},
-		"mail sent":         {func(x *hung) { x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"}) }, 30 * time.Minute},
+		"progress": {func(x *hung) { x.must(ProgressTask{Work: x.work()}) }, 30 * time.Minute},
+		"progress, 2 h": {func(x *hung) { x.must(ProgressTask{Work: x.work(), Expect: 2 * time.Hour}) },
+			2 * time.Hour},
+		"busy": {func(x *hung) {
+			x.must(Declare{Speaker: x.me, Status: noun.StatusBusy,
+				For: time.Hour})
+		}, 30 * time.Minute},
+		"degraded": {func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) },
+			30 * time.Minute},
+		"mail sent": {func(x *hung) { x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "s"}) },
+			30 * time.Minute},
 		"mail acknowledged": {func(x *hung) { x.must(AckMail{Speaker: x.me, Mail: 1}) }, 30 * time.Minute},
 		"the same report":   {func(x *hung) { x.must(Declare{Speaker: x.me}) }, 0},
 		"mail read":         {func(x *hung) { x.must(ReadMail{Speaker: x.me}) }, 0},
@@ -222,9 +234,11 @@ func TestOnlyAnswersExtend(t *testing.T) {
 func TestPlansAreRefusedWhenTheyMakeNoSense(t *testing.T) {
 	x := plannedAgent(t, time.Hour)
 	for _, d := range []time.Duration{-1, -time.Hour, time.Second - 1, noun.MaxExpect + 1} {
-		for _, cmd := range []Command{CreateTask{Room: "r", Role: "a", Title: "t", Expect: d}, ProgressTask{Work: x.work(), Expect: d},
+		for _, cmd := range []Command{CreateTask{Room: "r", Role: "a", Title: "t", Expect: d},
+			ProgressTask{Work: x.work(), Expect: d},
 			ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Expect: d}}}} {
-			if out := x.want(noun.Invalid, cmd); !strings.Contains(out.Detail, "expect: ") || !strings.Contains(out.Detail, "1s to 720h0m0s is allowed") {
+			if out := x.want(noun.Invalid, cmd); !strings.Contains(out.Detail, "expect: ") ||
+				!strings.Contains(out.Detail, "1s to 720h0m0s is allowed") {
 				t.Errorf("%T with %s: %s", cmd, d, out.Detail)
 			}
 		}

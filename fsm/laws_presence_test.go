@@ -18,7 +18,8 @@ func TestI33ReportsThatNobodySends(t *testing.T) {
 		d.must(ProgressTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Note: "on"})
 	}
 	v := d.s.Verdict(d.agent("r/a").ID, true)
-	if v.Kind != judge.AgentHealthy || v.Fine || !strings.Contains(v.Reasons[0].Text, "never reported its health") || v.Reasons[0].Evidence != "health" {
+	if v.Kind != judge.AgentHealthy || v.Fine ||
+		!strings.Contains(v.Reasons[0].Text, "never reported its health") || v.Reasons[0].Evidence != "health" {
 		t.Errorf("%s, fine %v: %+v", v.Kind, v.Fine, v.Reasons)
 	}
 	d.must(CompleteTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Result: "done"})

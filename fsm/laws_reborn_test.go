@@ -22,20 +22,25 @@ func TestF04LivesOfADeletedAgentAreNotThoseOfItsNamesake(t *testing.T) {
 			}
 			d.room("r", noun.RoleSpec{Name: "w", Runner: runner})
 			task := d.must(CreateTask{Room: "r", Role: "w", Title: "t"}).Task
-			for _, c := range []Command{Join{Speaker: old}, Claim{Speaker: old}, Claim{Speaker: old, Task: task}, Leave{Speaker: old}, Declare{Speaker: old},
-				CompleteTask{Work: Work{Speaker: old, Task: task, Attempt: 0}, Result: "result"}, ReadMail{Speaker: old}, SendMail{Speaker: old, To: "r/w", Body: "b"},
-				SetResume{Speaker: old, Resume: "x"}, StartTask{Work: Work{Speaker: old, Task: task, Attempt: 1}}, FailTask{Work: Work{Speaker: old, Task: task, Attempt: 1}}} {
+			for _, c := range []Command{Join{Speaker: old}, Claim{Speaker: old}, Claim{Speaker: old, Task: task},
+				Leave{Speaker: old}, Declare{Speaker: old},
+				CompleteTask{Work: Work{Speaker: old, Task: task, Attempt: 0}, Result: "result"},
+				ReadMail{Speaker: old}, SendMail{Speaker: old, To: "r/w", Body: "b"},
+				SetResume{Speaker: old, Resume: "x"}, StartTask{Work: Work{Speaker: old, Task: task, Attempt: 1}},
+				FailTask{Work: Work{Speaker: old, Task: task, Attempt: 1}}} {
 				d.want(noun.Superseded, c)
 			}
 			a := d.agent("r/w")
 			for _, kinds := range []uint8{BeatLease, BeatVouch, BeatFence, BeatStranger | BeatLease} {
 				for _, from := range []noun.HostID{0, h} {
 					e := d.entry()
-					e.Beats = []HostBeats{{Host: from, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{a.ID}, []noun.Incarnation{old.Inc}, []uint8{kinds})}}
+					e.Beats = []HostBeats{{Host: from, Boot: "boot1", Packed: PackBeats(nil, []noun.AgentID{a.ID},
+						[]noun.Incarnation{old.Inc}, []uint8{kinds})}}
 					if from == 0 {
 						e.Beats[0].Boot = ""
 					}
-					if ans := d.apply(e).Beats[0]; len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
+					if ans := d.apply(e).Beats[0]; len(ans.Exceptions) != 1 ||
+						ans.Exceptions[0].Verdict != noun.VerdictSuperseded {
 						t.Errorf("beat %d from host %d: %+v", kinds, from, ans)
 					}
 				}
@@ -43,7 +48,8 @@ func TestF04LivesOfADeletedAgentAreNotThoseOfItsNamesake(t *testing.T) {
 			if w := d.s.WordOf(Declare{Speaker: old}, 0); w != (Word{}) {
 				t.Errorf("its words prove %+v", w)
 			}
-			if a := d.agent("r/w"); a.Part != noun.PartDisconnected || a.Task != 0 || d.s.Task(task).State != noun.TaskPending || d.s.Task(task).Rev == 0 {
+			if a := d.agent("r/w"); a.Part != noun.PartDisconnected || a.Task != 0 ||
+				d.s.Task(task).State != noun.TaskPending || d.s.Task(task).Rev == 0 {
 				t.Errorf("agent %+v, task %+v", a, d.s.Task(task))
 			}
 			if runner != "" { // it is not taken for one that was started by hand

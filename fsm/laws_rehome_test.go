@@ -44,7 +44,8 @@ func TestL3WaitingForAHostNamesEveryReason(t *testing.T) {
 				d.host(k, "other")
 			}
 			why := d.s.Why(1)
-			if why.Code != "no_host" || !strings.HasPrefix(why.Text, "waiting for a host: h1 "+want+"; h2 ") || !strings.HasSuffix(why.Text, "; and 2 more") {
+			if why.Code != "no_host" || !strings.HasPrefix(why.Text, "waiting for a host: h1 "+want+"; h2 ") ||
+				!strings.HasSuffix(why.Text, "; and 2 more") {
 				t.Fatalf("%+v", why)
 			}
 		})
@@ -70,8 +71,10 @@ func TestWaitingForAHostNamesTheRightOnesFirst(t *testing.T) {
 // what the others can take; those that may not move say so.
 func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {
 	d := newDrive(t)
-	d.must(PutSettings{Values: []noun.KV{{Key: "starts_per_host", Value: "100"}, {Key: "starts_per_second", Value: "100"}}})
-	h1 := d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Labels: []noun.KV{{Key: "disk", Value: "ssd"}}}).Host
+	d.must(PutSettings{Values: []noun.KV{{Key: "starts_per_host", Value: "100"},
+		{Key: "starts_per_second", Value: "100"}}})
+	h1 := d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"},
+		Labels: []noun.KV{{Key: "disk", Value: "ssd"}}}).Host
 	h2 := d.must(RegisterHost{Key: "h2", Name: "h2", Boot: "boot1", Runners: []string{"worker"}, Capacity: 7}).Host
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 9 }),
 		managed("c", func(r *noun.RoleSpec) { r.Replicas = 3; r.Labels = []noun.KV{{Key: "disk", Value: "ssd"}} }))
@@ -106,7 +109,8 @@ func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {
 		case a.Host == h2 && a.Inc != 2:
 			t.Fatalf("%s was started %d times", name, a.Inc-1)
 		case a.Host == h2:
-		case strings.HasPrefix(name, "demo/c") && !strings.Contains(why.Text, "h2 is full") && !strings.Contains(why.Text, "h2 lacks label"):
+		case strings.HasPrefix(name, "demo/c") && !strings.Contains(why.Text, "h2 is full") &&
+			!strings.Contains(why.Text, "h2 lacks label"):
 			t.Fatalf("%s: %+v", name, why)
 		case why.Code != "no_host" || !strings.Contains(why.Text, "h1 is lost"):
 			t.Fatalf("%s: %+v", name, why)

@@ -126,7 +126,8 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 	x.is(RoomActive)
 	x.jump(time.Second)
 	x.is(RoomStalled)
-	x.must(SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{IdleLimit: 5 * time.Minute, Deadline: 3 * time.Hour}, By: "ann"})
+	x.must(SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{IdleLimit: 5 * time.Minute, Deadline: 3 * time.Hour},
+		By: "ann"})
 	x.jump(5*time.Minute + time.Second)
 	x.is(RoomStalled)
 	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w"}}}) // says nothing of it: it stays
@@ -140,7 +141,8 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 	}
 	x.want(noun.Invalid, SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{IdleLimit: time.Millisecond}})
 	x.want(noun.Invalid, SetRoomWatch{Room: "r", RoomWatch: noun.RoomWatch{Deadline: -1}})
-	x.want(noun.Invalid, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}}, Watch: []noun.RoomWatch{{Deadline: 1}}})
+	x.want(noun.Invalid, ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a"}},
+		Watch: []noun.RoomWatch{{Deadline: 1}}})
 	opened := x.room().Opened
 	x.clock = opened.Add(3*time.Hour + time.Second)
 	x.must(ProgressTask{Work: x.work(), Note: "on"})

@@ -12,7 +12,8 @@ import (
 // in its inventory.
 func (d *drive) register(h noun.HostID, taken uint64, running ...Running) {
 	d.t.Helper()
-	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Taken: taken, Inventory: running})
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Taken: taken,
+		Inventory: running})
 }
 
 // A life that ended while no agentd ran is in the inventory until its end is reported:

@@ -21,7 +21,8 @@ func (d *drive) fail(sp Speaker, id noun.TaskID, after time.Duration) {
 	d.t.Helper()
 	d.must(Join{Speaker: sp})
 	out := d.must(Claim{Speaker: sp, Task: id})
-	d.must(FailTask{Work: Work{Speaker: sp, Task: id, Attempt: out.Attempt}, Reason: "the model answers 503", Retryable: true, After: after})
+	d.must(FailTask{Work: Work{Speaker: sp, Task: id, Attempt: out.Attempt}, Reason: "the model answers 503",
+		Retryable: true, After: after})
 }
 
 // offered lets time pass until a task is put off no more, and tells how long that took.
@@ -65,7 +66,8 @@ func TestN30FailedTaskWaits(t *testing.T) {
 		}
 	}
 	x := d.s.Task(id)
-	if len(x.Retry.Reasons) != 3 || x.Retry.Reasons[2].Attempt != 12 || x.Retry.Reasons[2].Text != "the model answers 503" || x.Retry.Row != 12 {
+	if len(x.Retry.Reasons) != 3 || x.Retry.Reasons[2].Attempt != 12 ||
+		x.Retry.Reasons[2].Text != "the model answers 503" || x.Retry.Row != 12 {
 		t.Errorf("it remembers %+v", x.Retry)
 	}
 }
@@ -73,7 +75,8 @@ func TestN30FailedTaskWaits(t *testing.T) {
 // Who gives a task back may say until when it has to wait, exactly; a role may say how it waits.
 func TestN30WaitIsSettable(t *testing.T) {
 	d := newRetryDrive(t)
-	d.room("demo", noun.RoleSpec{Name: "w", AttemptLimit: 20, RetryFirst: 20 * time.Second, RetryMost: 30 * time.Second})
+	d.room("demo", noun.RoleSpec{Name: "w", AttemptLimit: 20, RetryFirst: 20 * time.Second,
+		RetryMost: 30 * time.Second})
 	sp := d.hand("demo/w")
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	for _, most := range []time.Duration{20 * time.Second, 30 * time.Second, 30 * time.Second} {

@@ -24,10 +24,14 @@ type comeback struct {
 }
 
 var comebacks = []comeback{
-	{name: "nothing newer, fence runs, connected", fence: true, connected: true, agent: noun.VerdictCurrent, proc: noun.ProcRunning, inc: 1},
-	{name: "nothing newer, fence runs, disconnected", fence: true, agent: noun.VerdictRejoin, proc: noun.ProcRunning, inc: 1},
-	{name: "nothing newer, fence over, was connected", connected: true, host: noun.VerdictAdopt, agent: noun.VerdictRejoin, proc: noun.ProcRunning, inc: 1},
-	{name: "nothing newer, fence over, was disconnected", host: noun.VerdictAdopt, agent: noun.VerdictRejoin, proc: noun.ProcRunning, inc: 1},
+	{name: "nothing newer, fence runs, connected", fence: true, connected: true, agent: noun.VerdictCurrent,
+		proc: noun.ProcRunning, inc: 1},
+	{name: "nothing newer, fence runs, disconnected", fence: true, agent: noun.VerdictRejoin,
+		proc: noun.ProcRunning, inc: 1},
+	{name: "nothing newer, fence over, was connected", connected: true, host: noun.VerdictAdopt,
+		agent: noun.VerdictRejoin, proc: noun.ProcRunning, inc: 1},
+	{name: "nothing newer, fence over, was disconnected", host: noun.VerdictAdopt, agent: noun.VerdictRejoin,
+		proc: noun.ProcRunning, inc: 1},
 	{name: "newer order open, not accepted", connected: true, meanwhile: func(d *drive, other noun.HostID) {
 		d.must(OrderStart{Agent: 1, Inc: 2, Host: other})
 	}, host: noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcOrdered, inc: 2},
@@ -35,24 +39,29 @@ var comebacks = []comeback{
 		d.must(OrderStart{Agent: 1, Inc: 2, Host: other})
 		d.must(AcceptOrder{Host: other, Boot: "boot1", Agent: 1, Inc: 2})
 	}, host: noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcAccepted, inc: 2},
-	{name: "newer life runs", connected: true, meanwhile: func(d *drive, other noun.HostID) { d.start("demo/b", other) },
-		host: noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcRunning, inc: 2},
+	{name: "newer life runs", connected: true,
+		meanwhile: func(d *drive, other noun.HostID) { d.start("demo/b", other) },
+		host:      noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcRunning, inc: 2},
 	{name: "newer order was withdrawn", connected: true, meanwhile: func(d *drive, other noun.HostID) {
 		d.must(OrderStart{Agent: 1, Inc: 2, Host: other})
 		d.must(CancelOrder{Agent: 1, Inc: 2})
 	}, host: noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcNone, inc: 2},
-	{name: "stopped, fence runs", fence: true, connected: true, meanwhile: stopIt, agent: noun.VerdictCurrent, proc: noun.ProcRunning, inc: 1, stop: true},
-	{name: "stopped, fence over", connected: true, meanwhile: stopIt, host: noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcLost, inc: 1},
+	{name: "stopped, fence runs", fence: true, connected: true, meanwhile: stopIt, agent: noun.VerdictCurrent,
+		proc: noun.ProcRunning, inc: 1, stop: true},
+	{name: "stopped, fence over", connected: true, meanwhile: stopIt, host: noun.VerdictSuperseded,
+		agent: noun.VerdictSuperseded, proc: noun.ProcLost, inc: 1},
 	{name: "declared as stopped, fence over", connected: true, meanwhile: func(d *drive, _ noun.HostID) {
 		d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }))
 	}, host: noun.VerdictSuperseded, agent: noun.VerdictSuperseded, proc: noun.ProcLost, inc: 1},
 	{name: "paused, fence over", connected: true, meanwhile: func(d *drive, _ noun.HostID) {
 		d.must(SetPause{Scope: "demo/b", Pause: true, By: "ann"})
 	}, host: noun.VerdictAdopt, agent: noun.VerdictRejoin, proc: noun.ProcRunning, inc: 1},
-	{name: "deleted, fence runs", fence: true, connected: true, meanwhile: func(d *drive, _ noun.HostID) { d.must(DeleteRoom{Room: "demo", By: "ann"}) },
-		agent: noun.VerdictCurrent, proc: noun.ProcRunning, inc: 1, stop: true},
-	{name: "deleted, fence over", connected: true, meanwhile: func(d *drive, _ noun.HostID) { d.must(DeleteRoom{Room: "demo", By: "ann"}) },
-		host: noun.VerdictUnknown, agent: noun.VerdictUnknown},
+	{name: "deleted, fence runs", fence: true, connected: true,
+		meanwhile: func(d *drive, _ noun.HostID) { d.must(DeleteRoom{Room: "demo", By: "ann"}) },
+		agent:     noun.VerdictCurrent, proc: noun.ProcRunning, inc: 1, stop: true},
+	{name: "deleted, fence over", connected: true,
+		meanwhile: func(d *drive, _ noun.HostID) { d.must(DeleteRoom{Room: "demo", By: "ann"}) },
+		host:      noun.VerdictUnknown, agent: noun.VerdictUnknown},
 }
 
 func stopIt(d *drive, _ noun.HostID) { d.must(SetAgent{Agent: "demo/b", Stop: true, By: "ann"}) }
@@ -91,7 +100,8 @@ func (c comeback) play(t *testing.T, agentFirst bool) {
 	word := func(host noun.HostID, kinds uint8) noun.Verdict {
 		t.Helper()
 		e := d.entry()
-		e.Beats = []HostBeats{{Host: host, Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{1}, []uint8{kinds})}}
+		e.Beats = []HostBeats{{Host: host, Packed: PackBeats(nil, []noun.AgentID{1}, []noun.Incarnation{1},
+			[]uint8{kinds})}}
 		if host != 0 {
 			e.Beats[0].Boot = "boot1"
 		}
@@ -109,7 +119,8 @@ func (c comeback) play(t *testing.T, agentFirst bool) {
 		t.Errorf("the host was told %s, want %s", got, c.host)
 	}
 	d.planFor(1, h)
-	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Taken: 9, Inventory: []Running{{Agent: 1, Inc: 1, PID: 7}}})
+	d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}, Taken: 9,
+		Inventory: []Running{{Agent: 1, Inc: 1, PID: 7}}})
 	d.planFor(1, h)
 	if got := word(0, BeatLease); got != c.agent {
 		t.Errorf("the agent was told %s, want %s", got, c.agent)
@@ -151,7 +162,8 @@ func TestL6StrangersAreNotAskedToRejoinALostLife(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.must(Join{Speaker: d.start("demo/b", h)})
 	d.pass(61 * time.Second)
-	for kinds, want := range map[uint8]noun.Verdict{BeatLease | BeatStranger: noun.VerdictSuperseded, BeatVouch: noun.VerdictSuperseded, BeatLease: noun.VerdictRejoin} {
+	for kinds, want := range map[uint8]noun.Verdict{BeatLease | BeatStranger: noun.VerdictSuperseded,
+		BeatVouch: noun.VerdictSuperseded, BeatLease: noun.VerdictRejoin} {
 		ans := d.beat(0, kinds, 1)
 		if len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != want {
 			t.Errorf("kinds %d were answered %+v, want %s", kinds, ans, want)

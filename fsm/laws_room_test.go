@@ -23,23 +23,25 @@ func TestApplyRoomRefusals(t *testing.T) {
 		code noun.Code
 		cmd  Command
 	}{
-		"room name":        {noun.Invalid, ApplyRoom{Room: "No"}},
-		"long name":        {noun.Invalid, ApplyRoom{Room: strings.Repeat("x", noun.MaxName+1)}},
-		"role name":        {noun.Invalid, role(noun.RoleSpec{Name: "-w"})},
-		"runner":           {noun.Invalid, role(noun.RoleSpec{Runner: "a/b"})},
-		"two of a name":    {noun.Invalid, ApplyRoom{Room: "x", Roles: []noun.RoleSpec{{Name: "w"}, {Name: "w"}}}},
-		"too many roles":   {noun.Invalid, ApplyRoom{Room: "x", Roles: make([]noun.RoleSpec, noun.MaxRoles+1)}},
-		"replicas":         {noun.Invalid, role(noun.RoleSpec{Replicas: noun.MaxReplicas + 1})},
-		"short ttl":        {noun.Invalid, role(noun.RoleSpec{TTL: time.Millisecond})},
-		"long ttl":         {noun.Invalid, role(noun.RoleSpec{TTL: 25 * time.Hour})},
-		"ack limit":        {noun.Invalid, role(noun.RoleSpec{AckLimit: time.Millisecond})},
-		"pending limit":    {noun.Invalid, role(noun.RoleSpec{PendingLimit: time.Millisecond})},
-		"start limit":      {noun.Invalid, role(noun.RoleSpec{StartLimit: time.Millisecond})},
-		"progress limit":   {noun.Invalid, role(noun.RoleSpec{ProgressLimit: -1})},
-		"long grace":       {noun.Invalid, role(noun.RoleSpec{TTL: time.Minute, StopGrace: 15 * time.Second})},
-		"proof":            {noun.Invalid, role(noun.RoleSpec{Proof: 9})},
-		"unsorted labels":  {noun.Invalid, role(noun.RoleSpec{Labels: []noun.KV{{Key: "b", Value: ""}, {Key: "a", Value: ""}}})},
-		"doubled params":   {noun.Invalid, role(noun.RoleSpec{Params: []noun.KV{{Key: "a", Value: ""}, {Key: "a", Value: ""}}})},
+		"room name":      {noun.Invalid, ApplyRoom{Room: "No"}},
+		"long name":      {noun.Invalid, ApplyRoom{Room: strings.Repeat("x", noun.MaxName+1)}},
+		"role name":      {noun.Invalid, role(noun.RoleSpec{Name: "-w"})},
+		"runner":         {noun.Invalid, role(noun.RoleSpec{Runner: "a/b"})},
+		"two of a name":  {noun.Invalid, ApplyRoom{Room: "x", Roles: []noun.RoleSpec{{Name: "w"}, {Name: "w"}}}},
+		"too many roles": {noun.Invalid, ApplyRoom{Room: "x", Roles: make([]noun.RoleSpec, noun.MaxRoles+1)}},
+		"replicas":       {noun.Invalid, role(noun.RoleSpec{Replicas: noun.MaxReplicas + 1})},
+		"short ttl":      {noun.Invalid, role(noun.RoleSpec{TTL: time.Millisecond})},
+		"long ttl":       {noun.Invalid, role(noun.RoleSpec{TTL: 25 * time.Hour})},
+		"ack limit":      {noun.Invalid, role(noun.RoleSpec{AckLimit: time.Millisecond})},
+		"pending limit":  {noun.Invalid, role(noun.RoleSpec{PendingLimit: time.Millisecond})},
+		"start limit":    {noun.Invalid, role(noun.RoleSpec{StartLimit: time.Millisecond})},
+		"progress limit": {noun.Invalid, role(noun.RoleSpec{ProgressLimit: -1})},
+		"long grace":     {noun.Invalid, role(noun.RoleSpec{TTL: time.Minute, StopGrace: 15 * time.Second})},
+		"proof":          {noun.Invalid, role(noun.RoleSpec{Proof: 9})},
+		"unsorted labels": {noun.Invalid,
+			role(noun.RoleSpec{Labels: []noun.KV{{Key: "b", Value: ""}, {Key: "a", Value: ""}}})},
+		"doubled params": {noun.Invalid,
+			role(noun.RoleSpec{Params: []noun.KV{{Key: "a", Value: ""}, {Key: "a", Value: ""}}})},
 		"stale revision":   {noun.Conflict, ApplyRoom{Room: "demo", IfRev: rev + 7}},
 		"no such room":     {noun.NotFound, ApplyRoom{Room: "nowhere", IfRev: 3}},
 		"delete stale":     {noun.Conflict, DeleteRoom{Room: "demo", IfRev: rev + 7}},
@@ -67,7 +69,8 @@ func TestConflictNamesTheCurrentRevision(t *testing.T) {
 	rev := d.s.Task(id).Rev
 	sp := d.hand("demo/w")
 	d.must(Claim{Speaker: sp})
-	for _, c := range []Command{CancelTask{Task: id, IfRev: rev}, RetryTask{Task: id, IfRev: rev}, Claim{Speaker: d.other("demo/w"), Task: id + 1}} {
+	for _, c := range []Command{CancelTask{Task: id, IfRev: rev}, RetryTask{Task: id, IfRev: rev},
+		Claim{Speaker: d.other("demo/w"), Task: id + 1}} {
 		if out := d.do(c); out.Code == noun.Conflict && out.Rev != d.s.Task(id).Rev && out.Rev != 0 {
 			t.Fatalf("%T: %+v", c, out)
 		}
@@ -198,7 +201,8 @@ func TestSettingsRanges(t *testing.T) {
 				good = []string{"cancel", "warn"}
 			}
 			for _, v := range good {
-				if out := d.do(PutSettings{Values: []noun.KV{{Key: x.Name, Value: v}}}); out.Code != noun.OK && x.Name != "ttl" && x.Name != "stop_grace" {
+				if out := d.do(PutSettings{Values: []noun.KV{{Key: x.Name, Value: v}}}); out.Code != noun.OK &&
+					x.Name != "ttl" && x.Name != "stop_grace" {
 					t.Fatalf("%s: %s", v, out.Detail)
 				}
 			}
@@ -208,13 +212,16 @@ func TestSettingsRanges(t *testing.T) {
 	d.t = t
 	d.want(noun.Invalid, PutSettings{Values: []noun.KV{{Key: "nonsense", Value: "1"}}})
 	before := *d.s.Settings()
-	d.want(noun.Invalid, PutSettings{Values: []noun.KV{{Key: "ttl", Value: "90s"}, {Key: "kill_limit", Value: "-1"}}}) // all or none
-	d.want(noun.Invalid, PutSettings{Values: []noun.KV{{Key: "ttl", Value: "1s"}}})                                    // too short for the grace
+	// all or none
+	d.want(noun.Invalid, PutSettings{Values: []noun.KV{{Key: "ttl", Value: "90s"}, {Key: "kill_limit", Value: "-1"}}})
+	// too short for the grace
+	d.want(noun.Invalid, PutSettings{Values: []noun.KV{{Key: "ttl", Value: "1s"}}})
 	if *d.s.Settings() != before {
 		t.Fatal("half of a change was taken")
 	}
 	d.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "1s"}, {Key: "stop_grace", Value: "200ms"}}})
-	if info := d.s.Settings().Info(); len(info) != len(noun.SettingTable) || info[0].Value != "1s" || info[0].Default != "1m0s" {
+	if info := d.s.Settings().Info(); len(info) != len(noun.SettingTable) || info[0].Value != "1s" ||
+		info[0].Default != "1m0s" {
 		t.Fatalf("%+v", info[0])
 	}
 }

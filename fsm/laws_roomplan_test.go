@@ -38,7 +38,8 @@ func TestN27SurplusAgentsFinishTheirTaskFirst(t *testing.T) {
 	d, h, work := twoAtWork(t)
 	d.must(ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{replicas(1)}, Gentle: true})
 	last, idle := d.agent("demo/b.3"), d.agent("demo/b.2")
-	if last.Order != noun.NoOrder || !last.Surplus || last.Retired || idle.Order != noun.StopOrder || !idle.Retired || d.agent("demo/b").Surplus {
+	if last.Order != noun.NoOrder || !last.Surplus || last.Retired || idle.Order != noun.StopOrder ||
+		!idle.Retired || d.agent("demo/b").Surplus {
 		t.Fatalf("at work %+v, idle %+v", last, idle)
 	}
 	d.must(CreateTask{Room: "demo", Role: "b", Title: "for the first"})
@@ -106,9 +107,10 @@ func TestN27SurplusAgentByHandFinishesToo(t *testing.T) {
 // N27: what a plan says is what happens, for all changes of a room in all phases of a life.
 func TestN27ThePlanIsWhatHappens(t *testing.T) {
 	for name, c := range map[string]ApplyRoom{
-		"fewer":       {Roles: []noun.RoleSpec{replicas(1)}},
-		"fewer, now":  {Roles: []noun.RoleSpec{replicas(1)}, Now: true},
-		"stopped":     {Roles: []noun.RoleSpec{replicas(3, func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped })}},
+		"fewer":      {Roles: []noun.RoleSpec{replicas(1)}},
+		"fewer, now": {Roles: []noun.RoleSpec{replicas(1)}, Now: true},
+		"stopped": {Roles: []noun.RoleSpec{replicas(3,
+			func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped })}},
 		"more":        {Roles: []noun.RoleSpec{replicas(5)}},
 		"another too": {Roles: []noun.RoleSpec{replicas(3), managed("c")}},
 	} {
@@ -138,8 +140,10 @@ func TestN27ThePlanIsWhatHappens(t *testing.T) {
 				finishing = append(finishing, a.ID)
 			}
 		}
-		if fmt.Sprint(ends, finishes, harm) != fmt.Sprint(ended, finishing, hurt) || int(starts) != wantedOf(d.s)-wanted {
-			t.Errorf("%s: planned ends %v, finishes %v, %d at work, %d starts; happened %v, %v, %d, %d", name, ends, finishes, harm, starts,
+		if fmt.Sprint(ends, finishes, harm) != fmt.Sprint(ended, finishing, hurt) ||
+			int(starts) != wantedOf(d.s)-wanted {
+			t.Errorf("%s: planned ends %v, finishes %v, %d at work, %d starts; happened %v, %v, %d, %d",
+				name, ends, finishes, harm, starts,
 				ended, finishing, hurt, wantedOf(d.s)-wanted)
 		}
 	}

@@ -14,7 +14,8 @@ func TestI111NoNudgeChannel(t *testing.T) {
 	climb := func(dumb bool) (took []time.Duration) {
 		x := hungAgent(t)
 		began := x.clock
-		for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart, noun.RungEscalate} {
+		for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart,
+			noun.RungEscalate} {
 			x.up(r)
 			if dumb && r < noun.RungRestart {
 				x.must(NoteRung{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Rung: r, Reason: "no terminal"})
@@ -64,7 +65,8 @@ func TestL11RungsWithinALookAreBounded(t *testing.T) {
 	taken := func() (n int) {
 		for _, a := range list {
 			c := d.s.Climb(a.ID)
-			if c.Next == noun.RungNudge && d.do(StepLadder{Agent: a.ID, Inc: d.s.Agent(a.ID).Inc, Rung: c.Next, Seen: c.Seen}).Code == noun.OK {
+			if c.Next == noun.RungNudge &&
+				d.do(StepLadder{Agent: a.ID, Inc: d.s.Agent(a.ID).Inc, Rung: c.Next, Seen: c.Seen}).Code == noun.OK {
 				n++
 			}
 		}
@@ -90,7 +92,8 @@ func TestI110NudgesAreBounded(t *testing.T) {
 			x.beating(2 * time.Minute)
 			x.do(x.step())
 		}
-		for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck", "agent.needs_human"} {
+		for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck",
+			"agent.needs_human"} {
 			if n := x.events(kind); n != 1 {
 				t.Errorf("%d events %s in 24 h, want 1", n, kind)
 			}
@@ -125,7 +128,8 @@ func TestL11RestartsThatDoNotHelpEnd(t *testing.T) {
 	x := &hung{drive: newDrive(t)}
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	x.must(PutSettings{Values: []noun.KV{{Key: "attempt_limit", Value: "0"}, {Key: "kill_limit", Value: "0"}, {Key: "ladder_cooldown", Value: "0s"}}})
+	x.must(PutSettings{Values: []noun.KV{{Key: "attempt_limit", Value: "0"}, {Key: "kill_limit", Value: "0"},
+		{Key: "ladder_cooldown", Value: "0s"}}})
 	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", Ladder: noun.LadderRestart})
 	for range 5 {
 		x.begin()
@@ -143,7 +147,8 @@ func TestL11RestartsThatDoNotHelpEnd(t *testing.T) {
 		}
 	}
 	if n := x.events("agent.restarted_stuck"); n != noun.MaxLadderRestarts || x.events("agent.needs_human") != 1 {
-		t.Errorf("%d restarts and %d calls for a human, want %d and 1", n, x.events("agent.needs_human"), noun.MaxLadderRestarts)
+		t.Errorf("%d restarts and %d calls for a human, want %d and 1", n, x.events("agent.needs_human"),
+			noun.MaxLadderRestarts)
 	}
 }
 
@@ -204,7 +209,8 @@ func TestLadderOfARoleThatEscalates(t *testing.T) {
 func TestLadderOfAgentsStartedByHand(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, Ladder: noun.LadderRestart}, noun.RoleSpec{Name: "b", TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", TTL: 24 * time.Hour, Ladder: noun.LadderRestart},
+		noun.RoleSpec{Name: "b", TTL: 24 * time.Hour})
 	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
 	task := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
 	d.must(Claim{Speaker: me})
@@ -248,7 +254,8 @@ func TestL12LadderIsRestored(t *testing.T) {
 func TestLadderVisitsOnlyWhoMayBeStuck(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)
-	d.room("r", noun.RoleSpec{Name: "a", Replicas: 50, TTL: 24 * time.Hour}, noun.RoleSpec{Name: "idle", Replicas: 1000, TTL: 24 * time.Hour})
+	d.room("r", noun.RoleSpec{Name: "a", Replicas: 50, TTL: 24 * time.Hour},
+		noun.RoleSpec{Name: "idle", Replicas: 1000, TTL: 24 * time.Hour})
 	for a := range d.s.Agents("") {
 		d.must(Join{Speaker: Speaker{Agent: a.Name}})
 	}

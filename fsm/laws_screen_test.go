@@ -63,7 +63,8 @@ func TestI43PermissionPrompt(t *testing.T) {
 	life := x.me.Inc
 	x.see(noun.PromptNone, false)
 	x.see(noun.PromptPermission, false)
-	if v, r := x.verdict(), x.reason("screen"); v != judge.AgentNeedsInput || !r.Bad || !strings.Contains(r.Text, "permission prompt") {
+	if v, r := x.verdict(), x.reason("screen"); v != judge.AgentNeedsInput || !r.Bad ||
+		!strings.Contains(r.Text, "permission prompt") {
 		t.Fatalf("%s: %+v", v, r)
 	}
 	limit := x.s.Settings().Prompt.Limit
@@ -87,7 +88,8 @@ func TestI43PermissionPrompt(t *testing.T) {
 		t.Errorf("a human was called %+v", list)
 	}
 	a := x.agent(hungName)
-	if a.Inc != life || a.Task != x.task || a.Order != noun.NoOrder || x.climb().Next != noun.NoRung || x.events("agent.nudged") != 0 {
+	if a.Inc != life || a.Task != x.task || a.Order != noun.NoOrder || x.climb().Next != noun.NoRung ||
+		x.events("agent.nudged") != 0 {
 		t.Errorf("%+v", a)
 	}
 	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "permission prompt") {
@@ -158,7 +160,8 @@ func TestPromptBeforeTheJoin(t *testing.T) {
 	x.me = x.start(hungName, x.h)
 	x.see(noun.PromptPermission, false)
 	x.beating(time.Hour)
-	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != noun.NoOrder || x.verdict() != judge.AgentNeedsInput || len(x.prompts()) != 1 {
+	if a := x.agent(hungName); a.Inc != x.me.Inc || a.Order != noun.NoOrder ||
+		x.verdict() != judge.AgentNeedsInput || len(x.prompts()) != 1 {
 		t.Fatalf("%s, %+v", x.verdict(), a)
 	}
 	x.see(noun.PromptNone, false)
@@ -176,11 +179,26 @@ func TestIdlePromptWithATask(t *testing.T) {
 		do   func(x *watched)
 		want judge.Kind
 	}{
-		"idle and quiet":     {func(x *watched) { x.see(noun.PromptIdle, true); x.beating(limit + time.Second) }, judge.AgentStalled},
-		"not for long":       {func(x *watched) { x.beating(limit); x.see(noun.PromptIdle, true); x.beating(limit) }, judge.AgentHealthy},
-		"output goes on":     {func(x *watched) { x.see(noun.PromptIdle, false); x.beating(limit + time.Second) }, judge.AgentHealthy},
-		"quiet alone":        {func(x *watched) { x.see(noun.PromptNone, true); x.beating(judge.StalledAfter - time.Minute) }, judge.AgentHealthy},
-		"quiet, no progress": {func(x *watched) { x.see(noun.PromptNone, true); x.beating(judge.StalledAfter + time.Second) }, judge.AgentStalled},
+		"idle and quiet": {func(x *watched) { x.see(noun.PromptIdle, true); x.beating(limit + time.Second) },
+			judge.AgentStalled},
+		"not for long": {func(x *watched) {
+			x.beating(limit)
+			x.see(noun.PromptIdle,
+				true)
+			x.beating(limit)
+		}, judge.AgentHealthy},
+		"output goes on": {func(x *watched) { x.see(noun.PromptIdle, false); x.beating(limit + time.Second) },
+			judge.AgentHealthy},
+		"quiet alone": {func(x *watched) {
+			x.see(noun.PromptNone,
+				true)
+			x.beating(judge.StalledAfter - time.Minute)
+		}, judge.AgentHealthy},
+		"quiet, no progress": {func(x *watched) {
+			x.see(noun.PromptNone, true)
+			x.beating(judge.StalledAfter +
+				time.Second)
+		}, judge.AgentStalled},
 		"progress": {func(x *watched) {
 			x.see(noun.PromptIdle, true)
 			x.beating(limit)
@@ -344,7 +362,8 @@ func TestScreenReportsAreIdempotent(t *testing.T) {
 	first, n := *x.agent(hungName).Screen(), x.events("agent.prompt")
 	x.beating(time.Minute)
 	x.see(noun.PromptPermission, false)
-	if got := *x.agent(hungName).Screen(); got != first || x.events("agent.prompt") != n || x.agent(hungName).Rev != rev {
+	if got := *x.agent(hungName).Screen(); got != first || x.events("agent.prompt") != n ||
+		x.agent(hungName).Rev != rev {
 		t.Errorf("%+v became %+v", first, got)
 	}
 }
@@ -366,7 +385,8 @@ func TestL12ScreensSurviveARestore(t *testing.T) {
 	if n := len(x.prompts()); n != 1 {
 		t.Errorf("%d calls at the limit", n)
 	}
-	if got := reload(t, x.s); got.Hash() != x.s.Hash() || *got.AgentByName(hungName).Screen() != *x.agent(hungName).Screen() ||
+	if got := reload(t, x.s); got.Hash() != x.s.Hash() ||
+		*got.AgentByName(hungName).Screen() != *x.agent(hungName).Screen() ||
 		got.Host(x.h).Terminals() != "tmux 3.3a" {
 		t.Errorf("loaded as %+v", got.AgentByName(hungName).Screen())
 	}

@@ -22,7 +22,8 @@ var sessionFloor = func() (floor int64) {
 // L8: no session ends while a client may still repeat one of its writes, or the write would be
 // done again under another number. Not even for a client that has waited for long.
 func TestF05SessionsOutliveRepetitions(t *testing.T) {
-	if floor := time.Duration(sessionFloor) * time.Millisecond; floor <= noun.RepeatLimit || floor != noun.MinSessionTTL {
+	if floor := time.Duration(sessionFloor) * time.Millisecond; floor <= noun.RepeatLimit ||
+		floor != noun.MinSessionTTL {
 		t.Errorf("session_ttl may be %s, clients repeat for %s", floor, noun.RepeatLimit)
 	}
 	d := newDrive(t)
@@ -32,7 +33,8 @@ func TestF05SessionsOutliveRepetitions(t *testing.T) {
 	create := Request{Session: ss, Seq: 1, Cmd: CreateTask{Room: "r", Role: "a", Title: "t"}}
 	first := d.apply(d.entry(create)).Outcomes[0]
 	d.clock = d.clock.Add(noun.RepeatLimit) // the answer was lost, and this is the last try
-	if again := d.apply(d.entry(create)).Outcomes[0]; again.Code != noun.OK || again.Task != first.Task || len(d.s.SessionTable.Get(ss).Answers) != 1 {
+	if again := d.apply(d.entry(create)).Outcomes[0]; again.Code != noun.OK || again.Task != first.Task ||
+		len(d.s.SessionTable.Get(ss).Answers) != 1 {
 		t.Errorf("first %+v, repeated %+v", first, again)
 	}
 	if d.s.Task(first.Task+1) != nil {

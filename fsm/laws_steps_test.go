@@ -13,7 +13,8 @@ const perStep = 100
 
 // counted counts the agents, tasks, roles and rooms that fn makes the state visit.
 func counted(s *State, fn func()) (visits int) {
-	for _, count := range []func(*int){s.AgentTable.CountVisits, s.TaskTable.CountVisits, s.RoleTable.CountVisits, s.RoomTable.CountVisits, s.LeaseTable.CountVisits} {
+	for _, count := range []func(*int){s.AgentTable.CountVisits, s.TaskTable.CountVisits, s.RoleTable.CountVisits,
+		s.RoomTable.CountVisits, s.LeaseTable.CountVisits} {
 		count(&visits)
 		defer count(nil)
 	}
@@ -28,10 +29,12 @@ func TestF11DeletingARoomVisitsNoOther(t *testing.T) {
 		d := newDrive(t)
 		h := d.host("h1", "worker")
 		for i := range rooms {
-			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprintf("other%d", i), Roles: []noun.RoleSpec{replicas(2)}}}))
+			d.s.Apply(d.entry(Request{Cmd: ApplyRoom{Room: fmt.Sprintf("other%d", i),
+				Roles: []noun.RoleSpec{replicas(2)}}}))
 		}
 		for i := range tasks {
-			out := d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: fmt.Sprintf("other%d", i%rooms), Role: "b", Title: "t"}})).Outcomes[0]
+			out := d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: fmt.Sprintf("other%d", i%rooms),
+				Role: "b", Title: "t"}})).Outcomes[0]
 			if i%2 == 0 {
 				d.s.Apply(d.entry(Request{Cmd: CancelTask{Task: out.Task}}))
 			}
@@ -136,7 +139,8 @@ func TestF11GreatRoomsGoInSteps(t *testing.T) {
 			e = d.entry(exits...)
 		}
 	}
-	if least := (agents + tasks + tasks*2/3) / noun.StepsPerEntry; entries+2 < least || d.s.Room("demo") != nil || d.s.Task(keep) == nil || d.s.TaskTable.Len() != 1 {
+	if least := (agents + tasks + tasks*2/3) / noun.StepsPerEntry; entries+2 < least || d.s.Room("demo") != nil ||
+		d.s.Task(keep) == nil || d.s.TaskTable.Len() != 1 {
 		t.Fatalf("after %d entries: room %+v, %d tasks", entries, d.s.Room("demo"), d.s.TaskTable.Len())
 	}
 }
@@ -171,7 +175,8 @@ func TestF11GreatRolesGoInSteps(t *testing.T) {
 func TestF11DemandVisitsNoAgents(t *testing.T) {
 	flip := func(replicas uint32) (flips [2]int) {
 		d := newDrive(t)
-		d.whole(Request{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Start: noun.StartOnDemand, Replicas: replicas}}}})
+		d.whole(Request{Cmd: ApplyRoom{Room: "demo",
+			Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Start: noun.StartOnDemand, Replicas: replicas}}}})
 		var task noun.TaskID
 		flips[0] = counted(d.s, func() {
 			task = d.s.Apply(d.entry(Request{Cmd: CreateTask{Room: "demo", Role: "a", Title: "t"}})).Outcomes[0].Task
@@ -194,7 +199,8 @@ func TestF11DemandVisitsNoAgents(t *testing.T) {
 func TestF11PausesVisitNoAgents(t *testing.T) {
 	pause := func(replicas uint32) int {
 		d := newDrive(t)
-		d.whole(Request{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Replicas: replicas}}}})
+		d.whole(Request{Cmd: ApplyRoom{Room: "demo",
+			Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Replicas: replicas}}}})
 		return counted(d.s, func() {
 			for _, on := range []bool{true, false} {
 				for _, scope := range []string{"", "demo"} {

@@ -56,7 +56,8 @@ func TestTaskTransitions(t *testing.T) {
 		code noun.Code
 		to   noun.TaskState
 	}
-	states := []noun.TaskState{noun.TaskQueued, noun.TaskPending, noun.TaskAcknowledged, noun.TaskInProgress, noun.TaskCompleted, noun.TaskFailed, noun.TaskCanceled, noun.TaskQuarantined}
+	states := []noun.TaskState{noun.TaskQueued, noun.TaskPending, noun.TaskAcknowledged, noun.TaskInProgress,
+		noun.TaskCompleted, noun.TaskFailed, noun.TaskCanceled, noun.TaskQuarantined}
 	stay := func(code noun.Code) []end {
 		list := make([]end, len(states))
 		for i, st := range states {
@@ -75,25 +76,45 @@ func TestTaskTransitions(t *testing.T) {
 		cmd  func(Speaker, Work) Command
 		ends []end
 	}{
-		"claim": {func(sp Speaker, w Work) Command { return Claim{Speaker: sp, Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
-			noun.TaskPending: {noun.OK, noun.TaskAcknowledged}, noun.TaskAcknowledged: {noun.OK, noun.TaskAcknowledged}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
-		"start": {func(_ Speaker, w Work) Command { return StartTask{Work: w} }, table(noun.Superseded, map[noun.TaskState]end{
-			noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
-		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{Work: w, Note: "n"} }, table(noun.Superseded, map[noun.TaskState]end{
-			noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
-		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{Work: w, Result: "ok"} }, table(noun.Superseded, map[noun.TaskState]end{
-			noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted}, noun.TaskInProgress: {noun.OK, noun.TaskCompleted}, noun.TaskCompleted: {noun.OK, noun.TaskCompleted}})},
-		"fail": {func(_ Speaker, w Work) Command { return FailTask{Work: w} }, table(noun.Superseded, map[noun.TaskState]end{
-			noun.TaskAcknowledged: {noun.OK, noun.TaskFailed}, noun.TaskInProgress: {noun.OK, noun.TaskFailed}, noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
-		"give back": {func(_ Speaker, w Work) Command { return FailTask{Work: w, Retryable: true} }, table(noun.Superseded, map[noun.TaskState]end{
-			noun.TaskAcknowledged: {noun.OK, noun.TaskPending}, noun.TaskInProgress: {noun.OK, noun.TaskPending}, noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
-		"hand off": {func(_ Speaker, w Work) Command { return Handoff{Work: w, ToRole: "v"} }, table(noun.Superseded, map[noun.TaskState]end{
-			noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted}, noun.TaskInProgress: {noun.OK, noun.TaskCompleted}, noun.TaskCompleted: {noun.Conflict, noun.TaskCompleted}})},
-		"cancel": {func(_ Speaker, w Work) Command { return CancelTask{Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
-			noun.TaskQueued: {noun.OK, noun.TaskCanceled}, noun.TaskPending: {noun.OK, noun.TaskCanceled}, noun.TaskAcknowledged: {noun.OK, noun.TaskCanceled},
-			noun.TaskInProgress: {noun.OK, noun.TaskCanceled}, noun.TaskCanceled: {noun.OK, noun.TaskCanceled}})},
-		"retry": {func(_ Speaker, w Work) Command { return RetryTask{Task: w.Task} }, table(noun.Conflict, map[noun.TaskState]end{
-			noun.TaskFailed: {noun.OK, noun.TaskPending}, noun.TaskCanceled: {noun.OK, noun.TaskPending}, noun.TaskQuarantined: {noun.OK, noun.TaskPending}})},
+		"claim": {func(sp Speaker, w Work) Command { return Claim{Speaker: sp, Task: w.Task} },
+			table(noun.Conflict, map[noun.TaskState]end{
+				noun.TaskPending: {noun.OK, noun.TaskAcknowledged}, noun.TaskAcknowledged: {noun.OK,
+					noun.TaskAcknowledged}, noun.TaskInProgress: {noun.OK, noun.TaskInProgress}})},
+		"start": {func(_ Speaker, w Work) Command { return StartTask{Work: w} },
+			table(noun.Superseded, map[noun.TaskState]end{
+				noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress},
+				noun.TaskInProgress:   {noun.OK, noun.TaskInProgress}})},
+		"progress": {func(_ Speaker, w Work) Command { return ProgressTask{Work: w, Note: "n"} },
+			table(noun.Superseded, map[noun.TaskState]end{
+				noun.TaskAcknowledged: {noun.OK, noun.TaskInProgress},
+				noun.TaskInProgress:   {noun.OK, noun.TaskInProgress}})},
+		"complete": {func(_ Speaker, w Work) Command { return CompleteTask{Work: w, Result: "ok"} },
+			table(noun.Superseded, map[noun.TaskState]end{
+				noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted},
+				noun.TaskInProgress:   {noun.OK, noun.TaskCompleted},
+				noun.TaskCompleted:    {noun.OK, noun.TaskCompleted}})},
+		"fail": {func(_ Speaker, w Work) Command { return FailTask{Work: w} },
+			table(noun.Superseded, map[noun.TaskState]end{
+				noun.TaskAcknowledged: {noun.OK, noun.TaskFailed}, noun.TaskInProgress: {noun.OK, noun.TaskFailed},
+				noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
+		"give back": {func(_ Speaker, w Work) Command { return FailTask{Work: w, Retryable: true} },
+			table(noun.Superseded, map[noun.TaskState]end{
+				noun.TaskAcknowledged: {noun.OK, noun.TaskPending}, noun.TaskInProgress: {noun.OK, noun.TaskPending},
+				noun.TaskFailed: {noun.OK, noun.TaskFailed}})},
+		"hand off": {func(_ Speaker, w Work) Command { return Handoff{Work: w, ToRole: "v"} },
+			table(noun.Superseded, map[noun.TaskState]end{
+				noun.TaskAcknowledged: {noun.OK, noun.TaskCompleted},
+				noun.TaskInProgress:   {noun.OK, noun.TaskCompleted},
+				noun.TaskCompleted:    {noun.Conflict, noun.TaskCompleted}})},
+		"cancel": {func(_ Speaker, w Work) Command { return CancelTask{Task: w.Task} },
+			table(noun.Conflict, map[noun.TaskState]end{
+				noun.TaskQueued: {noun.OK, noun.TaskCanceled}, noun.TaskPending: {noun.OK, noun.TaskCanceled},
+				noun.TaskAcknowledged: {noun.OK, noun.TaskCanceled},
+				noun.TaskInProgress:   {noun.OK, noun.TaskCanceled}, noun.TaskCanceled: {noun.OK, noun.TaskCanceled}})},
+		"retry": {func(_ Speaker, w Work) Command { return RetryTask{Task: w.Task} },
+			table(noun.Conflict, map[noun.TaskState]end{
+				noun.TaskFailed: {noun.OK, noun.TaskPending}, noun.TaskCanceled: {noun.OK, noun.TaskPending},
+				noun.TaskQuarantined: {noun.OK, noun.TaskPending}})},
 		"leave": {func(sp Speaker, _ Work) Command { return Leave{Speaker: sp} }, table(noun.OK, map[noun.TaskState]end{
 			noun.TaskAcknowledged: {noun.OK, noun.TaskPending}, noun.TaskInProgress: {noun.OK, noun.TaskPending}})},
 	}
@@ -208,7 +229,8 @@ func TestL8HandoffIsOneStep(t *testing.T) {
 	}
 	first := d.must(h)
 	again := d.must(h)
-	if next := d.s.Task(first.Task); first.Task != again.Task || next.Parent != id || next.State != noun.TaskPending || d.s.Task(id).Next != next.ID {
+	if next := d.s.Task(first.Task); first.Task != again.Task || next.Parent != id ||
+		next.State != noun.TaskPending || d.s.Task(id).Next != next.ID {
 		t.Fatalf("%+v, then %+v", first, again)
 	}
 	if n := d.s.Meta.NextTask; n != 3 {
@@ -309,13 +331,15 @@ func TestL8LateResultsAreKept(t *testing.T) {
 		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: a, Task: id, Attempt: 1}, Result: "mine"})
 	}
 	for i := range 5 {
-		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: a, Task: id, Attempt: 1}, Result: fmt.Sprint("again ", i)})
+		d.want(noun.Superseded, CompleteTask{Work: Work{Speaker: a, Task: id, Attempt: 1},
+			Result: fmt.Sprint("again ", i)})
 	}
 	x := d.s.Task(id)
 	if x.State != noun.TaskAcknowledged || len(x.Late) != 3 || x.Late[2].Result != "again 4" {
 		t.Fatalf("%+v", x)
 	}
-	d.want(noun.Invalid, CompleteTask{Work: Work{Speaker: b, Task: id, Attempt: 2}, Result: strings.Repeat("x", noun.MaxResult+1)})
+	d.want(noun.Invalid, CompleteTask{Work: Work{Speaker: b, Task: id, Attempt: 2},
+		Result: strings.Repeat("x", noun.MaxResult+1)})
 	d.must(CompleteTask{Work: Work{Speaker: b, Task: id, Attempt: 2}, Result: "done"})
 }
 
@@ -334,8 +358,10 @@ func TestTaskLimitsAreRefused(t *testing.T) {
 	}
 	id := d.must(CreateTask{Room: "demo", Role: "w"}).Task
 	d.must(Claim{Speaker: sp})
-	d.want(noun.Invalid, ProgressTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Note: strings.Repeat("x", noun.MaxNote+1)})
-	d.want(noun.Invalid, FailTask{Work: Work{Speaker: sp, Task: id, Attempt: 1}, Reason: strings.Repeat("x", noun.MaxReason+1)})
+	d.want(noun.Invalid, ProgressTask{Work: Work{Speaker: sp, Task: id, Attempt: 1},
+		Note: strings.Repeat("x", noun.MaxNote+1)})
+	d.want(noun.Invalid, FailTask{Work: Work{Speaker: sp, Task: id, Attempt: 1},
+		Reason: strings.Repeat("x", noun.MaxReason+1)})
 	d.want(noun.NotFound, CreateTask{Room: "nowhere", Role: "w"})
 	d.want(noun.NotFound, CreateTask{Room: "demo", Role: "x"})
 	d.want(noun.NotFound, CancelTask{Task: 99})

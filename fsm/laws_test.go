@@ -70,7 +70,8 @@ func TestL2LeaseEndsAndTaskIsRecovered(t *testing.T) {
 	if d.agent("demo/w").Part != noun.PartDisconnected || d.s.Task(task).State != noun.TaskPending {
 		t.Fatal("the end of the lease did not recover the task")
 	}
-	if ans := d.beat(0, BeatLease, out.Agent); len(ans.Exceptions) != 1 || ans.Exceptions[0].Verdict != noun.VerdictRejoin {
+	if ans := d.beat(0, BeatLease, out.Agent); len(ans.Exceptions) != 1 ||
+		ans.Exceptions[0].Verdict != noun.VerdictRejoin {
 		t.Fatalf("a late beat was answered %+v", ans)
 	}
 	d.want(noun.Rejoin, Claim{Speaker: sp})

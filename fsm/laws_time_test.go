@@ -15,7 +15,8 @@ func crowd(d *drive, n int, tasks bool) {
 	for r := 0; n > 0; r++ {
 		size := min(n, noun.MaxReplicas)
 		n -= size
-		d.whole(Request{Cmd: ApplyRoom{Room: fmt.Sprint("r", r), Roles: []noun.RoleSpec{{Name: "w", Replicas: uint32(size)}}}})
+		d.whole(Request{Cmd: ApplyRoom{Room: fmt.Sprint("r", r),
+			Roles: []noun.RoleSpec{{Name: "w", Replicas: uint32(size)}}}})
 		e := d.entry()
 		for i := 1; i <= size; i++ {
 			name := noun.AgentName(fmt.Sprint("r", r), "w", uint32(i))
@@ -59,14 +60,16 @@ func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
 	}
 	sp, held := Speaker{Agent: late.Name, Inc: late.Inc}, late.Task
 	e := d.entry(Request{Cmd: Claim{Speaker: sp}})
-	e.Beats = []HostBeats{{Packed: PackBeats(nil, []noun.AgentID{late.ID}, []noun.Incarnation{late.Inc}, []uint8{BeatLease})}}
+	e.Beats = []HostBeats{{Packed: PackBeats(nil, []noun.AgentID{late.ID}, []noun.Incarnation{late.Inc},
+		[]uint8{BeatLease})}}
 	e.Stamp = 0
 	d.s.Timers.Delete(core.TimerAt(d.s.Lease(late.ID).ArmedL, core.TimerLease, uint64(late.ID))) // keep it unfired
 	d.s.Apply(d.entry(Request{Cmd: Claim{Speaker: sp}}))
 	if out := d.s.Apply(e).Outcomes[0]; out.Code != noun.Rejoin {
 		t.Fatalf("%+v", out)
 	}
-	if out := d.s.Apply(d.entry(Request{Cmd: Join{Speaker: sp}})).Outcomes[0]; out.Code != noun.OK || out.Task != 0 || d.s.Task(held).State != noun.TaskPending {
+	if out := d.s.Apply(d.entry(Request{Cmd: Join{Speaker: sp}})).Outcomes[0]; out.Code != noun.OK ||
+		out.Task != 0 || d.s.Task(held).State != noun.TaskPending {
 		t.Fatalf("an ended lease was revived with its task: %+v", out)
 	}
 	for d.s.Apply(d.entry()).Effects.More {
@@ -88,7 +91,8 @@ func TestL2TwentyThousandLeasesEndAtOnce(t *testing.T) {
 func TestL2ManyLeasesAreNoticedInTime(t *testing.T) {
 	for n, limit := range map[int]time.Duration{10_000: time.Second, 100_000: 5 * time.Second} {
 		d := newDrive(t)
-		d.must(PutSettings{Values: []noun.KV{{Key: "events_kept", Value: "1000"}, {Key: "budget_room_share", Value: "100"}}})
+		d.must(PutSettings{Values: []noun.KV{{Key: "events_kept", Value: "1000"},
+			{Key: "budget_room_share", Value: "100"}}})
 		crowd(d, n, true)
 		for d.clock += noun.Time(time.Minute); ; d.clock += noun.Time(30 * time.Millisecond) {
 			more := d.s.Apply(d.entry()).Effects.More
@@ -99,8 +103,10 @@ func TestL2ManyLeasesAreNoticedInTime(t *testing.T) {
 				break
 			}
 		}
-		if got := d.s.Figures(); d.s.Counts().Live != 0 || got.LeasesEnded != uint64(n) || got.LateMost > noun.Time(limit) {
-			t.Errorf("%d leases: %d are noticed, at most %s late, want all within %s", n, got.LeasesEnded, time.Duration(got.LateMost), limit)
+		if got := d.s.Figures(); d.s.Counts().Live != 0 || got.LeasesEnded != uint64(n) ||
+			got.LateMost > noun.Time(limit) {
+			t.Errorf("%d leases: %d are noticed, at most %s late, want all within %s", n, got.LeasesEnded,
+				time.Duration(got.LateMost), limit)
 		}
 	}
 }
@@ -246,7 +252,8 @@ func TestSessionEndsWithoutWrites(t *testing.T) {
 	ss := d.must(OpenSession{Client: "c"}).Session
 	for seq := range uint64(4) {
 		d.pass(20 * time.Second)
-		if out := d.apply(d.entry(Request{Session: ss, Seq: seq + 1, Cmd: PutSettings{}})).Outcomes[0]; out.Code != noun.OK {
+		if out := d.apply(d.entry(Request{Session: ss, Seq: seq + 1,
+			Cmd: PutSettings{}})).Outcomes[0]; out.Code != noun.OK {
 			t.Fatalf("%+v", out)
 		}
 	}

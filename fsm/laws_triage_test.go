@@ -21,7 +21,8 @@ func TestSeed004FallbackChain(t *testing.T) {
 		decision noun.Decision
 		degraded string
 	}{
-		{"it decides", func(x *watch) { x.answer(noun.DecideNudge, "secret words") }, noun.ByTriage, noun.DecideNudge, ""},
+		{"it decides", func(x *watch) { x.answer(noun.DecideNudge, "secret words") }, noun.ByTriage,
+			noun.DecideNudge, ""},
 		{"nonsense", func(x *watch) { x.ends(CompleteTask{Work: x.take(), Result: "All is well, I think."}) },
 			noun.ByRule, noun.DecideNothing, "is no decision"},
 		{"a record of before decisions were logged", func(x *watch) {
@@ -35,11 +36,16 @@ func TestSeed004FallbackChain(t *testing.T) {
 		{"a reason that is no text", func(x *watch) { x.answer(noun.DecideNudge, "\xff") },
 			noun.ByRule, noun.DecideNothing, "is no decision"},
 		{"it crashes", func(x *watch) { x.take(); x.exit(x.triage) }, noun.ByRule, noun.DecideNothing, "died"},
-		{"it gives up", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea"}) }, noun.ByRule, noun.DecideNothing, "triage has failed"},
-		{"it gives back", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea", Retryable: true}) }, noun.ByRule, noun.DecideNothing, "given it up"},
-		{"it hangs", func(x *watch) { x.take(); x.beating(5 * time.Minute) }, noun.ByRule, noun.DecideNothing, "not answered within 5m0s"},
-		{"it never starts", func(x *watch) { x.beating(5 * time.Minute) }, noun.ByRule, noun.DecideNothing, "not answered within 5m0s"},
-		{"a human cancels", func(x *watch) { x.must(CancelTask{Task: x.chain().Task, By: "ann"}) }, noun.ByRule, noun.DecideNothing, "CANCELED"},
+		{"it gives up", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea"}) }, noun.ByRule,
+			noun.DecideNothing, "triage has failed"},
+		{"it gives back", func(x *watch) { x.must(FailTask{Work: x.take(), Reason: "no idea", Retryable: true}) },
+			noun.ByRule, noun.DecideNothing, "given it up"},
+		{"it hangs", func(x *watch) { x.take(); x.beating(5 * time.Minute) }, noun.ByRule, noun.DecideNothing,
+			"not answered within 5m0s"},
+		{"it never starts", func(x *watch) { x.beating(5 * time.Minute) }, noun.ByRule, noun.DecideNothing,
+			"not answered within 5m0s"},
+		{"a human cancels", func(x *watch) { x.must(CancelTask{Task: x.chain().Task, By: "ann"}) }, noun.ByRule,
+			noun.DecideNothing, "CANCELED"},
 		{"its role goes", func(x *watch) {
 			x.room("r", noun.RoleSpec{Name: "deacon", Runner: "w", Overseer: []noun.OverseerSpec{{Triage: "boot"}}})
 		}, noun.ByRule, noun.DecideNothing, "no longer declared"},
@@ -161,7 +167,8 @@ func TestI108EachLinkIsWatchedFromAbove(t *testing.T) {
 		x := overseerRoom(t, true)
 		x.patrol()
 		began := x.clock
-		for !strings.HasPrefix(x.lastEvent("agent.triage"), "WAKE by mechanical") { // nobody of the triage role ever runs either
+		// nobody of the triage role ever runs either
+		for !strings.HasPrefix(x.lastEvent("agent.triage"), "WAKE by mechanical") {
 			if x.beating(20 * time.Second); x.clock.Sub(began) > 15*time.Minute+5*time.Minute+3*time.Minute {
 				t.Fatalf("no WAKE after %s: %s", x.clock.Sub(began), x.lastEvent("agent.triage"))
 			}
@@ -259,7 +266,8 @@ func TestADecisionCountsForItsLookOnly(t *testing.T) {
 	x.must(Claim{Speaker: x.triage, Task: other})
 	done := CompleteTask{Work: Work{Speaker: x.triage, Task: other, Attempt: 1}, Result: "{}"}
 	x.must(AnswerLook{CompleteTask: done, Decision: noun.DecideWake})
-	if c, task := x.chain(), x.s.Task(other); task.State != noun.TaskCompleted || task.Result != "{}" || c.DecidedAt != 0 {
+	if c, task := x.chain(), x.s.Task(other); task.State != noun.TaskCompleted || task.Result != "{}" ||
+		c.DecidedAt != 0 {
 		t.Fatalf("task %+v, chain %+v", task, c)
 	}
 	session := x.must(OpenSession{}).Session
@@ -309,8 +317,10 @@ func TestLookFactsAreJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]any{"overseer": watchName, "session": "alive", "cycle": 42.0, "last_action": "health-scan", "healthy": 3.0, "unhealthy": 1.0,
-		"mail_waiting": 0.0, "fresh_s": 300.0, "stale_s": 900.0, "patrolled": true, "mechanical_decision": "NOTHING", "verdict": "idle", "incarnation": "1"} {
+	for name, want := range map[string]any{"overseer": watchName, "session": "alive", "cycle": 42.0,
+		"last_action": "health-scan", "healthy": 3.0, "unhealthy": 1.0,
+		"mail_waiting": 0.0, "fresh_s": 300.0, "stale_s": 900.0, "patrolled": true,
+		"mechanical_decision": "NOTHING", "verdict": "idle", "incarnation": "1"} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
@@ -326,7 +336,8 @@ func TestSeed004DegradedMode(t *testing.T) {
 	x.patrol()
 	task := x.ask()
 	var got map[string]any
-	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil || !strings.Contains(fmt.Sprint(got["degraded"]), "degraded: no tmux on host h1") {
+	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil ||
+		!strings.Contains(fmt.Sprint(got["degraded"]), "degraded: no tmux on host h1") {
 		t.Fatalf("triage gets %s (%v)", x.s.Task(task).Text, err)
 	}
 	x.answer(noun.DecideNudge, "")

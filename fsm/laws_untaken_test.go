@@ -52,7 +52,8 @@ func TestN06WorkThatNobodyServesWaits(t *testing.T) {
 		t.Errorf("the task is %s", got)
 	}
 	e := x.untaken()
-	if e == nil || e.Subject != "r" || e.Count != 1 || !strings.Contains(e.Reason(), "nobody serves") || len(x.events("room.untaken")) != 1 {
+	if e == nil || e.Subject != "r" || e.Count != 1 || !strings.Contains(e.Reason(), "nobody serves") ||
+		len(x.events("room.untaken")) != 1 {
 		t.Fatalf("the escalation is %+v", e)
 	}
 	if e.Facts[0] != (noun.KV{Key: "roles", Value: "a"}) || e.Facts[2] != (noun.KV{Key: "tasks", Value: "2"}) {
@@ -83,12 +84,13 @@ func TestN06WhoCancelsWorkThatNobodyServes(t *testing.T) {
 		setting string
 		want    RoomState
 	}{
-		"nothing is said":        {noun.RoomWatch{}, "warn", RoomUntaken},
-		"the setting":            {noun.RoomWatch{}, "cancel", RoomStalling},
-		"a limit of its own":     {noun.RoomWatch{IdleLimit: 5 * time.Minute}, "warn", RoomStalling},
-		"a deadline of its own":  {noun.RoomWatch{Deadline: 5 * time.Minute}, "warn", RoomStalling},
-		"its word":               {noun.RoomWatch{Untaken: noun.UntakenCancel}, "warn", RoomStalling},
-		"its word, and a limit":  {noun.RoomWatch{Untaken: noun.UntakenWarn, IdleLimit: 5 * time.Minute}, "cancel", RoomUntaken},
+		"nothing is said":       {noun.RoomWatch{}, "warn", RoomUntaken},
+		"the setting":           {noun.RoomWatch{}, "cancel", RoomStalling},
+		"a limit of its own":    {noun.RoomWatch{IdleLimit: 5 * time.Minute}, "warn", RoomStalling},
+		"a deadline of its own": {noun.RoomWatch{Deadline: 5 * time.Minute}, "warn", RoomStalling},
+		"its word":              {noun.RoomWatch{Untaken: noun.UntakenCancel}, "warn", RoomStalling},
+		"its word, and a limit": {noun.RoomWatch{Untaken: noun.UntakenWarn, IdleLimit: 5 * time.Minute},
+			"cancel", RoomUntaken},
 		"its word, not that set": {noun.RoomWatch{Untaken: noun.UntakenWarn}, "cancel", RoomUntaken},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,8 @@ func TestN32RolesWithWorkAndNoAgentAreSeen(t *testing.T) {
 		t.Fatalf("%+v", why)
 	}
 	d.pass(2 * time.Minute) // its lease ends
-	if a := d.agent("demo/b"); a.LastExit == nil || a.LastExit.Kind != noun.ExitGone || a.LastExit.Task != id || a.Failures != 0 {
+	if a := d.agent("demo/b"); a.LastExit == nil || a.LastExit.Kind != noun.ExitGone || a.LastExit.Task != id ||
+		a.Failures != 0 {
 		t.Fatalf("%+v", a.LastExit)
 	}
 	if g := d.s.Signals(d.agent("demo/b").ID, true); !strings.HasPrefix(g.Exit, "ended with its task: ") {
@@ -77,7 +78,8 @@ func TestN32TheReasonIsThatOfTheAgent(t *testing.T) {
 	d.room("demo", managed("b"))
 	d.must(CreateTask{Room: "demo", Role: "b"})
 	d.pass(core.UnservedAfter)
-	if list, _ := d.s.Unserved("", 10); len(list) != 1 || list[0].Why.Code != "no_host" || !strings.HasPrefix(list[0].Why.Text, "demo/b: ") {
+	if list, _ := d.s.Unserved("", 10); len(list) != 1 || list[0].Why.Code != "no_host" ||
+		!strings.HasPrefix(list[0].Why.Text, "demo/b: ") {
 		t.Fatalf("%+v", list)
 	}
 	d.must(SetAgent{Agent: "demo/b", Stop: true, By: "ann"})

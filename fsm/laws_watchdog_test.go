@@ -23,9 +23,11 @@ func newSilentRoom(t *testing.T, watch ...noun.RoomWatch) *silentRoom {
 	t.Helper()
 	x := &silentRoom{drive: newDrive(t)}
 	x.jump(time.Hour)
-	x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}}) // no lease ends in between
+	// no lease ends in between
+	x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
 	x.host = x.drive.host("h1", "w")
-	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Replicas: 1, AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann", Watch: watch})
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Replicas: 1,
+		AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann", Watch: watch})
 	x.me = x.start("r/a", x.host)
 	x.must(Join{Speaker: x.me})
 	x.held = x.must(CreateTask{Room: "r", Role: "a", Title: "secret title", Text: "secret text", By: "ann"}).Task
@@ -143,7 +145,8 @@ func TestSeed003WhatCountsAsActivity(t *testing.T) {
 			x.is(RoomStalled)
 			do(x)
 			if x.room().Active != x.clock {
-				t.Errorf("the room was active last at %s, it is %s", time.Duration(x.room().Active), time.Duration(x.clock))
+				t.Errorf("the room was active last at %s, it is %s", time.Duration(x.room().Active),
+					time.Duration(x.clock))
 			}
 			if q := x.see(); q.State == RoomStalled || q.State == RoomStalling {
 				t.Errorf("the room is still %s", q.State)
@@ -182,26 +185,30 @@ func TestSeed003CancelFlow(t *testing.T) {
 	}
 	x.want(noun.Conflict, plan) // the next leader has the same plan
 	x.want(noun.Conflict, x.warning())
-	for kind, n := range map[string]int{"room.stalling": 1, "room.idle_timeout": 1, "room.canceled": 1, "task.canceled": 2, "order.stop": 1} {
+	for kind, n := range map[string]int{"room.stalling": 1, "room.idle_timeout": 1, "room.canceled": 1,
+		"task.canceled": 2, "order.stop": 1} {
 		if got := len(x.events(kind)); got != n {
 			t.Errorf("%d events %s, want %d", got, kind, n)
 		}
 	}
 	last := x.events("room.canceled")[0]
-	for _, part := range []string{"by watchdog", "outcome canceled", "reason idle_timeout", "last activity " + active.Text()} {
+	for _, part := range []string{"by watchdog", "outcome canceled", "reason idle_timeout",
+		"last activity " + active.Text()} {
 		if !strings.Contains(last.Text, part) {
 			t.Errorf("the terminal event says %q, without %q", last.Text, part)
 		}
 	}
 	for _, id := range []noun.TaskID{x.held, x.waiting} {
-		if task := x.s.Task(id); task.State != noun.TaskCanceled || !strings.HasPrefix(task.Result, "idle_timeout; last activity ") {
+		if task := x.s.Task(id); task.State != noun.TaskCanceled ||
+			!strings.HasPrefix(task.Result, "idle_timeout; last activity ") {
 			t.Errorf("task %d is %s: %q", id, task.State, task.Result)
 		}
 	}
 	if a := x.agent("r/a"); a.Order != noun.StopOrder || a.Task != 0 {
 		t.Errorf("its agent has order %s and holds task %d", a.Order, a.Task)
 	}
-	if h := x.s.Watchdog().History; len(h) != 1 || h[0].Reason != IdleTimeout || h[0].Tasks != 2 || !slices.Equal(h[0].Roles, []string{"a"}) || !slices.Equal(h[0].Hosts, []string{"h1"}) {
+	if h := x.s.Watchdog().History; len(h) != 1 || h[0].Reason != IdleTimeout || h[0].Tasks != 2 ||
+		!slices.Equal(h[0].Roles, []string{"a"}) || !slices.Equal(h[0].Hosts, []string{"h1"}) {
 		t.Errorf("history %+v", h)
 	}
 	x.is(RoomIdle)
@@ -360,7 +367,8 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 // the whole limit when that is over.
 func TestL10OutOfQuotaIsExempt(t *testing.T) {
 	x := newSilentRoom(t)
-	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitUsageLimit, RetryAfter: 5 * time.Hour})
+	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitUsageLimit,
+		RetryAfter: 5 * time.Hour})
 	x.jump(5 * time.Hour)
 	if q := x.is(RoomExempt); !strings.Contains(q.Why, "out of quota") {
 		t.Errorf("exempt because %q", q.Why)

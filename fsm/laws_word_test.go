@@ -54,7 +54,8 @@ func TestN26WordsKeepTheLeaseOfAnAgentThatDoesNotBeat(t *testing.T) {
 		t.Errorf("missing beats were told %d times, want once", missing)
 	}
 	v := d.s.Verdict(1, true)
-	if v.Kind != judge.AgentHealthy || v.Fine || !slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return r.Evidence == "lease" && r.Bad }) {
+	if v.Kind != judge.AgentHealthy || v.Fine ||
+		!slices.ContainsFunc(v.Reasons, func(r judge.Reason) bool { return r.Evidence == "lease" && r.Bad }) {
 		t.Errorf("verdict %+v", v)
 	}
 	d.beat(0, BeatLease, 1)
@@ -103,7 +104,8 @@ func TestN26WordRenewsTheLeaseAlone(t *testing.T) {
 	e := d.entry()
 	e.Words = PackWords(nil, []Word{word})
 	d.apply(e)
-	if l := d.s.Lease(1); l.Fence != fence || l.Until != d.clock.Add(time.Minute) || d.s.Task(w.Task).Progress != progress || !reflect.DeepEqual(*d.agent("demo/b"), was) {
+	if l := d.s.Lease(1); l.Fence != fence || l.Until != d.clock.Add(time.Minute) ||
+		d.s.Task(w.Task).Progress != progress || !reflect.DeepEqual(*d.agent("demo/b"), was) {
 		t.Errorf("lease %+v, task %+v, agent %+v", l, d.s.Task(w.Task), d.agent("demo/b"))
 	}
 }

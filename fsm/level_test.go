@@ -28,12 +28,14 @@ func TestL12LevelIsInvisibleUntilItBegins(t *testing.T) {
 	if len(before) >= len(full) {
 		t.Errorf("a dump before the level has %d bytes, one with all of it %d", len(before), len(full))
 	}
-	if got := reload(t, d.s); got.Task(1).Retry != nil || got.Task(1).Title != "t" || got.Task(1).Planned().Expect != time.Hour ||
+	if got := reload(t, d.s); got.Task(1).Retry != nil || got.Task(1).Title != "t" ||
+		got.Task(1).Planned().Expect != time.Hour ||
 		got.Settings().Retry != noun.DefaultSettings().Retry || got.Level() != Baseline {
 		t.Errorf("loaded %+v at level %d", got.Task(1), got.Level())
 	}
 	d.must(RaiseLevel{Level: core.LevelRetry})
-	if got := reload(t, d.s); got.Level() != core.LevelRetry || got.Task(1).Retried().Row != 1 || got.Hash() != d.s.Hash() {
+	if got := reload(t, d.s); got.Level() != core.LevelRetry || got.Task(1).Retried().Row != 1 ||
+		got.Hash() != d.s.Hash() {
 		t.Errorf("loaded %+v at level %d", got.Task(1), got.Level())
 	}
 	added = nil
@@ -59,14 +61,18 @@ func TestL12LevelsOnlyRise(t *testing.T) {
 	if d.s.Level() != testLevel+3 || d.events("cluster.level_raised") != 1 {
 		t.Errorf("level %d, %d events", d.s.Level(), d.events("cluster.level_raised"))
 	}
-	for _, c := range []Command{Declare{}, SendMail{}, ReportPatrol{}, RaiseEpoch{}, PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}}} {
+	for _, c := range []Command{Declare{}, SendMail{}, ReportPatrol{}, RaiseEpoch{},
+		PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}}} {
 		if Level(c) != Baseline {
 			t.Errorf("%T needs level %d", c, Level(c))
 		}
 	}
-	for _, c := range []Command{CreateTask{After: 1}, FailTask{After: 1}, ApplyRoom{Roles: []noun.RoleSpec{{RetryMost: 1}}},
-		PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: "0"}}}, PutSettings{Values: []noun.KV{{Key: "watchdog_untaken", Value: "cancel"}}},
-		ApplyRoom{Watch: []noun.RoomWatch{{Untaken: noun.UntakenWarn}}}, SetRoomWatch{RoomWatch: noun.RoomWatch{Untaken: noun.UntakenWarn}}} {
+	for _, c := range []Command{CreateTask{After: 1}, FailTask{After: 1},
+		ApplyRoom{Roles: []noun.RoleSpec{{RetryMost: 1}}},
+		PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: "0"}}},
+		PutSettings{Values: []noun.KV{{Key: "watchdog_untaken", Value: "cancel"}}},
+		ApplyRoom{Watch: []noun.RoomWatch{{Untaken: noun.UntakenWarn}}},
+		SetRoomWatch{RoomWatch: noun.RoomWatch{Untaken: noun.UntakenWarn}}} {
 		if Level(c) != core.LevelRetry {
 			t.Errorf("%T needs level %d", c, Level(c))
 		}
@@ -107,7 +113,8 @@ func TestL12OverseersSurviveADump(t *testing.T) {
 	x := overseerRoom(t, true)
 	x.patrol()
 	x.ask()
-	if got := reload(t, x.s); got.Hash() != x.s.Hash() || *got.AgentByName(watchName).Notes().Chain != x.chain() || got.Check() != nil ||
+	if got := reload(t, x.s); got.Hash() != x.s.Hash() ||
+		*got.AgentByName(watchName).Notes().Chain != x.chain() || got.Check() != nil ||
 		got.RoleByName("r", "deacon").Spec.Overseer[0] != x.s.RoleByName("r", "deacon").Spec.Overseer[0] {
 		t.Errorf("%+v is loaded as %+v: %v", x.chain(), *got.AgentByName(watchName).Notes().Chain, got.Check())
 	}

@@ -23,14 +23,16 @@ func manyRooms(t testing.TB, rooms, stalled int) *State {
 			}
 		}
 	}
-	apply(PutSettings{Values: []noun.KV{{Key: "max_rooms", Value: fmt.Sprint(rooms)}, {Key: "max_open_tasks", Value: fmt.Sprint(rooms)},
+	apply(PutSettings{Values: []noun.KV{{Key: "max_rooms", Value: fmt.Sprint(rooms)},
+		{Key: "max_open_tasks", Value: fmt.Sprint(rooms)},
 		{Key: "budget_agents", Value: "8GiB"}, {Key: "watchdog_enabled", Value: "true"}}})
 	for i := range rooms {
 		if i == stalled {
 			e.Stamp = noun.Time(10 * time.Hour)
 		}
 		room := fmt.Sprintf("r%07d", i)
-		apply(ApplyRoom{Room: room, Roles: []noun.RoleSpec{{Name: "w", Replicas: 1}}}, CreateTask{Room: room, Role: "w", Title: "x"})
+		apply(ApplyRoom{Room: room, Roles: []noun.RoleSpec{{Name: "w", Replicas: 1}}},
+			CreateTask{Room: room, Role: "w", Title: "x"})
 	}
 	return s
 }

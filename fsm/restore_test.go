@@ -104,7 +104,8 @@ func TestL7NoLifeIsConfirmedInTheHold(t *testing.T) {
 	if w := d.s.Why(d.agent("demo/c").ID); w.Code != "hold" || w.Left != slow.TTL {
 		t.Errorf("the hold is shorter than the longest TTL: %+v", w)
 	}
-	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: d.agent("demo/c").ID, Inc: open, TokenHash: []byte("token")})
+	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: d.agent("demo/c").ID, Inc: open,
+		TokenHash: []byte("token")})
 	d.beat(0, BeatLease, a.ID) // its own word, before it freezes
 	for range 3 {
 		ans := d.beat(h, BeatFence|BeatVouch, a.ID)
@@ -114,7 +115,8 @@ func TestL7NoLifeIsConfirmedInTheHold(t *testing.T) {
 		d.pass(slow.TTL / 3)
 	}
 	d.pass(slow.TTL / 2) // the first beat after the hold may take a quarter
-	if got := d.agent("demo/b"); got.Proc != noun.ProcRunning || got.Part == noun.PartDisconnected || got.Inc != life.Inc {
+	if got := d.agent("demo/b"); got.Proc != noun.ProcRunning || got.Part == noun.PartDisconnected ||
+		got.Inc != life.Inc {
 		t.Fatalf("L10: the hold ended a life or its lease: %s, %s", got.Proc, got.Part)
 	}
 	if ans := d.beat(h, BeatFence|BeatVouch, a.ID); ans.Renewed != 1 {

@@ -14,7 +14,10 @@ import (
 // health reports (every minute, three missed); the status API is Presence.
 func TestSeed002Section1_7FlowChart(t *testing.T) {
 	begin := func(t *testing.T) *hung {
-		x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, noun.LadderCareful })
+		x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) {
+			r.HealthEvery, r.HealthMissed,
+				r.Ladder = time.Minute, 3, noun.LadderCareful
+		})
 		x.must(Declare{Speaker: x.me})
 		return x
 	}
@@ -32,7 +35,8 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		}
 		x.up(noun.RungNudge)
 		x.up(noun.RungWake)
-		if m := x.s.Mail(x.climb().Inquiry); m == nil || m.Priority != noun.MailHigh || x.climb().Due.Sub(x.clock) != 5*time.Minute {
+		if m := x.s.Mail(x.climb().Inquiry); m == nil || m.Priority != noun.MailHigh ||
+			x.climb().Due.Sub(x.clock) != 5*time.Minute {
 			t.Fatalf("inquiry %+v, due in %s", m, x.climb().Due.Sub(x.clock))
 		}
 	}
@@ -62,7 +66,8 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		if status(x) != "offline" || x.verdict() != judge.AgentOffline {
 			t.Fatalf("status %s, %s", status(x), x.verdict())
 		}
-		if a := x.agent(hungName); a.LastExit == nil || a.LastExit.Kind != noun.ExitFenceEnded || x.s.Task(x.task).State != noun.TaskPending {
+		if a := x.agent(hungName); a.LastExit == nil || a.LastExit.Kind != noun.ExitFenceEnded ||
+			x.s.Task(x.task).State != noun.TaskPending {
 			t.Errorf("last exit %+v, the task is %s", a.LastExit, x.s.Task(x.task).State)
 		}
 		x.beat(x.h, 0)
@@ -96,7 +101,8 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 		inquiry(t, x)
 		x.beating(5*time.Minute - time.Second)
 		x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: 20 * time.Minute})
-		if p := x.plan(); x.verdict() != judge.AgentBusy || p.Due != x.clock.Add(ladder.AnswerExtends) || p.Extended != 1 {
+		if p := x.plan(); x.verdict() != judge.AgentBusy || p.Due != x.clock.Add(ladder.AnswerExtends) ||
+			p.Extended != 1 {
 			t.Errorf("%s, %+v", x.verdict(), p)
 		}
 		x.beating(20 * time.Minute) // nobody asks again while it is busy
@@ -118,12 +124,14 @@ func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
 	}
 	work(time.Hour)
 	v := x.s.Verdict(1, true)
-	if v.Kind != judge.AgentHealthy || v.Fine || !strings.Contains(v.Because(), "does anything in it call `vigil declare`?") {
+	if v.Kind != judge.AgentHealthy || v.Fine ||
+		!strings.Contains(v.Because(), "does anything in it call `vigil declare`?") {
 		t.Errorf("nothing reports: %s, fine %v: %s", v.Kind, v.Fine, v.Because())
 	}
 	x.must(Declare{Speaker: x.me}) // the hook works, once
 	work(time.Hour)
-	if v = x.s.Verdict(1, true); v.Kind != judge.AgentSuspect || !strings.Contains(v.Because(), "60 health reports are missing in a row") {
+	if v = x.s.Verdict(1, true); v.Kind != judge.AgentSuspect ||
+		!strings.Contains(v.Because(), "60 health reports are missing in a row") {
 		t.Errorf("the hook fails: %s: %s", v.Kind, v.Because())
 	}
 	if c := x.climb(); c.Next != noun.NoRung || x.agent(hungName).Inc != x.me.Inc || x.s.Task(x.task).Attempt != 1 {
@@ -146,8 +154,10 @@ func TestSeed002TroubleLongOperations(t *testing.T) {
 	}{
 		{"none", every(time.Minute, 3), Declare{}, judge.AgentUnresponsive},
 		{"longer intervals", every(15*time.Minute, 5), Declare{}, judge.AgentHealthy},
-		{"busy before it", every(time.Minute, 3), Declare{Status: noun.StatusBusy, For: 30 * time.Minute}, judge.AgentBusy},
-		{"in a tool", every(time.Minute, 3), Declare{Waiting: noun.WaitingTool, For: 30 * time.Minute}, judge.AgentBusy},
+		{"busy before it", every(time.Minute, 3), Declare{Status: noun.StatusBusy, For: 30 * time.Minute},
+			judge.AgentBusy},
+		{"in a tool", every(time.Minute, 3), Declare{Waiting: noun.WaitingTool, For: 30 * time.Minute},
+			judge.AgentBusy},
 		{"task-based monitoring", func(*noun.RoleSpec) {}, Declare{}, judge.AgentHealthy},
 	} {
 		x := plannedAgent(t, time.Hour, tc.role)

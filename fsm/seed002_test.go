@@ -38,7 +38,8 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 		x.want(noun.AgentOff, SendMail{From: "ann", To: hungName, Subject: "s", NoQueue: true})
 	})
 	t.Run("message acknowledgment timeout", func(t *testing.T) { // agent unresponsive, 5 to 15 minutes
-		for p, limit := range map[noun.MailPriority]time.Duration{noun.MailHigh: 5 * time.Minute, noun.MailNormal: 15 * time.Minute} {
+		for p, limit := range map[noun.MailPriority]time.Duration{noun.MailHigh: 5 * time.Minute,
+			noun.MailNormal: 15 * time.Minute} {
 			x := plannedAgent(t, 0)
 			x.must(SendMail{From: "ann", To: hungName, Subject: "s", Priority: p})
 			x.beating(limit - time.Second)
@@ -90,8 +91,11 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 				x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
 			}
 		}, 0, judge.AgentBusy, true, noun.NoRung},
-		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) }, 0, judge.AgentDegraded, false, noun.NoRung}, // monitor closely
-		{"no response", func(*hung) {}, 4, judge.AgentUnresponsive, false, noun.RungNudge},                                                      // counted, then classified
+		// monitor closely
+		{"degraded", func(x *hung) { x.must(Declare{Speaker: x.me, Status: noun.StatusDegraded}) }, 0,
+			judge.AgentDegraded, false, noun.NoRung},
+		// counted, then classified
+		{"no response", func(*hung) {}, 4, judge.AgentUnresponsive, false, noun.RungNudge},
 		{"delivery_failed", func(x *hung) { // check the status
 			if x.agent(hungName).Proc == noun.ProcRunning {
 				x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
@@ -115,7 +119,8 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 			g := x.s.Signals(1, true)
 			v := judge.Judge(&g)
 			if g.Missed != tc.missed || v.Kind != tc.kind || v.Fine != tc.fine || x.climb().Next != tc.next {
-				t.Errorf("%d missed, %s, fine %v, next rung %s; %+v", g.Missed, v.Kind, v.Fine, x.climb().Next, v.Reasons)
+				t.Errorf("%d missed, %s, fine %v, next rung %s; %+v", g.Missed, v.Kind, v.Fine, x.climb().Next,
+					v.Reasons)
 			}
 			if tc.response == "no response" && fmt.Sprint(counted) != "[1 2 3 4]" {
 				t.Errorf("counted %v", counted)
@@ -159,7 +164,8 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 	x.must(ProgressTask{Work: x.work(), Percent: noun.PercentOf(60)})
 	x.beating(90 * time.Minute)
 	v := x.s.Verdict(1, true)
-	for _, want := range []string{"the last sign of progress with task 1 was 1h30m0s ago", "task 1 was expected to be done 30m0s ago, and 60 % of it is done by its own word"} {
+	for _, want := range []string{"the last sign of progress with task 1 was 1h30m0s ago",
+		"task 1 was expected to be done 30m0s ago, and 60 % of it is done by its own word"} {
 		if !strings.Contains(v.Because(), want) {
 			t.Errorf("%q does not say %q", v.Because(), want)
 		}
@@ -186,10 +192,14 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 			func(x *hung) {
 				x.must(SendMail{Speaker: x.me, To: hungName, Subject: "s", ReplyTo: x.climb().Inquiry})
 			}, noun.NoRung, noun.TaskInProgress},
-		{"does not answer, and its reports have stopped", reporting, func(*hung) {}, func(*hung) {}, noun.RungInterrupt, noun.TaskInProgress},
-		{"does not answer, and its reports go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) }, func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
-		{"does not answer, and its own beats go on", ownBeats, func(x *hung) { x.beat(0, BeatLease, 1) }, func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
-		{"does not answer, and sends no beats of its own", byProcess, func(*hung) {}, func(*hung) {}, noun.RungInterrupt, noun.TaskInProgress},
+		{"does not answer, and its reports have stopped", reporting, func(*hung) {}, func(*hung) {},
+			noun.RungInterrupt, noun.TaskInProgress},
+		{"does not answer, and its reports go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
+			func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
+		{"does not answer, and its own beats go on", ownBeats, func(x *hung) { x.beat(0, BeatLease, 1) },
+			func(*hung) {}, noun.RungEscalate, noun.TaskInProgress},
+		{"does not answer, and sends no beats of its own", byProcess, func(*hung) {}, func(*hung) {},
+			noun.RungInterrupt, noun.TaskInProgress},
 		{"says that it cannot go on", reporting, func(x *hung) { x.must(Declare{Speaker: x.me}) },
 			func(x *hung) { x.must(FailTask{Work: x.work(), Reason: "cannot go on"}) }, noun.NoRung, noun.TaskFailed},
 	} {
@@ -212,7 +222,8 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 				x.must(x.step())
 			}
 			m := x.s.Mail(x.climb().Inquiry)
-			if m.Priority != noun.MailHigh || m.Kind != "status-inquiry" || !strings.Contains(m.Body, "task 1; answer within 5m0s") || strings.Contains(m.Body, "secret") {
+			if m.Priority != noun.MailHigh || m.Kind != "status-inquiry" ||
+				!strings.Contains(m.Body, "task 1; answer within 5m0s") || strings.Contains(m.Body, "secret") {
 				t.Errorf("the inquiry: %+v", m)
 			}
 			if wait := x.climb().Due.Sub(x.clock); wait != 5*time.Minute {
@@ -238,7 +249,8 @@ func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
 					t.Errorf("%d calls for a human", told)
 				}
 			case tc.done == noun.TaskInProgress:
-				if p := x.plan(); p.Due != x.clock.Add(-4*time.Minute+ladder.AnswerExtends) || p.Extended != 1 || x.verdict() != judge.AgentHealthy {
+				if p := x.plan(); p.Due != x.clock.Add(-4*time.Minute+ladder.AnswerExtends) || p.Extended != 1 ||
+					x.verdict() != judge.AgentHealthy {
 					t.Errorf("after an answer: %+v, %s", p, x.verdict())
 				}
 			}

@@ -135,7 +135,8 @@ func TestSeed003OpenQuestions(t *testing.T) {
 		x := newSilentRoom(t)
 		x.cancel()
 		c := x.s.Watchdog().History[0]
-		if c.Room != "r" || len(c.Roles) != 1 || c.Roles[0] != "a" || len(c.Hosts) != 1 || c.Hosts[0] != "h1" || c.Reason != IdleTimeout || c.Tasks != 2 || c.Wall == 0 {
+		if c.Room != "r" || len(c.Roles) != 1 || c.Roles[0] != "a" || len(c.Hosts) != 1 || c.Hosts[0] != "h1" ||
+			c.Reason != IdleTimeout || c.Tasks != 2 || c.Wall == 0 {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -146,7 +147,8 @@ func TestSeed003OpenQuestions(t *testing.T) {
 		x.must(ReopenRoom{Room: "r", By: "ann"})
 		task := x.s.Task(x.held)
 		if task.Charged != charged || task.Kills != 0 || x.agent("r/a").Failures != 0 {
-			t.Errorf("the cancellation is charged: %d attempts, %d kills, %d failures of the agent", task.Charged, task.Kills, x.agent("r/a").Failures)
+			t.Errorf("the cancellation is charged: %d attempts, %d kills, %d failures of the agent", task.Charged,
+				task.Kills, x.agent("r/a").Failures)
 		}
 	})
 }

@@ -217,7 +217,8 @@ func (s *teller) hear(from string, lives []string) {
 	}
 	for _, l := range lives {
 		sp := s.lives[l]
-		b.Packed = append(b.Packed, PackBeats(nil, []noun.AgentID{s.agent(sp.Agent).ID}, []noun.Incarnation{sp.Inc}, []uint8{kind})...)
+		b.Packed = append(b.Packed, PackBeats(nil, []noun.AgentID{s.agent(sp.Agent).ID},
+			[]noun.Incarnation{sp.Inc}, []uint8{kind})...)
 		e.Beats = append(e.Beats, b)
 		b.Packed = nil
 	}

@@ -35,7 +35,8 @@ func (c *chaos) chain(s *State) Command {
 	case n < 12:
 		return SendMail{From: "ann", To: a.Name, Subject: "s"}
 	case n < 13 && c.one(20):
-		return PutSettings{Values: []noun.KV{{Key: "chain_enabled", Value: fmt.Sprint(!s.Settings().Chain.Enabled || c.one(4))}}}
+		return PutSettings{Values: []noun.KV{{Key: "chain_enabled",
+			Value: fmt.Sprint(!s.Settings().Chain.Enabled || c.one(4))}}}
 	case n < 14 && c.one(30): // roles cease to be overseers, or to be there
 		return ApplyRoom{Room: "r", Roles: pick(c, [][]noun.RoleSpec{chaosRoles(), chainRoles()}), By: "x"}
 	}
@@ -48,7 +49,8 @@ func (c *chaos) chain(s *State) Command {
 			if c.one(5) {
 				return CompleteTask{Work: w, Result: "nonsense"}
 			}
-			return AnswerLook{CompleteTask: CompleteTask{Work: w, Result: "an answer"}, Decision: noun.Decision(c.rng.IntN(5))}
+			return AnswerLook{CompleteTask: CompleteTask{Work: w, Result: "an answer"},
+				Decision: noun.Decision(c.rng.IntN(5))}
 		}
 	}
 	for x := range s.Agents("r") {
@@ -64,7 +66,8 @@ func chainRoles() []noun.RoleSpec {
 		return noun.RoleSpec{Name: name, Runner: "w", TTL: 10 * time.Second, StopGrace: time.Second / 4, Replicas: 2}
 	}
 	deacon, plain, boot := short("deacon"), short("plain"), short("boot")
-	deacon.Overseer, plain.Overseer = []noun.OverseerSpec{{Triage: "boot", HandoffAfter: 3}}, []noun.OverseerSpec{{Fresh: 2 * time.Second}}
+	deacon.Overseer, plain.Overseer = []noun.OverseerSpec{{Triage: "boot", HandoffAfter: 3}},
+		[]noun.OverseerSpec{{Fresh: 2 * time.Second}}
 	boot.Start = noun.StartOnDemand
 	return append(chaosRoles(), deacon, plain, boot)
 }
@@ -95,7 +98,8 @@ func (w *chainTwin) heard(s *State, r *ReportPatrol, out *noun.Outcome) {
 
 // rule is the table of Decide, written down once more, over what the twin has heard.
 func (w *chainTwin) rule(s *State, a *noun.Agent) string {
-	if a.Proc != noun.ProcOrdered && a.Proc != noun.ProcAccepted && a.Proc != noun.ProcRunning && a.Part == noun.PartDisconnected {
+	if a.Proc != noun.ProcOrdered && a.Proc != noun.ProcAccepted && a.Proc != noun.ProcRunning &&
+		a.Part == noun.PartDisconnected {
 		return "START"
 	}
 	since := a.StartedAt
@@ -111,7 +115,8 @@ func (w *chainTwin) rule(s *State, a *noun.Agent) string {
 	}
 	for _, m := range s.MailTable.From(0) {
 		mine := m.FromInc == a.Inc && m.From == a.Name && m.Kind == noun.HandOverKind
-		unread := m.State == noun.MailQueued || m.State == noun.MailDelivered && (m.Again || m.DeliveredTo != a.Inc || !a.Lives())
+		unread := m.State == noun.MailQueued || m.State == noun.MailDelivered &&
+			(m.Again || m.DeliveredTo != a.Inc || !a.Lives())
 		if m.To == a.ID && unread && !mine && (m.FromInc != 0 || m.From != noun.LaddersBy && m.From != noun.WatchedBy) {
 			waits = true
 		}
@@ -130,7 +135,8 @@ func (w *chainTwin) rule(s *State, a *noun.Agent) string {
 func (w *chainTwin) changed(s *State, e *noun.Event) bool {
 	host := s.HostNameOf(s.AgentByName(e.Agent))
 	for later := range s.Events(e.Seq) {
-		if later.Agent == e.Agent && later.Kind != "mail.sent" || later.Agent == "" && host != "" && later.Host == host {
+		if later.Agent == e.Agent && later.Kind != "mail.sent" || later.Agent == "" && host != "" &&
+			later.Host == host {
 			return true
 		}
 	}
@@ -142,7 +148,8 @@ func (w *chainTwin) judge(s *State) string {
 	for e := range s.Events(w.last) {
 		w.last = e.Seq
 		a := s.AgentByName(e.Agent)
-		if e.Kind != "agent.triage" || a == nil || a.Notes().Chain == nil || a.Notes().Chain.DecidedAt != e.At || w.changed(s, e) {
+		if e.Kind != "agent.triage" || a == nil || a.Notes().Chain == nil || a.Notes().Chain.DecidedAt != e.At ||
+			w.changed(s, e) {
 			continue
 		}
 		x := a.Notes().Chain
@@ -164,8 +171,10 @@ func (w *chainTwin) judge(s *State) string {
 	open := map[noun.TaskID]bool{}
 	for id := range s.Overseers(0) {
 		if c := s.Agent(id).Notes().Chain; c.Task != 0 {
-			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() || s.Meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.Behind() {
-				return fmt.Sprintf("the marker of %s is %d since %s", s.Agent(id).Name, c.Task, s.Meta.Clock.Sub(c.LookAt))
+			if t := s.Task(c.Task); open[c.Task] || t == nil || t.State.Terminal() ||
+				s.Meta.Clock.Sub(c.LookAt) > 5*time.Second && !s.Behind() {
+				return fmt.Sprintf("the marker of %s is %d since %s", s.Agent(id).Name, c.Task,
+					s.Meta.Clock.Sub(c.LookAt))
 			}
 			open[c.Task] = true
 		}
@@ -183,12 +192,15 @@ func TestTwinOfTheChainAgrees(t *testing.T) {
 			s.Apply(e)
 		}
 		for _, cmd := range []Command{ApplyRoom{Room: "r", Roles: chainRoles()},
-			PutSettings{Values: []noun.KV{{Key: "overseer_interval", Value: "4s"}, {Key: "overseer_fresh", Value: "3s"}, {Key: "overseer_stale", Value: "8s"}, {Key: "triage_limit", Value: "5s"}, {Key: "ladder_cooldown", Value: "2s"}}}} {
+			PutSettings{Values: []noun.KV{{Key: "overseer_interval", Value: "4s"},
+				{Key: "overseer_fresh", Value: "3s"}, {Key: "overseer_stale", Value: "8s"},
+				{Key: "triage_limit", Value: "5s"}, {Key: "ladder_cooldown", Value: "2s"}}}} {
 			if out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]; out.Code != noun.OK {
 				t.Fatalf("%T: %s", cmd, out.Detail)
 			}
 		}
-		w := &chainTwin{map[noun.AgentID]noun.Time{}, map[noun.AgentID]noun.Incarnation{}, map[noun.AgentID]uint64{}, s.LastEvent(), seen}
+		w := &chainTwin{map[noun.AgentID]noun.Time{}, map[noun.AgentID]noun.Incarnation{},
+			map[noun.AgentID]uint64{}, s.LastEvent(), seen}
 		apply := func(e *Entry) noun.Result {
 			res := s.Apply(e)
 			if why := w.judge(s); why != "" {
@@ -214,7 +226,8 @@ func TestTwinOfTheChainAgrees(t *testing.T) {
 				}
 				c.index++
 				p, patrol := r.Cmd.(ReportPatrol)
-				res := apply(&Entry{Index: c.index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Requests: []Request{r}})
+				res := apply(&Entry{Index: c.index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall,
+					Requests: []Request{r}})
 				if patrol {
 					w.heard(s, &p, &res.Outcomes[0])
 				}
@@ -238,7 +251,8 @@ func TestTwinOfTheChainAgrees(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"NOTHING by mechanical", "NUDGE by mechanical", "WAKE by mechanical", "START by mechanical",
+	for _, want := range []string{"NOTHING by mechanical", "NUDGE by mechanical", "WAKE by mechanical",
+		"START by mechanical",
 		"NOTHING by triage", "NUDGE by triage", "WAKE by triage", "START by triage", "degraded"} {
 		if seen[want] == 0 && *seedFlag == 0 {
 			t.Errorf("%s was never decided: the log exercises nothing", want)

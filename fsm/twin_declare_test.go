@@ -8,7 +8,8 @@ import (
 
 // declare is what an agent says of itself; now and then it is nonsense.
 func (c *chaos) declare(s *State) Command {
-	d := Declare{Speaker: c.speaker(c.agent(s)), Status: noun.DeclaredStatus(c.rng.IntN(3)), Waiting: noun.Waiting(c.rng.IntN(4)), Text: "why"}
+	d := Declare{Speaker: c.speaker(c.agent(s)), Status: noun.DeclaredStatus(c.rng.IntN(3)),
+		Waiting: noun.Waiting(c.rng.IntN(4)), Text: "why"}
 	if d.Waiting != noun.WaitingNone || d.Status == noun.StatusBusy && c.one(2) {
 		d.For = time.Duration(1+c.rng.IntN(20)) * time.Second
 	}

@@ -13,7 +13,9 @@ import (
 func (c *chaos) escalation(s *State) Command {
 	switch {
 	case s.Meta.Settings.Escalation.Retry > 9e9:
-		return PutSettings{Values: []noun.KV{{Key: "escalation_cooldown", Value: "20s"}, {Key: "escalation_retry", Value: "1s"}, {Key: "escalation_tries", Value: "3"}, {Key: "escalations_kept", Value: "9"}}}
+		return PutSettings{Values: []noun.KV{{Key: "escalation_cooldown", Value: "20s"},
+			{Key: "escalation_retry", Value: "1s"}, {Key: "escalation_tries", Value: "3"},
+			{Key: "escalations_kept", Value: "9"}}}
 	}
 	id := noun.EscalationID(1 + max(0, int(s.Meta.Escalations.Last)-c.rng.IntN(8)))
 	e := s.Escalation(id)
@@ -23,7 +25,8 @@ func (c *chaos) escalation(s *State) Command {
 	case n < 5 || e == nil:
 		return CloseEscalation{Escalation: id, By: "ann", Note: "n"}
 	}
-	w := NoteNotice{Escalation: id, Notice: e.Notice.Number, Notifier: pick(c, []string{"hook", "page", "old"}), Notifiers: []string{"hook", "page"}}
+	w := NoteNotice{Escalation: id, Notice: e.Notice.Number, Notifier: pick(c, []string{"hook", "page", "old"}),
+		Notifiers: []string{"hook", "page"}}
 	if c.one(2) {
 		w.Failure = "timeout"
 	}
@@ -142,7 +145,8 @@ func (w *twinAlarms) seen(s *State, ev *noun.Event) {
 	switch {
 	case ev.Kind == "agent.unkillable":
 		w.happens(s, twinKey{noun.EscStuckProcess, ev.Agent})
-	case ev.Kind == "agent.parked" && !strings.HasPrefix(ev.Text, "a usage limit") && !strings.HasPrefix(ev.Text, "its trial could not start"):
+	case ev.Kind == "agent.parked" && !strings.HasPrefix(ev.Text, "a usage limit") &&
+		!strings.HasPrefix(ev.Text, "its trial could not start"):
 		w.happens(s, twinKey{noun.EscBreaker, ev.Agent})
 	case ev.Kind == "agent.needs_human":
 		w.happens(s, twinKey{noun.EscAgentStuck, ev.Agent})
@@ -186,7 +190,8 @@ func (w *twinAlarms) said(s *State, c Command) {
 		}
 		e.state, e.pending = noun.EscalationClosed, false
 		at := len(w.closed) // of those closed at the same time, the lower number is the older one
-		for e.closedAt = s.Meta.Clock; at > 0 && w.byID[w.closed[at-1]].closedAt == e.closedAt && w.closed[at-1] > c.Escalation; {
+		for e.closedAt = s.Meta.Clock; at > 0 && w.byID[w.closed[at-1]].closedAt == e.closedAt &&
+			w.closed[at-1] > c.Escalation; {
 			at--
 		}
 		w.closed = slices.Insert(w.closed, at, c.Escalation)
@@ -219,11 +224,14 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 	for _, seed := range seeds(6) {
 		c, s := newChaos(seed, true), New()
 		remind := []string{"0s", "7s"}[seed%2] // who is reminded often is never announced again
-		for _, e := range append(c.opening(), c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "2"}, {Key: "breaker_pause", Value: "2s"}}}}),
+		for _, e := range append(c.opening(),
+			c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "2"},
+				{Key: "breaker_pause", Value: "2s"}}}}),
 			c.entry(Request{Cmd: PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: remind}}}})) {
 			s.Apply(e)
 		}
-		w := &twinAlarms{on: true, ever: map[noun.EscalationKind]bool{}, newest: map[twinKey]*twinEscalation{}, byID: map[noun.EscalationID]*twinEscalation{}}
+		w := &twinAlarms{on: true, ever: map[noun.EscalationKind]bool{}, newest: map[twinKey]*twinEscalation{},
+			byID: map[noun.EscalationID]*twinEscalation{}}
 		for range 6000 {
 			e := c.next(s)
 			if len(e.Requests) > 1 { // what each command did is seen one by one
@@ -250,7 +258,8 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 			w.broken = ""
 			if len(e.Requests) == 1 {
 				x, _ := e.Requests[0].Cmd.(ReportExit)
-				if a := s.Agent(x.Agent); a != nil && x.Kind == noun.ExitStartFailed && a.Order != noun.StopOrder && a.Notes().Faults >= 2 {
+				if a := s.Agent(x.Agent); a != nil && x.Kind == noun.ExitStartFailed &&
+					a.Order != noun.StopOrder && a.Notes().Faults >= 2 {
 					w.broken = a.Name
 				}
 			}
@@ -261,16 +270,20 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 				w.said(s, e.Requests[0].Cmd)
 			}
 			if len(w.byID) != s.EscalationTable.Len() {
-				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests, s.EscalationTable.Len(), len(w.byID))
+				t.Fatalf("seed %d, entry %d, %+v: %d escalations, the twin has %d", seed, e.Index, e.Requests,
+					s.EscalationTable.Len(), len(w.byID))
 			}
 			for id, e2 := range w.byID {
 				x := s.Escalation(id)
-				if x == nil || x.State != e2.state || x.Count != e2.count || x.Notice.At != e2.notice || x.Notice.Pending != e2.pending {
-					t.Fatalf("seed %d, entry %d, %+v: escalation %d is\n%+v, the twin says\n%+v", seed, e.Index, e.Requests, id, x, e2)
+				if x == nil || x.State != e2.state || x.Count != e2.count || x.Notice.At != e2.notice ||
+					x.Notice.Pending != e2.pending {
+					t.Fatalf("seed %d, entry %d, %+v: escalation %d is\n%+v, the twin says\n%+v", seed,
+						e.Index, e.Requests, id, x, e2)
 				}
 				for _, d := range x.Notice.Deliveries {
 					if int(d.Tries) != e2.tries[d.Notifier] || d.Over() != e2.over[d.Notifier] {
-						t.Fatalf("seed %d, entry %d: delivery %+v, the twin says %d tries, over %v", seed, e.Index, d, e2.tries[d.Notifier], e2.over[d.Notifier])
+						t.Fatalf("seed %d, entry %d: delivery %+v, the twin says %d tries, over %v", seed,
+							e.Index, d, e2.tries[d.Notifier], e2.over[d.Notifier])
 					}
 				}
 			}
@@ -289,7 +302,8 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 	if *seedFlag == 0 && (len(kinds) < 6 || reopened == 0 || announced == 0 || reminded == 0 || gone == 0) {
 		t.Errorf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten: the log exercises too little", kinds, reopened, announced, reminded, gone)
 	}
-	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten", kinds, reopened, announced, reminded, gone)
+	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten", kinds, reopened, announced,
+		reminded, gone)
 }
 
 // twinKey is what an escalation is about.

@@ -13,7 +13,10 @@ import (
 // ladder is what leaders say of stuck agents; plans are often stale, doubled or wrong.
 func (c *chaos) ladder(s *State) Command {
 	if s.Meta.Settings.Ladder.Nudge > time.Minute {
-		return PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1s"}, {Key: "ladder_wake", Value: "1500ms"}, {Key: "ladder_interrupt", Value: "1s"}, {Key: "ladder_restart", Value: "1s"}, {Key: "ladder_cooldown", Value: "2s"}, {Key: "ladder_per_pass", Value: "3"}}}
+		return PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1s"},
+			{Key: "ladder_wake", Value: "1500ms"}, {Key: "ladder_interrupt", Value: "1s"},
+			{Key: "ladder_restart", Value: "1s"}, {Key: "ladder_cooldown", Value: "2s"},
+			{Key: "ladder_per_pass", Value: "3"}}}
 	}
 	if r := s.RoleByName("r", "b"); r != nil && r.Spec.PendingLimit > time.Second && c.one(3) {
 		roles := chaosRoles()
@@ -68,7 +71,8 @@ func (c *chaos) nurse(s *State) {
 		var kinds []uint8
 		for a := range s.Agents("") {
 			if a.Host == h.ID && a.Proc.Fenced() {
-				agents, incs, kinds = append(agents, a.ID), append(incs, a.Inc), append(kinds, BeatFence|BeatVouch|BeatLease)
+				agents, incs, kinds = append(agents, a.ID), append(incs, a.Inc),
+					append(kinds, BeatFence|BeatVouch|BeatLease)
 			}
 		}
 		e := c.entry()
@@ -154,7 +158,8 @@ func (w *ladderTwin) judged(t *testing.T, s *State, seed, index uint64) (quarant
 		case k == nil || k.Kills == 0: // forgotten, or forgiven by a human
 			delete(w.ended, id)
 		case k.Kills < ended:
-			t.Fatalf("seed %d, entry %d: task %d counts %d deaths, the ladder has ended %d lives with it", seed, index, id, k.Kills, ended)
+			t.Fatalf("seed %d, entry %d: task %d counts %d deaths, the ladder has ended %d lives with it",
+				seed, index, id, k.Kills, ended)
 		case k.State == noun.TaskFailed && strings.Contains(k.Result, "attempt limit"):
 			t.Fatalf("seed %d, entry %d: task %d is FAILED and nobody is called: %s", seed, index, id, k.Result)
 		case k.State == noun.TaskQuarantined:
@@ -184,7 +189,8 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	if !set.Enabled || kind != judge.AgentDeaf && kind != judge.AgentStalled && kind != judge.AgentUnresponsive {
 		return noun.NoRung, 0
 	}
-	if g.Paused != "" || g.Off != "" || s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 || spec.Ladder == noun.LadderOff {
+	if g.Paused != "" || g.Off != "" || s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 ||
+		spec.Ladder == noun.LadderOff {
 		return noun.NoRung, 0
 	}
 	x := w.climbers[a.ID]
@@ -204,7 +210,8 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	human := spec.Ladder == noun.LadderEscalate || spec.Ladder == noun.LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
-		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) && kind == judge.AgentStalled ||
+		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) &&
+			kind == judge.AgentStalled ||
 		spec.Ladder == noun.LadderCareful && g.Prompt == noun.PromptNone && !g.Quiet
 	switch x.rung {
 	case noun.RungNudge:
@@ -262,7 +269,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
-		w := &ladderTwin{map[noun.AgentID]*climber{}, map[noun.AgentID]words{}, map[noun.AgentID]noun.Time{}, map[noun.TaskID]uint32{}}
+		w := &ladderTwin{map[noun.AgentID]*climber{}, map[noun.AgentID]words{}, map[noun.AgentID]noun.Time{},
+			map[noun.TaskID]uint32{}}
 		var window []noun.Time
 		for range 3000 {
 			c.nurse(s)
@@ -276,7 +284,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 			w.listen(s)
 			for _, r := range e.Requests { // what each command did is seen one by one
 				c.index++
-				one := &Entry{Index: c.index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Requests: []Request{r}}
+				one := &Entry{Index: c.index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall,
+					Requests: []Request{r}}
 				p, ok := r.Cmd.(StepLadder)
 				if !ok && !c.one(3) { // quieter, so that silences last
 					continue
@@ -299,7 +308,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					if x := w.climbers[a.ID]; x != nil {
 						seen = x.at
 					}
-					want = rung != noun.NoRung && rung == p.Rung && due <= s.Meta.Clock && p.Inc == a.Inc && p.Seen == seen
+					want = rung != noun.NoRung && rung == p.Rung && due <= s.Meta.Clock && p.Inc == a.Inc &&
+						p.Seen == seen
 					worked = a.Notes().Ladder != nil && s.GotOn(a, a.Notes().Ladder)
 				}
 				for len(window) > 0 && window[0] < s.Meta.Clock.Add(-s.Meta.Settings.Ladder.Interval) {
@@ -308,11 +318,13 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 				most := int(s.Settings().Ladder.PerPass)
 				switch out := s.Apply(one).Outcomes[0]; {
 				case (out.Code == noun.OK) != want && (want && len(window) < most || !want):
-					t.Fatalf("seed %d, entry %d: %+v is answered %s (%s), the twin says %v", seed, one.Index, p, out.Code, out.Detail, want)
+					t.Fatalf("seed %d, entry %d: %+v is answered %s (%s), the twin says %v", seed, one.Index,
+						p, out.Code, out.Detail, want)
 				case out.Code == noun.OK:
 					taken[p.Rung]++
 					if window = append(window, s.Meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
-						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index, *w.climbers[p.Agent], len(window), s.Meta.Settings.Ladder.Interval)
+						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index,
+							*w.climbers[p.Agent], len(window), s.Meta.Settings.Ladder.Interval)
 					}
 					if wrong := w.blames(s, &p, held); wrong != "" {
 						t.Fatalf("seed %d, entry %d: %+v: %s", seed, one.Index, p, wrong)
@@ -339,5 +351,6 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	if poisoned == 0 && *seedFlag == 0 {
 		t.Error("no task was quarantined that lives have hung with: the log exercises nothing")
 	}
-	t.Logf("%v taken, %d refused, %d answers extended what was expected, %d tasks quarantined at once", taken, refused, extended, poisoned)
+	t.Logf("%v taken, %d refused, %d answers extended what was expected, %d tasks quarantined at once",
+		taken, refused, extended, poisoned)
 }

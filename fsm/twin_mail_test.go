@@ -29,10 +29,12 @@ func (c *chaos) mail(s *State) Command {
 }
 
 func (c *chaos) send(s *State) Command {
-	m := SendMail{From: pick(c, []string{"ann", "bob", "r/nobody"}), Subject: "s", Body: "b", Kind: pick(c, []string{"", "note"}),
+	m := SendMail{From: pick(c, []string{"ann", "bob", "r/nobody"}),
+		Subject: "s", Body: "b", Kind: pick(c, []string{"", "note"}),
 		Priority: noun.MailPriority(c.rng.IntN(4)), NoQueue: c.one(4)}
 	room := pick(c, c.rooms)
-	m.To = pick(c, []string{room, room + "/a", room + "/b.*", room + "/c.1", room + "/c.2", room + "/b", room + "/x", "nowhere", room + "/a.02", room + "/a.9"})
+	m.To = pick(c, []string{room, room + "/a", room + "/b.*", room + "/c.1", room + "/c.2", room + "/b", room +
+		"/x", "nowhere", room + "/a.02", room + "/a.9"})
 	if c.one(2) {
 		m.To = c.agent(s).Name
 	}
@@ -79,7 +81,8 @@ func (w *twin) present(sp Speaker) (*twinAgent, noun.Code) {
 }
 
 func (w *twin) sendMail(t *testing.T, c SendMail, got noun.Outcome) noun.Code {
-	m := twinMail{from: c.From, priority: c.Priority, state: noun.MailQueued, sent: w.now, since: w.now, thread: c.Thread}
+	m := twinMail{from: c.From, priority: c.Priority, state: noun.MailQueued, sent: w.now, since: w.now,
+		thread: c.Thread}
 	if c.Agent != "" {
 		a, no := w.present(c.Speaker)
 		if no != noun.OK {
@@ -87,7 +90,8 @@ func (w *twin) sendMail(t *testing.T, c SendMail, got noun.Outcome) noun.Code {
 		}
 		m.from, m.fromInc = a.name, a.inc
 	}
-	if m.from == "" || c.Subject == "" && c.Body == "" || c.Priority > noun.MailLow || c.ReplyTo > w.lastMail || c.Thread > w.lastMail {
+	if m.from == "" || c.Subject == "" && c.Body == "" || c.Priority > noun.MailLow || c.ReplyTo > w.lastMail ||
+		c.Thread > w.lastMail {
 		return noun.Invalid
 	}
 	if m.thread == 0 {
@@ -206,7 +210,8 @@ func (w *twin) ackMail(c AckMail) noun.Code {
 func (w *twin) mailLimits() {
 	due := func(from noun.Time, d time.Duration) bool { return from.Add(d) <= w.now }
 	for id, m := range w.mails {
-		limit := map[noun.MailPriority]time.Duration{noun.MailUrgent: w.set.MailUrgentLimit, noun.MailHigh: w.set.MailHighLimit,
+		limit := map[noun.MailPriority]time.Duration{noun.MailUrgent: w.set.MailUrgentLimit,
+			noun.MailHigh:   w.set.MailHighLimit,
 			noun.MailNormal: w.set.MailNormalLimit, noun.MailLow: w.set.MailLowLimit}[m.priority]
 		switch {
 		case m.state.Closed():
@@ -241,8 +246,10 @@ func (w *twin) sameMail(t *testing.T, s *State, index uint64) {
 		if r == nil {
 			t.Fatalf("after entry %d at %s: mail %d is gone, the twin has %+v", index, time.Duration(w.now), id, m)
 		}
-		if s.Agent(r.To).Name != m.to || r.From != m.from || r.FromInc != m.fromInc || r.State != m.state || r.DeliveredTo != m.reader ||
-			r.Deliveries != m.deliveries || r.Reminded != m.reminded || r.Again != m.again || r.Escalated != m.escaped || r.Thread != m.thread {
+		if s.Agent(r.To).Name != m.to || r.From != m.from || r.FromInc != m.fromInc || r.State != m.state ||
+			r.DeliveredTo != m.reader ||
+			r.Deliveries != m.deliveries || r.Reminded != m.reminded || r.Again != m.again ||
+			r.Escalated != m.escaped || r.Thread != m.thread {
 			t.Fatalf("after entry %d at %s mail %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now), id, r, m)
 		}
 	}

@@ -107,7 +107,8 @@ func (w *twin) samePlans(t *testing.T, s *State, index uint64) {
 	t.Helper()
 	for _, x := range w.tasks {
 		if got := s.Task(x.id).Planned(); got != x.plan {
-			t.Fatalf("after entry %d at %s task %d has the plan %+v, the twin says %+v", index, time.Duration(w.now), x.id, got, x.plan)
+			t.Fatalf("after entry %d at %s task %d has the plan %+v, the twin says %+v", index,
+				time.Duration(w.now), x.id, got, x.plan)
 		}
 	}
 }
@@ -150,7 +151,8 @@ func (w *ladderTwin) extends(t *testing.T, s *State, e *Entry) (answers int) {
 			want.Extended++
 		}
 		if want.Percent = k.Planned().Percent; k.Planned() != want {
-			t.Fatalf("entry %d: %+v of %s makes %+v of %+v, the twin says %+v", e.Index, e.Requests[0].Cmd, a.Name, k.Planned(), old, want)
+			t.Fatalf("entry %d: %+v of %s makes %+v of %+v, the twin says %+v", e.Index, e.Requests[0].Cmd,
+				a.Name, k.Planned(), old, want)
 		}
 	}
 	return answers

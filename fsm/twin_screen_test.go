@@ -19,7 +19,8 @@ func (c *chaos) screen(s *State) Command {
 		if c.one(4) {
 			watched = nil
 		}
-		return ReportTerminals{Host: host, Boot: pick(c, []string{h.Boot, h.Boot, "x"}), Tool: pick(c, []string{"", "tmux 3.3a"}), Runners: watched, Watched: watched}
+		return ReportTerminals{Host: host, Boot: pick(c, []string{h.Boot, h.Boot, "x"}),
+			Tool: pick(c, []string{"", "tmux 3.3a"}), Runners: watched, Watched: watched}
 	}
 	kind := noun.PromptKind(c.rng.IntN(int(noun.PromptKindsPlus) + 1))
 	if c.one(2) {
@@ -70,9 +71,11 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 			switch cmd := cmd.(type) {
 			case ReportScreen:
 				a := s.Agent(cmd.Agent)
-				want := a != nil && cmd.Inc == a.Inc && cmd.Host == a.Host && a.Proc.Fenced() && cmd.Kind < noun.PromptKindsPlus
+				want := a != nil && cmd.Inc == a.Inc && cmd.Host == a.Host && a.Proc.Fenced() &&
+					cmd.Kind < noun.PromptKindsPlus
 				if (out.Code == noun.OK) != want {
-					t.Fatalf("seed %d: %+v is answered %s (%s), the twin says %v", seed, cmd, out.Code, out.Detail, want)
+					t.Fatalf("seed %d: %+v is answered %s (%s), the twin says %v", seed, cmd, out.Code,
+						out.Detail, want)
 				}
 				if !want {
 					refused++
@@ -103,19 +106,24 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				if x == nil || !a.Proc.Fenced() { // one that is taken up again shows what it did
 					x = &shownTwin{}
 				}
-				if g.Prompt != x.kind || x.kind != noun.PromptUnknown && (g.Quiet != x.quiet || g.PromptAge+s.Absent(a, x.at) != s.Clock().Sub(x.at)) {
-					t.Fatalf("seed %d: %s shows %s for %s, quiet %v; the twin says %+v", seed, a.Name, g.Prompt, g.PromptAge, g.Quiet, *x)
+				if g.Prompt != x.kind || x.kind != noun.PromptUnknown &&
+					(g.Quiet != x.quiet || g.PromptAge+s.Absent(a, x.at) != s.Clock().Sub(x.at)) {
+					t.Fatalf("seed %d: %s shows %s for %s, quiet %v; the twin says %+v", seed, a.Name, g.Prompt,
+						g.PromptAge, g.Quiet, *x)
 				}
 				if x.kind != noun.PromptPermission {
 					continue
 				}
 				if g.ProgressAge > 0 || s.Climb(a.ID).Next != noun.NoRung {
-					t.Fatalf("seed %d: %s at a prompt is without progress for %s, %+v", seed, a.Name, g.ProgressAge, s.Climb(a.ID))
+					t.Fatalf("seed %d: %s at a prompt is without progress for %s, %+v", seed, a.Name,
+						g.ProgressAge, s.Climb(a.ID))
 				}
 				declared := a.Declared.Holds(s.Clock()) && a.Declared.Waiting == noun.WaitingInput
 				called := a.Screen().Called
-				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != noun.StopOrder && !s.Behind(); late && called == 0 {
-					t.Fatalf("seed %d: %s stands at a prompt for %s, and nobody was called", seed, a.Name, s.Clock().Sub(x.at))
+				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != noun.StopOrder &&
+					!s.Behind(); late && called == 0 {
+					t.Fatalf("seed %d: %s stands at a prompt for %s, and nobody was called", seed, a.Name,
+						s.Clock().Sub(x.at))
 				}
 				if called != 0 {
 					calls++

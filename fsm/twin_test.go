@@ -76,7 +76,8 @@ type twinSession struct {
 
 func newTwin(s *State) *twin {
 	w := &twin{set: *s.Settings(), agents: map[string]*twinAgent{}, tasks: map[noun.TaskID]*twinTask{},
-		sessions: map[noun.SessionID]*twinSession{}, roles: map[string]noun.RoleSpec{}, mails: map[noun.MailID]*twinMail{}}
+		sessions: map[noun.SessionID]*twinSession{}, roles: map[string]noun.RoleSpec{},
+		mails: map[noun.MailID]*twinMail{}}
 	for a := range s.Agents("") {
 		r := s.Role(a.Role)
 		w.agents[a.Name] = &twinAgent{id: a.ID, name: a.Name, role: r.Spec.Name}
@@ -177,7 +178,8 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		switch {
 		case a.proc == noun.ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.due:
 			a.proc, a.host = noun.ProcNone, 0
-		case (a.proc == noun.ProcRunning || a.proc == noun.ProcAccepted) && a.part == noun.PartDisconnected && a.since.Add(spec.StartLimit) <= w.due:
+		case (a.proc == noun.ProcRunning || a.proc == noun.ProcAccepted) && a.part == noun.PartDisconnected &&
+			a.since.Add(spec.StartLimit) <= w.due:
 			a.stopping = true
 		}
 	}
@@ -185,7 +187,8 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		t := w.tasks[id]
 		spec := w.roles[t.role]
 		late := t.state == noun.TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.due ||
-			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 && max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
+			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 &&
+				max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
 		if late {
 			w.takeFrom(t)
 			w.recover(t, true, false, -1)
@@ -275,7 +278,8 @@ func (w *twin) count(role string, st noun.TaskState) (n int) {
 
 func (w *twin) first(role string, st noun.TaskState) (best *twinTask) {
 	for id := noun.TaskID(1); id <= w.lastTask; id++ {
-		if t := w.tasks[id]; t.role == role && t.state == st && t.notBefore == 0 && (best == nil || t.prio > best.prio) {
+		if t := w.tasks[id]; t.role == role && t.state == st && t.notBefore == 0 &&
+			(best == nil || t.prio > best.prio) {
 			best = t
 		}
 	}
@@ -312,7 +316,8 @@ func (w *twin) apply(t *testing.T, s *State, e *Entry, res noun.Result) {
 		want := w.request(t, r, got)
 		w.drains()
 		if want != got.Code {
-			t.Fatalf("entry %d, %+v %T%+v: %s (%s), the twin says %s", e.Index, r.Session, r.Cmd, r.Cmd, got.Code, got.Detail, want)
+			t.Fatalf("entry %d, %+v %T%+v: %s (%s), the twin says %s", e.Index, r.Session, r.Cmd, r.Cmd,
+				got.Code, got.Detail, want)
 		}
 	}
 }
@@ -325,7 +330,8 @@ func (w *twin) request(t *testing.T, r Request, got noun.Outcome) noun.Code {
 	if ss == nil {
 		return noun.UnknownSession
 	}
-	if first, ok := ss.answers[r.Seq]; ok && (r.Seq+noun.AnswersKept > ss.max || repeats(got, first)) { // it may remember more
+	// it may remember more
+	if first, ok := ss.answers[r.Seq]; ok && (r.Seq+noun.AnswersKept > ss.max || repeats(got, first)) {
 		if !repeats(got, first) {
 			t.Fatalf("L8: write %d of session %d was answered %+v, then %+v", r.Seq, r.Session, first, got)
 		}
@@ -422,9 +428,11 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		r := s.AgentByName(a.name)
 		l := s.Lease(r.ID)
 		if r.Part != a.part || r.Task != a.task || r.Inc != a.inc || r.Proc != a.proc || l.Until != a.until ||
-			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == noun.StopOrder) != a.stopping || r.Overdue && !a.stopping || r.Paused != a.paused ||
+			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == noun.StopOrder) != a.stopping || r.Overdue &&
+			!a.stopping || r.Paused != a.paused ||
 			a.proc.Fenced() && r.Notes().Stuck != a.stuck {
-			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index, time.Duration(w.now), a.name, r, l, a)
+			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index,
+				time.Duration(w.now), a.name, r, l, a)
 		}
 	}
 	if n := s.Counts().Tasks; w.lastTask != s.Meta.NextTask-1 {
@@ -432,9 +440,11 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 	}
 	for _, x := range w.tasks {
 		r := s.Task(x.id)
-		if r.State != x.state || r.Attempt != x.attempt || r.Kills != x.kills || r.Charged != x.charged || r.Retried().NotBefore != x.notBefore ||
+		if r.State != x.state || r.Attempt != x.attempt || r.Kills != x.kills || r.Charged != x.charged ||
+			r.Retried().NotBefore != x.notBefore ||
 			r.State.Held() && (s.Agent(r.Holder).Name != x.holder || r.HolderInc != x.inc) {
-			t.Fatalf("after entry %d at %s task %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now), x.id, r, x)
+			t.Fatalf("after entry %d at %s task %d is\n%+v, the twin says\n%+v", index, time.Duration(w.now),
+				x.id, r, x)
 		}
 	}
 	w.samePlans(t, s, index)

@@ -15,13 +15,17 @@ func (c *chaos) watchdog(s *State) Command {
 	case c.one(3):
 		return c.escalation(s)
 	case set.Threshold > time.Minute || !set.Enabled && c.one(2):
-		return PutSettings{Values: []noun.KV{{Key: "watchdog_threshold", Value: "4s"}, {Key: "watchdog_min_age", Value: "1s"}, {Key: "watchdog_grace", Value: "2s"}, {Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_interval", Value: "10s"}}}
+		return PutSettings{Values: []noun.KV{{Key: "watchdog_threshold", Value: "4s"},
+			{Key: "watchdog_min_age", Value: "1s"}, {Key: "watchdog_grace", Value: "2s"},
+			{Key: "watchdog_enabled", Value: "true"}, {Key: "watchdog_interval", Value: "10s"}}}
 	}
 	room := pick(c, c.rooms)
 	switch n := c.rng.IntN(12); {
 	case n == 0:
-		return SetRoomWatch{Room: room, By: "x", RoomWatch: noun.RoomWatch{IdleLimit: time.Duration(c.rng.IntN(8)) * time.Second,
-			Deadline: pick(c, []time.Duration{0, 0, 9 * time.Second, -1}), Disabled: c.one(4), Untaken: noun.Untaken(s.Meta.Index % 3)}}
+		return SetRoomWatch{Room: room,
+			By: "x", RoomWatch: noun.RoomWatch{IdleLimit: time.Duration(c.rng.IntN(8)) * time.Second,
+				Deadline: pick(c, []time.Duration{0, 0, 9 * time.Second, -1}), Disabled: c.one(4),
+				Untaken: noun.Untaken(s.Meta.Index % 3)}}
 	case n < 4:
 		return ReopenRoom{Room: room, By: "x"}
 	}
@@ -44,7 +48,8 @@ type silentTwin struct {
 }
 
 // heard gives the room in which an accepted command was something done or said.
-func (w *silentTwin) heard(s *State, c Command, out noun.Outcome, before map[noun.TaskID]noun.TaskState, seqs map[noun.AgentID]uint64) noun.RoomID {
+func (w *silentTwin) heard(s *State, c Command, out noun.Outcome, before map[noun.TaskID]noun.TaskState,
+	seqs map[noun.AgentID]uint64) noun.RoomID {
 	task := func(id noun.TaskID) noun.RoomID {
 		if t := s.Task(id); t != nil {
 			return t.Room
@@ -168,7 +173,8 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			var naive []noun.RoomID
 			for rm := range s.Rooms("") {
 				if rm.Active != w.active[rm.ID] {
-					t.Fatalf("seed %d, entry %d, %#v: room %s was active at %s, the twin says %s", seed, e.Index, e.Requests, rm.Name,
+					t.Fatalf("seed %d, entry %d, %#v: room %s was active at %s, the twin says %s", seed,
+						e.Index, e.Requests, rm.Name,
 						time.Duration(rm.Active), time.Duration(w.active[rm.ID]))
 				}
 				if q := s.Quiet(rm); q.State == RoomStalled || q.State == RoomStalling {
@@ -178,8 +184,10 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 			var found []noun.RoomID
 			last := noun.Time(0)
 			for rm, q := range s.StalledRooms() {
-				if found = append(found, rm.ID); q.DueAt < last && rm.Watch == (noun.RoomWatch{}) && s.Settings().Watchdog.MinAge <= s.Settings().Watchdog.Threshold {
-					t.Fatalf("seed %d, entry %d: room %s is due before the one that came before it", seed, e.Index, rm.Name)
+				if found = append(found, rm.ID); q.DueAt < last && rm.Watch == (noun.RoomWatch{}) &&
+					s.Settings().Watchdog.MinAge <= s.Settings().Watchdog.Threshold {
+					t.Fatalf("seed %d, entry %d: room %s is due before the one that came before it", seed,
+						e.Index, rm.Name)
 				}
 				last = q.DueAt
 			}

@@ -76,7 +76,8 @@ func (w *twin) join(c Join) noun.Code {
 			return noun.NotFound
 		}
 		if code = w.taken(a); code == noun.OK {
-			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now, token: string(c.TokenHash), paused: a.paused}
+			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now,
+				token: string(c.TokenHash), paused: a.paused}
 			w.enter(a)
 			return noun.OK
 		}
@@ -259,7 +260,8 @@ func (w *twin) handoff(t *testing.T, c Handoff, got noun.Outcome) noun.Code {
 }
 
 func (w *twin) fail(c FailTask) noun.Code {
-	if x := w.tasks[c.Task]; x != nil && x.state == noun.TaskFailed && x.attempt == c.Attempt && x.inc == c.Inc && x.holder == c.Agent {
+	if x := w.tasks[c.Task]; x != nil && x.state == noun.TaskFailed && x.attempt == c.Attempt && x.inc == c.Inc &&
+		x.holder == c.Agent {
 		_, no := w.speaker(c.Speaker)
 		return no
 	}
@@ -282,10 +284,12 @@ func (w *twin) ordered(t *testing.T, c OrderStart, got noun.Outcome) noun.Code {
 	if got.Code != noun.OK {
 		return got.Code
 	}
-	if a.stopped || w.isPaused(a) || w.hosts[c.Host].drain || a.proc == noun.ProcOrdered || a.proc.Fenced() || a.part != noun.PartDisconnected || a.inc >= c.Inc {
+	if a.stopped || w.isPaused(a) || w.hosts[c.Host].drain || a.proc == noun.ProcOrdered || a.proc.Fenced() ||
+		a.part != noun.PartDisconnected || a.inc >= c.Inc {
 		t.Fatalf("a start of incarnation %s was ordered, the twin has %+v", c.Inc, a)
 	}
-	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true, proc: noun.ProcOrdered,
+	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true,
+		proc: noun.ProcOrdered,
 		host: c.Host, paused: a.paused}
 	return noun.OK
 }
@@ -308,7 +312,8 @@ func (w *twin) process(cmd Command) noun.Code {
 		switch {
 		case no != noun.OK:
 			return no
-		case c.Host == 0 || c.Host > 2 || a.proc == noun.ProcAccepted && a.token != string(c.TokenHash) || a.proc != noun.ProcAccepted && a.proc != noun.ProcOrdered:
+		case c.Host == 0 || c.Host > 2 || a.proc == noun.ProcAccepted && a.token != string(c.TokenHash) ||
+			a.proc != noun.ProcAccepted && a.proc != noun.ProcOrdered:
 			return noun.Superseded
 		case a.proc == noun.ProcOrdered:
 			a.proc, a.token, a.since, a.fence = noun.ProcAccepted, string(c.TokenHash), w.now, w.now+w.ttl(a)

@@ -45,7 +45,8 @@ func TestI113WantedAndRunning(t *testing.T) {
 	want("one of them still runs", 2, 1)
 	d.must(ReportExit{Host: h, Agent: d.agent("demo/a").ID, Inc: a.Inc})
 	want("and now does not", 2, 0)
-	d.room("demo", managed("a", three, func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }), managed("b", onDemand), noun.RoleSpec{Name: "hand"})
+	d.room("demo", managed("a", three, func(r *noun.RoleSpec) { r.Desired = noun.DesiredStopped }),
+		managed("b", onDemand), noun.RoleSpec{Name: "hand"})
 	want("a role is declared as stopped", 1, 0)
 	d.must(DeleteRoom{Room: "demo", By: "ann"})
 	d.pass(2 * time.Minute)

@@ -79,7 +79,8 @@ func TestWhyCodes(t *testing.T) {
 			if w.Code != code || w.Text == "" {
 				t.Fatalf("%+v", w)
 			}
-			timed := map[string]bool{"order_open": true, "not_joined": true, "by_hand": true, "back_off": true, "parked": true, "hold": true,
+			timed := map[string]bool{"order_open": true, "not_joined": true, "by_hand": true, "back_off": true,
+				"parked": true, "hold": true,
 				"unheard": true}
 			if timed[code] != (w.Left > 0) {
 				t.Fatalf("time left: %s", w.Left)
@@ -115,7 +116,8 @@ func TestN22AnAgentOfAnUnheardHostIsNotSaidToWork(t *testing.T) {
 		t.Helper()
 		w := d.s.Why(1)
 		v := d.s.Verdict(1, true)
-		if w.Code != "unheard" || !strings.Contains(w.Text, want) || !strings.Contains(w.Text, "task 1") || strings.Contains(w.Text, "working") {
+		if w.Code != "unheard" || !strings.Contains(w.Text, want) || !strings.Contains(w.Text, "task 1") ||
+			strings.Contains(w.Text, "working") {
 			t.Errorf("why: %+v, want %q", w, want)
 		}
 		if v.Kind != judge.AgentSuspect || !strings.Contains(v.Because(), want) {

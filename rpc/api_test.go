@@ -39,7 +39,8 @@ func TestN16BeatsBySpeaker(t *testing.T) {
 	if status, got, _ = w.call(0, "POST", "/v1/work:beat", says(stranger)); status != 403 || got["code"] != "denied" {
 		t.Errorf("a beat with the token of another: %d %v, want denied", status, got)
 	}
-	if status, got, _ = w.call(0, "POST", "/v1/work:beat", `{"agents":[1],"incarnations":["1"],"kinds":[1]}`); status != 400 {
+	if status, got, _ = w.call(0,
+		"POST", "/v1/work:beat", `{"agents":[1],"incarnations":["1"],"kinds":[1]}`); status != 400 {
 		t.Errorf("the packed form: %d %v, want 400", status, got)
 	}
 }
@@ -70,14 +71,17 @@ func TestN16IdempotencyKey(t *testing.T) {
 		t.Fatalf("the next number: %d %v, want task 2", status, got)
 	}
 	for _, key := range []string{"again", "7", "0-1", "1-0", "-"} {
-		if status, got := create(key, `{"role":"builder"}`); status != 400 || !strings.Contains(got["message"].(string), "SESSION-SEQ") {
+		if status, got := create(key, `{"role":"builder"}`); status != 400 ||
+			!strings.Contains(got["message"].(string), "SESSION-SEQ") {
 			t.Errorf("key %q: %d %v", key, status, got)
 		}
 	}
-	if status, _ := create(id+"-3", `{"role":"builder","title":"x","id":{"session":"`+id+`","seq":"3"}}`); status != 400 {
+	if status, _ := create(id+"-3", `{"role":"builder","title":"x","id":{"session":"`+id+
+		`","seq":"3"}}`); status != 400 {
 		t.Errorf("both a key and an id: %d, want 400", status)
 	}
-	if status, got := create("999999-1", `{"role":"builder","title":"x"}`); status != 409 || got["code"] != "unknown_session" {
+	if status, got := create("999999-1", `{"role":"builder","title":"x"}`); status != 409 ||
+		got["code"] != "unknown_session" {
 		t.Errorf("a session that is not there: %d %v", status, got)
 	}
 }
@@ -140,7 +144,8 @@ func TestN16EventsAreServerSent(t *testing.T) {
 		t.Errorf("a new event: %s %v", kind, data)
 	}
 	for query, want := range map[string]int{"?after=99999999": 400, "?rooms=demo": 400, "?tail=true&after=1": 400} {
-		if resp, _ := follow(query, ""); resp.StatusCode != want || resp.Header.Get("Content-Type") != "application/json" {
+		if resp, _ := follow(query, ""); resp.StatusCode != want ||
+			resp.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %s %s, want %d", query, resp.Status, resp.Header.Get("Content-Type"), want)
 		}
 	}
@@ -160,7 +165,8 @@ func TestN16AbsentIsAbsent(t *testing.T) {
 	w.room("demo", "builder", 1)
 	_, got, _ := w.call(0, "GET", "/v1/agents/demo/builder", "")
 	agent := got["agent"].(map[string]any)
-	for _, name := range []string{"incarnation", "incarnation_raw", "host", "task", "order_reason", "last_exit", "lease_left"} {
+	for _, name := range []string{"incarnation", "incarnation_raw", "host", "task", "order_reason", "last_exit",
+		"lease_left"} {
 		if v, there := agent[name]; there {
 			t.Errorf("%s is %#v, want nothing", name, v)
 		}
@@ -171,7 +177,8 @@ func TestN16AbsentIsAbsent(t *testing.T) {
 		}
 	}
 	_, list, _ := w.call(0, "GET", "/v1/tasks", "")
-	if tasks, there := list["tasks"].([]any); !there || len(tasks) != 0 || list["more"] != false || list["next"] != nil {
+	if tasks, there := list["tasks"].([]any); !there || len(tasks) != 0 || list["more"] != false ||
+		list["next"] != nil {
 		t.Errorf("an empty list: %v", list)
 	}
 	for range 3 {

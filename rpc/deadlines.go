@@ -12,7 +12,8 @@ import (
 )
 
 // ListDeadlines tells what is due of an agent or a room.
-func (f *fleet) ListDeadlines(_ context.Context, r *vigilv1.ListDeadlinesRequest) (*vigilv1.ListDeadlinesResponse, error) {
+func (f *fleet) ListDeadlines(_ context.Context,
+	r *vigilv1.ListDeadlinesRequest) (*vigilv1.ListDeadlinesResponse, error) {
 	var c checks
 	switch {
 	case r.GetRoom() == "":

@@ -76,7 +76,8 @@ func newCollector(c *core, version string, watches *door.Places, hosts *hosts) *
 		exits: prometheus.NewDesc("vigil_exits_total", "Ends of agents by kind, as applied here.",
 			[]string{"kind"}, nil),
 		decisions: prometheus.NewDesc("vigil_overseer_decisions_total",
-			"Ends of looks at overseers by decision and by who decided, as applied here.", []string{"decision", "by"}, nil)}
+			"Ends of looks at overseers by decision and by who decided, as applied here.",
+			[]string{"decision", "by"}, nil)}
 	col.build = prometheus.MustNewConstMetric(prometheus.NewDesc("vigil_build_info",
 		"Always 1: the version of the program that answers and of Go, with which it was built.",
 		[]string{"version", "goversion"}, nil), prometheus.GaugeValue, 1, version, runtime.Version())
@@ -99,7 +100,8 @@ func stateFigures() []figure {
 		gauge("vigil_hosts_ready", "Hosts that may get starts.",
 			func(s *scrape) float64 { return float64(s.counts.HostsReady) }),
 		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
-		gauge("vigil_applied_index", "Last log index applied here.", func(s *scrape) float64 { return float64(s.index) }),
+		gauge("vigil_applied_index", "Last log index applied here.",
+			func(s *scrape) float64 { return float64(s.index) }),
 		gauge("vigil_cluster_time_seconds", "Cluster time.", func(s *scrape) float64 { return seconds(s.clock) }),
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
 		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
@@ -124,7 +126,8 @@ func stateFigures() []figure {
 // started.
 func lawFigures() []figure {
 	return []figure{
-		counter("vigil_renewals_total", "Leases renewed.", func(s *scrape) float64 { return float64(s.figures.Renewals) }),
+		counter("vigil_renewals_total", "Leases renewed.",
+			func(s *scrape) float64 { return float64(s.figures.Renewals) }),
 		counter("vigil_renewal_margin_seconds_total",
 			"Sum of what was left of leases when they were renewed.",
 			func(s *scrape) float64 { return seconds(s.figures.MarginLeft) }),

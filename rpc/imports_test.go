@@ -16,8 +16,10 @@ func TestImports(t *testing.T) {
 	grpc := []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto"}
 	rooms := map[string][]string{
 		".": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/door",
-			"vigil/rpc/park", "vigil/rpc/triage", "github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang"),
-		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/link",
+			"vigil/rpc/park", "vigil/rpc/triage", "github.com/hashicorp/go-hclog",
+			"github.com/prometheus/client_golang"),
+		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
+			"vigil/rpc/link",
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
 		"park":   {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},

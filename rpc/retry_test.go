@@ -39,15 +39,18 @@ func TestN30WaitsThroughTheAPI(t *testing.T) {
 	if err != nil || answer.GetState() != vigilv1.TaskState_QUEUED {
 		t.Fatalf("%v, %v", answer, err)
 	}
-	later, err := w.fleet(0).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "later",
-		After: durationpb.New(2 * time.Hour)})
+	later, err := w.fleet(0).CreateTask(within(t),
+		&vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "later",
+			After: durationpb.New(2 * time.Hour)})
 	if err != nil || later.GetAgainIn().AsDuration() != 2*time.Hour || later.GetState() != vigilv1.TaskState_QUEUED {
 		t.Fatalf("%v, %v", later, err)
 	}
 	got, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task})
 	if err != nil || got.GetAgainIn().AsDuration() != time.Hour || got.GetFailures() != 1 || got.GetCharged() != 1 ||
-		len(got.GetFailed()) != 1 || got.GetFailed()[0].GetReason() != "the model answers 503" || got.GetWhyCode() != "retry" ||
-		!strings.Contains(got.GetWhy(), "it is tried again in 1h0m0s, attempt 2 (1 of 5 are used): the model answers 503") {
+		len(got.GetFailed()) != 1 || got.GetFailed()[0].GetReason() != "the model answers 503" ||
+		got.GetWhyCode() != "retry" ||
+		!strings.Contains(got.GetWhy(),
+			"it is tried again in 1h0m0s, attempt 2 (1 of 5 are used): the model answers 503") {
 		t.Fatalf("%v, %v", got, err)
 	}
 	room, err := w.fleet(0).GetRoom(within(t), &vigilv1.GetRoomRequest{Room: "demo"})
@@ -90,7 +93,8 @@ func TestN30StatusNamesAHalfOpenRole(t *testing.T) {
 		t.Errorf("%v, %v", room, err)
 	}
 	st, err := w.cluster(0).Status(within(t), &vigilv1.StatusRequest{})
-	if err != nil || len(st.GetUnserved()) != 1 || st.GetUnserved()[0].GetWhyCode() != "half_open" || st.GetUnserved()[0].GetWaiting() != 5 {
+	if err != nil || len(st.GetUnserved()) != 1 || st.GetUnserved()[0].GetWhyCode() != "half_open" ||
+		st.GetUnserved()[0].GetWaiting() != 5 {
 		t.Errorf("%v, %v", st, err)
 	}
 }

@@ -76,7 +76,8 @@ func (w *workFigures) collect(ch chan<- prometheus.Metric, s *scrape) {
 	ch <- prometheus.MustNewConstHistogram(w.queue, n, seconds(s.figures.WaitedSum), buckets)
 	ages, late := w.look()
 	for _, a := range ages {
-		ch <- prometheus.MustNewConstMetric(w.oldest, prometheus.GaugeValue, a.age.Seconds(), a.state.String(), a.room, a.role)
+		ch <- prometheus.MustNewConstMetric(w.oldest, prometheus.GaugeValue, a.age.Seconds(), a.state.String(),
+			a.room, a.role)
 	}
 	ch <- prometheus.MustNewConstMetric(w.overdue, prometheus.GaugeValue, float64(late))
 	for _, r := range s.rooms {

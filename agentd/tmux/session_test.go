@@ -117,11 +117,13 @@ func TestExits(t *testing.T) {
 		{"/bin/false", nil, Exit{Code: 1}, ""},
 		{"/bin/sh", []string{"-c", "test -t 0 && test -t 1 && test -t 2"}, Exit{}, ""},
 		// The agent's own panes come and go without an end of the agent.
-		{"/bin/sh", []string{"-c", "tmux split-window -d true && sleep 0.2 && echo still here"}, Exit{}, "still here\r\n"},
+		{"/bin/sh", []string{"-c", "tmux split-window -d true && sleep 0.2 && echo still here"}, Exit{},
+			"still here\r\n"},
 	} {
 		r := newRig(t, c.program, c.args...)
 		if got := r.run(); got != c.want || r.out.String() != c.out {
-			t.Errorf("%s %q: %+v with output %q, want %+v with %q", c.program, c.args, got, r.out.String(), c.want, c.out)
+			t.Errorf("%s %q: %+v with output %q, want %+v with %q", c.program, c.args, got, r.out.String(),
+				c.want, c.out)
 		}
 		left, _ := os.ReadDir(string(placeIn(r.config.Folder)))
 		if slices.ContainsFunc(left, func(e os.DirEntry) bool { return e.Name() == "sock" }) {
@@ -291,7 +293,8 @@ func TestOpenRefuses(t *testing.T) {
 		noTmux bool
 		want   string
 	}{
-		"long path": {func(c *Config) { c.Folder += strings.Repeat("/x", 60) }, true, "choose a shorter data directory"},
+		"long path": {func(c *Config) { c.Folder += strings.Repeat("/x", 60) }, true,
+			"choose a shorter data directory"},
 		"folder name": {func(c *Config) { c.Dir = filepath.Join(c.Dir, "a#b"); _ = os.Mkdir(c.Dir, 0o700) },
 			true, "name another folder"},
 		"no folder":  {func(c *Config) { c.Dir += "/none" }, false, "no such file"},

@@ -112,7 +112,8 @@ func TestNoticesAreDeliveredAtOnce(t *testing.T) {
 			if n := r.notice(1); n.Pending || len(n.Deliveries) != 2 {
 				t.Errorf("delivered: %+v", n)
 			}
-			if f := d.Figures().Effects[2:]; len(f) != 2 || f[0].Target != "hook" || f[0].Done != 1 || f[0].Failed != 0 {
+			if f := d.Figures().Effects[2:]; len(f) != 2 || f[0].Target != "hook" || f[0].Done != 1 ||
+				f[0].Failed != 0 {
 				t.Errorf("figures %+v", f)
 			}
 			r.ticks(time.Hour)

@@ -41,7 +41,8 @@ func TestASlowDutyDelaysNoOther(t *testing.T) {
 			if slow == "order" {
 				b.order = "nudge"
 			}
-			d, err := Open(Config{Replica: b, Prod: func(ctx context.Context, _ string, _ noun.Incarnation, _ noun.Rung) error {
+			d, err := Open(Config{Replica: b, Prod: func(ctx context.Context, _ string, _ noun.Incarnation,
+				_ noun.Rung) error {
 				b.once.Do(func() { close(b.asked) })
 				<-ctx.Done()
 				return ctx.Err()
@@ -90,8 +91,10 @@ func TestRowsOfTheTableAreWhole(t *testing.T) {
 			t.Errorf("%s is never looked at: %+v", r.name, p)
 		}
 	}
-	for _, c := range []fsm.Command{fsm.OrderStart{}, fsm.SuspectHost{}, fsm.SuspectHost{Suspect: true}, fsm.CancelOrder{},
-		fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.WarnRoom{}, fsm.CancelIdleRoom{}, fsm.StepLadder{Rung: noun.RungNudge},
+	for _, c := range []fsm.Command{fsm.OrderStart{}, fsm.SuspectHost{}, fsm.SuspectHost{Suspect: true},
+		fsm.CancelOrder{},
+		fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.WarnRoom{}, fsm.CancelIdleRoom{},
+		fsm.StepLadder{Rung: noun.RungNudge},
 		fsm.StepLadder{Rung: noun.RungEscalate}, fsm.NoteRung{}, fsm.ProdOverseer{}, fsm.NoteProd{}, fsm.NoteNotice{}} {
 		if !slices.ContainsFunc(d.Figures().Duties, func(f Figure) bool {
 			return slices.Contains(f.Orders, OrderCount{Order: orderName(c), Outcome: "accepted"})

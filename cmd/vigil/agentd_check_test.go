@@ -73,9 +73,12 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me + "\n",
 		"runners.d/rare.yaml": "name: rare\nprogram: no-such-program\noptional: true\nuser: " + me + "\n",
 	}, "agentd", "--config", "agentd.yaml")
-	for _, want := range []string{"agentd.yaml:2:13: stop_grace is 0s", "agentd.yaml:3:14: logs.keep is 1000", "none.key: no such file", "data_dir: taken is not a folder",
-		"runners.d/b.yaml:2:10: /no/such does not exist: install it", "runners.d/b.yaml:3:12: /no/such/folder does not exist: create it",
-		`runners.d/b.yaml:4:7: there is no user "nobody-of-that-name"`, `runners.d/c.yaml:2:1: unknown key "programm"`, "note: runner rare is not offered"} {
+	for _, want := range []string{"agentd.yaml:2:13: stop_grace is 0s", "agentd.yaml:3:14: logs.keep is 1000",
+		"none.key: no such file", "data_dir: taken is not a folder",
+		"runners.d/b.yaml:2:10: /no/such does not exist: install it",
+		"runners.d/b.yaml:3:12: /no/such/folder does not exist: create it",
+		`runners.d/b.yaml:4:7: there is no user "nobody-of-that-name"`,
+		`runners.d/c.yaml:2:1: unknown key "programm"`, "note: runner rare is not offered"} {
 		if n := strings.Count(out, want); n != 1 {
 			t.Errorf("%q was told %d times", want, n)
 		}
@@ -83,7 +86,8 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 	if code != cli.ExitFailed || strings.Count(out, "\n") != 9 || !strings.Contains(errs, "findings: 8") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
-	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " + me + "}\n"}, "agentd", "--config", "agentd.yaml")
+	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " +
+		me + "}\n"}, "agentd", "--config", "agentd.yaml")
 	if code != cli.ExitOK || out != "Nothing wrong was found.\n" {
 		t.Errorf("exit code %d, printed\n%s", code, out)
 	}
@@ -95,8 +99,10 @@ func TestN03CheckNoticesThatAgentsDoNotFindVigil(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/vigil"); err == nil {
 		t.Skip("this host has vigil on its PATH")
 	}
-	_, out, _ := lookOn(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " + me + "}\n"}, "agentd", "--config", "agentd.yaml")
-	if want := "note: agents of runner a do not find vigil: "; strings.Count(out, want) != 1 { // this program has another name
+	_, out, _ := lookOn(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " +
+		me + "}\n"}, "agentd", "--config", "agentd.yaml")
+	// this program has another name
+	if want := "note: agents of runner a do not find vigil: "; strings.Count(out, want) != 1 {
 		t.Errorf("printed\n%s", out)
 	}
 }
@@ -104,12 +110,15 @@ func TestN03CheckNoticesThatAgentsDoNotFindVigil(t *testing.T) {
 // Prompts are checked like everything else, with their place, and what is right is shown.
 func TestAgentdCheckShowsPrompts(t *testing.T) {
 	code, out, _ := look(t, map[string]string{
-		"agentd.yaml":         "look_every: 100ms\nquiet_after: 25h\n",
-		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me + "\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
-		"runners.d/bad.yaml":  "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n- {kind: idle, pattern: z, lines: 51}\n",
+		"agentd.yaml": "look_every: 100ms\nquiet_after: 25h\n",
+		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me +
+			"\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
+		"runners.d/bad.yaml": "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n- {kind: idle, pattern: z, lines: 51}\n",
 	}, "agentd", "--config", "agentd.yaml")
-	for _, want := range []string{"agentd.yaml:1:13: look_every is 100ms: give 1s to 5m", "agentd.yaml:2:14: quiet_after is 25h", "note: runner good recognizes prompts: 2 permission, 1 idle\n",
-		`bad.yaml:5:10: "question" is no kind of prompt: write permission, usage_limit, error, idle or none`, "bad.yaml:7:12: error parsing regexp: missing closing )", "bad.yaml:8:35: 51 lines are not 1 to 50"} {
+	for _, want := range []string{"agentd.yaml:1:13: look_every is 100ms: give 1s to 5m",
+		"agentd.yaml:2:14: quiet_after is 25h", "note: runner good recognizes prompts: 2 permission, 1 idle\n",
+		`bad.yaml:5:10: "question" is no kind of prompt: write permission, usage_limit, error, idle or none`,
+		"bad.yaml:7:12: error parsing regexp: missing closing )", "bad.yaml:8:35: 51 lines are not 1 to 50"} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("%q is not told:\n%s", want, out)
 		}
@@ -133,8 +142,10 @@ func TestServerCheck(t *testing.T) {
 		{"id: s1\nbootstrap_expect: 1\ndata_dir: s.yaml\n", "is not a folder", nil},
 		{"id: s1\nbootstrap_expect: 1\ngossip: {key_file: none}\n", "vigil keygen", nil},
 	} {
-		code, out, errs := look(t, map[string]string{"s.yaml": c.text}, append([]string{"server", "--config", "s.yaml"}, c.args...)...)
-		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want && out != "Nothing wrong was found.\n" {
+		code, out, errs := look(t, map[string]string{"s.yaml": c.text},
+			append([]string{"server", "--config", "s.yaml"}, c.args...)...)
+		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want &&
+			out != "Nothing wrong was found.\n" {
 			t.Errorf("%q %q: exit code %d, printed\n%s%s", c.text, c.args, code, out, errs)
 		}
 	}

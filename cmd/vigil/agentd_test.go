@@ -32,8 +32,10 @@ func TestAgentdFileMistakes(t *testing.T) {
 		{"runners:\n  - name: a\n    program: /no/such\n" + mine, "3:14", "/no/such does not exist: install it"},
 		{"runners:\n  - name: a\n" + mine, "2:5", "no program is named"},
 		{"runners:\n  - name: a\n    program: sh\n    arg: [x]\n", "4:5", `unknown key "arg"`},
-		{"runners:\n  - name: a\n    program: sh\n    args: [x, '${VIGIL_TOKEN}']\n" + mine, "4:15", "list of processes"},
-		{"runners:\n  - name: a\n    program: sh\n    params:\n      x: {pattern: '('}\n" + mine, "5:20", "missing closing"},
+		{"runners:\n  - name: a\n    program: sh\n    args: [x, '${VIGIL_TOKEN}']\n" + mine,
+			"4:15", "list of processes"},
+		{"runners:\n  - name: a\n    program: sh\n    params:\n      x: {pattern: '('}\n" + mine,
+			"5:20", "missing closing"},
 		{"a: [\n", "1:4", ""},
 	} {
 		dir := t.TempDir()
@@ -45,15 +47,18 @@ func TestAgentdFileMistakes(t *testing.T) {
 		data := filepath.Join(dir, "data")
 		args := []string{"agentd", "--config", file, "--data-dir", data}
 		code := run(context.Background(), append(args, "--check"), strings.NewReader(""), &out, &errs)
-		if code != cli.ExitFailed || !strings.Contains(out.String(), c.want) || c.where != "" && !strings.HasPrefix(out.String(), file+":"+c.where+":") ||
+		if code != cli.ExitFailed || !strings.Contains(out.String(), c.want) || c.where != "" &&
+			!strings.HasPrefix(out.String(), file+":"+c.where+":") ||
 			strings.Count(out.String(), "\n") != 1 {
-			t.Errorf("%q: exit code %d, want %q at %s, got\n%s%s", c.text, code, c.want, c.where, out.String(), errs.String())
+			t.Errorf("%q: exit code %d, want %q at %s, got\n%s%s", c.text, code, c.want, c.where, out.String(),
+				errs.String())
 		}
 		if strings.HasPrefix(c.text, "runners:") && !strings.Contains(c.want, "unknown key") {
 			continue // it costs the runner, not the daemon
 		}
 		code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
-		if code != cli.ExitUsage || !strings.Contains(errs.String(), c.want) || c.where != "" && !strings.Contains(errs.String(), file+":"+c.where+":") {
+		if code != cli.ExitUsage || !strings.Contains(errs.String(), c.want) || c.where != "" &&
+			!strings.Contains(errs.String(), file+":"+c.where+":") {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.text, code, c.want, c.where, errs.String())
 		}
 		if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
@@ -99,14 +104,16 @@ func TestA09AgentdUnit(t *testing.T) {
 	conf := conf.DefaultAgentd()
 	patience, err := time.ParseDuration(strings.Replace(settings["TimeoutStopSec"], "min", "m", 1))
 	if err != nil || patience < conf.DrainLimit.Span+conf.ShutdownLimit.Span {
-		t.Errorf("TimeoutStopSec=%s (%v), a drain takes up to %s", settings["TimeoutStopSec"], err, conf.DrainLimit.Span+conf.ShutdownLimit.Span)
+		t.Errorf("TimeoutStopSec=%s (%v), a drain takes up to %s", settings["TimeoutStopSec"], err,
+			conf.DrainLimit.Span+conf.ShutdownLimit.Span)
 	}
 }
 
 // A result that no server takes is left with agentd, whole and for agentd alone.
 func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 	spool := t.TempDir()
-	life := map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "3", "VIGIL_TOKEN": "secret", "VIGIL_ADDR": "127.0.0.1:1",
+	life := map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "3", "VIGIL_TOKEN": "secret",
+		"VIGIL_ADDR":      "127.0.0.1:1",
 		"XDG_RUNTIME_DIR": t.TempDir(), agentd.EnvSpool: spool}
 	for _, c := range []struct {
 		what string
@@ -116,17 +123,20 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 	}{
 		{"a held task", nil, []string{"--task", "7", "--attempt", "2"}, cli.ExitOK},
 		{"nobody knows which task", nil, nil, cli.ExitNoLeader},
-		{"an agent without agentd", map[string]string{agentd.EnvSpool: ""}, []string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
+		{"an agent without agentd", map[string]string{agentd.EnvSpool: ""},
+			[]string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
 		{"no token", map[string]string{"VIGIL_TOKEN": ""}, []string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
 	} {
 		var out, errs bytes.Buffer
-		a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now}, Getenv: func(name string) string {
-			if v, ok := c.env[name]; ok {
-				return v
-			}
-			return life[name]
-		}}
-		code := runApp(t.Context(), a, append([]string{"--timeout", "300ms", "task", "complete", "the result"}, c.args...))
+		a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now},
+			Getenv: func(name string) string {
+				if v, ok := c.env[name]; ok {
+					return v
+				}
+				return life[name]
+			}}
+		code := runApp(t.Context(), a, append([]string{"--timeout", "300ms", "task", "complete", "the result"},
+			c.args...))
 		if code != c.code && (c.code == cli.ExitOK || code != cli.ExitTimeout) {
 			t.Errorf("%s: exit code %d: %s%s", c.what, code, out.String(), errs.String())
 		}
@@ -138,8 +148,10 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 			var got agentd.Completion
 			text, err := os.ReadFile(file)
 			info, _ := os.Stat(file)
-			if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || info.Mode().Perm() != 0o600 || filepath.Ext(file) != ".json" ||
-				got != (agentd.Completion{Agent: "web/builder", Incarnation: 3, Task: 7, Attempt: 2, Result: "the result", Token: "secret"}) {
+			if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || info.Mode().Perm() != 0o600 ||
+				filepath.Ext(file) != ".json" ||
+				got != (agentd.Completion{Agent: "web/builder", Incarnation: 3, Task: 7, Attempt: 2,
+					Result: "the result", Token: "secret"}) {
 				t.Errorf("%s: %s holds %+v, %v, %v", c.what, file, got, info, err)
 			}
 			os.Remove(file)

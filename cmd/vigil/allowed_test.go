@@ -70,8 +70,10 @@ func harmful(rule string) string {
 
 // No shipped file lets an agent run commands through vigil: exact verbs, or MCP only.
 func TestS05ShippedFilesAllowExactVerbs(t *testing.T) {
-	for _, rule := range []string{"Bash(vigil:*)", "Bash(*)", "Bash(vigil task:*)", "Bash(vigil run:*)", "Bash(vigil triage exec:*)",
-		"Bash(vigil nudge:*)", "Bash(vigil agent screen:*)", "Bash(vigil *)", "Bash(vigil task complete *)", "Read(//etc/**)", "*"} {
+	for _, rule := range []string{"Bash(vigil:*)", "Bash(*)", "Bash(vigil task:*)", "Bash(vigil run:*)",
+		"Bash(vigil triage exec:*)",
+		"Bash(vigil nudge:*)", "Bash(vigil agent screen:*)", "Bash(vigil *)", "Bash(vigil task complete *)",
+		"Read(//etc/**)", "*"} {
 		if harmful(rule) == "" {
 			t.Errorf("%s passes", rule)
 		}
@@ -103,7 +105,8 @@ func TestS05ShippedFilesAllowExactVerbs(t *testing.T) {
 			if arg == "--allowedTools" || arg == "--allowed-tools" {
 				check(r.Name, strings.Split(args[i+1], ","))
 			}
-			if slices.Contains([]string{"--dangerously-skip-permissions", "--yolo", "--full-auto", "danger-full-access"}, arg) {
+			if slices.Contains([]string{"--dangerously-skip-permissions",
+				"--yolo", "--full-auto", "danger-full-access"}, arg) {
 				t.Errorf("runner %s allows everything: %s", r.Name, arg)
 			}
 			check(r.Name, allowances(strings.ReplaceAll(arg, ",", " ")))

@@ -13,10 +13,13 @@ import (
 func TestExplainAnswersOnOneScreen(t *testing.T) {
 	s := newCanned(t)
 	s.agent = &vigilv1.GetAgentResponse{
-		Agent: &vigilv1.Agent{Name: "web/builder.2", Desired: "running", IntentBy: "alice", IntentAt: before(2 * time.Hour), Incarnation: "7",
-			Process: "none", Participant: "DISCONNECTED", Managed: true, Failures: 3, NotBefore: durationpb.New(42 * time.Second),
-			Why: "back-off after failure 3", WhyCode: "back_off", WhyLeft: durationpb.New(42 * time.Second),
-			LastExit: &vigilv1.Exit{Incarnation: "7", At: before(12 * time.Second), Kind: "crash", Signal: "killed", Task: 12, Host: "w1",
+		Agent: &vigilv1.Agent{Name: "web/builder.2", Desired: "running", IntentBy: "alice",
+			IntentAt: before(2 * time.Hour), Incarnation: "7",
+			Process: "none", Participant: "DISCONNECTED", Managed: true, Failures: 3,
+			NotBefore: durationpb.New(42 * time.Second),
+			Why:       "back-off after failure 3", WhyCode: "back_off", WhyLeft: durationpb.New(42 * time.Second),
+			LastExit: &vigilv1.Exit{Incarnation: "7", At: before(12 * time.Second),
+				Kind: "crash", Signal: "killed", Task: 12, Host: "w1",
 				Reason: "out of memory", Tail: "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"}},
 		Role:  &vigilv1.RoleSpec{Name: "builder", Desired: "running", Start: "always", Runner: "claude"},
 		Hosts: []*vigilv1.HostFit{{Host: "w1", Fits: true}, {Host: "w2", Reason: "lacks label gpu=yes"}},
@@ -58,9 +61,12 @@ recent events
 
 func TestStatusOnOneScreen(t *testing.T) {
 	s := newCanned(t)
-	s.status = &vigilv1.StatusResponse{ClusterId: "c1", Leader: "s1", LeaderAddr: "a:7420", Term: 3, Index: 99, Clock: durationpb.New(90 * time.Second),
-		Rooms: 2, Agents: 5, AgentsLive: 4, AgentsWanted: 6, AgentsRunning: 5, Hosts: 2, HostsReady: 1, Waiters: 3, Tasks: map[string]uint64{"PENDING": 2, "IN_PROGRESS": 1, "QUEUED": 0},
-		Servers:  []*vigilv1.Server{{Id: "s1", Leader: true, Voter: true, ApiAddr: "a:7420", RaftAddr: "a:7421", Version: "v1", Health: "alive"}, {Id: "s2", Diverged: true}},
+	s.status = &vigilv1.StatusResponse{ClusterId: "c1", Leader: "s1", LeaderAddr: "a:7420", Term: 3, Index: 99,
+		Clock: durationpb.New(90 * time.Second),
+		Rooms: 2, Agents: 5, AgentsLive: 4, AgentsWanted: 6, AgentsRunning: 5, Hosts: 2, HostsReady: 1,
+		Waiters: 3, Tasks: map[string]uint64{"PENDING": 2, "IN_PROGRESS": 1, "QUEUED": 0},
+		Servers: []*vigilv1.Server{{Id: "s1", Leader: true, Voter: true, ApiAddr: "a:7420", RaftAddr: "a:7421",
+			Version: "v1", Health: "alive"}, {Id: "s2", Diverged: true}},
 		Warnings: []string{"host w2 is suspect"}}
 	_, out, _ := terminalRun{}.do(t, "status", "--addr", s.addr)
 	want := `cluster        c1
@@ -84,7 +90,8 @@ warning: host w2 is suspect
 
 func TestEventsEndWithTheNewest(t *testing.T) {
 	s := newCanned(t)
-	s.events = []*vigilv1.Event{{Seq: 1, Kind: "room.applied", Room: "web"}, {Seq: 2, Kind: "task.created", Room: "web", Task: 1, Text: "builder"}}
+	s.events = []*vigilv1.Event{{Seq: 1, Kind: "room.applied", Room: "web"},
+		{Seq: 2, Kind: "task.created", Room: "web", Task: 1, Text: "builder"}}
 	code, out, _ := terminalRun{}.do(t, "events", "--addr", s.addr)
 	if want := "          room.applied          web\n          task.created          web                 task 1: builder\n"; code != 0 || out != want {
 		t.Errorf("exit code %d, printed\n%swant\n%s", code, out, want)

@@ -16,8 +16,11 @@ import (
 // crowd is a room "crowd" with two builders by hand, of which the second has a task.
 func (f *mcpFleet) crowd() (second *client.Worker, task uint64) {
 	f.t.Helper()
-	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "crowd", By: "test", Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 2}}}))(f.t)
-	task = must(f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "crowd", Role: "builder", Title: "Build", By: "ann"}))(f.t).GetId()
+	must(f.fleet.ApplyRoom(f.ctx(),
+		&vigilv1.ApplyRoomRequest{Room: "crowd", By: "test",
+			Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 2}}}))(f.t)
+	task = must(f.fleet.CreateTask(f.ctx(),
+		&vigilv1.CreateTaskRequest{Room: "crowd", Role: "builder", Title: "Build", By: "ann"}))(f.t).GetId()
 	second = must(client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "crowd/builder.2"}))(f.t)
 	f.t.Cleanup(func() { _ = second.Leave(context.Background(), "the test ends") }) // the server ends too
 	must(second.Wait(f.ctx()))(f.t)
@@ -43,12 +46,15 @@ func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
 	env := map[string]string{"VIGIL_ADDR": f.addr}
 	unchanged := func(what string) {
 		t.Helper()
-		if g := f.agent("crowd/builder.2"); g.GetTask() != task || g.GetRetired() || strings.Contains(g.GetWhy(), "fewer") {
+		if g := f.agent("crowd/builder.2"); g.GetTask() != task || g.GetRetired() ||
+			strings.Contains(g.GetWhy(), "fewer") {
 			t.Fatalf("%s: the agent is %v", what, g)
 		}
 	}
 	code, out, errs := terminalRun{env: env}.do(t, "apply", "-f", file, "--dry-run")
-	if code != 0 || !strings.Contains(out, "replicas 2 -> 1") || !strings.Contains(out, "crowd/builder.2 finishes task 1 first") || !strings.Contains(out, "Nothing was changed.") {
+	if code != 0 || !strings.Contains(out, "replicas 2 -> 1") ||
+		!strings.Contains(out, "crowd/builder.2 finishes task 1 first") ||
+		!strings.Contains(out, "Nothing was changed.") {
 		t.Errorf("dry run: exit code %d, %q, %q", code, out, errs)
 	}
 	unchanged("dry run")
@@ -63,19 +69,23 @@ func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
 	unchanged("--now without a terminal")
 	for _, no := range []string{"", "n\n", "yess\n"} {
 		code, _, errs = terminalRun{env: env, in: no, attended: true}.do(t, "apply", "-f", file, "--now")
-		if code != cli.ExitFailed || !strings.Contains(errs, "Go on? [y/N]") || !strings.Contains(errs, "nothing was changed") {
+		if code != cli.ExitFailed || !strings.Contains(errs, "Go on? [y/N]") ||
+			!strings.Contains(errs, "nothing was changed") {
 			t.Errorf("--now and the answer %q: exit code %d, %q", no, code, errs)
 		}
 		unchanged("--now and the answer " + no)
 	}
 	// Those at work finish first: nobody has to be asked.
-	if code, out, errs = (terminalRun{env: env}).do(t, "apply", "-f", file); code != 0 || !strings.Contains(out, "room crowd applied") {
+	if code, out, errs = (terminalRun{env: env}).do(t, "apply", "-f", file); code != 0 ||
+		!strings.Contains(out, "room crowd applied") {
 		t.Errorf("fewer replicas: exit code %d, %q, %q", code, out, errs)
 	}
-	if g := f.agent("crowd/builder.2"); g.GetTask() != task || !strings.Contains(g.GetWhy(), "ends when its task is over") {
+	if g := f.agent("crowd/builder.2"); g.GetTask() != task ||
+		!strings.Contains(g.GetWhy(), "ends when its task is over") {
 		t.Errorf("the agent is %v", g)
 	}
-	if code, out, errs = (terminalRun{env: env, in: "y\n", attended: true}).do(t, "apply", "-f", file, "--now"); code != 0 {
+	if code, out, errs = (terminalRun{env: env, in: "y\n", attended: true}).do(t, "apply", "-f", file,
+		"--now"); code != 0 {
 		t.Errorf("--now and yes: exit code %d, %q, %q", code, out, errs)
 	}
 	if got := f.get(task).GetState(); got != vigilv1.TaskState_PENDING {
@@ -90,7 +100,8 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 	_, task := f.crowd()
 	env := map[string]string{"VIGIL_ADDR": f.addr}
 	code, out, errs := terminalRun{env: env}.do(t, "room", "delete", "crowd", "--dry-run")
-	if code != 0 || !strings.Contains(out, "room crowd is deleted") || !strings.Contains(out, "1 ended, 1 task canceled (crowd/builder.2 is at work on task 1)") {
+	if code != 0 || !strings.Contains(out, "room crowd is deleted") ||
+		!strings.Contains(out, "1 ended, 1 task canceled (crowd/builder.2 is at work on task 1)") {
 		t.Errorf("dry run: exit code %d, %q, %q", code, out, errs)
 	}
 	code, _, errs = terminalRun{env: env}.do(t, "room", "delete", "crowd")
@@ -100,15 +111,18 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 	folder := t.TempDir()
 	writeRoom(t, folder, "web.yaml", "room: web\nroles: [{name: builder}, {name: reviewer}, {name: tester}]\n")
 	file := writeRoom(t, folder, "more.yml", "room: more\nroles: [{name: a}]\n")
-	if code, _, errs = (terminalRun{env: env}).do(t, "apply", "-f", file, "--prune"); code != cli.ExitUsage || !strings.Contains(errs, "folder") {
+	if code, _, errs = (terminalRun{env: env}).do(t, "apply", "-f", file, "--prune"); code != cli.ExitUsage ||
+		!strings.Contains(errs, "folder") {
 		t.Errorf("prune with a file: exit code %d, %q", code, errs)
 	}
 	code, out, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune", "--dry-run")
-	if code != 0 || !strings.Contains(out, "room more is created") || !strings.Contains(out, "room crowd is deleted") || strings.Contains(out, "room web is deleted") {
+	if code != 0 || !strings.Contains(out, "room more is created") ||
+		!strings.Contains(out, "room crowd is deleted") || strings.Contains(out, "room web is deleted") {
 		t.Errorf("dry run of prune: exit code %d, %q, %q", code, out, errs)
 	}
 	code, _, errs = terminalRun{env: env}.do(t, "apply", "-f", folder, "--prune")
-	if code != cli.ExitConflict || !strings.Contains(errs, "deletes 1 room that nobody has declared") || f.get(task).GetState() == vigilv1.TaskState_CANCELED {
+	if code != cli.ExitConflict || !strings.Contains(errs, "deletes 1 room that nobody has declared") ||
+		f.get(task).GetState() == vigilv1.TaskState_CANCELED {
 		t.Errorf("prune without a terminal: exit code %d, %q", code, errs)
 	}
 	if _, err := f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "more"}); err == nil {
@@ -123,7 +137,8 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 		return err != nil
 	})
 	// A room in which nothing happens is deleted without a question.
-	if code, out, errs = (terminalRun{env: env}).do(t, "room", "delete", "more"); code != 0 || !strings.Contains(out, "room more is deleted") {
+	if code, out, errs = (terminalRun{env: env}).do(t, "room", "delete", "more"); code != 0 ||
+		!strings.Contains(out, "room more is deleted") {
 		t.Errorf("idle room: exit code %d, %q, %q", code, out, errs)
 	}
 }

@@ -48,14 +48,16 @@ func TestBenchHelpListsEveryBenchmarkAndHidesTheAgent(t *testing.T) {
 	}
 	var stdout bytes.Buffer
 	run(t.Context(), []string{"--help"}, strings.NewReader(""), &stdout, &stdout)
-	if code != cli.ExitOK || strings.Contains(stdout.String(), bench.AgentCommand) || !strings.Contains(stdout.String(), "  bench ") {
+	if code != cli.ExitOK || strings.Contains(stdout.String(), bench.AgentCommand) ||
+		!strings.Contains(stdout.String(), "  bench ") {
 		t.Errorf("help (%d):\n%s", code, stdout.String())
 	}
 }
 
 func TestBenchAgentNeedsItsEnvironment(t *testing.T) {
 	a := &cli.App{Getenv: func(string) string { return "" }}
-	if err := bench.NewAgentCommand(a).ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "VIGIL_AGENT") {
+	if err := bench.NewAgentCommand(a).ExecuteContext(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "VIGIL_AGENT") {
 		t.Errorf("an agent without a name: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 	}
 	write("addr: 10.0.0.1\nlog_level: loud\nbootstrap_expect: 12\njoin: [nowhere]\n")
 	code, out, _ := terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
-	for _, want := range []string{"no id", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12", `join: address "nowhere"`} {
+	for _, want := range []string{"no id", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12",
+		`join: address "nowhere"`} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("it tells %d times of %q:\n%s", strings.Count(out, want), want, out)
 		}
@@ -32,7 +33,8 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 	write("id: a\npeers:\n  - {id: a, raft_addr: '127.0.0.1:7421', api_addr: '127.0.0.1:7420'}\n" +
 		"  - {id: b, raft_addr: '127.0.0.1:7423', api_addr: '127.0.0.1:7422'}\n")
 	code, out, _ = terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
-	if code != 0 || !strings.Contains(out, "note: a cluster of two servers stands still") || strings.Contains(out, "right") {
+	if code != 0 || !strings.Contains(out, "note: a cluster of two servers stands still") ||
+		strings.Contains(out, "right") {
 		t.Errorf("two voters: exit code %d, %q", code, out)
 	}
 }
@@ -56,7 +58,8 @@ func TestN09RoomDeclaredTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := terminalRun{}.do(t, "apply", "-f", file)
-	if code != cli.ExitUsage || !strings.Contains(errs, `rooms.yaml:6:7: room "web" is declared twice: it stands in line 1 too`) {
+	if code != cli.ExitUsage ||
+		!strings.Contains(errs, `rooms.yaml:6:7: room "web" is declared twice: it stands in line 1 too`) {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 }

@@ -69,7 +69,8 @@ func newCanned(t *testing.T) *cannedServer {
 		t.Fatal(err)
 	}
 	s := &cannedServer{addr: lis.Addr().String(), left: make(chan string, 8), parked: make(chan struct{}, 8)}
-	g := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	g := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+		next grpc.UnaryHandler) (any, error) {
 		s.mu.Lock()
 		err := s.err
 		if m, ok := req.(proto.Message); ok && !strings.HasSuffix(info.FullMethod, "Session") {
@@ -95,7 +96,8 @@ func (s *cannedServer) OpenSession(context.Context, *vigilv1.OpenSessionRequest)
 	return &vigilv1.OpenSessionResponse{Session: 1}, nil
 }
 
-func (s *cannedServer) CloseSession(context.Context, *vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
+func (s *cannedServer) CloseSession(context.Context,
+	*vigilv1.CloseSessionRequest) (*vigilv1.CloseSessionResponse, error) {
 	return &vigilv1.CloseSessionResponse{}, nil
 }
 
@@ -116,14 +118,16 @@ func (s *cannedServer) GetTask(context.Context, *vigilv1.GetTaskRequest) (*vigil
 }
 
 func (s *cannedServer) CreateTask(_ context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
-	return &vigilv1.Task{Id: 7, Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(), State: vigilv1.TaskState_PENDING}, nil
+	return &vigilv1.Task{Id: 7, Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
+		State: vigilv1.TaskState_PENDING}, nil
 }
 
 func (s *cannedServer) ListTasks(context.Context, *vigilv1.ListTasksRequest) (*vigilv1.ListTasksResponse, error) {
 	return &vigilv1.ListTasksResponse{Tasks: []*vigilv1.Task{s.task}}, nil
 }
 
-func (s *cannedServer) WatchEvents(_ *vigilv1.WatchEventsRequest, stream grpc.ServerStreamingServer[vigilv1.Event]) error {
+func (s *cannedServer) WatchEvents(_ *vigilv1.WatchEventsRequest,
+	stream grpc.ServerStreamingServer[vigilv1.Event]) error {
 	for _, e := range s.events {
 		if err := stream.Send(e); err != nil {
 			return err
@@ -133,8 +137,9 @@ func (s *cannedServer) WatchEvents(_ *vigilv1.WatchEventsRequest, stream grpc.Se
 }
 
 func (s *cannedServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
-	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 3, Incarnation: max(r.GetSpeaker().GetIncarnation(), 5),
-		Ttl: durationpb.New(time.Minute)}, nil
+	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 3,
+		Incarnation: max(r.GetSpeaker().GetIncarnation(), 5),
+		Ttl:         durationpb.New(time.Minute)}, nil
 }
 
 func (s *cannedServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
@@ -184,8 +189,10 @@ type terminalRun struct {
 func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(r.in), Out: &out, Err: &errs, Now: func() time.Time { return testNow },
-		Screen: term.Screen{Width: r.width, Color: r.color}, Attended: r.attended}, Getenv: func(k string) string { return r.env[k] }, Spawn: r.spawn}
+	a := &cli.App{Terminal: term.Terminal{In: strings.NewReader(r.in), Out: &out, Err: &errs,
+		Now:    func() time.Time { return testNow },
+		Screen: term.Screen{Width: r.width, Color: r.color}, Attended: r.attended},
+		Getenv: func(k string) string { return r.env[k] }, Spawn: r.spawn}
 	if r.out != nil {
 		a.Out = r.out
 	}
@@ -224,16 +231,19 @@ func TestExitCodes(t *testing.T) {
 		"not found":         {refusal(codes.NotFound, "not_found", "No."), []string{"task", "show", "1"}, 3},
 		"conflict":          {refusal(codes.Aborted, "conflict", "No."), []string{"task", "show", "1"}, 4},
 		"stopped":           {refusal(codes.FailedPrecondition, "stopped", "No."), []string{"task", "show", "1"}, 4},
-		"no leader":         {refusal(codes.Unavailable, "no_leader", "No."), []string{"task", "list", "--timeout", "3s"}, 5},
-		"no server":         {nil, []string{"task", "list", "--addr", "127.0.0.1:1", "--timeout", "3s"}, 5},
-		"superseded":        {refusal(codes.FailedPrecondition, "superseded", "No."), []string{"wait-for-task", "--agent", "a/b", "--incarnation", "1"}, 7},
-		"server failed":     {refusal(codes.Internal, "internal", "No."), []string{"task", "list"}, 1},
+		"no leader": {refusal(codes.Unavailable, "no_leader", "No."),
+			[]string{"task", "list", "--timeout", "3s"}, 5},
+		"no server": {nil, []string{"task", "list", "--addr", "127.0.0.1:1", "--timeout", "3s"}, 5},
+		"superseded": {refusal(codes.FailedPrecondition, "superseded", "No."),
+			[]string{"wait-for-task", "--agent", "a/b", "--incarnation", "1"}, 7},
+		"server failed": {refusal(codes.Internal, "internal", "No."), []string{"task", "list"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.mu.Lock()
 			s.err = tc.err
 			s.mu.Unlock()
-			code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": s.addr, "XDG_RUNTIME_DIR": t.TempDir()}}.do(t, tc.args...)
+			code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": s.addr,
+				"XDG_RUNTIME_DIR": t.TempDir()}}.do(t, tc.args...)
 			if code != tc.want {
 				t.Errorf("exit code %d, want %d; it said %q", code, tc.want, errs)
 			}
@@ -286,7 +296,8 @@ func TestWaitForTaskLeavesOnEveryExit(t *testing.T) {
 			<-s.parked
 			cancel(cli.SignalError{Sig: syscall.SIGTERM})
 		}, nil, 143},
-		"timeout": {func(s *cannedServer, _ context.CancelCauseFunc) { <-s.parked }, []string{"--timeout", "300ms"}, cli.ExitTimeout},
+		"timeout": {func(s *cannedServer, _ context.CancelCauseFunc) { <-s.parked },
+			[]string{"--timeout", "300ms"}, cli.ExitTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newCanned(t)
@@ -333,10 +344,12 @@ func TestClaimByHandKeepsBeatingAndIsKeptForItsAgent(t *testing.T) {
 	if want := "task 41, attempt 2, for web/builder: Build\n\nall of it\n"; code != 0 || out != want {
 		t.Fatalf("exit code %d, printed %q, want %q; standard error %q", code, out, want, errs)
 	}
-	if !strings.Contains(errs, "next: vigil task start --agent web/builder, ") || !strings.Contains(errs, "export VIGIL_AGENT=web/builder\n") {
+	if !strings.Contains(errs, "next: vigil task start --agent web/builder, ") ||
+		!strings.Contains(errs, "export VIGIL_AGENT=web/builder\n") {
 		t.Errorf("standard error is %q", errs)
 	}
-	if got := strings.Join(spawned, " "); !strings.Contains(got, "beat --detached --until-done") || !strings.Contains(got, "--incarnation 5 --agent-id 3 --task 41 --attempt 2 --follow-pid") {
+	if got := strings.Join(spawned, " "); !strings.Contains(got, "beat --detached --until-done") ||
+		!strings.Contains(got, "--incarnation 5 --agent-id 3 --task 41 --attempt 2 --follow-pid") {
 		t.Errorf("started %q to beat", got)
 	}
 	if len(s.left) != 0 {
@@ -346,10 +359,12 @@ func TestClaimByHandKeepsBeatingAndIsKeptForItsAgent(t *testing.T) {
 	if code, out, errs = r.do(t, "task", "complete", "done"); code != 0 || out != "task 41 is completed\n" {
 		t.Errorf("complete: exit code %d, %q, %q", code, out, errs)
 	}
-	if want := `complete done {"agent":"web/builder","incarnation":"5","token":""}`; len(s.said) != 1 || s.said[0] != want {
+	if want := `complete done {"agent":"web/builder","incarnation":"5","token":""}`; len(s.said) != 1 ||
+		s.said[0] != want {
 		t.Errorf("the server heard %q, want %q", s.said, want)
 	}
-	if b, err := os.ReadFile(filepath.Join(dir, "vigil", "web%builder.json")); err != nil || !strings.Contains(string(b), `"task":0`) {
+	if b, err := os.ReadFile(filepath.Join(dir, "vigil", "web%builder.json")); err != nil ||
+		!strings.Contains(string(b), `"task":0`) {
 		t.Errorf("kept %s (%v), want no task", b, err)
 	}
 }
@@ -358,10 +373,12 @@ func TestManagedAgentNeedsNoFlags(t *testing.T) {
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, Title: "Build"}, true
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Task: 41}, Task: s.task}
-	env := map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder.2", "VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "secret"}
+	env := map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder.2", "VIGIL_INCARNATION": "9",
+		"VIGIL_TOKEN": "secret"}
 	for _, kept := range []bool{true, false} {
 		env["XDG_RUNTIME_DIR"] = t.TempDir()
-		r := terminalRun{env: env, spawn: func([]string) error { t.Error("a managed agent needs no process that beats"); return nil }}
+		r := terminalRun{env: env,
+			spawn: func([]string) error { t.Error("a managed agent needs no process that beats"); return nil }}
 		if kept {
 			code, out, errs := r.do(t, "wait-for-task", "--json")
 			if code != 0 || !strings.Contains(out, `"agent":"web/builder.2","incarnation":"9"}`) || errs != "" {
@@ -372,7 +389,8 @@ func TestManagedAgentNeedsNoFlags(t *testing.T) {
 		if code, _, errs := r.do(t, "task", "start"); code != 0 {
 			t.Errorf("start: exit code %d, %q", code, errs)
 		}
-		if want := `start  {"agent":"web/builder.2","incarnation":"9","token":"secret"}`; len(s.said) != 1 || s.said[0] != want {
+		if want := `start  {"agent":"web/builder.2","incarnation":"9","token":"secret"}`; len(s.said) != 1 ||
+			s.said[0] != want {
 			t.Errorf("the server heard %q, want %q", s.said, want)
 		}
 		_ = filepath.WalkDir(env["XDG_RUNTIME_DIR"], func(name string, d os.DirEntry, _ error) error {
@@ -386,11 +404,13 @@ func TestManagedAgentNeedsNoFlags(t *testing.T) {
 
 func TestTaskTextComesFromStandardInput(t *testing.T) {
 	s := newCanned(t)
-	_, out, _ := terminalRun{in: "# Fix it\nall\n"}.do(t, "task", "create", "web/builder", "--file", "-", "--json", "--addr", s.addr)
+	_, out, _ := terminalRun{in: "# Fix it\nall\n"}.do(t, "task", "create", "web/builder", "--file", "-",
+		"--json", "--addr", s.addr)
 	if !strings.Contains(out, `"title":"Fix it","text":"# Fix it\nall\n"`) {
 		t.Errorf("printed %s", out)
 	}
-	code, _, errs := terminalRun{in: strings.Repeat("x", cli.MaxTaskText+1)}.do(t, "task", "create", "web/builder", "--file", "-", "--addr", s.addr)
+	code, _, errs := terminalRun{in: strings.Repeat("x", cli.MaxTaskText+1)}.do(t,
+		"task", "create", "web/builder", "--file", "-", "--addr", s.addr)
 	if code != cli.ExitUsage || !strings.Contains(errs, "at most 256 KiB") {
 		t.Errorf("a task that is too large: exit code %d, %q", code, errs)
 	}

@@ -33,7 +33,8 @@ func TestN05ContextChoosesTheServers(t *testing.T) {
 		{"context list", nil, 0, "There are no contexts: `vigil context set NAME HOST:PORT` makes one."},
 		{"context show", nil, 0, "127.0.0.1:7420"},
 		{"context use prod", nil, 3, "there are none yet: `vigil context set NAME HOST:PORT`"},
-		{"context set prod 10.0.0.1:7420 http://10.0.0.2:7420/", nil, 0, "context prod (10.0.0.1:7420, 10.0.0.2:7420) is selected"},
+		{"context set prod 10.0.0.1:7420 http://10.0.0.2:7420/", nil, 0,
+			"context prod (10.0.0.1:7420, 10.0.0.2:7420) is selected"},
 		{"context set test 10.1.0.1:7420", nil, 0, "`vigil context use test` selects it"},
 		{"context set a/b 10.1.0.1:7420", nil, 2, `"a/b" cannot name a context`},
 		{"context set bad 10.1.0.1", nil, 2, "write host:port, for instance 10.1.0.1:7420"},
@@ -41,9 +42,12 @@ func TestN05ContextChoosesTheServers(t *testing.T) {
 		{"context list", nil, 0, "*  prod  10.0.0.1:7420, 10.0.0.2:7420"},
 		{"context show --servers", nil, 0, "10.0.0.1:7420,10.0.0.2:7420\n"},
 		{"context show --servers", map[string]string{"VIGIL_CONTEXT": "test"}, 0, "10.1.0.1:7420\n"},
-		{"context show --servers", map[string]string{"VIGIL_CONTEXT": "test", "VIGIL_ADDR": "10.2.0.1:7420"}, 0, "10.2.0.1:7420\n"},
-		{"context show --servers --context prod", map[string]string{"VIGIL_ADDR": "10.2.0.1:7420"}, 0, "10.0.0.1:7420,10.0.0.2:7420\n"},
-		{"context show --servers --addr 10.3.0.1:7420", map[string]string{"VIGIL_ADDR": "10.2.0.1:7420"}, 0, "10.3.0.1:7420\n"},
+		{"context show --servers", map[string]string{"VIGIL_CONTEXT": "test", "VIGIL_ADDR": "10.2.0.1:7420"},
+			0, "10.2.0.1:7420\n"},
+		{"context show --servers --context prod", map[string]string{"VIGIL_ADDR": "10.2.0.1:7420"}, 0,
+			"10.0.0.1:7420,10.0.0.2:7420\n"},
+		{"context show --servers --addr 10.3.0.1:7420", map[string]string{"VIGIL_ADDR": "10.2.0.1:7420"},
+			0, "10.3.0.1:7420\n"},
 		{"context show --addr 10.3.0.1:7420 --context prod", nil, 2, "not both"},
 		{"context show --context prd", nil, 2, `flag --context: there is no context "prd": `},
 		{"context show", map[string]string{"VIGIL_CONTEXT": "tst"}, 2, `VIGIL_CONTEXT: there is no context "tst"`},
@@ -55,14 +59,16 @@ func TestN05ContextChoosesTheServers(t *testing.T) {
 	} {
 		code, text := do(step.env, strings.Fields(step.args)...)
 		if code != step.code || !strings.Contains(text, step.says) {
-			t.Errorf("vigil %s with %v: exit code %d, %q; want %d, %q", step.args, step.env, code, text, step.code, step.says)
+			t.Errorf("vigil %s with %v: exit code %d, %q; want %d, %q", step.args, step.env, code, text,
+				step.code, step.says)
 		}
 	}
 	broken := "selected: [x\n"
 	if err := os.WriteFile(filepath.Join(home, "vigil", "contexts.yaml"), []byte(broken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := do(nil, "context", "set", "x", "10.0.0.1:7420"); code != 2 || !strings.Contains(text, "contexts.yaml:1:") ||
+	if code, text := do(nil, "context", "set", "x", "10.0.0.1:7420"); code != 2 ||
+		!strings.Contains(text, "contexts.yaml:1:") ||
 		!strings.Contains(text, "mend the file or remove it") {
 		t.Errorf("a broken file: exit code %d, %q", code, text)
 	}
@@ -114,7 +120,8 @@ func TestN04NoServerIsSaidSoon(t *testing.T) {
 	if took := time.Since(began); code != 5 || took < 2*time.Second {
 		t.Errorf("--timeout 2s: exit code %d after %s, %q", code, took, errs)
 	}
-	agent := map[string]string{"VIGIL_ADDR": freeAddr(t), "VIGIL_AGENT": "web/a", "VIGIL_INCARNATION": "1", "VIGIL_TOKEN": "x"}
+	agent := map[string]string{"VIGIL_ADDR": freeAddr(t), "VIGIL_AGENT": "web/a", "VIGIL_INCARNATION": "1",
+		"VIGIL_TOKEN": "x"}
 	began = time.Now()
 	code, _, errs = terminalRun{env: agent}.do(t, "declare", "healthy", "--timeout", "2s")
 	if took := time.Since(began); code != 5 || took < 2*time.Second {
@@ -130,7 +137,8 @@ func TestN04NothingWasSaid(t *testing.T) {
 	}
 	l.Close()
 	code, _, errs := terminalRun{env: map[string]string{}}.do(t, "status")
-	for _, want := range []string{"127.0.0.1:7420", "`vigil dev`", "--addr HOST:PORT", "`vigil context set NAME HOST:PORT`"} {
+	for _, want := range []string{"127.0.0.1:7420", "`vigil dev`", "--addr HOST:PORT",
+		"`vigil context set NAME HOST:PORT`"} {
 		if code != 5 || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, %q lacks %q", code, errs, want)
 		}

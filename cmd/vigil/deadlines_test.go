@@ -10,14 +10,17 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-func (s *cannedServer) ListDeadlines(_ context.Context, r *vigilv1.ListDeadlinesRequest) (*vigilv1.ListDeadlinesResponse, error) {
+func (s *cannedServer) ListDeadlines(_ context.Context,
+	r *vigilv1.ListDeadlinesRequest) (*vigilv1.ListDeadlinesResponse, error) {
 	in := durationpb.New
 	if r.GetRoom() != "" {
 		return &vigilv1.ListDeadlinesResponse{}, nil
 	}
 	return &vigilv1.ListDeadlinesResponse{More: 7, Deadlines: []*vigilv1.Deadline{
-		{Kind: "lease", Of: "agent " + r.GetAgent(), Left: in(-time.Second), Since: in(time.Minute), Span: in(time.Minute), Then: "it ends"},
-		{Kind: "progress limit", Of: "task 7", Left: in(15 * time.Minute), Since: in(0), Span: in(10 * time.Minute), Absent: in(3 * time.Second),
+		{Kind: "lease", Of: "agent " + r.GetAgent(), Left: in(-time.Second), Since: in(time.Minute),
+			Span: in(time.Minute), Then: "it ends"},
+		{Kind: "progress limit", Of: "task 7", Left: in(15 * time.Minute), Since: in(0),
+			Span: in(10 * time.Minute), Absent: in(3 * time.Second),
 			HeldBy: "what it has declared", HeldFor: in(5 * time.Minute), Then: "it is taken back"},
 	}}, nil
 }

@@ -52,13 +52,16 @@ func TestBadInputOfCommands(t *testing.T) {
 	whole[len(whole)/2] ^= 1
 	c.write("bit.snap", string(whole))
 	cases := []badInput{
-		{"unknown key", []string{"apply", "-f", c.path("typo.yaml")}, 2, []string{"typo.yaml:4:5:", `"replica"`, "\n    |     ^"}},
+		{"unknown key", []string{"apply", "-f", c.path("typo.yaml")}, 2,
+			[]string{"typo.yaml:4:5:", `"replica"`, "\n    |     ^"}},
 		{"no such file", []string{"apply", "-f", c.path("none.yaml")}, 2, []string{"none.yaml"}},
 		{"wrong flag", []string{"task", "list", "--colour"}, 2, []string{"--colour", "vigil task list --help"}},
-		{"missing argument", []string{"room", "delete"}, 2, []string{"vigil room delete", "write vigil room delete ROOM"}},
+		{"missing argument", []string{"room", "delete"}, 2,
+			[]string{"vigil room delete", "write vigil room delete ROOM"}},
 		{"too many arguments", []string{"server", "add", "s9"}, 2, []string{"write vigil server add ID RAFT-ADDR"}},
 		{"unknown room", []string{"room", "show", "nowhere"}, 3, []string{`"nowhere"`, "vigil room list"}},
-		{"unknown room of a task", []string{"task", "create", "nowhere/a", "x"}, 3, []string{`"nowhere"`, "vigil apply"}},
+		{"unknown room of a task", []string{"task", "create", "nowhere/a", "x"}, 3,
+			[]string{`"nowhere"`, "vigil apply"}},
 		{"unknown role", []string{"task", "create", "web/b", "x"}, 3, []string{`"web"`, `"b"`}},
 		{"unknown agent", []string{"agent", "stop", "web/b"}, 3, []string{`"web/b"`, "vigil agent list"}},
 		{"unknown task", []string{"task", "cancel", "999"}, 3, []string{"999"}},
@@ -71,7 +74,8 @@ func TestBadInputOfCommands(t *testing.T) {
 		{"pause of an unknown room", []string{"room", "pause", "nowhere"}, 3, []string{`"nowhere"`}},
 		{"pause of an unknown agent", []string{"agent", "pause", "web/b"}, 3, []string{`"web/b"`, "vigil agent list"}},
 		{"pause of a room as an agent", []string{"agent", "pause", "web"}, 2, []string{"vigil room pause web"}},
-		{"unpark of an unknown agent", []string{"agent", "unpark", "web/b"}, 3, []string{`"web/b"`, "vigil agent list"}},
+		{"unpark of an unknown agent", []string{"agent", "unpark", "web/b"}, 3,
+			[]string{`"web/b"`, "vigil agent list"}},
 		{"task that is not quarantined", []string{"task", "unquarantine", held}, 4, []string{held, "QUARANTINED"}},
 		{"brake of what", []string{"brake", "release", "now"}, 2, []string{"now"}},
 		{"unknown server", []string{"server", "remove", "s9"}, 3, []string{`"s9"`, "vigil server list"}},
@@ -80,19 +84,26 @@ func TestBadInputOfCommands(t *testing.T) {
 		{"unknown setting", []string{"settings", "set", "tll=3s"}, 2, []string{`"tll"`, "vigil settings show"}},
 		{"setting out of range", []string{"settings", "set", "ttl=1ms"}, 2, []string{"ttl", "500ms"}},
 		{"one wrong setting of two", []string{"settings", "set", "kill_limit=7", "ttl=soon"}, 2, []string{`"soon"`}},
-		{"large task", []string{"task", "create", "web/a", "--file", c.path("big.txt")}, 2, []string{"big.txt", "256 KiB", "put large content into a file"}},
-		{"slot that is taken", []string{"wait-for-task", "--agent", "web/a", "--follow-pid", "1"}, 4, []string{"web/a", "taken by incarnation 1"}},
-		{"task that is taken", []string{"task", "start", "--agent", "web/a", "--incarnation", "1", "--task", held, "--attempt", "9"}, 7, []string{"attempt 9", "web/a", "drop the work"}},
-		{"revision that has passed", []string{"task", "cancel", held, "--if-rev", "1"}, 4, []string{"revision 1", "read it again"}},
+		{"large task", []string{"task", "create", "web/a", "--file", c.path("big.txt")}, 2,
+			[]string{"big.txt", "256 KiB", "put large content into a file"}},
+		{"slot that is taken", []string{"wait-for-task", "--agent", "web/a", "--follow-pid", "1"}, 4,
+			[]string{"web/a", "taken by incarnation 1"}},
+		{"task that is taken", []string{"task", "start", "--agent", "web/a", "--incarnation", "1", "--task", held,
+			"--attempt", "9"}, 7, []string{"attempt 9", "web/a", "drop the work"}},
+		{"revision that has passed", []string{"task", "cancel", held, "--if-rev", "1"}, 4,
+			[]string{"revision 1", "read it again"}},
 		{"finished life", []string{"beat", "--agent", "web/a", "--incarnation", "7"}, 7, []string{"web/a", "7"}},
-		{"no task in time", []string{"wait-for-task", "--agent", "web/a.2", "--timeout", "200ms"}, 6, []string{"200ms"}},
+		{"no task in time", []string{"wait-for-task", "--agent", "web/a.2", "--timeout", "200ms"}, 6,
+			[]string{"200ms"}},
 		{"restore without a yes", []string{"server", "snapshot", "restore", c.path("bit.snap")}, 2, []string{"--yes"}},
 	}
 	for _, damaged := range []string{"empty", "junk", "cut", "bit"} {
 		file := c.path(damaged + ".snap")
 		cases = append(cases,
-			badInput{"inspect " + damaged, []string{"server", "snapshot", "inspect", file}, 1, []string{file, "damaged", "use another backup"}},
-			badInput{"restore " + damaged, []string{"server", "snapshot", "restore", file, "--yes"}, 1, []string{file, "damaged", "nothing was changed", "use another"}})
+			badInput{"inspect " + damaged, []string{"server", "snapshot", "inspect", file}, 1,
+				[]string{file, "damaged", "use another backup"}},
+			badInput{"restore " + damaged, []string{"server", "snapshot", "restore", file, "--yes"}, 1,
+				[]string{file, "damaged", "nothing was changed", "use another"}})
 	}
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +117,8 @@ func TestBadInputOfCommands(t *testing.T) {
 	}
 	t.Run("no server", func(t *testing.T) {
 		c := c.in(t)
-		c.refuses(badInput{"", []string{"task", "list", "--addr", "127.0.0.1:1", "--timeout", "300ms"}, 5, []string{"127.0.0.1:1", "check that the servers run"}})
+		c.refuses(badInput{"", []string{"task", "list", "--addr", "127.0.0.1:1", "--timeout", "300ms"},
+			5, []string{"127.0.0.1:1", "check that the servers run"}})
 	})
 }
 
@@ -132,7 +144,8 @@ func (c *crew) changes() string {
 	if !errors.Is(err, io.EOF) {
 		c.t.Fatal(err)
 	}
-	return fmt.Sprintf("event %d, epoch %d, settings %d, %d servers", last, st.GetEpoch(), set.GetRev(), len(st.GetServers()))
+	return fmt.Sprintf("event %d, epoch %d, settings %d, %d servers", last, st.GetEpoch(), set.GetRev(),
+		len(st.GetServers()))
 }
 
 // refuses runs a command that has to be refused.
@@ -178,11 +191,15 @@ func TestBadInputOfDaemons(t *testing.T) {
 		}
 	}
 	server := func(id, dir, raft string, more ...string) []string {
-		return append([]string{"server", "--id", id, "--data-dir", f.path(dir), "--addr", freePort(t), "--raft-addr", raft}, more...)
+		return append([]string{"server", "--id", id, "--data-dir", f.path(dir), "--addr", freePort(t),
+			"--raft-addr", raft}, more...)
 	}
-	refuses("unknown key of a server", 2, []string{"server.yaml:2:1:", `"datadir"`, "| ^"}, "server", "--config", f.path("server.yaml"))
-	refuses("unknown key of a host", 2, []string{"agentd.yaml:4:5:", `"prog"`, "^"}, "agentd", "--config", f.path("agentd.yaml"))
-	refuses("data in use", 1, []string{f.path("first"), "in use", "name another directory"}, server("a", "first", freePort(t))...)
+	refuses("unknown key of a server", 2, []string{"server.yaml:2:1:", `"datadir"`, "| ^"},
+		"server", "--config", f.path("server.yaml"))
+	refuses("unknown key of a host", 2, []string{"agentd.yaml:4:5:", `"prog"`, "^"},
+		"agentd", "--config", f.path("agentd.yaml"))
+	refuses("data in use", 1, []string{f.path("first"), "in use", "name another directory"},
+		server("a", "first", freePort(t))...)
 
 	t.Run("a peer that speaks another version is turned away", func(t *testing.T) {
 		conn, err := net.Dial("tcp", raft)
@@ -200,9 +217,11 @@ func TestBadInputOfDaemons(t *testing.T) {
 	if code := first.end(); code != 0 {
 		t.Fatalf("the server ended with %d", code)
 	}
-	refuses("data of another cluster", 1, []string{f.path("first"), "another cluster", `"other"`, "name another directory"},
+	refuses("data of another cluster", 1,
+		[]string{f.path("first"), "another cluster", `"other"`, "name another directory"},
 		server("a", "first", raft, "--cluster", "other")...)
-	refuses("another raft address", 1, []string{raft, "remove it from the cluster"}, server("a", "first", freePort(t))...)
+	refuses("another raft address", 1, []string{raft, "remove it from the cluster"},
+		server("a", "first", freePort(t))...)
 	again := f.alone("first", raft) // nothing was changed
 	again.shows(regexp.MustCompile(`stint open`))
 }
@@ -211,7 +230,8 @@ func TestBadInputOfDaemons(t *testing.T) {
 func (f *testFleet) alone(dir, raft string) *proc {
 	f.t.Helper()
 	f.api = []string{freePort(f.t)}
-	return spawn(f.t, dir, "server", "--id", "a", "--data-dir", f.path(dir), "--addr", f.api[0], "--raft-addr", raft, "--bootstrap-expect", "1")
+	return spawn(f.t, dir, "server", "--id", "a", "--data-dir", f.path(dir), "--addr", f.api[0],
+		"--raft-addr", raft, "--bootstrap-expect", "1")
 }
 
 // L8: a server whose disk is full ends, says so, and has what it has acknowledged.
@@ -248,7 +268,8 @@ func TestDiskThatIsFull(t *testing.T) {
 	}
 	f.alone("disk/data", raft).shows(regexp.MustCompile(`stint open`))
 	list := spawn(t, "list", "--addr", f.api[0], "task", "list", "--json")
-	if code := list.end(); code != 0 || strings.Count(list.out.String(), `"state":"PENDING"`)+strings.Count(list.out.String(), `"state":"QUEUED"`) < kept {
+	if code := list.end(); code != 0 || strings.Count(list.out.String(), `"state":"PENDING"`)+
+		strings.Count(list.out.String(), `"state":"QUEUED"`) < kept {
 		t.Errorf("L8: %d tasks were acknowledged; exit code %d: %s", kept, code, list.out.tail())
 	}
 }

@@ -102,11 +102,13 @@ func (c *crew) in(t *testing.T) *crew {
 // role declares the room's only role, a, with short limits.
 func (c *crew) role(room string, change func(*vigilv1.RoleSpec)) {
 	c.t.Helper()
-	spec := &vigilv1.RoleSpec{Name: "a", Runner: "crew", Replicas: 1, Ttl: durationpb.New(2 * time.Second), StopGrace: durationpb.New(300 * time.Millisecond)}
+	spec := &vigilv1.RoleSpec{Name: "a", Runner: "crew", Replicas: 1, Ttl: durationpb.New(2 * time.Second),
+		StopGrace: durationpb.New(300 * time.Millisecond)}
 	if change != nil {
 		change(spec)
 	}
-	if _, err := c.fleet.ApplyRoom(c.ctx(), &vigilv1.ApplyRoomRequest{Room: room, By: "test", Roles: []*vigilv1.RoleSpec{spec}}); err != nil {
+	if _, err := c.fleet.ApplyRoom(c.ctx(),
+		&vigilv1.ApplyRoomRequest{Room: room, By: "test", Roles: []*vigilv1.RoleSpec{spec}}); err != nil {
 		c.t.Fatalf("apply room: %v", err)
 	}
 }
@@ -121,7 +123,8 @@ func byHand(ttl time.Duration, replicas uint32) func(*vigilv1.RoleSpec) {
 // task creates a task for the role a of a room.
 func (c *crew) task(room, title string) uint64 {
 	c.t.Helper()
-	task, err := c.fleet.CreateTask(c.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: "a", Title: title, By: "test"})
+	task, err := c.fleet.CreateTask(c.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: "a", Title: title,
+		By: "test"})
 	if err != nil {
 		c.t.Fatalf("create task: %v", err)
 	}

@@ -110,7 +110,8 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 	if n := len(relatedTo(d.dir)); n < 3+2+2*4 {
 		t.Fatalf("%d processes run, want 3 servers, 2 daemons, 4 shims and 4 agents at least", n)
 	}
-	if !strings.Contains(d.text, "5 agents") || !regexp.MustCompile(`agent vet +starts when`).MatchString(d.text) || strings.Contains(d.text, "export ") {
+	if !strings.Contains(d.text, "5 agents") ||
+		!regexp.MustCompile(`agent vet +starts when`).MatchString(d.text) || strings.Contains(d.text, "export ") {
 		t.Errorf("the greeting counts other agents than README, or wants something exported:\n%s", d.text)
 	}
 	if p := spawn(t, "status", "status"); p.end() != 0 || !strings.Contains(p.out.String(), "2 ready of 2") {
@@ -124,13 +125,15 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 	d.shows(regexp.MustCompile(`agent.started +demo/\S+ #2`))
 	d.kill(d.pid(`kill -9 (\d+) +# the leader`))
 	d.shows(regexp.MustCompile(`server s\d has ended \(signal: killed\)`))
-	task, err := d.fleet.CreateTask(d.ctx(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "words", Title: "w", Text: "address.txt"})
+	task, err := d.fleet.CreateTask(d.ctx(),
+		&vigilv1.CreateTaskRequest{Room: "demo", Role: "words", Title: "w", Text: "address.txt"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.completed(task.GetId())
 	d.quit()
-	if p := spawn(t, "contexts", "context", "list"); p.end() != 0 || !strings.Contains(p.out.String(), "There are no contexts") {
+	if p := spawn(t, "contexts", "context", "list"); p.end() != 0 ||
+		!strings.Contains(p.out.String(), "There are no contexts") {
 		t.Errorf("the demo has left its context behind: %s", p.out.String())
 	}
 }

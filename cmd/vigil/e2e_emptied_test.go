@@ -32,9 +32,11 @@ func TestEmptiedServerIsRefusedUntilItIsRemoved(t *testing.T) {
 	f.servers[i].signal(syscall.SIGKILL)
 	f.servers[i].end()
 	join := func() *proc {
-		return spawn(t, id+" joining", "server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i], "--join", f.api[l])
+		return spawn(t, id+" joining", "server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i],
+			"--raft-addr", f.raft[i], "--join", f.api[l])
 	}
-	for name, start := range map[string]func() *proc{"founder": func() *proc { return f.startServer(i) }, "joining": join} {
+	for name, start := range map[string]func() *proc{"founder": func() *proc { return f.startServer(i) },
+		"joining": join} {
 		if err := os.RemoveAll(f.path(id)); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +51,11 @@ func TestEmptiedServerIsRefusedUntilItIsRemoved(t *testing.T) {
 	f.servers[i] = join()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		list, err := f.status.ListServers(f.ctx(), &vigilv1.ListServersRequest{})
-		if err == nil && slices.ContainsFunc(list.GetServers(), func(s *vigilv1.Server) bool { return s.GetId() == id && s.GetVoter() }) {
+		if err == nil &&
+			slices.ContainsFunc(list.GetServers(), func(s *vigilv1.Server) bool {
+				return s.GetId() == id &&
+					s.GetVoter()
+			}) {
 			return
 		}
 		if time.Now().After(end) {

@@ -26,7 +26,8 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 	calls := make(chan string, 64)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.Header.Get(notify.HeaderSignature) != notify.Sign([]byte(secret), r.Header.Get(notify.HeaderTimestamp), body) {
+		if r.Header.Get(notify.HeaderSignature) != notify.Sign([]byte(secret),
+			r.Header.Get(notify.HeaderTimestamp), body) {
 			http.Error(w, "not signed", http.StatusForbidden)
 			return
 		}
@@ -40,8 +41,9 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 	c := newCrew(t, func(f *testFleet) {
 		f.config = f.path("servers.yaml")
 		f.write("secret", secret+"\n")
-		f.write("servers.yaml", fmt.Sprintf("notify:\n  - name: hook\n    webhook: {url: %q, secret_file: %q}\n  - name: file\n    command: {program: %q, args: [-a, %q]}\n",
-			receiver.URL, f.path("secret"), tee, f.path("told")))
+		f.write("servers.yaml",
+			fmt.Sprintf("notify:\n  - name: hook\n    webhook: {url: %q, secret_file: %q}\n  - name: file\n    command: {program: %q, args: [-a, %q]}\n",
+				receiver.URL, f.path("secret"), tee, f.path("told")))
 	})
 	c.says("settings set breaker_starts=1", "breaker_starts")
 	c.role("web", nil)
@@ -54,7 +56,8 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 	}
 	select {
 	case body := <-calls:
-		if err := json.Unmarshal([]byte(body), &told); err != nil || told.Kind != "breaker_open" || told.Subject != "web/a" || told.Priority != "high" || len(told.Commands) < 3 {
+		if err := json.Unmarshal([]byte(body), &told); err != nil || told.Kind != "breaker_open" ||
+			told.Subject != "web/a" || told.Priority != "high" || len(told.Commands) < 3 {
 			t.Errorf("told %s (%v)", body, err)
 		}
 	case <-time.After(patience):
@@ -73,7 +76,8 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 
 	c.says("status", "escalations", "1 open", "vigil escalation list")
 	c.says("escalation list", "breaker_open", "web/a", "high", "hook delivered, file delivered")
-	c.says("escalation show 1", "vigil agent unpark web/a", "vigil escalation close 1", "failures=1", "hook: delivered, 1 tries")
+	c.says("escalation show 1", "vigil agent unpark web/a", "vigil escalation close 1",
+		"failures=1", "hook: delivered, 1 tries")
 	c.says("escalation ack 1", "escalation 1 about web/a is acknowledged by")
 	c.says("agent unpark web/a", "web/a")
 	c.says("escalation show 1", "over; it stays open until a human closes it")

@@ -68,8 +68,10 @@ func TestFailuresOfProcesses(t *testing.T) {
 			c.startHost()
 		}
 		c.completed(c.task("f2a", "easy"))
-		if after := c.agent("f2a/a"); after.GetPid() != before.GetPid() || after.GetIncarnation() != before.GetIncarnation() || c.starts("f2a/a") != 1 {
-			t.Errorf("the agent noticed: life %s, pid %d, then life %s, pid %d", before.GetIncarnation(), before.GetPid(), after.GetIncarnation(), after.GetPid())
+		if after := c.agent("f2a/a"); after.GetPid() != before.GetPid() ||
+			after.GetIncarnation() != before.GetIncarnation() || c.starts("f2a/a") != 1 {
+			t.Errorf("the agent noticed: life %s, pid %d, then life %s, pid %d", before.GetIncarnation(),
+				before.GetPid(), after.GetIncarnation(), after.GetPid())
 		}
 	})
 
@@ -95,7 +97,8 @@ func TestFailuresOfProcesses(t *testing.T) {
 		c.took("agentd back -> task done", began)
 		for _, name := range []string{"f1/a", "f1b/a", "f2a/a", "f2/a", "f2/a.2"} {
 			if a := c.running(name); c.starts(name) > int(a.GetIncarnationRaw()) {
-				t.Errorf("%s: %d lives in the ledger, but it lives for the %s. time", name, c.starts(name), a.GetIncarnation())
+				t.Errorf("%s: %d lives in the ledger, but it lives for the %s. time", name, c.starts(name),
+					a.GetIncarnation())
 			}
 		}
 		c.took("agentd back -> all agents running", began)
@@ -117,7 +120,8 @@ func TestFailuresOfProcesses(t *testing.T) {
 			c.completed(c.task("f2c", "easy"))
 		}
 		// L10: nothing has replaced it, although its host was put back into service.
-		if after := c.running("f2c/a"); after.GetPid() != before.GetPid() || after.GetIncarnation() != before.GetIncarnation() || c.starts("f2c/a") != 1 {
+		if after := c.running("f2c/a"); after.GetPid() != before.GetPid() ||
+			after.GetIncarnation() != before.GetIncarnation() || c.starts("f2c/a") != 1 {
 			t.Errorf("it was replaced: %v, then %v", before, after)
 		}
 	})
@@ -213,7 +217,8 @@ func (c *crew) everybody(room string, restart bool) []uint64 {
 				_, errs[i] = f.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: "test"})
 			default:
 				var task *vigilv1.Task
-				task, errs[i] = f.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: room, Role: "a", Title: fmt.Sprint("easy ", i), By: "test"})
+				task, errs[i] = f.CreateTask(ctx,
+					&vigilv1.CreateTaskRequest{Room: room, Role: "a", Title: fmt.Sprint("easy ", i), By: "test"})
 				tasks[i] = task.GetId()
 			}
 		})

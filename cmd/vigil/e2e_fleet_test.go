@@ -66,7 +66,8 @@ func TestFleetOutlivesKills(t *testing.T) {
 			t.Fatalf("the dead server s%d still leads", was+1)
 		}
 		if after := f.agent("demo/checksum"); after.GetIncarnation() != before.GetIncarnation() {
-			t.Fatalf("L10: the agent was replaced: incarnation %s, then %s", before.GetIncarnation(), after.GetIncarnation())
+			t.Fatalf("L10: the agent was replaced: incarnation %s, then %s", before.GetIncarnation(),
+				after.GetIncarnation())
 		}
 		f.servers[was] = f.startServer(was)
 	})
@@ -116,7 +117,8 @@ func TestServerJoinsAndLeaves(t *testing.T) {
 	f.apply("demo", "words")
 	f.joined("demo/words", "")
 	api, raft := freePort(t), freePort(t)
-	joiner := spawn(t, "s4", "server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft, "--join", f.api[0])
+	joiner := spawn(t, "s4", "server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api,
+		"--raft-addr", raft, "--join", f.api[0])
 	joiner.shows(regexp.MustCompile(`server has joined the cluster`))
 	f.await("announcement of s4", func(e *vigilv1.Event) bool {
 		return e.GetKind() == "server.announced" && strings.HasPrefix(e.GetText(), "s4 ")
@@ -133,7 +135,8 @@ func TestServerJoinsAndLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	task, err := vigilv1.NewFleetClient(c).CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "words", Title: "w", Text: "poem.txt"})
+	task, err := vigilv1.NewFleetClient(c).CreateTask(f.ctx(),
+		&vigilv1.CreateTaskRequest{Room: "demo", Role: "words", Title: "w", Text: "poem.txt"})
 	if err != nil {
 		t.Fatalf("write through the new server: %v", err)
 	}
@@ -141,7 +144,8 @@ func TestServerJoinsAndLeaves(t *testing.T) {
 	if _, err := f.status.RemoveServer(f.ctx(), &vigilv1.RemoveServerRequest{Server: "s4"}); err != nil {
 		t.Fatalf("remove: %v", err)
 	}
-	if list, err := f.status.ListServers(f.ctx(), &vigilv1.ListServersRequest{}); err != nil || len(list.GetServers()) != 3 {
+	if list, err := f.status.ListServers(f.ctx(), &vigilv1.ListServersRequest{}); err != nil ||
+		len(list.GetServers()) != 3 {
 		t.Fatalf("servers: %v, %v", list, err)
 	}
 }
@@ -184,7 +188,8 @@ func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
 func TestServerRefusesOtherData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	first := spawn(t, "a", "server", "--id", "a", "--data-dir", dir, "--addr", freePort(t), "--raft-addr", freePort(t), "--bootstrap-expect", "1")
+	first := spawn(t, "a", "server", "--id", "a", "--data-dir", dir, "--addr", freePort(t),
+		"--raft-addr", freePort(t), "--bootstrap-expect", "1")
 	first.shows(regexp.MustCompile(`stint open`))
 	for _, tt := range []struct {
 		what, id, want string
@@ -199,7 +204,8 @@ func TestServerRefusesOtherData(t *testing.T) {
 				t.Fatalf("the server ended with %d", code)
 			}
 		}
-		p := spawn(t, tt.what, "server", "--id", tt.id, "--data-dir", dir, "--addr", freePort(t), "--raft-addr", freePort(t), "--bootstrap-expect", "1")
+		p := spawn(t, tt.what, "server", "--id", tt.id, "--data-dir", dir, "--addr", freePort(t),
+			"--raft-addr", freePort(t), "--bootstrap-expect", "1")
 		if code := p.end(); code != 1 || !strings.Contains(p.out.String(), tt.want) {
 			t.Errorf("%s: exit code %d, %q", tt.what, code, p.out.tail())
 		}

@@ -49,7 +49,8 @@ func TestPeoplePauseAndDrain(t *testing.T) {
 			c.says("agent explain web/a", "upgrade", "waiting, but gets no task", "resume")
 			c.says("status", "ready of")
 			if got := c.agent("web/a"); got.GetPid() != before.GetPid() || got.GetTask() != 0 {
-				t.Errorf("%s: pid %d works on task %d, want pid %d without one", scope, got.GetPid(), got.GetTask(), before.GetPid())
+				t.Errorf("%s: pid %d works on task %d, want pid %d without one", scope, got.GetPid(),
+					got.GetTask(), before.GetPid())
 			}
 			c.says(strings.Replace(scope, "pause", "resume", 1))
 			c.completed(task)
@@ -92,7 +93,8 @@ func TestPeoplePauseAndDrain(t *testing.T) {
 			t.Fatalf("started, and yet process %s, %s", old.GetProcess(), old.GetParticipant())
 		}
 		c.says("agent restart web/a --wait", "desired running")
-		if got := c.agent("web/a"); got.GetIncarnationRaw() <= old.GetIncarnationRaw() || got.GetProcess() != "running" {
+		if got := c.agent("web/a"); got.GetIncarnationRaw() <= old.GetIncarnationRaw() ||
+			got.GetProcess() != "running" {
 			t.Fatalf("restarted, and yet incarnation %s, process %s", got.GetIncarnation(), got.GetProcess())
 		}
 	})

@@ -33,7 +33,8 @@ func TestHungAgentClimbsTheLadder(t *testing.T) {
 	began := time.Now()
 	task := c.task("hang", "held mute")
 	c.sees("task.started", "hang/a", task)
-	for _, kind := range []string{"agent.nudged", "agent.rung_failed", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
+	for _, kind := range []string{"agent.nudged", "agent.rung_failed", "agent.woken", "agent.interrupted",
+		"agent.restarted_stuck"} {
 		e := c.sees(kind, "hang/a", 0)
 		c.took(kind, began)
 		if e.GetIncarnation() != first.GetIncarnation() || strings.Contains(e.GetText(), "held") {
@@ -49,7 +50,8 @@ func TestHungAgentClimbsTheLadder(t *testing.T) {
 		t.Errorf("%d lives in the ledger, attempt %d has completed the task, want 2 and 2", n, c.attempt(task))
 	}
 	g := c.agent("hang/a")
-	if x := g.GetLastExit(); x.GetKind() != "timed_out" || !strings.Contains(x.GetReason(), "no answer to a nudge and an inquiry") {
+	if x := g.GetLastExit(); x.GetKind() != "timed_out" ||
+		!strings.Contains(x.GetReason(), "no answer to a nudge and an inquiry") {
 		t.Errorf("the last death: %v", x)
 	}
 }
@@ -69,7 +71,8 @@ func TestHungAgentOfACautiousRole(t *testing.T) {
 	c.says("escalation list", "agent_stuck", "care/a")
 	c.says("agent explain care/a", "stuck", "escalate", "rung 3", "nothing follows: a human was told", "unresponsive")
 	c.says("agent status care/a --json", `"rung":`, `"escalate"`, `"next":`)
-	if g := c.agent("care/a"); g.GetIncarnation() != first.GetIncarnation() || g.GetTask() != task || g.GetOrder() != "none" {
+	if g := c.agent("care/a"); g.GetIncarnation() != first.GetIncarnation() || g.GetTask() != task ||
+		g.GetOrder() != "none" {
 		t.Errorf("it is at life %s with task %d and order %s", g.GetIncarnation(), g.GetTask(), g.GetOrder())
 	}
 }
@@ -104,7 +107,8 @@ func TestHungAgentInATerminal(t *testing.T) {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		screen, err := c.fleet.LookAtAgent(c.ctx(), &vigilv1.LookAtAgentRequest{Agent: "web/a", Lines: 100})
 		ledger, _ := os.ReadFile(filepath.Join(getenv(t, "HOME"), "ledger")) // it may not be there yet
-		if err == nil && strings.Contains(screen.GetText(), "How are you getting on?") && strings.Contains(string(ledger), "interrupted") {
+		if err == nil && strings.Contains(screen.GetText(), "How are you getting on?") &&
+			strings.Contains(string(ledger), "interrupted") {
 			break
 		}
 		if time.Now().After(end) {
@@ -145,7 +149,8 @@ func TestDeafAgentThatTrapsTERM(t *testing.T) {
 	first := c.joined("mute/a", "")
 	task := c.task("mute", "t")
 	for _, kind := range []string{"agent.nudged", "agent.woken", "agent.interrupted", "agent.restarted_stuck"} {
-		if e := c.sees(kind, "mute/a", 0); e.GetIncarnation() != first.GetIncarnation() || !strings.Contains(e.GetText(), "deaf") {
+		if e := c.sees(kind, "mute/a", 0); e.GetIncarnation() != first.GetIncarnation() ||
+			!strings.Contains(e.GetText(), "deaf") {
 			t.Errorf("%s of life %s: %q", kind, e.GetIncarnation(), e.GetText())
 		}
 	}

@@ -25,7 +25,8 @@ func TestMailIsKeptDeliveredAndGivenAgain(t *testing.T) {
 	c.sees("agent.joined", "web/a", 0)
 	c.says("agent stop web/a --wait", "web/a")
 	c.refuses(badInput{"", []string{"mail", "send", "web/nobody", "x"}, 3, []string{"web/nobody", "vigil agent list"}})
-	c.refuses(badInput{"", []string{"mail", "send", "web/a", "now", "--no-queue"}, 4, []string{"web/a is off", "vigil agent explain web/a"}})
+	c.refuses(badInput{"", []string{"mail", "send", "web/a", "now", "--no-queue"}, 4,
+		[]string{"web/a is off", "vigil agent explain web/a"}})
 	c.says("mail inbox web/a", "There is no such mail.")
 
 	c.write("body.md", "read me when you are back\n")
@@ -86,7 +87,8 @@ func TestMailIsKeptDeliveredAndGivenAgain(t *testing.T) {
 	second := c.agent("web/a")
 	c.kill(second)
 	c.joined("web/a", second.GetIncarnation())
-	if got, err := c.fleet.GetAgentStatus(c.ctx(), &vigilv1.GetAgentStatusRequest{Agent: "web/a"}); err != nil || got.GetUnreadMessages() != 0 {
+	if got, err := c.fleet.GetAgentStatus(c.ctx(), &vigilv1.GetAgentStatusRequest{Agent: "web/a"}); err != nil ||
+		got.GetUnreadMessages() != 0 {
 		t.Errorf("%d mails wait for the third life (%v)", got.GetUnreadMessages(), err)
 	}
 
@@ -121,7 +123,8 @@ func (c *crew) escalated() {
 	c.says("agent stop alarm/a --wait", "alarm/a")
 	c.says("settings set mail_urgent_limit=1s", "mail_urgent_limit")
 	c.says("mail send alarm/a --priority urgent --kind alarm wake", "mail 4 is sent")
-	if e := c.sees("mail.escalated", "alarm/a", 0); !strings.Contains(e.GetText(), "mail 4, urgent, from ann, read by nobody") {
+	if e := c.sees("mail.escalated", "alarm/a", 0); !strings.Contains(e.GetText(),
+		"mail 4, urgent, from ann, read by nobody") {
 		c.t.Errorf("the event says %q", e.GetText())
 	}
 	c.says("mail inbox --room alarm", "queued: 1", "escalated, kind alarm")
@@ -144,13 +147,15 @@ func (c *crew) mailByHand() {
 	if code := p.end(); code != 0 {
 		c.t.Fatalf("it ended with %d: %s", code, p.out.tail())
 	}
-	for _, want := range []string{`(?m)^mail \d+, normal, from ann, .*\n\nhello$`, `(?m)^queued: 1\n.*\n.* hand/a  hand/a `, `(?m)^delivered: 1\n.*\n.* ann +hand/a `} {
+	for _, want := range []string{`(?m)^mail \d+, normal, from ann, .*\n\nhello$`,
+		`(?m)^queued: 1\n.*\n.* hand/a  hand/a `, `(?m)^delivered: 1\n.*\n.* ann +hand/a `} {
 		if !regexp.MustCompile(want).MatchString(p.out.String()) {
 			c.t.Errorf("it printed %s\nwithout %s", p.out.String(), want)
 		}
 	}
 	answer, err := vigilv1.NewMailboxClient(c.client).ListMail(c.ctx(), &vigilv1.ListMailRequest{From: "hand/a"})
-	if err != nil || len(answer.GetMails()) != 1 || answer.GetMails()[0].GetFromIncarnation() != c.agent("hand/a").GetIncarnation() {
+	if err != nil || len(answer.GetMails()) != 1 ||
+		answer.GetMails()[0].GetFromIncarnation() != c.agent("hand/a").GetIncarnation() {
 		c.t.Errorf("sent in the name of the agent: %v, %v", answer.GetMails(), err)
 	}
 }

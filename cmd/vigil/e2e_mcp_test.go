@@ -46,7 +46,8 @@ func npmClient(t *testing.T) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), installLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=30000")
+	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
+		"--fetch-retries=1", "--fetch-timeout=30000")
 	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
 	out, err := cmd.CombinedOutput()
 	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
@@ -66,14 +67,16 @@ func npmClient(t *testing.T) string {
 func TestMCPWithTheClientFromNPM(t *testing.T) {
 	dir := npmClient(t)
 	f := newFleet(t)
-	room := &vigilv1.ApplyRoomRequest{Room: "web", By: "test", Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}, {Name: "reviewer", Replicas: 1}}}
+	room := &vigilv1.ApplyRoomRequest{Room: "web", By: "test",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}, {Name: "reviewer", Replicas: 1}}}
 	if _, err := f.fleet.ApplyRoom(f.ctx(), room); err != nil {
 		t.Fatal(err)
 	}
 	task := f.create("web/builder")
 	cmd := exec.Command("node", "client.mjs")
 	cmd.Dir = dir
-	cmd.Env = append(environ(t), "VIGIL_PROGRAM="+vigil(t), "VIGIL_ADDR="+strings.Join(f.api, ","), "XDG_RUNTIME_DIR="+t.TempDir(),
+	cmd.Env = append(environ(t), "VIGIL_PROGRAM="+vigil(t), "VIGIL_ADDR="+strings.Join(f.api, ","),
+		"XDG_RUNTIME_DIR="+t.TempDir(),
 		"AGENT=web/builder", "COLLEAGUE=web/reviewer")
 	var stdout lockedBuffer
 	cmd.Stdout = &stdout
@@ -89,16 +92,19 @@ func TestMCPWithTheClientFromNPM(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout.String()), &saw); err != nil {
 		t.Fatalf("%v: %s", err, stdout.tail())
 	}
-	if saw.Server != "vigil" || saw.Task != task || len(saw.Mails) != 1 || !slices.Contains(saw.Tools, "handoff_task") || !slices.Contains(saw.Tools, "ack_mail") {
+	if saw.Server != "vigil" || saw.Task != task || len(saw.Mails) != 1 ||
+		!slices.Contains(saw.Tools, "handoff_task") || !slices.Contains(saw.Tools, "ack_mail") {
 		t.Errorf("it saw %+v", saw)
 	}
 	got, err := f.fleet.GetTask(f.ctx(), &vigilv1.GetTaskRequest{Task: task})
-	if err != nil || got.GetState() != vigilv1.TaskState_COMPLETED || got.GetResult() != "heard: poem.txt" || got.GetHolderIncarnation() != saw.Life {
+	if err != nil || got.GetState() != vigilv1.TaskState_COMPLETED || got.GetResult() != "heard: poem.txt" ||
+		got.GetHolderIncarnation() != saw.Life {
 		t.Errorf("the task is %v (%v)", got, err)
 	}
 	mail, err := vigilv1.NewMailboxClient(f.client).GetMail(f.ctx(), &vigilv1.GetMailRequest{Mail: saw.Mails[0]})
 	if want := "web/builder web/reviewer done soon see the task queued"; err != nil ||
-		fmt.Sprint(mail.GetFrom(), " ", mail.GetTo(), " ", mail.GetSubject(), " ", mail.GetBody(), " ", mail.GetState()) != want {
+		fmt.Sprint(mail.GetFrom(), " ", mail.GetTo(), " ", mail.GetSubject(), " ", mail.GetBody(), " ",
+			mail.GetState()) != want {
 		t.Errorf("the mail is %v (%v)", mail, err)
 	}
 	for end := time.Now().Add(patience); f.agent("web/builder").GetParticipant() != "DISCONNECTED"; time.Sleep(20 * time.Millisecond) {

@@ -51,13 +51,18 @@ func overseerFleet(t *testing.T, kind string) *crew {
 	setenv(t, "HOME", t.TempDir())
 	f := newFleet(t)
 	home := getenv(t, "HOME")
-	for name, text := range map[string]string{"overseer.sh": overseerScript, "triage.sh": triageScript, "ledger": "", "mode": "good\n"} {
+	for name, text := range map[string]string{"overseer.sh": overseerScript, "triage.sh": triageScript,
+		"ledger": "", "mode": "good\n"} {
 		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.write("h2/runners.d/deacon.yaml", fmt.Sprintf("name: deacon\nkind: %s\nprogram: %q\nuser: %q\nargs: [run, --, sh, %q]\n", kind, vigil(t), runner.SameUser(), filepath.Join(home, "overseer.sh")))
-	f.write("h2/runners.d/boot.yaml", fmt.Sprintf("name: boot\nprogram: %q\nuser: %q\nargs: [triage, exec, --, sh, %q]\n", vigil(t), runner.SameUser(), filepath.Join(home, "triage.sh")))
+	f.write("h2/runners.d/deacon.yaml",
+		fmt.Sprintf("name: deacon\nkind: %s\nprogram: %q\nuser: %q\nargs: [run, --, sh, %q]\n", kind, vigil(t),
+			runner.SameUser(), filepath.Join(home, "overseer.sh")))
+	f.write("h2/runners.d/boot.yaml",
+		fmt.Sprintf("name: boot\nprogram: %q\nuser: %q\nargs: [triage, exec, --, sh, %q]\n", vigil(t),
+			runner.SameUser(), filepath.Join(home, "triage.sh")))
 	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
 	if err != nil {
 		t.Fatal(err)
@@ -76,11 +81,13 @@ func overseerFleet(t *testing.T, kind string) *crew {
 func (c *crew) overseer(triage string) {
 	c.t.Helper()
 	short := func(name, runner string) *vigilv1.RoleSpec {
-		return &vigilv1.RoleSpec{Name: name, Runner: runner, Replicas: 1, Ttl: durationpb.New(2 * time.Second), StopGrace: durationpb.New(300 * time.Millisecond)}
+		return &vigilv1.RoleSpec{Name: name, Runner: runner, Replicas: 1, Ttl: durationpb.New(2 * time.Second),
+			StopGrace: durationpb.New(300 * time.Millisecond)}
 	}
 	deacon, boot := short("deacon", "deacon"), short("boot", "boot")
 	deacon.Overseer, boot.Start = &vigilv1.OverseerSpec{Triage: triage, HandoffAfter: 2}, "on_demand"
-	if _, err := c.fleet.ApplyRoom(c.ctx(), &vigilv1.ApplyRoomRequest{Room: "ops", By: "test", Roles: []*vigilv1.RoleSpec{deacon, boot}}); err != nil {
+	if _, err := c.fleet.ApplyRoom(c.ctx(),
+		&vigilv1.ApplyRoomRequest{Room: "ops", By: "test", Roles: []*vigilv1.RoleSpec{deacon, boot}}); err != nil {
 		c.t.Fatalf("apply room: %v", err)
 	}
 }
@@ -152,10 +159,12 @@ func TestOverseerThatHangs(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil || len(got.Mails) < 2 {
 		t.Fatalf("the third life read %s (%v)", text, err)
 	}
-	if m := got.Mails[0]; m.Kind != "handover" || m.Subject != "Routine cycle" || m.Body != "builder 2 is slow" || got.Mails[1].Priority != "urgent" {
+	if m := got.Mails[0]; m.Kind != "handover" || m.Subject != "Routine cycle" || m.Body != "builder 2 is slow" ||
+		got.Mails[1].Priority != "urgent" {
 		t.Errorf("the third life read %+v", got.Mails)
 	}
-	if x := c.agent("ops/deacon").GetLastExit(); x.GetKind() != "ordered" || !strings.Contains(x.GetReason(), "hands over") {
+	if x := c.agent("ops/deacon").GetLastExit(); x.GetKind() != "ordered" ||
+		!strings.Contains(x.GetReason(), "hands over") {
 		t.Errorf("the second life ended: %v", x)
 	}
 }
@@ -168,7 +177,8 @@ func (c *crew) marker(t *testing.T) {
 		t.Fatal(err)
 	}
 	var task uint64
-	for end := time.Now().Add(patience); task == 0; time.Sleep(50 * time.Millisecond) { // triage may wait for its back-off
+	// triage may wait for its back-off
+	for end := time.Now().Add(patience); task == 0; time.Sleep(50 * time.Millisecond) {
 		o, err := c.overseers().LookAtOverseer(c.ctx(), &vigilv1.LookAtOverseerRequest{Agent: "ops/deacon", By: "test"})
 		if err != nil || time.Now().After(end) {
 			t.Fatalf("no look is open: %v (%v)", o, err)
@@ -228,7 +238,8 @@ func TestTriageRunner(t *testing.T) {
 				return
 			}
 			// After a crash or a time-out the triage agent waits for its back-off.
-			if !strings.Contains(p.out.String(), "back_off") && !strings.Contains(p.out.String(), "stopping") || time.Now().After(end) {
+			if !strings.Contains(p.out.String(), "back_off") && !strings.Contains(p.out.String(), "stopping") ||
+				time.Now().After(end) {
 				t.Fatalf("%s: triage run printed %s\nwithout %q", mode, p.out.String(), missing)
 			}
 		}
@@ -238,7 +249,8 @@ func TestTriageRunner(t *testing.T) {
 	if err != nil || !strings.Contains(string(facts), `"overseer":"ops/deacon"`) || !json.Valid(facts) {
 		t.Errorf("triage got %q (%v)", facts, err)
 	}
-	look("good", "```json\n{\"decision\":\"WAKE\",\"reason\":\"it hangs at a prompt\"}\n```", "WAKE", "it hangs at a prompt", "woken by mail")
+	look("good", "```json\n{\"decision\":\"WAKE\",\"reason\":\"it hangs at a prompt\"}\n```",
+		"WAKE", "it hangs at a prompt", "woken by mail")
 	look("nonsense", "", "NOTHING", "mechanical", "degraded", "triage has failed")
 	c.says("settings set triage_limit=2s", "2s")
 	look("hang", "", "NOTHING", "mechanical", "degraded", "not answered within 2s")
@@ -247,6 +259,8 @@ func TestTriageRunner(t *testing.T) {
 	look("crash", "", "NOTHING", "mechanical", "degraded", "triage has failed")
 	c.says("triage status", "ops/deacon", "NOTHING", "mechanical", "next look in")
 	c.says("agent stop ops/deacon --wait", "")
-	look("good", `{"decision":"NOTHING","reason":"nothing to see here"}`, "START", "mechanical", "triage has said NOTHING", "stopped by")
-	c.says("triage status ops/deacon --json", `"decision":"START"`, `"decided_by":"mechanical"`, `"session":"dead"`, `"look_task":"0"`)
+	look("good", `{"decision":"NOTHING","reason":"nothing to see here"}`,
+		"START", "mechanical", "triage has said NOTHING", "stopped by")
+	c.says("triage status ops/deacon --json", `"decision":"START"`, `"decided_by":"mechanical"`,
+		`"session":"dead"`, `"look_task":"0"`)
 }

@@ -33,16 +33,19 @@ func TestExpectedCompletionAndPercentage(t *testing.T) {
 	c.says("task progress --agent web/a --percent 60 --expect 40m half", "task 1 is in progress")
 	got, err := c.fleet.GetTask(c.ctx(), &vigilv1.GetTaskRequest{Task: 1})
 	if left := got.GetExpectLeft().AsDuration(); err != nil || got.GetPercent() != 60 || got.GetNote() != "half" ||
-		left <= 0 || left > 40*time.Minute || got.GetExpect().AsDuration() != 3*time.Hour || got.GetExtended() != 0 || got.GetAssigned() == nil {
+		left <= 0 || left > 40*time.Minute || got.GetExpect().AsDuration() != 3*time.Hour ||
+		got.GetExtended() != 0 || got.GetAssigned() == nil {
 		t.Errorf("%v, %v", got, err)
 	}
 	c.says("task progress --agent web/a --percent 65", "in progress") // the note and the expectation stay
 	c.says("task show 1", "65%", "half", "last progress", "expected       in ")
 	c.says("task show 1 --json", `"percent":65`, `"expect":"10800s"`, `"expected_completion":"`)
 	c.says("task list", "DONE", "65%")
-	c.says("agent explain web/a", "65% done, expected in ", "expectation: task 1 is expected to be done in ", "and 65 % of it is done by its own word")
+	c.says("agent explain web/a", "65% done, expected in ", "expectation: task 1 is expected to be done in ",
+		"and 65 % of it is done by its own word")
 	c.says("agent status web/a", "busy")
-	for _, args := range [][]string{{"task", "progress", "--agent", "web/a", "--percent", "101"}, {"task", "progress", "--agent", "web/a", "--expect", "-1s"},
+	for _, args := range [][]string{{"task", "progress", "--agent", "web/a", "--percent", "101"},
+		{"task", "progress", "--agent", "web/a", "--expect", "-1s"},
 		{"task", "create", "web/a", "x", "--expect", "0s"}, {"task", "create", "web/a", "x", "--expect", "soon"}} {
 		if p := c.cli(args...); p.end() != 2 {
 			t.Errorf("%s was taken: %s", fmt.Sprint(args), p.out.tail())

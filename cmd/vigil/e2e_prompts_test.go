@@ -53,7 +53,8 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	if err := os.Symlink(data, f.path("h2data")); err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "), data, settings))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "),
+		data, settings))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })
 	return &crew{testFleet: f}
@@ -63,7 +64,8 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 func newAsking(t *testing.T) *crew {
 	t.Helper()
 	c := newTerminalCrew(t, askRunner, "look_every: 1s\nquiet_after: 1s\n")
-	c.says("settings set ladder_interval=1s ladder_wake=1h ladder_nudge=1h prompt_limit=1s idle_prompt_limit=1s", "prompt_limit")
+	c.says("settings set ladder_interval=1s ladder_wake=1h ladder_nudge=1h prompt_limit=1s idle_prompt_limit=1s",
+		"prompt_limit")
 	return c
 }
 
@@ -91,7 +93,8 @@ func TestI43AgentAtAPermissionPrompt(t *testing.T) {
 	})
 	first := c.joined("perm/a", "")
 	task := c.task("perm", "asks")
-	g := c.waits("perm/a", "its prompt", func(g *vigilv1.Agent) bool { return g.GetScreen().GetPrompt() == "permission" })
+	g := c.waits("perm/a", "its prompt",
+		func(g *vigilv1.Agent) bool { return g.GetScreen().GetPrompt() == "permission" })
 	if kind := g.GetVerdict().GetKind(); kind != "needs_input" || g.GetVerdict().GetFine() {
 		t.Errorf("its verdict is %s", kind)
 	}
@@ -119,7 +122,8 @@ func TestAgentAtItsIdlePromptIsNudged(t *testing.T) {
 	first := c.joined("idle/a", "")
 	task := c.task("idle", "forgets")
 	e := c.sees("agent.nudged", "idle/a", 0)
-	if !strings.Contains(e.GetText(), "stalled") || !strings.Contains(e.GetText(), "idle prompt") || strings.Contains(e.GetText(), "degraded") {
+	if !strings.Contains(e.GetText(), "stalled") || !strings.Contains(e.GetText(), "idle prompt") ||
+		strings.Contains(e.GetText(), "degraded") {
 		t.Errorf("nudged %q", e.GetText())
 	}
 	c.completed(task)

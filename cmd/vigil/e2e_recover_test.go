@@ -37,7 +37,10 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 	f.role("demo", "holds")
 	life := f.joined("demo/holds", "").GetIncarnation()
 	task := f.create("demo/holds")
-	f.await("start of the task", func(e *vigilv1.Event) bool { return e.GetKind() == "task.started" && e.GetTask() == task })
+	f.await("start of the task", func(e *vigilv1.Event) bool {
+		return e.GetKind() == "task.started" &&
+			e.GetTask() == task
+	})
 
 	leader := f.leader()
 	stays, other := (leader+1)%3, (leader+2)%3
@@ -51,22 +54,28 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 	}
 	name := f.servers[stays].name
 	dir := f.path(name)
-	if p := spawn(t, "recover", "server", "recover", "--data-dir", dir, "--yes"); p.end() != 4 || !strings.Contains(p.out.String(), "in use") {
+	if p := spawn(t, "recover", "server", "recover", "--data-dir", dir, "--yes"); p.end() != 4 ||
+		!strings.Contains(p.out.String(), "in use") {
 		t.Errorf("a server that runs: %s", p.out.tail())
 	}
 	f.servers[stays].signal(syscall.SIGTERM)
 	<-f.servers[stays].done
 	p := spawn(t, "recover", "server", "recover", "--data-dir", dir, "--yes")
-	if code := p.end(); code != 0 || !strings.Contains(p.out.String(), "vigil server add "+f.servers[other].name+" "+f.raft[other]) {
+	if code := p.end(); code != 0 ||
+		!strings.Contains(p.out.String(), "vigil server add "+f.servers[other].name+" "+f.raft[other]) {
 		t.Fatalf("exit code %d: %s", code, p.out.tail())
 	}
 	t.Log(p.out.String())
 	f.servers[stays] = f.startServer(stays)
 	f.servers[stays].shows(regexp.MustCompile(`stint open`))
 	f.write("go", "")
-	done := f.await("completion", func(e *vigilv1.Event) bool { return e.GetKind() == "task.completed" && e.GetTask() == task })
+	done := f.await("completion", func(e *vigilv1.Event) bool {
+		return e.GetKind() == "task.completed" &&
+			e.GetTask() == task
+	})
 	if done.GetIncarnation() != life || done.GetAttempt() != 1 {
-		t.Errorf("L10: life %s completed attempt %d, the task was held by life %s", done.GetIncarnation(), done.GetAttempt(), life)
+		t.Errorf("L10: life %s completed attempt %d, the task was held by life %s", done.GetIncarnation(),
+			done.GetAttempt(), life)
 	}
 
 	// One that was lost comes back empty with its old configuration and is added; another is new.
@@ -77,7 +86,8 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 		t.Fatalf("add: exit code %d: %s", code, add.out.tail())
 	}
 	api, raft := freePort(t), freePort(t)
-	s4 := spawn(t, "s4", "server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft, "--join", f.api[stays])
+	s4 := spawn(t, "s4", "server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft,
+		"--join", f.api[stays])
 	s4.shows(regexp.MustCompile(`server has joined the cluster`))
 	f.heardBy("h2", 3)
 	f.completed(f.create("demo/holds"))
@@ -95,7 +105,8 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 func (f *testFleet) role(room, role string) {
 	f.t.Helper()
 	spec := &vigilv1.RoleSpec{Name: role, Runner: role, Replicas: 1, StopGrace: durationpb.New(300 * time.Millisecond)}
-	if _, err := f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: room, By: "test", Roles: []*vigilv1.RoleSpec{spec}}); err != nil {
+	if _, err := f.fleet.ApplyRoom(f.ctx(),
+		&vigilv1.ApplyRoomRequest{Room: room, By: "test", Roles: []*vigilv1.RoleSpec{spec}}); err != nil {
 		f.t.Fatalf("apply room: %v", err)
 	}
 }

@@ -83,7 +83,9 @@ func TestRunnersOfAHost(t *testing.T) {
 		}
 		for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			hosts, err := f.fleet.ListHosts(f.ctx(), &vigilv1.ListHostsRequest{})
-			if err == nil && strings.Contains(fmt.Sprint(hosts), "runner typo is not offered: "+strings.ReplaceAll(want, `"`, `\"`)) {
+			if err == nil &&
+				strings.Contains(fmt.Sprint(hosts), "runner typo is not offered: "+
+					strings.ReplaceAll(want, `"`, `\"`)) {
 				break
 			}
 			if time.Now().After(end) {
@@ -98,7 +100,10 @@ func TestRunnersOfAHost(t *testing.T) {
 	})
 	t.Run("out of quota", func(t *testing.T) {
 		f.create("demo/quota")
-		e := f.await("parking", func(e *vigilv1.Event) bool { return e.GetKind() == "agent.parked" && e.GetAgent() == "demo/quota" })
+		e := f.await("parking", func(e *vigilv1.Event) bool {
+			return e.GetKind() == "agent.parked" &&
+				e.GetAgent() == "demo/quota"
+		})
 		if g := f.agent("demo/quota"); !strings.Contains(fmt.Sprint(g, e), "usage limit") || g.GetFailures() != 0 {
 			t.Errorf("%v, %v", e, g)
 		}
@@ -140,17 +145,20 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 	before := f.agent("demo/term")
 	// A person looks into it from a terminal, which here is one of tmux too.
 	outer := func(args ...string) string {
-		out, err := exec.Command("tmux", append([]string{"-S", filepath.Join(data, "outer"), "-f", os.DevNull}, args...)...).CombinedOutput()
+		out, err := exec.Command("tmux", append([]string{"-S", filepath.Join(data, "outer"), "-f", os.DevNull},
+			args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("tmux %q: %v: %s", args, err, out)
 		}
 		return string(out)
 	}
-	outer("new-session", "-d", vigil(t), "agent", "attach", "demo/term", "--data-dir", data, ";", "set", "-g", "remain-on-exit", "on")
+	outer("new-session", "-d", vigil(t), "agent", "attach", "demo/term", "--data-dir", data,
+		";", "set", "-g", "remain-on-exit", "on")
 	t.Cleanup(func() {
 		_ = exec.Command("tmux", "-S", filepath.Join(data, "outer"), "kill-server").Run() // it may have ended
 	})
-	for end := time.Now().Add(patience); !strings.Contains(outer("capture-pane", "-p"), "a task came"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !strings.Contains(outer("capture-pane", "-p"),
+		"a task came"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the terminal shows\n%s", outer("capture-pane", "-p"))
 		}
@@ -161,7 +169,8 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 	for _, link := range links {
 		if to, err := os.Readlink(link); err == nil && to == tty {
 			pid := strings.Split(link, "/")[2]
-			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); !strings.Contains(string(line), "attach\x00demo/term") {
+			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); !strings.Contains(string(line),
+				"attach\x00demo/term") {
 				t.Errorf("process %s (%q) has the terminal of the person", pid, line)
 			}
 		}
@@ -173,14 +182,16 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 		}
 		word := fmt.Sprintf("are you there, asks %d; $(id)", i)
 		f.say(i, "nudge", "demo/term", word, "--why", "it looks idle")
-		for end := time.Now().Add(patience); !strings.Contains(f.say(i, "agent", "screen", "demo/term"), word); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(patience); !strings.Contains(f.say(i, "agent", "screen", "demo/term"),
+			word); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%q was not typed: the screen is\n%s", word, f.say(i, "agent", "screen", "demo/term"))
 			}
 		}
 	}
 	f.await("the event", func(e *vigilv1.Event) bool {
-		return e.GetKind() == "agent.nudged" && strings.Contains(e.GetText(), "it looks idle") && !strings.Contains(fmt.Sprint(e), "are you there")
+		return e.GetKind() == "agent.nudged" && strings.Contains(e.GetText(), "it looks idle") &&
+			!strings.Contains(fmt.Sprint(e), "are you there")
 	})
 	// agentd dies; the terminal does not.
 	agentd.signal(syscall.SIGKILL)
@@ -190,7 +201,8 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 	if got := f.result(t, "term"); got != "after <fresh>" {
 		t.Errorf("result %q", got)
 	}
-	if after := f.agent("demo/term"); after.GetIncarnation() != before.GetIncarnation() || after.GetPid() != before.GetPid() {
+	if after := f.agent("demo/term"); after.GetIncarnation() != before.GetIncarnation() ||
+		after.GetPid() != before.GetPid() {
 		t.Errorf("before %v, after %v", before, after)
 	}
 	// The program dies; the next life gets what it has remembered.

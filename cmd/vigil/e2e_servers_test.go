@@ -41,7 +41,8 @@ func TestN25EveryServerIsReplaced(t *testing.T) {
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		api, raft := freePort(t), freePort(t)
-		s := spawn(t, id, "server", "--id", id, "--data-dir", f.path(id), "--addr", api, "--raft-addr", raft, "--join", f.api[len(f.api)-1])
+		s := spawn(t, id, "server", "--id", id, "--data-dir", f.path(id), "--addr", api, "--raft-addr", raft,
+			"--join", f.api[len(f.api)-1])
 		s.shows(regexp.MustCompile(`server has joined the cluster`))
 		f.api = append(f.api, api)
 		gone := fmt.Sprintf("s%d", i+1)

@@ -58,9 +58,11 @@ func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
 		c.sees("task.claimed", "name/a", task)
 		cmd := exec.Command("sh", "-c", `while :; do "$0" beat --addr "$1"; echo "beat: $?"; sleep 0.3; done`,
 			vigil(t), strings.Join(c.api, ","))
-		cmd.Env = append(environ(c.t), "VIGIL_AGENT=name/a", "VIGIL_INCARNATION="+first.GetIncarnation(), "VIGIL_TOKEN=stolen")
+		cmd.Env = append(environ(c.t), "VIGIL_AGENT=name/a", "VIGIL_INCARNATION="+first.GetIncarnation(),
+			"VIGIL_TOKEN=stolen")
 		other := launch(t, "another agent", cmd)
-		if got := other.shows(regexp.MustCompile(`(?s)^.*?beat: (\d+)\n`)); !strings.Contains(got, "VIGIL_TOKEN") || !strings.HasSuffix(got, "beat: 1\n") {
+		if got := other.shows(regexp.MustCompile(`(?s)^.*?beat: (\d+)\n`)); !strings.Contains(got,
+			"VIGIL_TOKEN") || !strings.HasSuffix(got, "beat: 1\n") {
 			t.Errorf("a beat under the wrong identity was answered %q", got)
 		}
 		if e := c.sees("agent.identity_refused", "name/a", 0); strings.Contains(e.GetText(), "stolen") {
@@ -112,7 +114,8 @@ func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
 		c.sees("task.recovered", "", task)
 		c.took("claimed -> recovered (ack_limit 500ms)", began)
 		c.cli("wait-for-task", "--agent", "forgets/a.2").claimed(task)
-		late := c.cli("task", "complete", "too late", "--agent", "forgets/a", "--incarnation", c.agent("forgets/a").GetIncarnation(),
+		late := c.cli("task", "complete", "too late", "--agent", "forgets/a", "--incarnation",
+			c.agent("forgets/a").GetIncarnation(),
 			"--task", fmt.Sprint(task), "--attempt", "1")
 		if code := late.end(); code != 7 || !strings.Contains(late.out.String(), "drop the work") {
 			t.Errorf("L6: a late result ended with %d: %s", code, late.out.tail())
@@ -186,7 +189,8 @@ func TestKilledWaitLeavesTheRoom(t *testing.T) {
 
 	t.Run("its parent is gone", func(t *testing.T) {
 		c := c.in(t)
-		p := launch(t, "parent", exec.Command("sh", "-c", `"$0" wait-for-task --agent long/a.6 --addr "$1"; true`, vigil(t), strings.Join(c.api, ",")))
+		p := launch(t, "parent", exec.Command("sh", "-c", `"$0" wait-for-task --agent long/a.6 --addr "$1"; true`,
+			vigil(t), strings.Join(c.api, ",")))
 		c.sees("agent.joined", "long/a.6", 0)
 		began := time.Now()
 		p.signal(syscall.SIGKILL)

@@ -189,7 +189,8 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	f.write("input/poem.txt", strings.Repeat("look on my works ye mighty and despair\n", 50))
 	var runners strings.Builder
 	for _, role := range []string{"checksum", "words"} {
-		fmt.Fprintf(&runners, "  - {name: %s, program: %q, user: %q, args: [dev-agent, %s, --files, %q]}\n", role, vigil(t), runner.SameUser(), role, f.path("input"))
+		fmt.Fprintf(&runners, "  - {name: %s, program: %q, user: %q, args: [dev-agent, %s, --files, %q]}\n",
+			role, vigil(t), runner.SameUser(), role, f.path("input"))
 	}
 	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h1\non_stop: end\nrunners:\n%s",
 		strings.Join(f.api, ", "), f.path("host"), runners.String()))
@@ -297,7 +298,8 @@ func (f *testFleet) apply(room string, roles ...string) {
 	f.t.Helper()
 	req := &vigilv1.ApplyRoomRequest{Room: room, By: "test"}
 	for _, r := range roles {
-		req.Roles = append(req.Roles, &vigilv1.RoleSpec{Name: r, Runner: r, Replicas: 1, StopGrace: durationpb.New(2 * time.Second)})
+		req.Roles = append(req.Roles, &vigilv1.RoleSpec{Name: r, Runner: r, Replicas: 1,
+			StopGrace: durationpb.New(2 * time.Second)})
 	}
 	if _, err := f.fleet.ApplyRoom(f.ctx(), req); err != nil {
 		f.t.Fatalf("apply room: %v", err)
@@ -308,7 +310,8 @@ func (f *testFleet) apply(room string, roles ...string) {
 func (f *testFleet) create(role string) uint64 {
 	f.t.Helper()
 	room, role, _ := strings.Cut(role, "/")
-	task, err := f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: "poem", Text: "poem.txt", By: "test"})
+	task, err := f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: room, Role: role,
+		Title: "poem", Text: "poem.txt", By: "test"})
 	if err != nil {
 		f.t.Fatalf("create task: %v", err)
 	}

@@ -27,7 +27,8 @@ func TestN03AgentsOfAHostFindVigil(t *testing.T) {
 	f.joined("demo/good", "")
 	for range 2 { // the first one is tried again at once
 		f.await("the fault", func(e *vigilv1.Event) bool {
-			return e.GetKind() == "agent.exited" && e.GetAgent() == "demo/bad" && strings.HasPrefix(e.GetText(), "could not be started: its program, or one that it calls, was not found")
+			return e.GetKind() == "agent.exited" && e.GetAgent() == "demo/bad" &&
+				strings.HasPrefix(e.GetText(), "could not be started: its program, or one that it calls, was not found")
 		})
 	}
 	if g := f.agent("demo/bad"); g.GetFailures() != 1 || !strings.Contains(g.GetStartFault(), "install it") {

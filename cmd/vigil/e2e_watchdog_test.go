@@ -24,7 +24,10 @@ func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	before := c.agent("web/a")
 
 	room := func(kind string) *vigilv1.Event {
-		return c.await(kind+" of web", func(e *vigilv1.Event) bool { return e.GetKind() == kind && e.GetRoom() == "web" })
+		return c.await(kind+" of web", func(e *vigilv1.Event) bool {
+			return e.GetKind() == kind &&
+				e.GetRoom() == "web"
+		})
 	}
 	room("room.stalling")
 	room("room.canceled")
@@ -44,7 +47,8 @@ func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 		t.Errorf("attempt %d has completed it, want 2: attempts are kept", got)
 	}
 	if after := c.agent("web/a"); after.GetIncarnation() == before.GetIncarnation() || after.GetFailures() != 0 {
-		t.Errorf("the agent is at life %s with %d failures, it was at %s: the stop is not charged", after.GetIncarnation(), after.GetFailures(), before.GetIncarnation())
+		t.Errorf("the agent is at life %s with %d failures, it was at %s: the stop is not charged",
+			after.GetIncarnation(), after.GetFailures(), before.GetIncarnation())
 	}
 	c.refuses(badInput{"", []string{"room", "reopen", "web"}, 4, []string{"not canceled by the watchdog"}})
 	c.starts("web/a")
@@ -65,7 +69,8 @@ func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 				Stats   struct{ Canceled string }
 			}
 		}
-		if err != nil || json.Unmarshal(body, &health) != nil || health.Status != "healthy" || !health.Watchdog.Enabled {
+		if err != nil || json.Unmarshal(body, &health) != nil || health.Status != "healthy" ||
+			!health.Watchdog.Enabled {
 			t.Errorf("%s is answered %d: %s (%v)", addr, answer.StatusCode, body, err)
 		}
 		if health.Watchdog.Stats.Canceled == "1" {

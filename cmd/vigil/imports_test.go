@@ -54,7 +54,8 @@ func TestImportsOfTheRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range folders {
-		listed := slices.ContainsFunc(rooms[:], func(r struct{ name, imports string }) bool { return r.name == f.Name() })
+		listed := slices.ContainsFunc(rooms[:],
+			func(r struct{ name, imports string }) bool { return r.name == f.Name() })
 		if f.IsDir() && f.Name() != "testdata" && !listed {
 			t.Errorf("room %s is not in the table", f.Name())
 		}

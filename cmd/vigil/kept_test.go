@@ -27,8 +27,9 @@ func TestN01TerminalThatIsNoAgentSpeaksForNone(t *testing.T) {
 		env  map[string]string
 		args []string
 	}{
-		"beside a life by hand":    {nil, []string{"--agent", "web/builder"}},
-		"beside a managed life":    {map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "secret"}, nil},
+		"beside a life by hand": {nil, []string{"--agent", "web/builder"}},
+		"beside a managed life": {map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "9",
+			"VIGIL_TOKEN": "secret"}, nil},
 		"beside one that is named": {map[string]string{"VIGIL_AGENT": "web/builder"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,18 +49,21 @@ func TestN01TerminalThatIsNoAgentSpeaksForNone(t *testing.T) {
 				args := strings.Fields(line)
 				code, out, errs := terminalRun{env: env}.do(t, args...)
 				if code != cli.ExitUsage || !strings.Contains(errs, "--agent room/role") || len(spoken(s)) > 0 {
-					t.Errorf("%s: exit code %d, printed %q and %q, the server heard %v", line, code, out, errs, spoken(s))
+					t.Errorf("%s: exit code %d, printed %q and %q, the server heard %v", line, code, out,
+						errs, spoken(s))
 				}
 			}
 			// A human's mail is a human's.
-			if code, _, errs := (terminalRun{env: env}).do(t, "mail", "send", "web/reviewer", "hello"); code != 0 || len(spoken(s)) > 0 {
+			if code, _, errs := (terminalRun{env: env}).do(t, "mail", "send", "web/reviewer",
+				"hello"); code != 0 || len(spoken(s)) > 0 {
 				t.Errorf("mail send: exit code %d, %s, the server heard %v", code, errs, spoken(s))
 			}
 			s.asked = nil
 			eachSnippet(t, func(t *testing.T, snippets *snippets) {
 				for _, list := range snippets.hooks {
 					r := terminalRun{env: env, in: `{"session_id": "one", "thread-id": "two"}`}
-					if code, out, errs := r.do(t, list[1:]...); code != 0 || out != "" || errs != "" || len(s.asked) != 0 {
+					if code, out, errs := r.do(t, list[1:]...); code != 0 || out != "" || errs != "" ||
+						len(s.asked) != 0 {
 						t.Errorf("%q: exit code %d, printed %q and %q, asked %v", list, code, out, errs, s.asked)
 					}
 				}
@@ -96,13 +100,15 @@ func TestN01ManagedLivesAreNotKeptUnderTheHome(t *testing.T) {
 		}
 		return nil
 	})
-	code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": s.addr, "HOME": home}}.do(t, "task", "complete", "done", "--agent", "web/builder")
+	code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": s.addr, "HOME": home}}.do(t,
+		"task", "complete", "done", "--agent", "web/builder")
 	if code != cli.ExitUsage || !strings.Contains(errs, "no life of web/builder is known here") || len(s.said) != 0 {
 		t.Errorf("another terminal: exit code %d, %q, the server heard %q", code, errs, s.said)
 	}
 	s.asked = nil
 	// The life itself knows its claim without asking, also when nobody can be asked.
-	if code, _, errs := (terminalRun{env: env}).do(t, "task", "complete", "done", "--agent", "web/builder"); code != 0 || len(s.said) != 1 || len(s.asked) != 1 {
+	if code, _, errs := (terminalRun{env: env}).do(t, "task", "complete", "done", "--agent",
+		"web/builder"); code != 0 || len(s.said) != 1 || len(s.asked) != 1 {
 		t.Errorf("the agent itself: exit code %d, %q, the server heard %q, was asked %v", code, errs, s.said, s.asked)
 	}
 }

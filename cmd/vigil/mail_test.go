@@ -60,7 +60,8 @@ func (s *cannedServer) AckMail(_ context.Context, r *vigilv1.AckMailRequest) (*v
 
 // letter is a mail in a list.
 func letter(id uint64, state string) *vigilv1.Mail {
-	return &vigilv1.Mail{Id: id, From: "web/boss", To: "web/builder", Subject: "rebase", Priority: "high", Thread: 3, State: state, Age: durationpb.New(5 * time.Minute)}
+	return &vigilv1.Mail{Id: id, From: "web/boss", To: "web/builder", Subject: "rebase", Priority: "high",
+		Thread: 3, State: state, Age: durationpb.New(5 * time.Minute)}
 }
 
 func mails(list ...*vigilv1.Mail) *vigilv1.ListMailResponse {
@@ -104,18 +105,29 @@ func TestMailSendSaysWhoToWhomAndWhat(t *testing.T) {
 		want  *vigilv1.SendMailRequest
 		out   string
 	}{
-		{false, []string{"send", "web/builder", "look here"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body = "look here" }), "mail 3 is sent to web/builder\n"},
-		{false, []string{"send", "web", "-s", "all", "--priority", "urgent", "--kind", "notice", "--thread", "2", "--reply-to", "1"},
-			&vigilv1.SendMailRequest{From: "ann", To: "web", Subject: "all", Priority: "urgent", Kind: "notice", Thread: 2, ReplyTo: 1},
+		{false, []string{"send", "web/builder", "look here"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body = "look here" }), "mail 3 is sent to web/builder\n"},
+		{false, []string{"send", "web", "-s", "all", "--priority", "urgent", "--kind", "notice", "--thread",
+			"2", "--reply-to", "1"},
+			&vigilv1.SendMailRequest{From: "ann", To: "web", Subject: "all", Priority: "urgent", Kind: "notice",
+				Thread: 2, ReplyTo: 1},
 			"mails 3 to 4 are sent to web; 1 of 3 agents get no copy.\n"},
-		{false, []string{"send", "web/builder", "--body-file", file}, with(human, func(r *vigilv1.SendMailRequest) { r.Body = "from a file\n" }), ""},
-		{false, []string{"send", "web/builder", "-"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body = "piped" }), ""},
-		{false, []string{"send", "web/builder", "--body-file", "-"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body = "piped" }), ""},
-		{false, []string{"send", "web/builder", "now", "--no-queue"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.Queue = "now", new(bool) }), ""},
-		{false, []string{"send", "web/builder", "x", "--from", "cron"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From = "x", "cron" }), ""},
-		{true, []string{"send", "web/builder", "x"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From, r.Speaker = "x", "", speaker }), ""},
-		{true, []string{"send", "web/builder", "x", "--from", "cron"}, with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From = "x", "cron" }), ""},
-		{true, []string{"reply", "12", "done"}, &vigilv1.SendMailRequest{Speaker: speaker, ReplyTo: 12, Body: "done", Priority: "normal"}, "mail 3 is sent\n"},
+		{false, []string{"send", "web/builder", "--body-file", file},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body = "from a file\n" }), ""},
+		{false, []string{"send", "web/builder", "-"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body = "piped" }), ""},
+		{false, []string{"send", "web/builder", "--body-file", "-"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body = "piped" }), ""},
+		{false, []string{"send", "web/builder", "now", "--no-queue"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.Queue = "now", new(bool) }), ""},
+		{false, []string{"send", "web/builder", "x", "--from", "cron"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From = "x", "cron" }), ""},
+		{true, []string{"send", "web/builder", "x"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From, r.Speaker = "x", "", speaker }), ""},
+		{true, []string{"send", "web/builder", "x", "--from", "cron"},
+			with(human, func(r *vigilv1.SendMailRequest) { r.Body, r.From = "x", "cron" }), ""},
+		{true, []string{"reply", "12", "done"}, &vigilv1.SendMailRequest{Speaker: speaker, ReplyTo: 12,
+			Body: "done", Priority: "normal"}, "mail 3 is sent\n"},
 	} {
 		env := asPeople(t, s)
 		if tc.agent {
@@ -152,17 +164,22 @@ func TestMailIsRefusedWithARemedy(t *testing.T) {
 		{"read", nil, cli.ExitUsage, "VIGIL_AGENT"},
 		{"inbox --limit 0", nil, cli.ExitUsage, "--limit"},
 		{"send web/nobody x", refusal(codes.NotFound, "agent_not_found", "No agent."), cli.ExitNotFound, "No agent."},
-		{"send web/builder x --no-queue", refusal(codes.FailedPrecondition, "agent_offline", "It is off."), cli.ExitConflict, "It is off."},
-		{"send web/builder x", refusal(codes.ResourceExhausted, "mailbox_full", "It is full."), cli.ExitConflict, "It is full."},
-		{"read --agent web/builder --incarnation 2", refusal(codes.Aborted, "superseded", "Stop."), cli.ExitSuperseded, "Stop."},
+		{"send web/builder x --no-queue", refusal(codes.FailedPrecondition, "agent_offline", "It is off."),
+			cli.ExitConflict, "It is off."},
+		{"send web/builder x", refusal(codes.ResourceExhausted, "mailbox_full", "It is full."), cli.ExitConflict,
+			"It is full."},
+		{"read --agent web/builder --incarnation 2", refusal(codes.Aborted, "superseded", "Stop."),
+			cli.ExitSuperseded, "Stop."},
 		{"show 9", refusal(codes.NotFound, "not_found", "Gone."), cli.ExitNotFound, "Gone."},
 	} {
 		s.mu.Lock()
 		s.err = tc.err
 		s.mu.Unlock()
-		code, out, errs := terminalRun{env: asPeople(t, s)}.do(t, append([]string{"mail"}, strings.Fields(tc.args)...)...)
+		code, out, errs := terminalRun{env: asPeople(t, s)}.do(t,
+			append([]string{"mail"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || out != "" || !strings.Contains(errs, tc.says) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%s: exit code %d, want %d; printed %q, said %q, want %q in it", tc.args, code, tc.code, out, errs, tc.says)
+			t.Errorf("%s: exit code %d, want %d; printed %q, said %q, want %q in it", tc.args, code, tc.code,
+				out, errs, tc.says)
 		}
 	}
 }
@@ -177,20 +194,26 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		out  string
 		says string
 	}{
-		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "queued")), mails(letter(3, "acknowledged"), letter(9, "queued"))}, nil, 0,
+		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "queued")),
+			mails(letter(3, "acknowledged"), letter(9, "queued"))}, nil, 0,
 			"mail 3 is acknowledged by web/builder\n", ""},
-		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), letter(4, "expired"))}, nil, cli.ExitFailed,
+		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), letter(4, "expired"))}, nil,
+			cli.ExitFailed,
 			"mail 3 is acknowledged by web/builder\nmail 4 to web/builder has expired without an acknowledgement\n", "1 of 3 agents get no copy"},
 		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, nil, cli.ExitFailed,
 			"mail 3 is acknowledged by web/builder\n1 copies are gone with their agents\n", ""},
-		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, []string{"--json"}, 0, `"state":"acknowledged"`, ""},
+		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, []string{"--json"},
+			0, `"state":"acknowledged"`, ""},
 	} {
 		s.mu.Lock()
 		s.post = tc.post
 		s.mu.Unlock()
-		code, out, errs := terminalRun{env: asPeople(t, s)}.do(t, append([]string{"mail", "send", tc.to, "x", "--wait"}, tc.more...)...)
-		if code != tc.code || !strings.Contains(out, tc.out) || !strings.Contains(errs, tc.says) || tc.out == "" && out != "" {
-			t.Errorf("to %s %v: exit code %d, want %d; printed %q, want %q; said %q, want %q in it", tc.to, tc.more, code, tc.code, out, tc.out, errs, tc.says)
+		code, out, errs := terminalRun{env: asPeople(t, s)}.do(t,
+			append([]string{"mail", "send", tc.to, "x", "--wait"}, tc.more...)...)
+		if code != tc.code || !strings.Contains(out, tc.out) || !strings.Contains(errs, tc.says) ||
+			tc.out == "" && out != "" {
+			t.Errorf("to %s %v: exit code %d, want %d; printed %q, want %q; said %q, want %q in it", tc.to,
+				tc.more, code, tc.code, out, tc.out, errs, tc.says)
 		}
 	}
 	for want, more := range map[string]string{
@@ -201,7 +224,8 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		s.post = []*vigilv1.ListMailResponse{mails(letter(3, "delivered")), mails(letter(3, "delivered"))}
 		s.looked = func() { cancel(context.DeadlineExceeded) } // its time is over when it looks again
 		s.mu.Unlock()
-		code, out, errs := terminalRun{ctx: ctx, env: asPeople(t, s)}.do(t, "mail", "send", "web/builder", "x", "--wait", "--timeout", "1h", more)
+		code, out, errs := terminalRun{ctx: ctx, env: asPeople(t, s)}.do(t,
+			"mail", "send", "web/builder", "x", "--wait", "--timeout", "1h", more)
 		if code != cli.ExitTimeout || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, printed %q, said %q, want %q in it", code, out, errs, want)
 		}
@@ -225,21 +249,26 @@ func TestMailReadPrintsAndMarksWhatWasHandedOverBefore(t *testing.T) {
 			t.Errorf("%v: exit code %d, printed %q, want %q; said %q", args, code, out, want, errs)
 		}
 	}
-	if sp := lastAsked[*vigilv1.ReadMailRequest](t, s).GetSpeaker(); sp.GetAgent() != "web/builder" || sp.GetIncarnation() != 9 || sp.GetToken() != "secret" {
+	if sp := lastAsked[*vigilv1.ReadMailRequest](t, s).GetSpeaker(); sp.GetAgent() != "web/builder" ||
+		sp.GetIncarnation() != 9 || sp.GetToken() != "secret" {
 		t.Errorf("%v reads", sp)
 	}
 	code, out, errs := terminalRun{env: declareEnv(t, s)}.do(t, "mail", "read", "--json")
-	if code != 0 || errs != "" || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"redelivered":true`) || !strings.Contains(out, `"body":"all of it\n"`) {
+	if code != 0 || errs != "" || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"redelivered":true`) ||
+		!strings.Contains(out, `"body":"all of it\n"`) {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errs)
 	}
-	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "ack", "3", "4"); code != 0 || out != "mail 3 is acknowledged\nmail 4 was acknowledged before\n" {
+	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "ack", "3", "4"); code != 0 ||
+		out != "mail 3 is acknowledged\nmail 4 was acknowledged before\n" {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errs)
 	}
 	s.unread = nil
-	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read"); code != 0 || out != "There is no unread mail.\n" || errs != "" {
+	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read"); code != 0 ||
+		out != "There is no unread mail.\n" || errs != "" {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errs)
 	}
-	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read", "--wait", "--timeout", "300ms"); code != cli.ExitTimeout || out != "" ||
+	if code, out, errs = (terminalRun{env: declareEnv(t, s)}).do(t, "mail", "read", "--wait", "--timeout",
+		"300ms"); code != cli.ExitTimeout || out != "" ||
 		errs != "vigil: no mail came within 300ms\n" {
 		t.Errorf("exit code %d, printed %q, said %q", code, out, errs)
 	}
@@ -251,7 +280,8 @@ func TestMailboxesShowEachStateApart(t *testing.T) {
 	urgent.Priority, urgent.Escalated = "urgent", true
 	again := letter(5, "delivered")
 	again.Redelivered = true
-	s.post = []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), urgent, again, letter(6, "expired"), letter(7, "queued"))}
+	s.post = []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), urgent, again, letter(6, "expired"),
+		letter(7, "queued"))}
 	code, out, errs := terminalRun{env: asPeople(t, s)}.do(t, "mail", "inbox", "web/builder")
 	want := `queued: 2
 MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
@@ -273,12 +303,15 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 	if code != 0 || out != want {
 		t.Errorf("exit code %d, said %q, printed\n%s\nwant\n%s", code, errs, out, want)
 	}
-	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, More: true, Next: 3}, mails(letter(4, "queued"))}
-	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--json"); !strings.Contains(out, `"id":"3"`) || !strings.Contains(out, `"id":"4"`) || !strings.Contains(out, `"more":false`) {
+	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, More: true, Next: 3},
+		mails(letter(4, "queued"))}
+	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--json"); !strings.Contains(out,
+		`"id":"3"`) || !strings.Contains(out, `"id":"4"`) || !strings.Contains(out, `"more":false`) {
 		t.Errorf("all pages as JSON: %s", out)
 	}
 	s.post = []*vigilv1.ListMailResponse{{Mails: []*vigilv1.Mail{letter(3, "queued")}, More: true, Next: 3}}
-	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t, "mail", "inbox", "--limit", "1"); !strings.HasSuffix(out, "\nmore: --after 3\n") {
+	if _, out, _ = (terminalRun{env: asPeople(t, s)}).do(t,
+		"mail", "inbox", "--limit", "1"); !strings.HasSuffix(out, "\nmore: --after 3\n") {
 		t.Errorf("the first page: %s", out)
 	}
 	s.post = []*vigilv1.ListMailResponse{{}}
@@ -300,9 +333,11 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 		if tc.agent {
 			env = declareEnv(t, s)
 		}
-		code, out, errs := terminalRun{env: env}.do(t, append([]string{"mail"}, strings.Fields(tc.args+" --unacknowledged")...)...)
+		code, out, errs := terminalRun{env: env}.do(t,
+			append([]string{"mail"}, strings.Fields(tc.args+" --unacknowledged")...)...)
 		r := lastAsked[*vigilv1.ListMailRequest](t, s)
-		if code != 0 || out != "There is no such mail.\n" || r.GetAgent() != tc.box || r.GetFrom() != tc.from || r.GetRoom() != tc.inRoom || !r.GetUnacknowledged() {
+		if code != 0 || out != "There is no such mail.\n" || r.GetAgent() != tc.box || r.GetFrom() != tc.from ||
+			r.GetRoom() != tc.inRoom || !r.GetUnacknowledged() {
 			t.Errorf("%s: exit code %d, %q %q, asked %v", tc.args, code, out, errs, r)
 		}
 	}
@@ -311,7 +346,8 @@ MAIL  PRIORITY  AGE  FROM      TO           SUBJECT  MARKS
 func TestMailShowHasTheBody(t *testing.T) {
 	s := newCanned(t)
 	code, out, errs := terminalRun{env: asPeople(t, s), width: 80}.do(t, "mail", "show", "3")
-	for _, want := range []string{"web/boss (incarnation 4)", "delivered, handed over 2 times, last to incarnation 7", "redelivered", "\n\nall of it?[1m\n"} {
+	for _, want := range []string{"web/boss (incarnation 4)",
+		"delivered, handed over 2 times, last to incarnation 7", "redelivered", "\n\nall of it?[1m\n"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d %s, printed\n%s\nwithout %q", code, errs, out, want)
 		}

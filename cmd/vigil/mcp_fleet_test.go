@@ -81,10 +81,12 @@ func newMCPFleet(t *testing.T, ttl time.Duration) *mcpFleet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.client.Close() })
-	f.fleet, f.work, f.mail = vigilv1.NewFleetClient(f.client), vigilv1.NewWorkClient(f.client), vigilv1.NewMailboxClient(f.client)
+	f.fleet, f.work, f.mail = vigilv1.NewFleetClient(f.client), vigilv1.NewWorkClient(f.client),
+		vigilv1.NewMailboxClient(f.client)
 	room := &vigilv1.ApplyRoomRequest{Room: "web", By: "test"}
 	for _, name := range []string{"builder", "reviewer", "tester"} {
-		room.Roles = append(room.Roles, &vigilv1.RoleSpec{Name: name, Replicas: 1, Ttl: durationpb.New(ttl), StopGrace: durationpb.New(ttl / 8)})
+		room.Roles = append(room.Roles, &vigilv1.RoleSpec{Name: name, Replicas: 1, Ttl: durationpb.New(ttl),
+			StopGrace: durationpb.New(ttl / 8)})
 	}
 	must(f.fleet.ApplyRoom(f.ctx(), room))(t)
 	return f
@@ -130,7 +132,8 @@ func (f *mcpFleet) ctx() context.Context {
 // task creates a task for a role of the room.
 func (f *mcpFleet) task(role, title, text string) uint64 {
 	f.t.Helper()
-	return must(f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "web", Role: role, Title: title, Text: text, By: "ann"}))(f.t).GetId()
+	return must(f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "web", Role: role, Title: title,
+		Text: text, By: "ann"}))(f.t).GetId()
 }
 
 func (f *mcpFleet) get(task uint64) *vigilv1.Task {
@@ -146,7 +149,8 @@ func (f *mcpFleet) agent(name string) *vigilv1.Agent {
 // send writes to an agent, as a human.
 func (f *mcpFleet) send(to, subject, body string) uint64 {
 	f.t.Helper()
-	return must(f.mail.SendMail(f.ctx(), &vigilv1.SendMailRequest{From: "ann", To: to, Subject: subject, Body: body}))(f.t).GetMails()[0]
+	return must(f.mail.SendMail(f.ctx(), &vigilv1.SendMailRequest{From: "ann", To: to, Subject: subject,
+		Body: body}))(f.t).GetMails()[0]
 }
 
 // until waits for something to become true.
@@ -203,7 +207,10 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 		}
 	})
 	var err error
-	heard := &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} }}
+	heard := &mcp.ClientOptions{ToolListChangedHandler: func(context.Context,
+		*mcp.ToolListChangedRequest) {
+		c.changed <- struct{}{}
+	}}
 	c.session, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, heard).
 		Connect(context.Background(), &mcp.IOTransport{Reader: stdout, Writer: stdin}, nil)
 	if err != nil {
@@ -215,7 +222,8 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 // connect starts `vigil mcp` for an agent by hand.
 func (f *mcpFleet) connect(agent string, args ...string) *mcpClient {
 	f.t.Helper()
-	return connect(f.t, map[string]string{"VIGIL_ADDR": f.addr}, append([]string{"--agent", agent, "--timeout", mcpPatience.String()}, args...)...)
+	return connect(f.t, map[string]string{"VIGIL_ADDR": f.addr},
+		append([]string{"--agent", agent, "--timeout", mcpPatience.String()}, args...)...)
 }
 
 // end waits for the end of the command and gives its exit code.

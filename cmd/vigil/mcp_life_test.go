@@ -33,7 +33,8 @@ func TestMCPBeatsWhileItRuns(t *testing.T) {
 	var last time.Time
 	for beats := 0; beats < 3; beats++ {
 		f.until("a beat", func() bool {
-			seen := must(f.fleet.GetAgentStatus(f.ctx(), &vigilv1.GetAgentStatusRequest{Agent: "web/builder"}))(t).GetLastSeen().AsTime()
+			seen := must(f.fleet.GetAgentStatus(f.ctx(),
+				&vigilv1.GetAgentStatusRequest{Agent: "web/builder"}))(t).GetLastSeen().AsTime()
 			if seen.Sub(last) < ttl/8 {
 				return false
 			}
@@ -97,12 +98,15 @@ func TestMCPLeavesAtASignal(t *testing.T) {
 // The AI tool of a managed agent may only have started `vigil mcp` again.
 func TestMCPOfAManagedAgentStaysWithItsTask(t *testing.T) {
 	s := newCanned(t)
-	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build", Text: "quietly"}, true
+	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS,
+		Title: "Build", Text: "quietly"}, true
 	spool := t.TempDir()
-	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool})
+	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
+		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool})
 	c.says("wait_for_task", map[string]any{"start": true}, "Task 41, attempt 2", "It is started")
 	s.mu.Lock()
-	if want := `start  {"agent":"web/builder","incarnation":"9","token":"hidden"}`; len(s.said) != 1 || s.said[0] != want {
+	if want := `start  {"agent":"web/builder","incarnation":"9","token":"hidden"}`; len(s.said) != 1 ||
+		s.said[0] != want {
 		t.Errorf("the server heard %q, want %q", s.said, want)
 	}
 	s.mu.Unlock()
@@ -110,10 +114,12 @@ func TestMCPOfAManagedAgentStaysWithItsTask(t *testing.T) {
 	if code := c.end(); code != 0 || len(s.left) != 0 {
 		t.Errorf("exit code %d, left %d times", code, len(s.left))
 	}
-	if b := must(os.ReadFile(filepath.Join(spool, life.HeldFile)))(t); strings.Contains(string(b), "hidden") || !strings.Contains(string(b), `"task":41`) {
+	if b := must(os.ReadFile(filepath.Join(spool, life.HeldFile)))(t); strings.Contains(string(b), "hidden") ||
+		!strings.Contains(string(b), `"task":41`) {
 		t.Errorf("kept %s", b)
 	}
-	if log := c.log.String(); len(c.lives()) != 0 || strings.Contains(log, "hidden") || strings.Contains(log, "quietly") {
+	if log := c.log.String(); len(c.lives()) != 0 || strings.Contains(log, "hidden") ||
+		strings.Contains(log, "quietly") {
 		t.Errorf("kept %v, logged %s", c.lives(), log)
 	}
 }
@@ -127,7 +133,8 @@ func TestMCPStopsWhenItsLifeIsSuperseded(t *testing.T) {
 	wait := c.begin("wait_for_task", map[string]any{"seconds": 3600})
 	f.until("a newer life", func() bool {
 		// It takes its place again when it is faster: then once more.
-		_, _ = f.work.Leave(f.ctx(), &vigilv1.LeaveRequest{Speaker: &vigilv1.Speaker{Agent: "web/builder", Incarnation: old}})
+		_, _ = f.work.Leave(f.ctx(),
+			&vigilv1.LeaveRequest{Speaker: &vigilv1.Speaker{Agent: "web/builder", Incarnation: old}})
 		w, err := client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "web/builder"})
 		if err != nil {
 			return false
@@ -140,7 +147,8 @@ func TestMCPStopsWhenItsLifeIsSuperseded(t *testing.T) {
 		t.Errorf("the wait ended with %+v", r)
 	}
 	r.holds(t, "wait_for_task", "STOP: life", "is over", "end the session")
-	for tool, args := range map[string]map[string]any{"wait_for_task": nil, "progress": {"note": "x"}, "my_status": nil, "read_mail": nil, "send_mail": {"to": "web", "body": "x"}} {
+	for tool, args := range map[string]map[string]any{"wait_for_task": nil, "progress": {"note": "x"},
+		"my_status": nil, "read_mail": nil, "send_mail": {"to": "web", "body": "x"}} {
 		c.refuses(tool, args, "STOP: life")
 	}
 	if now := f.agent("web/builder"); now.GetIncarnationRaw() <= old || now.GetParticipant() == "DISCONNECTED" {
@@ -180,7 +188,8 @@ func TestMCPTakesAResultAfterItsLeaseHasEnded(t *testing.T) {
 	must(f.work.Leave(f.ctx(), &vigilv1.LeaveRequest{Speaker: me}))(t)
 	f.until("the next beat, which joins again", func() bool { return f.present("web/builder") })
 	said := c.says("complete_task", map[string]any{"result": "done"})
-	if text := fmt.Sprint(said["message"]); !strings.HasPrefix(text, "Task 1 is completed") { // without a notice that it is lost
+	// without a notice that it is lost
+	if text := fmt.Sprint(said["message"]); !strings.HasPrefix(text, "Task 1 is completed") {
 		t.Errorf("it says %q", text)
 	}
 	if got := f.get(task); got.GetState() != vigilv1.TaskState_COMPLETED || got.GetResult() != "done" {
@@ -225,9 +234,11 @@ func TestMCPLeavesAResultWithAgentd(t *testing.T) {
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
 	spool := t.TempDir()
-	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", "1s")
+	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
+		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", "1s")
 	r := <-c.begin("wait_for_task", nil)
-	for end := time.Now().Add(mcpPatience); r.failed && time.Now().Before(end); { // it has joined when this machine has found the time
+	// it has joined when this machine has found the time
+	for end := time.Now().Add(mcpPatience); r.failed && time.Now().Before(end); {
 		r = <-c.begin("wait_for_task", nil)
 	}
 	r.holds(t, "wait_for_task", "Task 41, attempt 2")

@@ -20,22 +20,27 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 	builder, reviewer := f.connect("web/builder"), f.connect("web/reviewer")
 	reviewer.says("my_status", nil, "You are web/reviewer")
 	wait := reviewer.begin("read_mail", map[string]any{"seconds": 3600})
-	sent := builder.says("send_mail", map[string]any{"to": "web/reviewer", "subject": "which branch?", "body": "main, or the hushed one", "priority": "high", "kind": "question"}, "Mail 1 is sent")
+	sent := builder.says("send_mail", map[string]any{"to": "web/reviewer", "subject": "which branch?",
+		"body": "main, or the hushed one", "priority": "high", "kind": "question"}, "Mail 1 is sent")
 	if got := fmt.Sprint(sent["mails"]); got != "[1]" {
 		t.Errorf("sent %s", got)
 	}
 	r := <-wait
-	r.holds(t, "read_mail", "1 mails", "Mail 1 (high, delivered)", "written by web/builder", "Kind: question", "Subject: which branch?", "main, or the hushed one", "ack_mail")
-	if m := f.letter(1); m.GetState() != "delivered" || m.GetFrom() != "web/builder" || m.GetFromIncarnation() == "" || m.GetPriority() != "high" {
+	r.holds(t, "read_mail", "1 mails", "Mail 1 (high, delivered)", "written by web/builder", "Kind: question",
+		"Subject: which branch?", "main, or the hushed one", "ack_mail")
+	if m := f.letter(1); m.GetState() != "delivered" || m.GetFrom() != "web/builder" ||
+		m.GetFromIncarnation() == "" || m.GetPriority() != "high" {
 		t.Errorf("the mail is %v", m)
 	}
 	reviewer.says("read_mail", nil, "There is no unread mail")
-	reviewer.says("read_mail", map[string]any{"mail": 1}, "nothing was marked", "the hushed one") // a model that has forgotten
+	// a model that has forgotten
+	reviewer.says("read_mail", map[string]any{"mail": 1}, "nothing was marked", "the hushed one")
 	reviewer.says("inbox", nil, "1 mails wait for your acknowledgement", "Mail 1 (", "written by web/builder")
 	reviewer.says("send_mail", map[string]any{"reply_to": 1, "body": "main"}, "Mail 2 is sent")
 	reviewer.says("ack_mail", map[string]any{"mails": []int{1}}, "Acknowledged: 1 of 1")
 	reviewer.says("ack_mail", map[string]any{"mails": []int{1}}, "Acknowledged: 1 of 1")
-	reviewer.refuses("ack_mail", map[string]any{"mails": []int{1, 99}}, "Mail 99 was not acknowledged", "those before it were")
+	reviewer.refuses("ack_mail", map[string]any{"mails": []int{1, 99}}, "Mail 99 was not acknowledged",
+		"those before it were")
 	reviewer.says("inbox", nil, "You have acknowledged all mail")
 	if m := f.letter(1); m.GetState() != "acknowledged" {
 		t.Errorf("the mail is %v", m)
@@ -44,7 +49,8 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 	if m := f.letter(2); m.GetTo() != "web/builder" || m.GetThread() != 1 || m.GetReplyTo() != 1 {
 		t.Errorf("the answer is %v", m)
 	}
-	builder.says("send_mail", map[string]any{"to": "web", "subject": "all", "body": "hear"}, "sent to 2 agents") // not to itself
+	// not to itself
+	builder.says("send_mail", map[string]any{"to": "web", "subject": "all", "body": "hear"}, "sent to 2 agents")
 	other := f.send("web/reviewer", "between us", "a word")
 	builder.refuses("read_mail", map[string]any{"mail": other}, "neither to you nor from you")
 	for _, c := range []*mcpClient{builder, reviewer} {
@@ -61,7 +67,8 @@ func TestMCPTellsOfMail(t *testing.T) {
 	before := f.send("web/builder", "kept", "while it was off")
 	c := f.connect("web/builder")
 	c.says("wait_for_task", map[string]any{"seconds": 3600}, "there is mail", "You have an unread mail: call read_mail")
-	c.says("wait_for_task", map[string]any{"seconds": 1}, "You have an unread mail", "no task came within 1s") // it knows that, so it may wait
+	// it knows that, so it may wait
+	c.says("wait_for_task", map[string]any{"seconds": 1}, "You have an unread mail", "no task came within 1s")
 	c.says("read_mail", nil, "while it was off")
 	wait := c.begin("wait_for_task", map[string]any{"seconds": 3600})
 	during := f.send("web/builder", "news", "")

@@ -16,17 +16,20 @@ func TestMCPOverseer(t *testing.T) {
 	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "ops", By: "test", Roles: []*vigilv1.RoleSpec{
 		{Name: "deacon", Ttl: durationpb.New(time.Minute), Overseer: &vigilv1.OverseerSpec{HandoffAfter: 2}}}}))(t)
 	c := f.connect("ops/deacon")
-	got := c.says("patrol_report", map[string]any{"action": "health-scan", "healthy": 3}, "Patrol 1 of this life, cycle 1")
+	got := c.says("patrol_report", map[string]any{"action": "health-scan", "healthy": 3},
+		"Patrol 1 of this life, cycle 1")
 	if got["fresh_life_due"] != false || got["patrols"] != 1.0 {
 		t.Errorf("answered %v", got)
 	}
-	got = c.says("patrol_report", map[string]any{"cycle": 7, "unhealthy": 1}, "Patrol 2 of this life, cycle 7", "call begin_fresh_life")
+	got = c.says("patrol_report", map[string]any{"cycle": 7, "unhealthy": 1}, "Patrol 2 of this life, cycle 7",
+		"call begin_fresh_life")
 	if got["fresh_life_due"] != true {
 		t.Errorf("answered %v", got)
 	}
 	c.says("patrol_report", map[string]any{"cycle": 7}, "Patrol 2 of this life, cycle 7")
 	o := f.agent("ops/deacon").GetOverseer()
-	if o.GetPatrols() != 2 || o.GetCycle() != 7 || o.GetUnhealthy() != 1 || o.GetFreshness() != "fresh" || o.GetSession() != "alive" || !o.GetHandoffDue() {
+	if o.GetPatrols() != 2 || o.GetCycle() != 7 || o.GetUnhealthy() != 1 || o.GetFreshness() != "fresh" ||
+		o.GetSession() != "alive" || !o.GetHandoffDue() {
 		t.Errorf("the overseer is %v", o)
 	}
 	c.refuses("patrol_report", map[string]any{"action": "Not a name"}, "Nothing was changed")

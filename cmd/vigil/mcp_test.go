@@ -30,7 +30,8 @@ func TestMCPDescribesEveryTool(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("the tools are %v, want %v", names, want)
 	}
-	for _, word := range []string{"wait_for_task", "start_task", "progress", "complete_task", "handoff_task", "fail_task", "declare", "read_mail", "ack_mail", "my_status", "STOP", "DROP THIS WORK"} {
+	for _, word := range []string{"wait_for_task", "start_task", "progress", "complete_task", "handoff_task",
+		"fail_task", "declare", "read_mail", "ack_mail", "my_status", "STOP", "DROP THIS WORK"} {
 		if !strings.Contains(instructions, word) {
 			t.Errorf("the instructions do not speak of %s", word)
 		}
@@ -42,7 +43,8 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	first := f.task("builder", "Build it", "all of it, and quietly")
-	c.claims(first, "This task is yours now", "Task 1, attempt 1", "Title: Build it", "all of it, and quietly", "start_task")
+	c.claims(first, "This task is yours now", "Task 1, attempt 1", "Title: Build it", "all of it, and quietly",
+		"start_task")
 	c.claims(first, "You hold this task already") // a model that has forgotten
 	c.says("start_task", nil, "is started")
 	c.says("progress", map[string]any{"note": "half of it"}, "still yours")
@@ -50,10 +52,13 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 		t.Errorf("the task is %v", got)
 	}
 	c.says("progress", map[string]any{"note": "more of it", "percent": 60, "expect_minutes": 40}, "still yours")
-	if got := f.get(first); got.GetPercent() != 60 || got.GetExpectLeft() == nil || got.GetExpectLeft().AsDuration() > 40*time.Minute || got.GetNote() != "more of it" {
+	if got := f.get(first); got.GetPercent() != 60 || got.GetExpectLeft() == nil ||
+		got.GetExpectLeft().AsDuration() > 40*time.Minute || got.GetNote() != "more of it" {
 		t.Errorf("the task is %v", got)
 	}
-	if task, _ := c.says("my_status", nil, "You hold task 1", "It should be done in ")["held"].(map[string]any); task["percent"] != 60.0 || task["expected_in_minutes"] == nil {
+	if task, _ := c.says("my_status", nil, "You hold task 1",
+		"It should be done in ")["held"].(map[string]any); task["percent"] != 60.0 ||
+		task["expected_in_minutes"] == nil {
 		t.Errorf("my_status shows the task as %v", task)
 	}
 
@@ -61,7 +66,9 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 	if d := f.agent("web/builder").GetDeclaration(); d.GetWaiting() != "in_tool" || d.GetText() != "the tests" {
 		t.Errorf("declared %v", d)
 	}
-	c.says("declare", map[string]any{"state": "needs_input", "until": time.Now().Add(time.Hour).Format(time.RFC3339)}, "needs_input for")
+	c.says("declare",
+		map[string]any{"state": "needs_input", "until": time.Now().Add(time.Hour).Format(time.RFC3339)},
+		"needs_input for")
 	c.says("declare", map[string]any{"state": "busy"}, "It excuses no silence")
 	c.says("declare", map[string]any{"state": "degraded", "why": "slow"}, "Noted: degraded")
 	if d := f.agent("web/builder").GetDeclaration(); d.GetStatus() != "degraded" || d.GetWaiting() != "none" {
@@ -73,12 +80,15 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 		t.Errorf("%d bytes are kept", n)
 	}
 	c.says("my_status", nil, "You are web/builder", "You hold task 1, which is in progress", "all of it, and quietly")
-	c.says("colleagues", nil, "3 agents of room web", "web/builder (you): active", "task 1", "web/reviewer: disconnected")
+	c.says("colleagues", nil, "3 agents of room web", "web/builder (you): active", "task 1",
+		"web/reviewer: disconnected")
 	c.says("colleagues", map[string]any{"role": "web/reviewer"}, "1 agents of room web")
 
-	next := c.says("handoff_task", map[string]any{"role": "reviewer", "title": "Review it", "text": "look closely", "result": "built", "priority": 3}, "Task 1 is completed; task 2 follows it")
+	next := c.says("handoff_task", map[string]any{"role": "reviewer", "title": "Review it",
+		"text": "look closely", "result": "built", "priority": 3}, "Task 1 is completed; task 2 follows it")
 	got := f.get(2)
-	if fmt.Sprint(next["next_task"]) != "2" || got.GetRole() != "reviewer" || got.GetTitle() != "Review it" || got.GetText() != "look closely" || got.GetPriority() != 3 {
+	if fmt.Sprint(next["next_task"]) != "2" || got.GetRole() != "reviewer" || got.GetTitle() != "Review it" ||
+		got.GetText() != "look closely" || got.GetPriority() != 3 {
 		t.Errorf("%v was handed off as %v", next, got)
 	}
 	if got = f.get(first); got.GetState() != vigilv1.TaskState_COMPLETED || got.GetResult() != "built" {
@@ -99,7 +109,8 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 		t.Errorf("the task is %v", got)
 	}
 	c.says("wait_for_task", map[string]any{"seconds": 1}, "Nothing to do yet", "Call wait_for_task again")
-	for _, secret := range []string{"quietly", "half of it", "conversation 7", "look closely", "it was down", "Build it", "the tests"} {
+	for _, secret := range []string{"quietly", "half of it", "conversation 7", "look closely", "it was down",
+		"Build it", "the tests"} {
 		if strings.Contains(c.log.String(), secret) {
 			t.Errorf("the log holds %q", secret)
 		}
@@ -111,7 +122,8 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	c := f.connect("web/builder")
 	task := f.task("builder", "Build it", "")
 	for _, tool := range []string{"start_task", "progress", "complete_task", "handoff_task", "fail_task"} {
-		args := map[string]map[string]any{"progress": {"note": "x"}, "complete_task": {"result": "x"}, "fail_task": {"reason": "x"}, "handoff_task": {"role": "reviewer", "title": "x"}}
+		args := map[string]map[string]any{"progress": {"note": "x"}, "complete_task": {"result": "x"},
+			"fail_task": {"reason": "x"}, "handoff_task": {"role": "reviewer", "title": "x"}}
 		c.refuses(tool, args[tool], "No task is held", "wait_for_task")
 	}
 	c.claims(task)
@@ -147,7 +159,8 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 		{"send_mail", map[string]any{"to": "web/reviewer"}, "Nothing was changed"},
 		{"send_mail", map[string]any{"body": "x"}, "Nothing was changed"},
 		{"send_mail", map[string]any{"to": "web/painter", "body": "x"}, "Nothing was changed"},
-		{"send_mail", map[string]any{"to": "web/reviewer", "body": "x", "only_if_running": true}, "Nothing was changed"},
+		{"send_mail", map[string]any{"to": "web/reviewer", "body": "x", "only_if_running": true},
+			"Nothing was changed"},
 		{"send_mail", map[string]any{"to": "web/reviewer", "body": "x", "priority": "huge"}, "huge"},
 		{"send_mail", map[string]any{"reply_to": 77, "body": "x"}, "Nothing was changed"},
 		{"read_mail", map[string]any{"mail": 77}, "Nothing was changed"},
@@ -167,9 +180,11 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	if r := <-c.begin("make_coffee", nil); r.err == nil {
 		t.Error("a tool that does not exist was called")
 	}
-	for args, want := range map[string]string{"": "it is not known which agent speaks", "--agent web": "room/role", "--agent web/builder --wait 2h": "between 1s and 1h",
+	for args, want := range map[string]string{"": "it is not known which agent speaks",
+		"--agent web": "room/role", "--agent web/builder --wait 2h": "between 1s and 1h",
 		"--agent web/builder --wait 0s": "between 1s and 1h", "--agent web/builder now": "unknown command"} {
-		code, out, errs := terminalRun{env: map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}}.do(t, append([]string{"mcp"}, strings.Fields(args)...)...)
+		code, out, errs := terminalRun{env: map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}}.do(t,
+			append([]string{"mcp"}, strings.Fields(args)...)...)
 		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("vigil mcp %s: exit code %d, %q, %q", args, code, out, errs)
 		}

@@ -35,7 +35,8 @@ func (c *mcpClient) offersOverseers() (all, none bool) {
 	c.t.Helper()
 	tools := c.tools()
 	has := func(name string) bool { return tools[name] != nil }
-	return !slices.ContainsFunc(overseers, func(name string) bool { return !has(name) }), !slices.ContainsFunc(overseers, has)
+	return !slices.ContainsFunc(overseers, func(name string) bool { return !has(name) }),
+		!slices.ContainsFunc(overseers, has)
 }
 
 // deacon makes the role ops/deacon, an overseer or a plain one.
@@ -56,7 +57,8 @@ func TestN17OverseersToolsAreForOverseers(t *testing.T) {
 		t.Error("a plain agent is offered tools of overseers")
 	}
 	for _, name := range overseers {
-		plain.refuses(name, map[string]any{"subject": "s"}, "Nothing was changed", name+" is for overseers", "web/builder is no overseer")
+		plain.refuses(name, map[string]any{"subject": "s"}, "Nothing was changed", name+" is for overseers",
+			"web/builder is no overseer")
 	}
 
 	// A role that becomes one, or is one no more: the client hears of it and gets what is right.
@@ -103,7 +105,8 @@ func TestN17NamesOfToolsCannotBeConfused(t *testing.T) {
 		verbs[verb] = name
 	}
 	for _, gone := range []string{"hand_over", "report_health"} {
-		if r := <-c.begin(gone, nil); r.err == nil || !strings.Contains(r.err.Error(), "there are") || !strings.Contains(r.err.Error(), "declare") {
+		if r := <-c.begin(gone, nil); r.err == nil || !strings.Contains(r.err.Error(), "there are") ||
+			!strings.Contains(r.err.Error(), "declare") {
 			t.Errorf("%s: %v %s", gone, r.err, r.text)
 		}
 	}
@@ -117,17 +120,25 @@ func TestN17WrongCallsSayWhatToDo(t *testing.T) {
 		args map[string]any
 		want []string
 	}{
-		{"progress", nil, []string{"note is missing (What is done and what comes next", "Call progress again, with: note (needed), percent, expect_minutes."}},
-		{"progress", map[string]any{"notes": "x", "percent": 101}, []string{`there is no argument "notes"`, "note is missing", "percent is 101 and must be a whole number from 0 to 100"}},
+		{"progress", nil, []string{"note is missing (What is done and what comes next",
+			"Call progress again, with: note (needed), percent, expect_minutes."}},
+		{"progress", map[string]any{"notes": "x", "percent": 101}, []string{`there is no argument "notes"`,
+			"note is missing", "percent is 101 and must be a whole number from 0 to 100"}},
 		{"progress", map[string]any{"note": 7}, []string{"note is 7 and must be a string of at most 4096 characters"}},
-		{"progress", map[string]any{"note": strings.Repeat("ü", 5000)}, []string{"note is a text of 5000 characters and must be a string of at most 4096"}},
+		{"progress", map[string]any{"note": strings.Repeat("ü", 5000)},
+			[]string{"note is a text of 5000 characters and must be a string of at most 4096"}},
 		{"progress", map[string]any{"note": "x", "percent": nil}, []string{"percent is null", "or left out"}},
-		{"progress", map[string]any{"note": "x", "expect_minutes": 0}, []string{"expect_minutes is 0 and must be a number above 0 and at most 43200"}},
-		{"declare", map[string]any{"state": "in-tool"}, []string{`state is "in-tool" and must be one of healthy, busy, degraded, needs_input, parked, in_tool`}},
-		{"declare", map[string]any{"state": "degraded", "until": "15:00"}, []string{"degraded has no end", "busy, needs_input, parked, in_tool"}},
-		{"ack_mail", map[string]any{"mails": 7}, []string{"mails is 7 and must be a list of 1 to 100, each a whole number from 1"}},
+		{"progress", map[string]any{"note": "x", "expect_minutes": 0},
+			[]string{"expect_minutes is 0 and must be a number above 0 and at most 43200"}},
+		{"declare", map[string]any{"state": "in-tool"},
+			[]string{`state is "in-tool" and must be one of healthy, busy, degraded, needs_input, parked, in_tool`}},
+		{"declare", map[string]any{"state": "degraded", "until": "15:00"},
+			[]string{"degraded has no end", "busy, needs_input, parked, in_tool"}},
+		{"ack_mail", map[string]any{"mails": 7},
+			[]string{"mails is 7 and must be a list of 1 to 100, each a whole number from 1"}},
 		{"wait_for_task", map[string]any{"start": "yes"}, []string{`start is "yes" and must be true or false`}},
-		{"my_status", map[string]any{"of": "web/reviewer"}, []string{`there is no argument "of"`, "Call my_status again, without arguments."}},
+		{"my_status", map[string]any{"of": "web/reviewer"},
+			[]string{`there is no argument "of"`, "Call my_status again, without arguments."}},
 		{"send_mail", map[string]any{"body": "x"}, []string{"nobody is named", "with to or with reply_to"}},
 		{"send_mail", map[string]any{"to": "web"}, []string{"the mail is empty", "with subject or with body"}},
 	} {
@@ -160,7 +171,8 @@ func TestN17HintsAreTrue(t *testing.T) {
 	task := f.task("builder", "Build it", "")
 	c.says("read_mail", nil)
 	reading := map[string]map[string]any{"my_status": nil, "colleagues": nil, "inbox": nil}
-	repeating := map[string]map[string]any{"wait_for_task": {"seconds": 60}, "start_task": nil, "remember": {"value": "v"},
+	repeating := map[string]map[string]any{"wait_for_task": {"seconds": 60}, "start_task": nil,
+		"remember": {"value": "v"},
 		"ack_mail": {"mails": []uint64{letter}}}
 	destroying := []string{"fail_task", "remember"}
 	for name, tool := range c.tools() {

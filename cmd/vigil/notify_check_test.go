@@ -25,21 +25,25 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 		}
 		return filepath.Join(dir, name)
 	}
-	key, short, program, plain := file("key", "0123456789abcdef\n", 0o600), file("short", "secret", 0o600), file("page", "", 0o700), file("plain", "", 0o600)
+	key, short, program, plain := file("key", "0123456789abcdef\n", 0o600), file("short", "secret", 0o600),
+		file("page", "", 0o700), file("plain", "", 0o600)
 	text := func(webhook, command string) string {
-		return file("server.yaml", fmt.Sprintf("id: s1\nbootstrap_expect: 1\ndata_dir: %s/data\nnotify:\n  - name: hook\n    webhook: {url: https://x.example/, secret_file: %s}\n"+
-			"  - name: page\n    command: {program: %s, args: [a, 2]}\n  - {name: mail, mail: {to: ops/oncall.2}, timeout: 30s}\n", dir, webhook, command), 0o600)
+		return file("server.yaml",
+			fmt.Sprintf("id: s1\nbootstrap_expect: 1\ndata_dir: %s/data\nnotify:\n  - name: hook\n    webhook: {url: https://x.example/, secret_file: %s}\n"+
+				"  - name: page\n    command: {program: %s, args: [a, 2]}\n  - {name: mail, mail: {to: ops/oncall.2}, timeout: 30s}\n", dir, webhook, command), 0o600)
 	}
 	check := func(name string) (int, string) {
 		var out, errs bytes.Buffer
-		code := run(context.Background(), []string{"server", "--check", "--config", name}, strings.NewReader(""), &out, &errs)
+		code := run(context.Background(), []string{"server", "--check", "--config", name}, strings.NewReader(""),
+			&out, &errs)
 		return code, out.String() + errs.String()
 	}
 	if code, said := check(text(key, program)); code != 0 {
 		t.Errorf("all is well, and it ends with %d: %s", code, said)
 	}
 	code, said := check(text(short, plain))
-	for _, want := range []string{"server.yaml:6:", "a secret needs at least 16", "openssl rand -hex 32", "server.yaml:8:", "is not executable", "chmod +x"} {
+	for _, want := range []string{"server.yaml:6:", "a secret needs at least 16", "openssl rand -hex 32",
+		"server.yaml:8:", "is not executable", "chmod +x"} {
 		if code != 1 || !strings.Contains(said, want) {
 			t.Errorf("it ends with %d and says\n%s\nwithout %q", code, said, want)
 		}
@@ -55,7 +59,9 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 	if len(wrong) != 0 || len(list) != 3 || list[0].Name != "hook" || list[2].Timeout != 30*time.Second {
 		t.Errorf("opened %+v, %v", list, wrong)
 	}
-	if _, err := serve.Open(mustRead(t, text(filepath.Join(dir, "none"), program)), &bytes.Buffer{}); err == nil || cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "server.yaml:6:") {
+	if _, err := serve.Open(mustRead(t, text(filepath.Join(dir, "none"), program)),
+		&bytes.Buffer{}); err == nil || cli.ExitCode(err) != cli.ExitUsage ||
+		!strings.Contains(err.Error(), "server.yaml:6:") {
 		t.Errorf("a server without its secret: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ func TestRememberRefuses(t *testing.T) {
 		{nil, "", "VALUE"},
 	} {
 		var out, errs bytes.Buffer
-		code := run(context.Background(), append([]string{"remember", "--agent", "web/a", "--incarnation", "1"}, c.args...), strings.NewReader(c.in), &out, &errs)
+		code := run(context.Background(), append([]string{"remember", "--agent", "web/a", "--incarnation", "1"},
+			c.args...), strings.NewReader(c.in), &out, &errs)
 		if code != cli.ExitUsage || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%.20q: exit code %d, %s", c.args, code, errs.String())
 		}

@@ -71,8 +71,10 @@ func withUsage(root *cobra.Command, args []string, err error) error {
 	if e != nil {
 		return err
 	}
-	text := strings.NewReplacer(" arg(s), received 0", " argument(s), there is none", " arg(s), only received 0", " argument(s), there is none",
-		" arg(s), received", " argument(s), there are", " arg(s), only received", " argument(s), there are only").Replace(err.Error())
+	text := strings.NewReplacer(" arg(s), received 0", " argument(s), there is none", " arg(s), only received 0",
+		" argument(s), there is none",
+		" arg(s), received", " argument(s), there are", " arg(s), only received",
+		" argument(s), there are only").Replace(err.Error())
 	return fmt.Errorf("%s %s: write %s", cmd.CommandPath(), text, cmd.UseLine())
 }
 
@@ -94,8 +96,10 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&a.Addrs, "addr", nil,
-		"API address of a server, host:port; may be repeated (default $VIGIL_ADDR, the selected context or "+cli.DefaultAddr+")")
-	flags.StringVar(&a.Context, "context", "", "ask the servers of this context (default $VIGIL_CONTEXT or the selected one; see vigil context)")
+		"API address of a server, host:port; may be repeated (default $VIGIL_ADDR, the selected context or "+
+			cli.DefaultAddr+")")
+	flags.StringVar(&a.Context,
+		"context", "", "ask the servers of this context (default $VIGIL_CONTEXT or the selected one; see vigil context)")
 	flags.BoolVar(&a.JSON, "json", false, "print JSON with stable field names")
 	flags.DurationVar(&a.Timeout, "timeout", cli.DefaultTimeout, "give up after this long (0: never)")
 	flags.BoolVar(&a.Stale, "stale", false, "let any server answer reads, without a leader, from what it has")
@@ -107,7 +111,8 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	arrange(root)
 	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there
-	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective) {
 		return a.ContextNames(), cobra.ShellCompDirectiveNoFileComp
 	})
 	return root
@@ -116,7 +121,8 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
-		{"people", "The fleet:", "status apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
+		{"people", "The fleet:",
+			"status apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {

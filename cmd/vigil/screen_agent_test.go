@@ -40,7 +40,8 @@ func TestScreenMatch(t *testing.T) {
 		{"--match ask.yaml", cli.ExitUsage, "name an agent"},
 	} {
 		var o, e bytes.Buffer
-		code := run(context.Background(), append([]string{"agent", "screen"}, strings.Fields(tt.args)...), strings.NewReader(""), &o, &e)
+		code := run(context.Background(), append([]string{"agent", "screen"}, strings.Fields(tt.args)...),
+			strings.NewReader(""), &o, &e)
 		if code != tt.code || !strings.Contains(o.String()+e.String(), tt.want) {
 			t.Errorf("%q: exit code %d, %s%s", tt.args, code, o.String(), e.String())
 		}

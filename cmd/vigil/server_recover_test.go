@@ -45,10 +45,12 @@ func TestN07RecoverAsksBeforeItChangesAnything(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"only looking", terminalRun{}, []string{"--dry-run"}, 0, []string{"given up", "term ", "must never be used again", "Nothing was changed."}},
+		{"only looking", terminalRun{}, []string{"--dry-run"}, 0,
+			[]string{"given up", "term ", "must never be used again", "Nothing was changed."}},
 		{"nobody to ask", terminalRun{}, nil, 2, []string{"--yes", "--dry-run", "nothing was changed"}},
 		{"asked with --json", terminalRun{attended: true}, []string{"--json"}, 2, []string{"--yes"}},
-		{"another name", terminalRun{attended: true, in: "y\n"}, nil, 2, []string{"lost for good?", "nothing was changed"}},
+		{"another name", terminalRun{attended: true, in: "y\n"}, nil, 2,
+			[]string{"lost for good?", "nothing was changed"}},
 		{"both", terminalRun{}, []string{"--yes", "--dry-run"}, 2, []string{"yes"}},
 	} {
 		code, out, errs := tt.run.do(t, append([]string{"server", "recover", "--data-dir", dir}, tt.args...)...)
@@ -62,7 +64,8 @@ func TestN07RecoverAsksBeforeItChangesAnything(t *testing.T) {
 		}
 	}
 	code, out, errs := terminalRun{attended: true, in: id + "\n"}.do(t, "server", "recover", "--data-dir", dir)
-	if code != 0 || strings.Count(out, "vigil server add ") != 2 || !strings.Contains(out, "vigil server --config") || identity() == was {
+	if code != 0 || strings.Count(out, "vigil server add ") != 2 ||
+		!strings.Contains(out, "vigil server --config") || identity() == was {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	code, _, errs = terminalRun{}.do(t, "server", "recover", "--data-dir", dir, "--yes")

@@ -103,7 +103,8 @@ func readSnippets(t *testing.T, name string) *snippets {
 			t.Fatalf("%s: hooks are started in a way that this test does not know", name)
 		}
 		for _, m := range regexp.MustCompile(`(?m)^\s*vigil\((.*)\);$`).FindAllStringSubmatch(text, -1) {
-			s.found(append(append([]string{"vigil"}, words(strings.ReplaceAll(m[1], `", "`, `" "`))...), "--best-effort"))
+			s.found(append(append([]string{"vigil"}, words(strings.ReplaceAll(m[1], `", "`, `" "`))...),
+				"--best-effort"))
 		}
 	case ".md":
 		for _, m := range regexp.MustCompile("(?m)^\\|.*\\| `(vigil .*)` \\|").FindAllStringSubmatch(text, -1) {
@@ -191,7 +192,8 @@ func TestHooksOfTheSnippetsRun(t *testing.T) {
 	w := must(client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "web/builder"}))(t)
 	t.Cleanup(func() { _ = w.Leave(context.Background(), "the test ends") }) // the server ends too
 	must(w.Wait(f.ctx()))(t)
-	agent := map[string]string{"VIGIL_ADDR": f.addr, "VIGIL_AGENT": w.Agent(), "VIGIL_INCARNATION": client.FormatIncarnation(w.Incarnation()), "XDG_RUNTIME_DIR": t.TempDir()}
+	agent := map[string]string{"VIGIL_ADDR": f.addr, "VIGIL_AGENT": w.Agent(),
+		"VIGIL_INCARNATION": client.FormatIncarnation(w.Incarnation()), "XDG_RUNTIME_DIR": t.TempDir()}
 	nobody := map[string]string{"VIGIL_ADDR": freeAddr(t), "XDG_RUNTIME_DIR": t.TempDir()}
 	eachSnippet(t, func(t *testing.T, s *snippets) {
 		for _, list := range s.hooks {
@@ -200,7 +202,8 @@ func TestHooksOfTheSnippetsRun(t *testing.T) {
 				t.Errorf("%q without an agent: exit code %d, printed %q", list, code, out)
 			}
 			r.env = agent
-			if code, out, errs := r.do(t, append(list[1:], "--timeout", mcpPatience.String())...); code != 0 || out != "" || errs != "" {
+			if code, out, errs := r.do(t, append(list[1:], "--timeout", mcpPatience.String())...); code != 0 ||
+				out != "" || errs != "" {
 				t.Errorf("%q in an agent: exit code %d, printed %q and %q", list, code, out, errs)
 			}
 		}

@@ -72,8 +72,10 @@ func TestN11UnitOfAServer(t *testing.T) {
 // What agentd's unit takes away from agents is little, and nothing that they see files through.
 func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 	text, got := unit(t, "vigil-agentd.service")
-	for _, key := range []string{"ProtectSystem", "ProtectHome", "PrivateTmp", "ProtectProc", "ProtectKernelTunables", "ProtectControlGroups",
-		"PrivateDevices", "ProtectClock", "RestrictNamespaces", "NoNewPrivileges", "MemoryDenyWriteExecute", "UMask", "User"} {
+	for _, key := range []string{"ProtectSystem", "ProtectHome", "PrivateTmp", "ProtectProc",
+		"ProtectKernelTunables", "ProtectControlGroups",
+		"PrivateDevices", "ProtectClock", "RestrictNamespaces", "NoNewPrivileges", "MemoryDenyWriteExecute",
+		"UMask", "User"} {
 		if got[key] != "" {
 			t.Errorf("%s=%s, which agents inherit", key, got[key])
 		}
@@ -82,7 +84,8 @@ func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(got["SystemCallFilter"], "~") || !strings.HasPrefix(got["CapabilityBoundingSet"], "~") {
-		t.Errorf("SystemCallFilter=%s, CapabilityBoundingSet=%s, want what is forbidden", got["SystemCallFilter"], got["CapabilityBoundingSet"])
+		t.Errorf("SystemCallFilter=%s, CapabilityBoundingSet=%s, want what is forbidden", got["SystemCallFilter"],
+			got["CapabilityBoundingSet"])
 	}
 }
 

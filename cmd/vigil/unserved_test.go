@@ -19,8 +19,10 @@ import (
 func TestN02WaitingForATaskSaysWhyNobodyTakesIt(t *testing.T) {
 	s := newCanned(t)
 	wait := func(inState time.Duration, flags ...string) (string, int) {
-		s.task = &vigilv1.Task{Id: 7, State: vigilv1.TaskState_PENDING, InState: durationpb.New(inState), WhyCode: "no_agent", Why: "no agent of web/builder\x1b is there"}
-		args := append([]string{"task", "create", "web/builder", "Build it", "--wait", "--timeout", "1500ms", "--addr", s.addr}, flags...)
+		s.task = &vigilv1.Task{Id: 7, State: vigilv1.TaskState_PENDING, InState: durationpb.New(inState),
+			WhyCode: "no_agent", Why: "no agent of web/builder\x1b is there"}
+		args := append([]string{"task", "create", "web/builder", "Build it",
+			"--wait", "--timeout", "1500ms", "--addr", s.addr}, flags...)
 		code, out, errs := terminalRun{}.do(t, args...)
 		if out != "" {
 			t.Errorf("printed %q", out)
@@ -29,7 +31,8 @@ func TestN02WaitingForATaskSaysWhyNobodyTakesIt(t *testing.T) {
 	}
 	const end = "vigil: task 7 is still pending after 1.5s: no agent of web/builder? is there. It goes on without you: " +
 		"`vigil task show 7` tells how, `vigil task cancel 7` ends it\n"
-	if errs, code := wait(4 * time.Second); code != cli.ExitTimeout || errs != "task 7 waits: no agent of web/builder? is there\n"+end {
+	if errs, code := wait(4 * time.Second); code != cli.ExitTimeout ||
+		errs != "task 7 waits: no agent of web/builder? is there\n"+end {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 	if errs, code := wait(2 * time.Second); code != cli.ExitTimeout || errs != end {
@@ -42,7 +45,8 @@ func TestN02WaitingForATaskSaysWhyNobodyTakesIt(t *testing.T) {
 			t.Errorf("no JSON: %q", line)
 		}
 	}
-	if code != cli.ExitTimeout || len(lines) != 2 || !strings.Contains(lines[0], `"why_code":"no_agent"`) || !strings.Contains(lines[1], `"code":"timeout"`) {
+	if code != cli.ExitTimeout || len(lines) != 2 || !strings.Contains(lines[0], `"why_code":"no_agent"`) ||
+		!strings.Contains(lines[1], `"code":"timeout"`) {
 		t.Errorf("exit code %d, %q", code, lines)
 	}
 }
@@ -63,10 +67,12 @@ func TestN32StatusAndHealthCheckShowWorkThatNobodyDoes(t *testing.T) {
 	}
 	f.until("the role is seen", func() bool {
 		code, out, _ := r.do(t, "agent", "health-check", "web")
-		return code == cli.ExitFailed && strings.Contains(out, "1 task of web/builder waits, for") && strings.Contains(out, "started by hand, it ended") && strings.Contains(out, "with task 1")
+		return code == cli.ExitFailed && strings.Contains(out, "1 task of web/builder waits, for") &&
+			strings.Contains(out, "started by hand, it ended") && strings.Contains(out, "with task 1")
 	})
-	for args, want := range map[string]string{"status": "warning: 1 task of web/builder waits, for", "agent health-check --json": `"unserved":[{"room":"web","role":"builder","waiting":1`,
-		"task show 1": "no agent of web/builder is there"} {
+	for args, want := range map[string]string{"status": "warning: 1 task of web/builder waits, for",
+		"agent health-check --json": `"unserved":[{"room":"web","role":"builder","waiting":1`,
+		"task show 1":               "no agent of web/builder is there"} {
 		if _, out, errs := r.do(t, strings.Fields(args)...); !strings.Contains(out, want) {
 			t.Errorf("%s: %s%s", args, out, errs)
 		}

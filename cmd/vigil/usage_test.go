@@ -59,7 +59,8 @@ func TestN08MisspeltWordsAreUnderstood(t *testing.T) {
 		if code != cli.ExitUsage || !strings.Contains(errs, says) {
 			t.Errorf("vigil %s: exit code %d, %q, want %q", args, code, errs, says)
 		}
-		for _, raw := range []string{"strconv", "time: invalid", "parsing \"", "invalid syntax", "unknown flag", "invalid argument"} {
+		for _, raw := range []string{"strconv", "time: invalid", "parsing \"", "invalid syntax", "unknown flag",
+			"invalid argument"} {
 			if strings.Contains(errs, raw) {
 				t.Errorf("vigil %s: %q has words of a parser", args, errs)
 			}
@@ -77,7 +78,8 @@ func TestN08Version(t *testing.T) {
 
 // Days are understood wherever a duration is read.
 func TestN08Days(t *testing.T) {
-	for text, want := range map[string]time.Duration{"2d": 48 * time.Hour, "1d12h": 36 * time.Hour, "-1d": -24 * time.Hour, "90s": 90 * time.Second, "0d": 0} {
+	for text, want := range map[string]time.Duration{"2d": 48 * time.Hour, "1d12h": 36 * time.Hour,
+		"-1d": -24 * time.Hour, "90s": 90 * time.Second, "0d": 0} {
 		if got, err := cli.ParseSpan(text); err != nil || got != want {
 			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
 		}

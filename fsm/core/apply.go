@@ -15,7 +15,8 @@ func (s *State) Apply(e *Entry) noun.Result {
 	s.Entry = e
 	s.Result.Outcomes = s.Result.Outcomes[:0]
 	s.Result.Beats = s.Result.Beats[:0]
-	s.Result.Effects = noun.Effects{Claimable: s.Result.Effects.Claimable[:0], Hosts: s.Result.Effects.Hosts[:0], Mail: s.Result.Effects.Mail[:0]}
+	s.Result.Effects = noun.Effects{Claimable: s.Result.Effects.Claimable[:0], Hosts: s.Result.Effects.Hosts[:0],
+		Mail: s.Result.Effects.Mail[:0]}
 	s.Meta.Index = e.Index
 	if e.Stint == e.Term && e.Stamp > s.Meta.Clock {
 		s.Meta.Clock = e.Stamp
@@ -53,7 +54,8 @@ func (s *State) request(r *Request) noun.Outcome {
 	ss := s.SessionTable.Mut(r.Session)
 	if ss == nil {
 		return s.stamped(noun.Outcome{Code: noun.UnknownSession,
-			Detail: "the session has ended after " + s.Meta.Settings.SessionTTL.String() + " without a write; open a new one, nothing was executed"})
+			Detail: "the session has ended after " + s.Meta.Settings.SessionTTL.String() +
+				" without a write; open a new one, nothing was executed"})
 	}
 	if out, ok := ss.Answer(r.Seq); ok {
 		s.Tally.Repeated++

@@ -112,7 +112,9 @@ func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun
 		return nil, nil, Refuse(noun.NotFound, "there is no task %d", w.Task), false
 	}
 	if len(result) > noun.MaxResult {
-		return nil, nil, Refuse(noun.Invalid, "the result has %d bytes, at most %d are allowed; put it into a file and name the file", len(result), noun.MaxResult), false
+		return nil, nil, Refuse(noun.Invalid,
+			"the result has %d bytes, at most %d are allowed; put it into a file and name the file", len(result),
+			noun.MaxResult), false
 	}
 	a, no := s.speaker(&w.Speaker)
 	if a == nil {
@@ -163,7 +165,8 @@ func (s *State) complete(a *noun.Agent, t *noun.Task, result string) {
 // noticed: its lease ends, then the start limit.
 func (s *State) putDown(a *noun.Agent, t *noun.Task) {
 	if a.Task != t.ID {
-		s.Settle(a, ShadowOf(a)) // the task was taken from it before: with it the life may count as healthy all the same
+		// the task was taken from it before: with it the life may count as healthy all the same
+		s.Settle(a, ShadowOf(a))
 		return
 	}
 	was := ShadowOf(a)
@@ -197,7 +200,8 @@ func (c Handoff) Apply(s *State) noun.Outcome {
 	a, t, out, ok := s.finishing(&c.Work, c.Result)
 	if !ok {
 		if out.Code == noun.OK && t.Next == 0 {
-			return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d was completed without a hand-off", t.ID)}
+			return noun.Outcome{Code: noun.Conflict, Rev: t.Rev,
+				Detail: fmt.Sprintf("task %d was completed without a hand-off", t.ID)}
 		}
 		if out.Code == noun.OK { // a repeat: find what the first one created
 			out.Task = t.Next
@@ -239,7 +243,8 @@ func (c FailTask) Apply(s *State) noun.Outcome {
 	if err := noun.CheckAfter(c.After); err != nil {
 		return Refuse(noun.Invalid, "%v", err)
 	}
-	if t := s.TaskTable.Mut(c.Task); t != nil && t.State == noun.TaskFailed && t.Attempt == c.Attempt && t.HolderInc == c.Inc {
+	if t := s.TaskTable.Mut(c.Task); t != nil && t.State == noun.TaskFailed && t.Attempt == c.Attempt &&
+		t.HolderInc == c.Inc {
 		if a, no := s.speaker(&c.Speaker); a == nil {
 			return no
 		} else if a.ID == t.Holder {
@@ -253,7 +258,8 @@ func (c FailTask) Apply(s *State) noun.Outcome {
 	s.putDown(a, t)
 	s.touchTask(t)
 	if c.Retryable {
-		s.recover(t, &ending{why: "its holder gave it back", charge: true, gaveBack: true, reason: c.Reason, after: c.After})
+		s.recover(t, &ending{why: "its holder gave it back", charge: true, gaveBack: true, reason: c.Reason,
+			after: c.After})
 		return s.worked(a, t)
 	}
 	t.Result = c.Reason

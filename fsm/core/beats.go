@@ -120,7 +120,8 @@ func (s *State) renew(b *HostBeats) noun.BeatAnswer {
 			continue
 		}
 		if beat.Kinds&BeatFence != 0 && s.held() { // it counts, but nobody may go on because of it
-			ans.Exceptions = append(ans.Exceptions, noun.BeatException{Agent: beat.Agent, Inc: beat.Inc, Verdict: noun.VerdictHeld})
+			ans.Exceptions = append(ans.Exceptions, noun.BeatException{Agent: beat.Agent, Inc: beat.Inc,
+				Verdict: noun.VerdictHeld})
 			continue
 		}
 		ans.Renewed++

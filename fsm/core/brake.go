@@ -59,7 +59,8 @@ func (s *State) brakeTick() *noun.BrakeTick {
 		list = list[1:]
 	}
 	if n := len(list); n == 0 || now.Sub(list[n-1].At) >= time.Second {
-		list = append(list, noun.BrakeTick{At: now, Lives: s.procCount[noun.ProcAccepted] + s.procCount[noun.ProcRunning], Hosts: s.hostsInService()})
+		list = append(list, noun.BrakeTick{At: now, Lives: s.procCount[noun.ProcAccepted] +
+			s.procCount[noun.ProcRunning], Hosts: s.hostsInService()})
 	}
 	b.Recent = list
 	return &list[len(list)-1]
@@ -86,9 +87,11 @@ func (s *State) brakeJudge() {
 	}
 	switch {
 	case was.Lives >= set.BrakeAgents && uint64(lost)*100 > uint64(was.Lives)*uint64(set.BrakeShare):
-		s.setBrake(fmt.Sprintf("more than %d %% of %d lives were lost within %s", set.BrakeShare, was.Lives, set.BrakeWindow))
+		s.setBrake(fmt.Sprintf("more than %d %% of %d lives were lost within %s", set.BrakeShare, was.Lives,
+			set.BrakeWindow))
 	case was.Hosts >= noun.BrakeHosts && uint64(hosts)*100 > uint64(was.Hosts)*uint64(set.BrakeShare):
-		s.setBrake(fmt.Sprintf("more than %d %% of %d hosts were lost within %s", set.BrakeShare, was.Hosts, set.BrakeWindow))
+		s.setBrake(fmt.Sprintf("more than %d %% of %d hosts were lost within %s", set.BrakeShare, was.Hosts,
+			set.BrakeWindow))
 	}
 }
 
@@ -154,5 +157,6 @@ func (v *View) whyBraked() Why {
 	if left := b.Hold.Sub(v.Meta.Clock); left > 0 {
 		return Why{"brake", text, left}
 	}
-	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.Pace()), max(0, b.TAT.Sub(v.Meta.Clock))}
+	return Why{"brake", fmt.Sprintf("%s; lost agents are started at %d a second", text, b.Pace()),
+		max(0, b.TAT.Sub(v.Meta.Clock))}
 }

@@ -34,7 +34,8 @@ var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.
 func (s *State) charge(a *noun.Agent, x *noun.Exit) {
 	set, now := &s.Meta.Settings, s.Meta.Clock
 	healthy := a.Useful() && now.Sub(a.StartedAt) >= set.HealthyAfter
-	if healthy || x.Kind == noun.ExitClean && a.Useful() || a.Notes().ParkedWhy != "" { // a pause for a usage limit is no open breaker
+	// a pause for a usage limit is no open breaker
+	if healthy || x.Kind == noun.ExitClean && a.Useful() || a.Notes().ParkedWhy != "" {
 		a.Parked = false
 	}
 	useful := a.Useful()
@@ -47,7 +48,8 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit) {
 		a.Failures, a.Starts = 0, nil
 	}
 	a.NotBefore = 0
-	if x.Kind == noun.ExitCrash || x.Kind == noun.ExitClean || x.Kind == noun.ExitTimedOut || x.Kind == noun.ExitUsageLimit {
+	if x.Kind == noun.ExitCrash || x.Kind == noun.ExitClean || x.Kind == noun.ExitTimedOut ||
+		x.Kind == noun.ExitUsageLimit {
 		a.Begun() // it did start
 	}
 	switch x.Kind {
@@ -70,8 +72,9 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit) {
 // its trial has succeeded (incident I89). The next failure is a first one.
 func (s *State) recovered(a *noun.Agent) {
 	if a.Parked && a.Notes().ParkedWhy == "" {
-		s.Event("agent.recovered", About{Agent: a}, fmt.Sprintf("its trial is healthy for %s; %d failures are forgotten",
-			s.Meta.Settings.HealthyAfter, a.Failures))
+		s.Event("agent.recovered", About{Agent: a},
+			fmt.Sprintf("its trial is healthy for %s; %d failures are forgotten",
+				s.Meta.Settings.HealthyAfter, a.Failures))
 	}
 	a.Forgive()
 }
@@ -163,7 +166,8 @@ func jitter(pause time.Duration, id noun.AgentID, inc noun.Incarnation) time.Dur
 // exitOf judges what a host reports of an end. A stop order makes it an end on
 // purpose, unless a limit gave the order.
 func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
-	x := noun.Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: noun.Clip(c.Reason, noun.MaxReason), Tail: noun.Clip(c.Tail, noun.MaxTail)}
+	x := noun.Exit{Kind: c.Kind, Code: c.Code, Signal: c.Signal, Reason: noun.Clip(c.Reason, noun.MaxReason),
+		Tail: noun.Clip(c.Tail, noun.MaxTail)}
 	switch {
 	case a.Order == noun.StopOrder && !a.Overdue:
 		x.Kind, x.Reason = noun.ExitOrdered, a.OrderReason

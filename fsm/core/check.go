@@ -52,7 +52,8 @@ func (c *Checker) That(ok bool, format string, args ...any) {
 // row whose time has come may be looked at with the next entry.
 func (c *Checker) Armed(v *View, law string, row due.Row, armed noun.Time) {
 	at := row.At()
-	c.That(at == 0 || armed != 0 && armed <= max(at, v.Meta.Clock), "%s: %s must be looked at by %d, its timer is at %d: %+v",
+	c.That(at == 0 || armed != 0 && armed <= max(at, v.Meta.Clock),
+		"%s: %s must be looked at by %d, its timer is at %d: %+v",
 		law, row.Of, at, armed, row)
 }
 
@@ -68,28 +69,37 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	c.Armed(s, "L2", s.leaseRow(a.ID, l), l.ArmedL)
 	c.Armed(s, "L7", s.fenceRow(a.ID, l), l.ArmedF)
 	c.That((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
-	c.That(l.Inc != 0 || a.Part == noun.PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0, "L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
-	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s", a.Name, a.Inc, l.Inc)
-	c.That(a.Order != noun.StartOrder || a.Proc == noun.ProcOrdered || a.Proc == noun.ProcAccepted, "L4: %s is %s with an open start order", a.Name, a.Proc)
+	c.That(l.Inc != 0 || a.Part == noun.PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0,
+		"L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
+	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s",
+		a.Name, a.Inc, l.Inc)
+	c.That(a.Order != noun.StartOrder || a.Proc == noun.ProcOrdered || a.Proc == noun.ProcAccepted,
+		"L4: %s is %s with an open start order", a.Name, a.Proc)
 	c.That(a.Order != noun.StopOrder || a.Proc.Fenced(), "L4: %s is %s with an open stop order", a.Name, a.Proc)
 	r := s.RoleTable.Get(a.Role)
 	unretired := a.ID < r.Before()
 	_, withdrawing := s.withdrawing.Get(a.Role)
-	c.That(!a.Proc.Fenced() || !s.StopWish(a) || a.Order == noun.StopOrder || unretired, "L9: %s is not wanted, runs, and has no stop order", a.Name)
-	c.That(a.Proc != noun.ProcOrdered || !s.StopWish(a) && s.Paused(a) == "" || unretired || withdrawing, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
+	c.That(!a.Proc.Fenced() || !s.StopWish(a) || a.Order == noun.StopOrder ||
+		unretired, "L9: %s is not wanted, runs, and has no stop order", a.Name)
+	c.That(a.Proc != noun.ProcOrdered || !s.StopWish(a) && s.Paused(a) == "" || unretired ||
+		withdrawing, "L9: %s is not wanted or paused, and a start of it is open", a.Name)
 	c.That(!a.Overdue || a.Order == noun.StopOrder, "L11: %s is over a limit without a stop order", a.Name)
-	c.That(!a.Surplus || a.Task != 0 && !a.Retired, "L9: %s is to finish a task, and holds %d (retired: %v)", a.Name, a.Task, a.Retired)
+	c.That(!a.Surplus || a.Task != 0 && !a.Retired, "L9: %s is to finish a task, and holds %d (retired: %v)",
+		a.Name, a.Task, a.Retired)
 	c.That(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
 	c.That(a.Noted == nil || *a.Noted != noun.Notes{}, "%s has notes without anything in them", a.Name)
 	if d := a.Declared; d != nil {
-		c.That(d.Since <= d.At && d.At <= s.Meta.Clock, "%s declared something at %d, first at %d", a.Name, d.At, d.Since)
-		c.That(d.Until <= d.Excused, "L10: %s is excused until %d, its declaration holds until %d", a.Name, d.Excused, d.Until)
+		c.That(d.Since <= d.At && d.At <= s.Meta.Clock, "%s declared something at %d, first at %d", a.Name,
+			d.At, d.Since)
+		c.That(d.Until <= d.Excused, "L10: %s is excused until %d, its declaration holds until %d", a.Name,
+			d.Excused, d.Until)
 	}
 	atWork := s.AtWork.Has(a.ID)
 	c.That(atWork == (a.Task != 0), "L3: %s holds task %d, in the index of agents at work: %v", a.Name, a.Task, atWork)
 	if a.Task != 0 {
 		t := s.TaskTable.Get(a.Task)
-		c.That(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc, "L8: %s holds task %d, which does not know it", a.Name, a.Task)
+		c.That(t != nil && t.State.Held() && t.Holder == a.ID && t.HolderInc == a.Inc,
+			"L8: %s holds task %d, which does not know it", a.Name, a.Task)
 	}
 	wanted := s.Wants(a)
 	c.That(wanted == (s.WhyNot(a) == "") || s.Behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.WhyNot(a))
@@ -101,9 +111,12 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 
 func (c *Checker) host(s *View, h *noun.Host) {
 	c.Armed(s, "L3", s.hostRow(h), h.Armed)
-	c.That((h.State == noun.HostLost || h.State == noun.HostLeft) == (h.Until == 0), "host %s is %s with its lease at %d", h.Name, h.State, h.Until)
-	c.That((h.State == noun.HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name, h.State, h.SteadyAt)
-	c.That(h.State == noun.HostSuspect || h.DoubtAt == 0 && h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
+	c.That((h.State == noun.HostLost || h.State == noun.HostLeft) == (h.Until == 0),
+		"host %s is %s with its lease at %d", h.Name, h.State, h.Until)
+	c.That((h.State == noun.HostReturning) == (h.SteadyAt != 0), "host %s is %s and steady at %d", h.Name,
+		h.State, h.SteadyAt)
+	c.That(h.State == noun.HostSuspect || h.DoubtAt == 0 &&
+		h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
 	inService := h.InService()
 	hi := s.hostIdx.Get(h.ID)
 	if hi == nil {
@@ -114,7 +127,8 @@ func (c *Checker) host(s *View, h *noun.Host) {
 		c.That(a.Host == h.ID, "the index of host %s lists %s, which is on host %d", h.Name, a.Name, a.Host)
 		c.That(a.Proc != noun.ProcOrdered || inService && !h.Drain && h.Pressure == "",
 			"L9: a start of %s waits for host %s, which is %s", a.Name, h.Name, h.Status())
-		c.That(!a.Proc.Fenced() || !h.Drain || a.Task != 0 && (!s.drainOver(h) || s.Behind()) || a.Order == noun.StopOrder,
+		c.That(!a.Proc.Fenced() || !h.Drain || a.Task != 0 && (!s.drainOver(h) || s.Behind()) ||
+			a.Order == noun.StopOrder,
 			"L9: %s runs on host %s, which is drained, and has no stop order", a.Name, h.Name)
 	}
 }
@@ -122,17 +136,20 @@ func (c *Checker) host(s *View, h *noun.Host) {
 func (c *Checker) task(s *View, t *noun.Task) {
 	if t.State.Held() {
 		a := s.AgentTable.Get(t.Holder)
-		c.That(a != nil && a.Task == t.ID && a.Inc == t.HolderInc, "L8: task %d is %s, its holder does not know it", t.ID, t.State)
+		c.That(a != nil && a.Task == t.ID && a.Inc == t.HolderInc,
+			"L8: task %d is %s, its holder does not know it", t.ID, t.State)
 	}
 	c.That(t.State >= noun.TaskQueued && t.State <= noun.TaskQuarantined, "task %d has state %d", t.ID, t.State)
 	row := s.taskAway(t)
 	if h := s.HostTable.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*noun.MaxAway {
 		row.Put.Until = max(row.Put.Until, t.Armed) // what it has forgotten may have moved the timer
 	}
-	c.That(t.State == noun.TaskQueued || t.Retried().NotBefore == 0, "task %d is %s and put off until %d", t.ID, t.State, t.Retried().NotBefore)
+	c.That(t.State == noun.TaskQueued || t.Retried().NotBefore == 0, "task %d is %s and put off until %d",
+		t.ID, t.State, t.Retried().NotBefore)
 	a := s.AgentTable.Get(t.Holder)
 	unseen := a != nil && a.Task == t.ID && a.ID < s.RoleTable.Get(a.Role).Before() // a new limit may end earlier
-	if (t.State.Held() || t.Delayed()) && !unseen {                                 // of a pending one the limit may have been shortened since, and it is said once
+	// of a pending one the limit may have been shortened since, and it is said once
+	if (t.State.Held() || t.Delayed()) && !unseen {
 		c.Armed(s, "L3", row, t.Armed)
 	}
 	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
@@ -147,20 +164,27 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		return
 	}
 	c.That(ri.Tasks == st.Tasks, "role %s counts %v tasks by state, there are %v", r.Spec.Name, ri.Tasks, st.Tasks)
-	c.That(ri.Pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name, ri.Pending.Len(), pending)
+	c.That(ri.Pending.Len() == pending, "role %s has %d claimable tasks in its index, there are %d", r.Spec.Name,
+		ri.Pending.Len(), pending)
 	_, offered := s.Offered.Get(r.ID)
-	c.That(offered == (pending > 0), "L3: role %s has %d claimable tasks, in the index of those roles: %v", r.Spec.Name, pending, offered)
-	c.That(ri.Queued.Len()+ri.Delayed.Len() == int(ri.Tasks[noun.TaskQueued]), "role %s has %d queued tasks and %d that are put off in its indexes, there are %d",
+	c.That(offered == (pending > 0), "L3: role %s has %d claimable tasks, in the index of those roles: %v",
+		r.Spec.Name, pending, offered)
+	c.That(ri.Queued.Len()+ri.Delayed.Len() == int(ri.Tasks[noun.TaskQueued]),
+		"role %s has %d queued tasks and %d that are put off in its indexes, there are %d",
 		r.Spec.Name, ri.Queued.Len(), ri.Delayed.Len(), ri.Tasks[noun.TaskQueued])
 	c.halfOpen(s, r, ri)
 	_, growing := s.growing.Get(r.ID)
 	c.That(growing == s.grows(r), "role %s is among those that grow: %v, want %v", r.Spec.Name, growing, s.grows(r))
 	_, visiting := s.visiting.Get(r.ID)
-	c.That(visiting == (r.Below != 0), "role %s is among those with agents to visit: %v, it is at %d", r.Spec.Name, visiting, r.Below)
-	c.That(slices.Equal(ri.missing, s.missing(r)), "role %s lacks %d replicas, %d are known", r.Spec.Name, len(s.missing(r)), len(ri.missing))
-	c.That(r.Half != nil || ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired || pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
+	c.That(visiting == (r.Below != 0), "role %s is among those with agents to visit: %v, it is at %d",
+		r.Spec.Name, visiting, r.Below)
+	c.That(slices.Equal(ri.missing, s.missing(r)), "role %s lacks %d replicas, %d are known", r.Spec.Name,
+		len(s.missing(r)), len(ri.missing))
+	c.That(r.Half != nil || ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired ||
+		pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
-	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare), "L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
+	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare),
+		"L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
 		r.Spec.Name, ri.demand, ri.Tasks[noun.TaskPending], ri.spare)
 	c.That(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
 	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
@@ -182,7 +206,8 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		}
 	}
 	c.That(paused == ri.paused, "role %s counts %d paused agents, there are %d", r.Spec.Name, ri.paused, paused)
-	c.That(lives == ri.lives && off == ri.off, "role %s counts %d lives and %d agents that are off, there are %d and %d",
+	c.That(lives == ri.lives &&
+		off == ri.off, "role %s counts %d lives and %d agents that are off, there are %d and %d",
 		r.Spec.Name, ri.lives, ri.off, lives, off)
 	c.That(len(on) == len(ri.on), "role %s counts lives on %d hosts, there are %d", r.Spec.Name, len(ri.on), len(on))
 	for h, n := range on {
@@ -197,7 +222,8 @@ func (c *Checker) halfOpen(s *View, r *noun.Role, ri *roleIndex) {
 	c.That(len(r.Endings) <= noun.EndingsKept, "L11: role %s remembers %d endings", r.Spec.Name, len(r.Endings))
 	h := r.Half
 	_, listed := s.halfOpen.Get(r.ID)
-	if c.That(listed == (h != nil), "L3: role %s is half-open: %v, among those roles: %v", r.Spec.Name, h != nil, listed); h == nil {
+	if c.That(listed == (h != nil), "L3: role %s is half-open: %v, among those roles: %v", r.Spec.Name,
+		h != nil, listed); h == nil {
 		return
 	}
 	name, offered := r.Spec.Name, 0
@@ -206,11 +232,14 @@ func (c *Checker) halfOpen(s *View, r *noun.Role, ri *roleIndex) {
 		if t != nil && t.State == noun.TaskPending {
 			offered++
 		}
-		c.That(t != nil && t.Role == r.ID && (p.Claimed == 0 && t.State == noun.TaskPending || p.Claimed != 0 && t.State.Held()),
+		c.That(t != nil && t.Role == r.ID && (p.Claimed == 0 && t.State == noun.TaskPending || p.Claimed != 0 &&
+			t.State.Held()),
 			"L3: role %s tries task %d since %d, which is %+v", name, p.Task, p.Claimed, t)
 	}
-	c.That(offered == ri.Pending.Len(), "L11: role %s is half-open and offers %d tasks, of which it tries %d", name, ri.Pending.Len(), offered)
-	c.That(ri.Queued.Len() == 0 || h.Probing() >= h.Allowed || h.Next > s.Meta.Clock || s.Behind() || s.grows(r) || r.Below != 0 || r.Retired,
+	c.That(offered == ri.Pending.Len(), "L11: role %s is half-open and offers %d tasks, of which it tries %d",
+		name, ri.Pending.Len(), offered)
+	c.That(ri.Queued.Len() == 0 || h.Probing() >= h.Allowed || h.Next > s.Meta.Clock || s.Behind() ||
+		s.grows(r) || r.Below != 0 || r.Retired,
 		"L3: role %s is half-open, tries %d of %d tasks, and %d wait", name, h.Probing(), h.Allowed, ri.Queued.Len())
 	c.Armed(s, "L3", s.roleRow(r), h.Armed)
 }
@@ -226,9 +255,11 @@ func (c *Checker) counts(s *View) {
 				start++
 			}
 		}
-		c.That(s.HostLoad(h.ID) == HostLoad{run, start}, "host %s counts %v, there are %d running and %d starting", h.Name, s.HostLoad(h.ID), run, start)
+		c.That(s.HostLoad(h.ID) == HostLoad{run, start},
+			"host %s counts %v, there are %d running and %d starting", h.Name, s.HostLoad(h.ID), run, start)
 	}
-	c.That(s.Meta.NextEvent-s.Meta.FirstEvent == uint64(s.EventTable.Len()), "%d events are kept, %d are counted", s.EventTable.Len(), s.Meta.NextEvent-s.Meta.FirstEvent)
+	c.That(s.Meta.NextEvent-s.Meta.FirstEvent == uint64(s.EventTable.Len()), "%d events are kept, %d are counted",
+		s.EventTable.Len(), s.Meta.NextEvent-s.Meta.FirstEvent)
 	parked := uint32(0)
 	for _, a := range s.AgentTable.From(0) {
 		if a.Waits() && !a.Stopped {

@@ -27,13 +27,16 @@ func (c *Checker) ledger(s *View) {
 	}
 	c.That(promised == s.promised, "L11: %d agents are to be created, %d are counted", promised, s.promised)
 	for p := noun.ForTasks; p < noun.Purses; p++ {
-		c.That(s.Ledger.of(p, 0) == naive.of(p, 0), "L11: %s cost %d, %d are charged", p, naive.of(p, 0), s.Ledger.of(p, 0))
+		c.That(s.Ledger.of(p, 0) == naive.of(p, 0), "L11: %s cost %d, %d are charged", p, naive.of(p, 0),
+			s.Ledger.of(p, 0))
 	}
-	c.That(len(s.Ledger.rooms) == len(naive.rooms), "L11: %d rooms cost something, %d are charged", len(naive.rooms), len(s.Ledger.rooms))
+	c.That(len(s.Ledger.rooms) == len(naive.rooms), "L11: %d rooms cost something, %d are charged",
+		len(naive.rooms), len(s.Ledger.rooms))
 	for id := range naive.rooms {
 		c.That(s.RoomTable.Get(id) != nil, "L11: room %d is charged, and gone", id)
 		for p := range noun.RoomPurses {
-			c.That(s.Ledger.of(p, id) == naive.of(p, id), "L11: %s of room %d cost %d, %d are charged", p, id, naive.of(p, id), s.Ledger.of(p, id))
+			c.That(s.Ledger.of(p, id) == naive.of(p, id), "L11: %s of room %d cost %d, %d are charged",
+				p, id, naive.of(p, id), s.Ledger.of(p, id))
 		}
 	}
 	ended, wordy := 0, 0
@@ -51,12 +54,14 @@ func (c *Checker) ledger(s *View) {
 		}
 		c.That(!t.TextGone || t.Text == "", "task %d has lost its text and has it", id)
 	}
-	c.That(s.roomEnded.Len() == ended && s.wordy.Len() == 2*wordy, "L11: %d tasks have ended, %d with long texts; the indexes have %d and %d",
+	c.That(s.roomEnded.Len() == ended && s.wordy.Len() == 2*wordy,
+		"L11: %d tasks have ended, %d with long texts; the indexes have %d and %d",
 		ended, wordy, s.roomEnded.Len(), s.wordy.Len()/2)
 }
 
 // recount compares what each value of a table is charged with its cost, and adds up.
-func recount[K table.ID, T any](c *Checker, t table.Reader[K, T], sum *ledger, p noun.Purse, cost func(*T) int64, room func(*T) noun.RoomID) {
+func recount[K table.ID, T any](c *Checker, t table.Reader[K, T], sum *ledger, p noun.Purse, cost func(*T) int64,
+	room func(*T) noun.RoomID) {
 	for id, v := range t.From(0) {
 		bytes := cost(v)
 		charged, settled := t.Charged(id)

@@ -24,7 +24,8 @@ const (
 )
 
 // probePause is the wait before the next probe after so many that failed.
-var probePause = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute}
+var probePause = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 15 * time.Second,
+	30 * time.Second, time.Minute}
 
 // ended takes note that an attempt at a task has ended, before the task changes.
 func (s *State) ended(t *noun.Task, failed bool, why string) {
@@ -70,8 +71,9 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 		Outlives: max(outlivesTimes*ran[len(ran)/2], outlivesLeast), Failed: failures, Ended: all, Why: why}
 	r.Endings, r.Rev = nil, s.Meta.Index
 	s.halfOpen.Set(r.ID)
-	s.Event("role.half_open", About{Room: r.Room}, fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; single tasks are tried, the others wait",
-		r.Spec.Name, failures, all, set.Window, why))
+	s.Event("role.half_open", About{Room: r.Room},
+		fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; single tasks are tried, the others wait",
+			r.Spec.Name, failures, all, set.Window, why))
 	ri := s.roleIndexOf(r.ID)
 	for ri.Pending.Len() > 0 {
 		q, _ := ri.Pending.Min()
@@ -80,8 +82,10 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 	s.reviewGrowth(r)
 	s.armRole(r.ID)
 	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID), Priority: noun.MailHigh,
-		Room: s.RoomTable.Get(r.Room).Name, Facts: []noun.KV{{Key: "failed", Value: strconv.FormatUint(uint64(failures), 10)},
-			{Key: "of", Value: strconv.FormatUint(uint64(all), 10)}, {Key: "last", Value: noun.Clip(why, noun.MaxTitle)}}})
+		Room: s.RoomTable.Get(r.Room).Name,
+		Facts: []noun.KV{{Key: "failed", Value: strconv.FormatUint(uint64(failures), 10)},
+			{Key: "of", Value: strconv.FormatUint(uint64(all), 10)},
+			{Key: "last", Value: noun.Clip(why, noun.MaxTitle)}}})
 }
 
 // probeWait is the wait before the next probe after so many that missed.
@@ -221,7 +225,8 @@ func (v *View) WhyHalfOpen(id noun.RoleID) Why {
 		return Why{}
 	}
 	h, ri := r.Half, v.roleIndex(id)
-	text := fmt.Sprintf("%s is half-open since %s: %d of %d attempts failed, the last one: %s; ", v.RoleName(id), v.Since(h.Since), h.Failed, h.Ended, h.Why)
+	text := fmt.Sprintf("%s is half-open since %s: %d of %d attempts failed, the last one: %s; ", v.RoleName(id),
+		v.Since(h.Since), h.Failed, h.Ended, h.Why)
 	left := max(0, h.Next.Sub(v.Meta.Clock))
 	switch {
 	case len(h.Probes) > 0:

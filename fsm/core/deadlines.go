@@ -21,15 +21,19 @@ var (
 	KindBackOff = &due.Kind{Name: "back-off", Then: "it may be started again"}
 	KindParked  = &due.Kind{Name: "parked", Then: "one trial is started"}
 
-	KindPending  = &due.Kind{Name: "pending limit", Then: "an event says that nobody has claimed it"}
-	KindAck      = &due.Kind{Name: "acknowledgement limit", Then: "it is taken back from its holder, which has not started it"}
+	KindPending = &due.Kind{Name: "pending limit", Then: "an event says that nobody has claimed it"}
+	KindAck     = &due.Kind{Name: "acknowledgement limit",
+		Then: "it is taken back from its holder, which has not started it"}
 	KindProgress = &due.Kind{Name: "progress limit", Then: "it is taken back from its holder, which shows no progress"}
 	KindRetry    = &due.Kind{Name: "wait", Then: "it joins the queue of its role, and may be tried again"}
 	KindProbe    = &due.Kind{Name: "next probe", Then: "the next task of the half-open role is tried"}
-	KindOutlives = &due.Kind{Name: "long probe", Then: "the attempt counts as a success, and more tasks are let through"}
-	KindExpected = &due.Kind{Name: "expected completion", Then: "nothing by itself; its holder's silence counts from now on"}
+	KindOutlives = &due.Kind{Name: "long probe",
+		Then: "the attempt counts as a success, and more tasks are let through"}
+	KindExpected = &due.Kind{Name: "expected completion",
+		Then: "nothing by itself; its holder's silence counts from now on"}
 
-	KindHostLease = &due.Kind{Name: "host lease", Then: "the host is lost; its agents wait for the ends of their fences"}
+	KindHostLease = &due.Kind{Name: "host lease",
+		Then: "the host is lost; its agents wait for the ends of their fences"}
 	KindReturn    = &due.Kind{Name: "return", Then: "the host gets starts again"}
 	KindDrain     = &due.Kind{Name: "drain", Then: "what still runs there is stopped"}
 	KindForget    = &due.Kind{Name: "removal", Then: "the host is forgotten, unless a life may come back with it"}
@@ -39,7 +43,8 @@ var (
 	KindHold    = &due.Kind{Name: "hold", Then: "starts are ordered again, once all hosts have reported"}
 	KindReports = &due.Kind{Name: "reports of hosts", Then: "starts are ordered again, whatever has not been reported"}
 	KindBrake   = &due.Kind{Name: "brake", Then: "lost agents are started elsewhere, one after the other"}
-	KindPaced   = &due.Kind{Name: "end of the brake", Then: "lost agents are started as they come, unless one was started meanwhile"}
+	KindPaced   = &due.Kind{Name: "end of the brake",
+		Then: "lost agents are started as they come, unless one was started meanwhile"}
 )
 
 // Why clocks stand.
@@ -330,7 +335,8 @@ func (v *View) roleRows(r *noun.Role) (rows []due.Row) {
 	}
 	for _, p := range r.Half.Probes {
 		if p.Claimed != 0 {
-			rows = append(rows, due.Row{Kind: KindOutlives, Of: due.OfTask(p.Task), From: p.Claimed, Span: r.Half.Outlives})
+			rows = append(rows, due.Row{Kind: KindOutlives, Of: due.OfTask(p.Task), From: p.Claimed,
+				Span: r.Half.Outlives})
 		}
 	}
 	return rows

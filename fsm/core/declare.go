@@ -90,7 +90,8 @@ func (v *View) checkDeclare(c *Declare) noun.Outcome {
 	case c.Waiting == noun.WaitingNone && c.Status != noun.StatusBusy && c.For != 0:
 		return Refuse(noun.Invalid, "%s has no end: for goes with busy, needs_input, parked and in_tool", c.Status)
 	case c.For > limit:
-		return Refuse(noun.Invalid, "%s is too long: at most %s is allowed (%s); declare it again before it lapses", c.For, limit, which)
+		return Refuse(noun.Invalid,
+			"%s is too long: at most %s is allowed (%s); declare it again before it lapses", c.For, limit, which)
 	case len(c.Text) > noun.MaxReason:
 		return Refuse(noun.Invalid, "the text has %d bytes, at most %d are allowed", len(c.Text), noun.MaxReason)
 	case !utf8.ValidString(c.Text):

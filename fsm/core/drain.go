@@ -26,7 +26,8 @@ func (c DrainHost) Apply(s *State) noun.Outcome {
 	case h == nil:
 		return Refuse(noun.NotFound, "there is no host number %d", c.Host)
 	case c.Deadline < 0 || c.Deadline > longestDrain:
-		return Refuse(noun.Invalid, "the deadline of a drain is %s, 0 (none) to %s is allowed", c.Deadline, longestDrain)
+		return Refuse(noun.Invalid, "the deadline of a drain is %s, 0 (none) to %s is allowed", c.Deadline,
+			longestDrain)
 	case c.Off:
 		s.undrain(h, c.By)
 		return noun.Outcome{Host: h.ID, Rev: h.Rev}
@@ -123,7 +124,8 @@ func (c ConfirmDead) Apply(s *State) noun.Outcome {
 		return Refuse(noun.NotFound, "there is no host number %d", c.Host)
 	}
 	if sign := s.heard(h); sign != "" && !c.Force {
-		return Refuse(noun.Conflict, "host %s %s: drain it, or make sure that nothing of it runs and force it", h.Name, sign)
+		return Refuse(noun.Conflict, "host %s %s: drain it, or make sure that nothing of it runs and force it",
+			h.Name, sign)
 	}
 	h.Until, h.DoubtAt, h.SuspectWhy, h.SteadyAt = 0, 0, "", 0
 	if h.State != noun.HostLost {

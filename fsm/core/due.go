@@ -13,7 +13,8 @@ import (
 
 // ready tells that nothing of the agent itself is against a start.
 func (v *View) ready(a *noun.Agent) bool {
-	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() && !a.Retired && !a.Stopped && !a.Paused &&
+	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() && !a.Retired &&
+		!a.Stopped && !a.Paused &&
 		a.NotBefore <= v.Meta.Clock && v.LeaseTable.Get(a.ID).Fence == 0
 }
 
@@ -60,7 +61,8 @@ func (v *View) roleDue(r *noun.Role, ri *roleIndex) bool {
 	switch {
 	case ri.ready.len() == 0 && (ri.lost.len() == 0 || v.brakeHolds()):
 		return false
-	case v.RoomTable.Get(r.Room).Deleting, r.Retired, r.Below != 0, r.Spec.Desired != noun.DesiredRunning, r.Spec.Runner == "":
+	case v.RoomTable.Get(r.Room).Deleting, r.Retired, r.Below != 0, r.Spec.Desired != noun.DesiredRunning,
+		r.Spec.Runner == "":
 		return false
 	case v.RolePaused(r) != "", v.StartsHeld() > 0:
 		return false

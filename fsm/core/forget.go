@@ -26,10 +26,13 @@ func (c ForgetHost) Apply(s *State) noun.Outcome {
 		return Refuse(noun.NotFound, "there is no host number %d", c.Host)
 	}
 	if h.InService() {
-		return Refuse(noun.Conflict, "host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten", h.Name, h.State)
+		return Refuse(noun.Conflict,
+			"host %s is %s: stop its agentd first, only a lost host or one that has left can be forgotten",
+			h.Name, h.State)
 	}
 	if n := s.fencesOn(h.ID); n > 0 {
-		return Refuse(noun.Conflict, "host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
+		return Refuse(noun.Conflict,
+			"host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
 	}
 	s.removeHost(h, "by "+Nobody(c.By))
 	return noun.Outcome{Host: c.Host, Rev: s.Meta.Index}
@@ -41,7 +44,8 @@ func (c ForgetHost) Apply(s *State) noun.Outcome {
 // drain is durable (law L9).
 func (v *View) outlived(h *noun.Host) bool {
 	limit := v.Meta.Settings.ForgetHosts
-	if limit == 0 || h.InService() || v.SinceBeat(h) < limit || v.held() || v.heard(h) != "" || h.Drain && h.DrainBy != DrainBySelf {
+	if limit == 0 || h.InService() || v.SinceBeat(h) < limit || v.held() || v.heard(h) != "" || h.Drain &&
+		h.DrainBy != DrainBySelf {
 		return false
 	}
 	for id := range v.hostIndex(h.ID).agents { // whether there is one does not depend on their order

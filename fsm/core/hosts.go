@@ -36,8 +36,10 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 		h = s.HostTable.Mut(id)
 		if h.Boot != c.Boot {
 			if left := s.fencesOn(id); left > 0 {
-				return Refuse(noun.HostInUse, "host id %s (%s) was seen with another boot id and may still run %d agents: "+
-					"a reboot is let in when their fences have ended; a cloned machine needs an id of its own", c.Key, h.Name, left)
+				return Refuse(noun.HostInUse,
+					"host id %s (%s) was seen with another boot id and may still run %d agents: "+
+						"a reboot is let in when their fences have ended; a cloned machine needs an id of its own",
+					c.Key, h.Name, left)
 			}
 			s.Event("host.rebooted", About{Host: id}, "")
 			h.Views, h.Rev = nil, s.Meta.Index // they are about the other boot
@@ -111,13 +113,16 @@ func checkHost(c *RegisterHost) noun.Outcome {
 	case c.Boot == "" || len(c.Boot) > noun.MaxName:
 		return Refuse(noun.Invalid, "the boot id has %d characters, 1 to %d are allowed", len(c.Boot), noun.MaxName)
 	case len(c.GossipAddr) > 255:
-		return Refuse(noun.Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed", c.Name, len(c.GossipAddr))
+		return Refuse(noun.Invalid, "the gossip address of host %s has %d characters, at most 255 are allowed",
+			c.Name, len(c.GossipAddr))
 	}
 	if err := CheckHostName(c.Name); err != nil {
 		return Refuse(noun.Invalid, "the host's name %v", err)
 	}
-	if len(c.Servers) > noun.MaxHostServers || slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
-		return Refuse(noun.Invalid, "host %s names more than %d servers, or one with more than 255 characters", c.Name, noun.MaxHostServers)
+	if len(c.Servers) > noun.MaxHostServers ||
+		slices.ContainsFunc(c.Servers, func(addr string) bool { return len(addr) > 255 }) {
+		return Refuse(noun.Invalid, "host %s names more than %d servers, or one with more than 255 characters",
+			c.Name, noun.MaxHostServers)
 	}
 	for _, r := range c.Runners {
 		if err := noun.CheckName(r); err != nil {
@@ -301,7 +306,8 @@ func (c AcceptOrder) Apply(s *State) noun.Outcome {
 		return Refuse(noun.Superseded, "the order was for another boot of the host; register again")
 	}
 	if s.held() { // it was accepted before the backup, and may have been given up since (law L7)
-		return Refuse(noun.Superseded, "a backup was restored since incarnation %s of %s was ordered; start nothing", c.Inc, a.Name)
+		return Refuse(noun.Superseded,
+			"a backup was restored since incarnation %s of %s was ordered; start nothing", c.Inc, a.Name)
 	}
 	if a.Proc == noun.ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
 		out := a.Outcome()
@@ -309,10 +315,12 @@ func (c AcceptOrder) Apply(s *State) noun.Outcome {
 		return out
 	}
 	if a.Proc != noun.ProcOrdered {
-		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is no longer open; start nothing", c.Inc, a.Name)
+		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is no longer open; start nothing",
+			c.Inc, a.Name)
 	}
 	if s.Paused(a) != "" { // it is about to be taken back
-		return Refuse(noun.Superseded, "the start order of incarnation %s of %s is withdrawn: %s is paused; start nothing", c.Inc, a.Name, a.Name)
+		return Refuse(noun.Superseded,
+			"the start order of incarnation %s of %s is withdrawn: %s is paused; start nothing", c.Inc, a.Name, a.Name)
 	}
 	was := ShadowOf(a)
 	a.Proc, a.TokenHash, a.StartedAt, a.Since = noun.ProcAccepted, string(c.TokenHash), s.Meta.Clock, s.Meta.Clock
@@ -356,10 +364,12 @@ func (c ReportStarted) Apply(s *State) noun.Outcome {
 // ReportExit says that nothing of the incarnation runs any more. It is
 // idempotent by incarnation.
 type ReportExit struct {
-	Host   noun.HostID
-	Agent  noun.AgentID
-	Inc    noun.Incarnation
-	Kind   noun.ExitKind // ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and order
+	Host  noun.HostID
+	Agent noun.AgentID
+	Inc   noun.Incarnation
+	// ExitStartFailed, ExitOrdered, ExitTimedOut, ExitUsageLimit, or ExitNone: judged from code and
+	// order
+	Kind   noun.ExitKind
 	Code   int32
 	Signal string
 	Reason string

@@ -21,7 +21,8 @@ func (s *State) escalateAgent(kind noun.EscalationKind, a *noun.Agent) {
 		e.Facts = []noun.KV{{Key: "failures", Value: strconv.FormatUint(uint64(a.Failures), 10)},
 			{Key: "paused_for", Value: max(0, a.NotBefore.Sub(s.Meta.Clock)).String()}}
 		if x := a.LastExit; x != nil {
-			e.Facts = append(e.Facts, noun.KV{Key: "last_exit", Value: noun.ExitNames[x.Kind]}, noun.KV{Key: "exit_code", Value: strconv.FormatInt(int64(x.Code), 10)})
+			e.Facts = append(e.Facts, noun.KV{Key: "last_exit", Value: noun.ExitNames[x.Kind]},
+				noun.KV{Key: "exit_code", Value: strconv.FormatInt(int64(x.Code), 10)})
 		}
 	case noun.EscBrokenStart:
 		e.Facts = []noun.KV{{Key: "failed_starts", Value: strconv.FormatUint(uint64(a.Notes().Faults), 10)},
@@ -31,9 +32,12 @@ func (s *State) escalateAgent(kind noun.EscalationKind, a *noun.Agent) {
 }
 
 func (s *State) escalateTask(t *noun.Task) {
-	e := noun.Escalation{Kind: noun.EscTaskQuarantined, Subject: fmt.Sprintf("task %d", t.ID), Priority: noun.MailHigh, Task: t.ID,
+	e := noun.Escalation{Kind: noun.EscTaskQuarantined, Subject: fmt.Sprintf("task %d", t.ID),
+		Priority: noun.MailHigh, Task: t.ID,
 		Room: s.RoomTable.Get(t.Room).Name, Inc: t.HolderInc,
-		Facts: []noun.KV{{Key: "role", Value: s.RoleTable.Get(t.Role).Spec.Name}, {Key: "deaths", Value: strconv.FormatUint(uint64(t.Kills), 10)}, {Key: "attempts", Value: strconv.FormatUint(uint64(t.Attempt), 10)}}}
+		Facts: []noun.KV{{Key: "role", Value: s.RoleTable.Get(t.Role).Spec.Name},
+			{Key: "deaths", Value: strconv.FormatUint(uint64(t.Kills), 10)},
+			{Key: "attempts", Value: strconv.FormatUint(uint64(t.Attempt), 10)}}}
 	if a := s.AgentTable.Get(t.Holder); a != nil {
 		e.Agent = a.Name
 	}
@@ -42,18 +46,21 @@ func (s *State) escalateTask(t *noun.Task) {
 
 func (s *State) escalateServer(id string) {
 	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscServerDiverged, Subject: id, Priority: noun.MailUrgent,
-		Facts: []noun.KV{{Key: "diverged_servers", Value: strconv.Itoa(len(s.Meta.Diverged))}, {Key: "index", Value: strconv.FormatUint(s.Meta.Index, 10)}}})
+		Facts: []noun.KV{{Key: "diverged_servers", Value: strconv.Itoa(len(s.Meta.Diverged))},
+			{Key: "index", Value: strconv.FormatUint(s.Meta.Index, 10)}}})
 }
 
 func (s *State) escalateDispute(m *noun.MarkReport) {
 	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscStatesDiffer, Subject: "cluster", Priority: noun.MailUrgent,
-		Facts: []noun.KV{{Key: "hashes", Value: m.Text()}, {Key: "voters", Value: strconv.Itoa(len(m.Voters))}, {Key: "index", Value: strconv.FormatUint(m.Index, 10)}}})
+		Facts: []noun.KV{{Key: "hashes", Value: m.Text()}, {Key: "voters", Value: strconv.Itoa(len(m.Voters))},
+			{Key: "index", Value: strconv.FormatUint(m.Index, 10)}}})
 }
 
 func (s *State) escalateBrake() {
 	b := &s.Meta.Brake
 	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscMassFailure, Subject: "cluster", Priority: noun.MailUrgent,
-		Facts: []noun.KV{{Key: "why", Value: b.Why}, {Key: "hosts_in_service", Value: strconv.FormatUint(uint64(s.hostsInService()), 10)},
+		Facts: []noun.KV{{Key: "why", Value: b.Why},
+			{Key: "hosts_in_service", Value: strconv.FormatUint(uint64(s.hostsInService()), 10)},
 			{Key: "no_starts_for", Value: max(0, b.Hold.Sub(s.Meta.Clock)).String()}}})
 }
 

@@ -86,7 +86,8 @@ func (s *State) meters() {
 
 // measure charges what is in a table, and from then on what becomes of it. Without room, no
 // room pays.
-func measure[K table.ID, T any](t *table.Table[K, T], l *ledger, p noun.Purse, cost func(*T) int64, room func(*T) noun.RoomID) {
+func measure[K table.ID, T any](t *table.Table[K, T], l *ledger, p noun.Purse, cost func(*T) int64,
+	room func(*T) noun.RoomID) {
 	t.Measure(cost, func(v *T, bytes int64) {
 		r := noun.RoomID(0)
 		if room != nil {

@@ -41,9 +41,13 @@ func Level(c Command) uint32 {
 	case FailTask:
 		return levelWhen(c.After != 0)
 	case PutSettings:
-		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_") || Put(c.Values).Any("watchdog_untaken"))
+		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_") ||
+			Put(c.Values).Any("watchdog_untaken"))
 	case ApplyRoom:
-		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool { return r.RetryFirst != 0 || r.RetryMost != 0 }) ||
+		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
+			return r.RetryFirst != 0 ||
+				r.RetryMost != 0
+		}) ||
 			slices.ContainsFunc(c.Watch, func(w noun.RoomWatch) bool { return w.Untaken != 0 }))
 	case interface{ Newer() bool }: // of a feature
 		return levelWhen(c.Newer())
@@ -72,6 +76,7 @@ func (c RaiseLevel) Apply(s *State) noun.Outcome {
 	}
 	s.Meta.Level = c.Level
 	s.Hooks.LevelRaised.Call(c.Level)
-	s.Event("cluster.level_raised", About{}, fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
+	s.Event("cluster.level_raised", About{},
+		fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))
 	return noun.Outcome{}
 }

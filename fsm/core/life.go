@@ -66,7 +66,8 @@ func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
 		t := s.TaskTable.Mut(a.Task)
 		if !a.Managed {
 			s.Tally.Exits[noun.ExitGone]++
-			a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitGone, Reason: why, Task: a.Task}
+			a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitGone,
+				Reason: why, Task: a.Task}
 		}
 		a.Task = 0
 		s.recover(t, &ending{why: why, charge: charge, killed: killed})

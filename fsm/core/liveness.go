@@ -110,11 +110,13 @@ type ReportViews struct {
 // would ever void what a stranger has said, or one that was removed while it spoke.
 func (c ReportViews) Apply(s *State) noun.Outcome {
 	if c.Server == "" || len(c.Server) > noun.MaxName {
-		return Refuse(noun.Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server), noun.MaxName)
+		return Refuse(noun.Invalid, "the server's id has %d characters, 1 to %d are allowed", len(c.Server),
+			noun.MaxName)
 	}
 	for _, v := range c.Views {
 		if v.Gossip > noun.HearLeft || v.Stream > noun.HearLeft {
-			return Refuse(noun.Invalid, "server %s reports a way of hearing host %d that this server does not know", c.Server, v.Host)
+			return Refuse(noun.Invalid,
+				"server %s reports a way of hearing host %d that this server does not know", c.Server, v.Host)
 		}
 	}
 	if _, member := s.Member(c.Server); !member {

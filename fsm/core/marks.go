@@ -35,7 +35,8 @@ func (c ReportHash) Apply(s *State) noun.Outcome {
 	}
 	s.Meta.Marks = slices.Clone(s.Meta.Marks)
 	m := &s.Meta.Marks[at]
-	if !slices.Contains(m.Voters, c.Server) || slices.ContainsFunc(m.Hashes, func(h noun.KV) bool { return h.Key == c.Server }) {
+	if !slices.Contains(m.Voters, c.Server) ||
+		slices.ContainsFunc(m.Hashes, func(h noun.KV) bool { return h.Key == c.Server }) {
 		return noun.Outcome{}
 	}
 	m.Hashes = append(slices.Clone(m.Hashes), noun.KV{Key: c.Server, Value: string(c.Hash)})

@@ -189,7 +189,8 @@ func (v *View) PausedText(a *noun.Agent, code string) string {
 	case code == "all_paused":
 		return "paused with everything " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
 	case code == "room_paused":
-		return "paused with its room " + saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " + rm.Name + "` ends it"
+		return "paused with its room " + saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " +
+			rm.Name + "` ends it"
 	case a.Paused:
 		n := a.Notes()
 		return "paused " + saidAt(n.PauseBy, n.PauseWhy, n.PauseAt) + "; `vigil agent resume " + a.Name + "` ends it"
@@ -268,7 +269,8 @@ func (v *View) withoutTombstone(room string) []noun.Tombstone {
 // NoRoom is the answer about a room that does not exist, or not any more.
 func (v *View) NoRoom(name string) noun.Outcome {
 	if t := v.Tombstone(name); t != nil {
-		return Refuse(noun.NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew", name, Nobody(t.By), t.At.Text())
+		return Refuse(noun.NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew",
+			name, Nobody(t.By), t.At.Text())
 	}
 	return Refuse(noun.NotFound, "there is no room %q; `vigil apply -f` creates it", name)
 }
@@ -277,7 +279,9 @@ func (v *View) NoRoom(name string) noun.Outcome {
 func (v *View) NoAgent(name string) noun.Outcome {
 	room, _, _ := strings.Cut(name, "/")
 	if t := v.Tombstone(room); t != nil && v.Room(room) == nil {
-		return Refuse(noun.NotFound, "there is no agent %q: its room was deleted by %s on %s", name, Nobody(t.By), t.At.Text())
+		return Refuse(noun.NotFound, "there is no agent %q: its room was deleted by %s on %s", name, Nobody(t.By),
+			t.At.Text())
 	}
-	return Refuse(noun.NotFound, "there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+	return Refuse(noun.NotFound,
+		"there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
 }

@@ -57,7 +57,8 @@ func (s *State) Extend(a *noun.Agent, t *noun.Task, due noun.Time) {
 	s.Tally.Extended++
 	now, wall := s.Meta.Clock, s.Entry.Wall
 	s.Event("task.extended", About{Agent: a, Task: t.ID, attempt: t.Attempt}, fmt.Sprintf(
-		"it was expected by %s and is expected by %s now, extension %d", OnWall(old, now, wall), OnWall(due, now, wall), t.Plan.Extended))
+		"it was expected by %s and is expected by %s now, extension %d", OnWall(old, now, wall),
+		OnWall(due, now, wall), t.Plan.Extended))
 }
 
 // OnWall is a cluster time on a wall clock that shows wall at now, for people.

@@ -79,18 +79,21 @@ func (v *View) full(p noun.Purse, room noun.RoomID, bytes int64) noun.Outcome {
 	if room != 0 {
 		of, setting = fmt.Sprintf("of room %q", v.RoomTable.Get(room).Name), setting+" or budget_room_share"
 	}
-	return Refuse(noun.Full, "%s %s may take %s of memory beside a tenth in reserve; %s are in use and this needs %s: %s, or raise setting %s",
-		purseSays[p].what, of, noun.SizeText(uint64(budget-budget/10)), noun.SizeText(uint64(v.Ledger.of(p, room))), noun.SizeText(uint64(bytes)), purseSays[p].remedy, setting)
+	return Refuse(noun.Full,
+		"%s %s may take %s of memory beside a tenth in reserve; %s are in use and this needs %s: %s, or raise setting %s",
+		purseSays[p].what, of, noun.SizeText(uint64(budget-budget/10)),
+		noun.SizeText(uint64(v.Ledger.of(p, room))), noun.SizeText(uint64(bytes)), purseSays[p].remedy, setting)
 }
 
 // purseSays is what a purse holds, and what frees it, in words.
 var purseSays = [noun.Purses]struct{ what, remedy string }{
-	noun.ForTasks:    {"tasks", "wait until open tasks are done, cancel some, or put long texts into files"},
-	noun.ForMail:     {"mail", "let agents acknowledge what they have read, or send shorter mail to fewer of them"},
-	noun.ForAgents:   {"rooms, roles and agents", "delete rooms or apply fewer replicas"},
-	noun.ForHosts:    {"hosts", "forget hosts that will not come back (`vigil host forget`)"},
-	noun.ForSessions: {"sessions of clients", "close clients that are not needed; a session ends by itself after session_ttl"},
-	noun.ForHistory:  {"events and escalations", "close escalations"},
+	noun.ForTasks:  {"tasks", "wait until open tasks are done, cancel some, or put long texts into files"},
+	noun.ForMail:   {"mail", "let agents acknowledge what they have read, or send shorter mail to fewer of them"},
+	noun.ForAgents: {"rooms, roles and agents", "delete rooms or apply fewer replicas"},
+	noun.ForHosts:  {"hosts", "forget hosts that will not come back (`vigil host forget`)"},
+	noun.ForSessions: {"sessions of clients",
+		"close clients that are not needed; a session ends by itself after session_ttl"},
+	noun.ForHistory: {"events and escalations", "close escalations"},
 }
 
 // Remedy says what frees a purse.
@@ -98,7 +101,8 @@ func Remedy(p noun.Purse) string { return purseSays[p].remedy }
 
 // TooMany refuses one more of what is bounded in number.
 func TooMany(what string, have, most uint64, remedy, setting string) noun.Outcome {
-	return Refuse(noun.Full, "there are %d %s, at most %d are allowed: %s, or raise setting %s", have, what, most, remedy, setting)
+	return Refuse(noun.Full, "there are %d %s, at most %d are allowed: %s, or raise setting %s", have, what,
+		most, remedy, setting)
 }
 
 // mayAddTask refuses a task of a client that is beyond a budget.
@@ -125,7 +129,8 @@ func (s *State) mayAddHost(c *RegisterHost) noun.Outcome {
 	if n, most := uint64(s.HostTable.Len()), s.Meta.Settings.Budget.MaxHosts; n >= most {
 		return TooMany("hosts", n, most, purseSays[noun.ForHosts].remedy, "max_hosts")
 	}
-	bytes := noun.CostOfHost(&noun.Host{Key: c.Key, Name: c.Name, Boot: c.Boot, Version: c.Version, GossipAddr: c.GossipAddr, Containment: c.Containment,
+	bytes := noun.CostOfHost(&noun.Host{Key: c.Key, Name: c.Name, Boot: c.Boot, Version: c.Version,
+		GossipAddr: c.GossipAddr, Containment: c.Containment,
 		Runners: c.Runners, Labels: c.Labels, Warnings: c.Warnings})
 	return s.Afford(noun.ForHosts, 0, bytes, 0)
 }
@@ -148,13 +153,16 @@ func (v *View) mayApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 		agents, grows = agents+n, grows+bytes
 	}
 	if have := uint64(v.AgentTable.Len() + v.promised); agents > 0 && have+agents > b.MaxAgents {
-		return TooMany("agents", have, b.MaxAgents, fmt.Sprintf("this would add %d; apply fewer replicas or delete rooms", agents), "max_agents")
+		return TooMany("agents", have, b.MaxAgents,
+			fmt.Sprintf("this would add %d; apply fewer replicas or delete rooms", agents), "max_agents")
 	}
 	if ever := uint64(v.Meta.NextAgent) + uint64(v.promised); ever+agents > noun.AgentsEver {
-		return Refuse(noun.Full, "this cluster has created %d agents in its life, it can create %d", ever, noun.AgentsEver)
+		return Refuse(noun.Full, "this cluster has created %d agents in its life, it can create %d", ever,
+			noun.AgentsEver)
 	}
 	if room == 0 && grows > v.budget(noun.ForAgents, 1)/10*9 { // of a room that has no number yet
-		return Refuse(noun.Full, "room %q would take %s of memory, one room may take %s: apply fewer replicas, or raise setting budget_agents or budget_room_share",
+		return Refuse(noun.Full,
+			"room %q would take %s of memory, one room may take %s: apply fewer replicas, or raise setting budget_agents or budget_room_share",
 			c.Room, noun.SizeText(uint64(grows)), noun.SizeText(uint64(v.budget(noun.ForAgents, 1)/10*9)))
 	}
 	if grows <= 0 {
@@ -234,7 +242,8 @@ func (v *View) Budgets() (list []BudgetUse) {
 	for _, c := range []struct {
 		name       string
 		used, most uint64
-	}{{"open_tasks", open, b.MaxTasks}, {"rooms", uint64(v.RoomTable.Len()), b.MaxRooms}, {"agents", uint64(v.AgentTable.Len()), b.MaxAgents},
+	}{{"open_tasks", open, b.MaxTasks}, {"rooms", uint64(v.RoomTable.Len()), b.MaxRooms},
+		{"agents", uint64(v.AgentTable.Len()), b.MaxAgents},
 		{"hosts", uint64(v.HostTable.Len()), b.MaxHosts}, {"sessions", uint64(v.SessionTable.Len()), b.MaxSessions}} {
 		list = append(list, BudgetUse{Name: c.name, Used: c.used, Limit: c.most, Budget: c.most, Counted: true})
 	}
@@ -243,7 +252,8 @@ func (v *View) Budgets() (list []BudgetUse) {
 
 func (v *View) budgetUse(p noun.Purse, room noun.RoomID) BudgetUse {
 	budget := v.budget(p, room)
-	u := BudgetUse{Name: p.String(), Used: uint64(v.Ledger.of(p, room)), Limit: uint64(budget - budget/10), Budget: uint64(budget)}
+	u := BudgetUse{Name: p.String(), Used: uint64(v.Ledger.of(p, room)), Limit: uint64(budget - budget/10),
+		Budget: uint64(budget)}
 	if room != 0 {
 		u.Room = v.RoomTable.Get(room).Name
 	}

@@ -275,7 +275,8 @@ func (v *View) Counts() Counts {
 // waits for one. It costs a walk over the roles.
 func (v *View) Wanted() (n uint32) {
 	for id, r := range v.RoleTable.From(0) {
-		if r.Spec.Runner == "" || r.Spec.Desired == noun.DesiredStopped || r.Retired || v.RoomTable.Get(r.Room).Deleting {
+		if r.Spec.Runner == "" || r.Spec.Desired == noun.DesiredStopped || r.Retired ||
+			v.RoomTable.Get(r.Room).Deleting {
 			continue
 		}
 		ri := v.RoleIdx.Get(id)

@@ -134,7 +134,8 @@ func (v *View) oldest(room noun.RoomID, yield func(noun.TaskID) bool) {
 		v.Finished.Scan(func(f FinishedTask) bool { return yield(f.Id) })
 		return
 	}
-	v.roomEnded.Ascend(RoomItem[noun.TaskID]{Room: room}, func(x RoomItem[noun.TaskID]) bool { return x.Room == room && yield(x.Id) })
+	v.roomEnded.Ascend(RoomItem[noun.TaskID]{Room: room},
+		func(x RoomItem[noun.TaskID]) bool { return x.Room == room && yield(x.Id) })
 }
 
 // relieve removes what was found. What another list has removed before is skipped.

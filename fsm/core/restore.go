@@ -39,7 +39,8 @@ func (s *State) Outnumber(replaced *View) {
 		m.LastMail = old.LastMail
 	}
 	m.LastDelivery = max(m.LastDelivery, old.LastDelivery)
-	if x, was := &m.Escalations, &old.Escalations; was.Last < x.Last || leap { // whoever was told of one finds no other under its number
+	// whoever was told of one finds no other under its number
+	if x, was := &m.Escalations, &old.Escalations; was.Last < x.Last || leap {
 		x.Last, x.LastNotice = max(x.Last, was.Last)+RestoreLeap, max(x.LastNotice, was.LastNotice)+RestoreLeap
 	} else {
 		x.Last, x.LastNotice = was.Last, max(x.LastNotice, was.LastNotice)
@@ -159,7 +160,8 @@ func (s *State) reported(h *noun.Host) {
 func (v *View) whyHeld() Why {
 	text := "no starts for a while after a restore: lives that the backup does not know freeze first"
 	if n := len(v.Meta.Unreported); n > 0 && !v.held() {
-		text = fmt.Sprintf("no starts after a restore before %d hosts have said what runs on them (%s)", n, v.someUnreported())
+		text = fmt.Sprintf("no starts after a restore before %d hosts have said what runs on them (%s)",
+			n, v.someUnreported())
 	}
 	return Why{"hold", text, v.StartsHeld()}
 }

@@ -128,7 +128,8 @@ func (v *View) whyDelayed(id noun.RoleID) Why {
 	left := v.DelayLeft(t)
 	text := fmt.Sprintf("the next of %d tasks comes in %s", ri.Delayed.Len(), inTime(left))
 	if r := t.Retried(); len(r.Reasons) > 0 {
-		text = fmt.Sprintf("the next of %d tasks, task %d, is tried again in %s, attempt %d", ri.Delayed.Len(), t.ID, inTime(left), t.Attempt+1)
+		text = fmt.Sprintf("the next of %d tasks, task %d, is tried again in %s, attempt %d", ri.Delayed.Len(),
+			t.ID, inTime(left), t.Attempt+1)
 		text += v.usedText(t) + ": " + r.Reasons[len(r.Reasons)-1].Text
 	}
 	return Why{"retry", text, left}

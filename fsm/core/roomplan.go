@@ -62,7 +62,8 @@ func (v *View) harmless(room string, p *RoomPlan) noun.Outcome {
 	if atWork == 0 && canceled == 0 {
 		return noun.Outcome{}
 	}
-	return Refuse(noun.Conflict, "room %q: this would end %d agents at work and cancel %d tasks; look at the plan with --dry-run, and allow it with --yes", room, atWork, canceled)
+	return Refuse(noun.Conflict,
+		"room %q: this would end %d agents at work and cancel %d tasks; look at the plan with --dry-run, and allow it with --yes", room, atWork, canceled)
 }
 
 // PlanApply tells what ApplyRoom would do, when CheckRoom has nothing against it.
@@ -101,7 +102,8 @@ func (v *View) planRole(r *noun.Role, spec *noun.RoleSpec, now bool) RolePlan {
 			was := r.Spec
 			p.Was = &was
 		}
-		awake := r.Retired || r.Spec.Desired != noun.DesiredRunning || r.Spec.Runner == "" || r.Spec.Start != noun.StartAlways
+		awake := r.Retired || r.Spec.Desired != noun.DesiredRunning || r.Spec.Runner == "" ||
+			r.Spec.Start != noun.StartAlways
 		for _, id := range r.Agents {
 			a := v.AgentTable.Get(id)
 			f := fateOf(a, spec, now)
@@ -138,7 +140,8 @@ func (v *View) planEnd(r *noun.Role) RolePlan {
 
 // lives tells that something of the agent runs, or is about to, and is not being ended yet.
 func (v *View) lives(a *noun.Agent) bool {
-	return a.Order != noun.StopOrder && (a.Proc == noun.ProcOrdered || a.Proc.Fenced() || a.Part != noun.PartDisconnected)
+	return a.Order != noun.StopOrder && (a.Proc == noun.ProcOrdered || a.Proc.Fenced() ||
+		a.Part != noun.PartDisconnected)
 }
 
 // PlanDelete tells what DeleteRoom would do.

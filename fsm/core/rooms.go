@@ -106,7 +106,8 @@ func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 		}
 		seen[spec.Name] = true
 		if agents += uint64(max(spec.Replicas, 1)); agents > noun.MaxRoomAgents {
-			return Refuse(noun.Invalid, "room %q has more than %d agents; use several rooms", c.Room, noun.MaxRoomAgents)
+			return Refuse(noun.Invalid, "room %q has more than %d agents; use several rooms", c.Room,
+				noun.MaxRoomAgents)
 		}
 	}
 	if rm == nil {
@@ -115,7 +116,8 @@ func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 	for _, id := range rm.Roles {
 		r := v.RoleTable.Get(id)
 		if open := v.openTasks(id) - v.openAside(id); !seen[r.Spec.Name] && !r.Retired && open > 0 {
-			return Refuse(noun.Conflict, "role %q would go but has %d open tasks; cancel them or keep the role", r.Spec.Name, open)
+			return Refuse(noun.Conflict, "role %q would go but has %d open tasks; cancel them or keep the role",
+				r.Spec.Name, open)
 		}
 	}
 	return v.mayApply(c, rm)
@@ -285,9 +287,11 @@ func (c RestartAgent) Apply(s *State) noun.Outcome {
 	case code != "": // it would be stopped and not started
 		return Refuse(noun.Stopped, "%s is %s", a.Name, s.PausedText(a, code))
 	case a.Part != noun.PartDisconnected && !a.Managed:
-		return Refuse(noun.Conflict, "%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
+		return Refuse(noun.Conflict,
+			"%s was started by hand, vigil has no process of it to stop; end it there and start it again", a.Name)
 	case !a.Proc.Fenced() && a.Proc != noun.ProcOrdered && s.RoleTable.Get(a.Role).Spec.Runner == "":
-		return Refuse(noun.Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand", s.RoleName(a.Role), a.Name)
+		return Refuse(noun.Conflict, "role %s names no runner, so vigil cannot start %s; start it by hand",
+			s.RoleName(a.Role), a.Name)
 	}
 	s.Touch(a.Room)
 	was := ShadowOf(a)

@@ -24,7 +24,8 @@ type shadow struct {
 
 func ShadowOf(a *noun.Agent) shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
-		a.Task != 0 || a.Paused || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() && !a.Stopped, a.Stopped || a.Retired}
+		a.Task != 0 || a.Paused || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() &&
+			!a.Stopped, a.Stopped || a.Retired}
 }
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.

@@ -122,8 +122,10 @@ type readers struct {
 }
 
 func (s *State) readers() readers {
-	return readers{&s.Meta, s.RoomTable.Reader(), s.RoleTable.Reader(), s.AgentTable.Reader(), s.LeaseTable.Reader(), s.TaskTable.Reader(),
-		s.HostTable.Reader(), s.SessionTable.Reader(), s.EventTable.Reader(), s.MailTable.Reader(), s.EscalationTable.Reader(),
+	return readers{&s.Meta, s.RoomTable.Reader(), s.RoleTable.Reader(), s.AgentTable.Reader(),
+		s.LeaseTable.Reader(), s.TaskTable.Reader(),
+		s.HostTable.Reader(), s.SessionTable.Reader(), s.EventTable.Reader(), s.MailTable.Reader(),
+		s.EscalationTable.Reader(),
 		s.roleIdx.Reader(), s.hostIdx.Reader(), s.roomIdx.Reader()}
 }
 
@@ -236,12 +238,15 @@ func New() *State {
 func (s *State) reset() {
 	s.derived = derived{}
 	*s.indexes = indexes{
-		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{}, hostByKey: map[string]noun.HostID{},
+		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{},
+		hostByKey:  map[string]noun.HostID{},
 		roleByName: map[roleKey]noun.RoleID{}, Aside: map[noun.TaskID]struct{}{},
 		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), visiting: Ordered[noun.RoleID](),
-		halfOpen: Ordered[noun.RoleID](), growing: Ordered[noun.RoleID](), withdrawing: Ordered[noun.RoleID](), clearing: Ordered[noun.RoomID](),
-		Offered: Ordered[noun.RoleID](), Timers: Sorted(lessTimer), Finished: Sorted(func(a, b FinishedTask) bool { return a.Seq < b.Seq }),
-		wordy: NewEnded[noun.TaskID](), roomEnded: NewEnded[noun.TaskID](),
+		halfOpen: Ordered[noun.RoleID](), growing: Ordered[noun.RoleID](), withdrawing: Ordered[noun.RoleID](),
+		clearing: Ordered[noun.RoomID](),
+		Offered:  Ordered[noun.RoleID](), Timers: Sorted(lessTimer),
+		Finished: Sorted(func(a, b FinishedTask) bool { return a.Seq < b.Seq }),
+		wordy:    NewEnded[noun.TaskID](), roomEnded: NewEnded[noun.TaskID](),
 	}
 	s.Hooks.Reset.Call(struct{}{})
 }

@@ -32,14 +32,16 @@ func (c LeaderUnreached) Apply(s *State) noun.Outcome {
 	if c.Server != s.Meta.Stint.Server {
 		return Refuse(noun.Conflict, "server %s does not lead", c.Server)
 	}
-	s.Event("leader.unreached", About{}, c.Server+": nobody has reached its API for "+c.Silent.Round(time.Second).String()+"; it gives its office to "+c.To)
+	s.Event("leader.unreached", About{}, c.Server+": nobody has reached its API for "+
+		c.Silent.Round(time.Second).String()+"; it gives its office to "+c.To)
 	return noun.Outcome{}
 }
 
 // Member finds a server in the list of those that have announced themselves and were not
 // removed since; else at is its place.
 func (v *View) Member(id string) (at int, found bool) {
-	return slices.BinarySearchFunc(v.Meta.Servers, id, func(p noun.Server, id string) int { return strings.Compare(p.ID, id) })
+	return slices.BinarySearchFunc(v.Meta.Servers, id,
+		func(p noun.Server, id string) int { return strings.Compare(p.ID, id) })
 }
 
 // PutServer records what a server says of itself.

@@ -154,7 +154,8 @@ func (s *State) recover(t *noun.Task, e *ending) {
 		t.Kills++
 	}
 	a := s.AgentTable.Mut(t.Holder)
-	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit && spec.AttemptLimit > 0
+	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit &&
+		spec.AttemptLimit > 0
 	switch {
 	case deadly:
 		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
@@ -227,7 +228,8 @@ func (c CreateTask) Apply(s *State) noun.Outcome {
 	if err := noun.CheckAfter(c.After); err != nil {
 		return Refuse(noun.Invalid, "%v", err)
 	}
-	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By, Plan: &noun.Plan{}}); no.Code != noun.OK {
+	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By,
+		Plan: &noun.Plan{}}); no.Code != noun.OK {
 		return no
 	}
 	t := s.newTask(r, c.Title, c.Text, c.By, c.Priority, 0)
@@ -259,7 +261,9 @@ func checkTask(title, text string) noun.Outcome {
 	case len(title) > noun.MaxTitle:
 		return Refuse(noun.Invalid, "the title has %d bytes, at most %d are allowed", len(title), noun.MaxTitle)
 	case len(text) > noun.MaxTaskText:
-		return Refuse(noun.Invalid, "the text has %d bytes, at most %d are allowed; put it into a file and name the file", len(text), noun.MaxTaskText)
+		return Refuse(noun.Invalid,
+			"the text has %d bytes, at most %d are allowed; put it into a file and name the file", len(text),
+			noun.MaxTaskText)
 	case !utf8.ValidString(title) || !utf8.ValidString(text):
 		return Refuse(noun.Invalid, "title and text must be valid UTF-8")
 	}
@@ -312,7 +316,8 @@ func (c CancelTask) Apply(s *State) noun.Outcome {
 		return noun.Outcome{Task: t.ID, Rev: t.Rev}
 	}
 	if t.State.Terminal() {
-		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev,
+			Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
 	}
 	s.Cancel(t, c.By, c.Reason)
 	s.Promote(t.Role)
@@ -368,7 +373,8 @@ func (c UnquarantineTask) Apply(s *State) noun.Outcome {
 	case t == nil:
 		return no
 	case t.State != noun.TaskQuarantined:
-		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s, not QUARANTINED", t.ID, t.State)}
+		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev,
+			Detail: fmt.Sprintf("task %d is %s, not QUARANTINED", t.ID, t.State)}
 	}
 	return s.requeue(t, "task.unquarantined", c.By)
 }
@@ -380,7 +386,8 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 		return Refuse(noun.Stopped, "role %s of task %d is no longer declared", s.RoleName(t.Role), t.ID)
 	}
 	if t.TextGone {
-		return Refuse(noun.Conflict, "the text of task %d was dropped since its budget was full; create the task anew", t.ID)
+		return Refuse(noun.Conflict,
+			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
 	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons = 0, nil })
@@ -437,7 +444,10 @@ func (s *State) keepLate(t *noun.Task, w *Work, result string) {
 		return
 	}
 	late := noun.LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: noun.Clip(result, noun.MaxResult), At: s.Entry.Wall}
-	if slices.ContainsFunc(t.Late, func(l noun.LateResult) bool { return l.Attempt == late.Attempt && l.Result == late.Result }) {
+	if slices.ContainsFunc(t.Late, func(l noun.LateResult) bool {
+		return l.Attempt == late.Attempt &&
+			l.Result == late.Result
+	}) {
 		return
 	}
 	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-noun.PastKept+1):]), late)

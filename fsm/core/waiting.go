@@ -34,21 +34,24 @@ func (v *View) Unserved(room string, most int) (list []Unserved, more int) {
 		case len(list) == most:
 			more++
 		default:
-			list = append(list, Unserved{id, uint32(ri.Queued.Len() + ri.Pending.Len() + ri.Delayed.Len()), v.Meta.Clock.Sub(r.Half.Since), v.WhyHalfOpen(id)})
+			list = append(list, Unserved{id, uint32(ri.Queued.Len() + ri.Pending.Len() + ri.Delayed.Len()),
+				v.Meta.Clock.Sub(r.Half.Since), v.WhyHalfOpen(id)})
 		}
 		return true
 	})
 	v.Offered.Scan(func(id noun.RoleID) bool {
 		r, ri, first := v.RoleTable.Get(id), v.RoleIdx.Get(id), v.TaskTable.Get(v.FirstPending(id))
 		other := room != "" && (only == nil || r.Room != only.ID)
-		if r.Half != nil || other || ri.live > 0 || ri.lives > 0 || v.Meta.Clock.Sub(first.ChangedAt) < UnservedAfter || v.RolePaused(r) != "" {
+		if r.Half != nil || other || ri.live > 0 || ri.lives > 0 ||
+			v.Meta.Clock.Sub(first.ChangedAt) < UnservedAfter || v.RolePaused(r) != "" {
 			return true
 		}
 		if len(list) == most {
 			more++
 			return true
 		}
-		list = append(list, Unserved{id, uint32(ri.Queued.Len() + ri.Pending.Len()), v.Meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
+		list = append(list, Unserved{id, uint32(ri.Queued.Len() + ri.Pending.Len()),
+			v.Meta.Clock.Sub(first.ChangedAt), v.WhyWaits(id)})
 		return true
 	})
 	return list, more
@@ -116,7 +119,8 @@ func (v *View) WhyWaits(id noun.RoleID) Why {
 	}
 	text := fmt.Sprintf("no agent of %s is there, and its role names no runner: start one with `vigil wait-for-task --agent %s`", v.RoleName(id), off.Name)
 	if gone != nil {
-		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name, v.Meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)
+		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name,
+			v.Meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)
 	}
 	return Why{Code: "no_agent", Text: text}
 }

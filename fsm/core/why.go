@@ -71,7 +71,8 @@ func (v *View) Why(id noun.AgentID) Why {
 	r, l := v.Role(a.Role), v.Lease(id)
 	switch code := v.WhyNot(a); code {
 	case "unkillable":
-		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " + a.Stuck() + "; its slot stays taken until it is gone"}
+		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " +
+			a.Stuck() + "; its slot stays taken until it is gone"}
 	case "deleting":
 		return Why{Code: code, Text: "its room is being deleted"}
 	case "retired":
@@ -82,7 +83,8 @@ func (v *View) Why(id noun.AgentID) Why {
 		return v.whyRunning(a, r)
 	case "stopped":
 		if a.Stopped {
-			return Why{Code: code, Text: "stopped " + saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) + "; start it with `vigil agent start " + a.Name + "`"}
+			return Why{Code: code, Text: "stopped " + saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) +
+				"; start it with `vigil agent start " + a.Name + "`"}
 		}
 		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
 	case "paused", "room_paused", "all_paused":
@@ -98,13 +100,16 @@ func (v *View) Why(id noun.AgentID) Why {
 	case "no_runner":
 		return Why{Code: code, Text: "its role names no runner; start it by hand with `vigil wait-for-task`"}
 	case "fence":
-		return Why{code, "host " + v.hostName(a.Host) + " may still run it; waiting for the end of its fence", v.left(v.fenceRow(id, l))}
+		return Why{code, "host " + v.hostName(a.Host) + " may still run it; waiting for the end of its fence",
+			v.left(v.fenceRow(id, l))}
 	case "parked":
 		if why := a.Notes().ParkedWhy; why != "" {
-			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before", v.left(v.agentLimit(a))}
+			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before",
+				v.left(v.agentLimit(a))}
 		}
-		return Why{code, fmt.Sprintf("parked after %d failures; one trial follows (`vigil agent unpark %s` starts it before)%s",
-			a.Failures, a.Name, a.Fault()), v.left(v.agentLimit(a))}
+		return Why{code,
+			fmt.Sprintf("parked after %d failures; one trial follows (`vigil agent unpark %s` starts it before)%s",
+				a.Failures, a.Name, a.Fault()), v.left(v.agentLimit(a))}
 	case "back_off":
 		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), v.left(v.agentLimit(a))}
 	case "hold":
@@ -205,7 +210,8 @@ func lacks(h *noun.Host, r *noun.Role) string {
 // Offers tells whether a host has the runner and the labels that a role needs.
 func (v *View) Offers(host noun.HostID, r *noun.Role) bool {
 	h := v.HostTable.Get(host)
-	return h != nil && contains(h.Runners, r.Spec.Runner) && !slices.ContainsFunc(r.Spec.Labels, func(want noun.KV) bool { return !carries(h.Labels, want) })
+	return h != nil && contains(h.Runners, r.Spec.Runner) &&
+		!slices.ContainsFunc(r.Spec.Labels, func(want noun.KV) bool { return !carries(h.Labels, want) })
 }
 
 // Misfit tells why the host cannot take the agent's next start, "" when it can.
@@ -238,7 +244,8 @@ func (v *View) unready(h *noun.Host) string {
 	case h.State == noun.HostSuspect && h.SuspectWhy != "":
 		return "is suspect: " + h.SuspectWhy
 	case h.State == noun.HostReturning:
-		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps), h.SteadyAt.Sub(v.Meta.Clock))
+		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps),
+			h.SteadyAt.Sub(v.Meta.Clock))
 	}
 	return out(h.State)
 }

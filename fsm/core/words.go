@@ -127,5 +127,6 @@ func (s *State) noteBeatless(a *noun.Agent, l *noun.Lease) {
 	}
 	l.Beatless = true
 	s.Event("agent.beats_missing", About{Agent: a, Task: a.Task},
-		"no beat for "+time.Duration(l.TTL).String()+"; only its words keep its lease: does what beats for it still run?")
+		"no beat for "+time.Duration(l.TTL).String()+
+			"; only its words keep its lease: does what beats for it still run?")
 }

@@ -18,15 +18,19 @@ func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	a := s.AgentTable.Mut(id)
 	switch {
 	case sp.Inc == a.Inc && s.unborn(a):
-		return nil, Refuse(noun.Superseded, "incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop", sp.Inc, a.Name)
+		return nil, Refuse(noun.Superseded,
+			"incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop",
+			sp.Inc, a.Name)
 	case sp.Inc < a.Inc:
 		return nil, Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
 		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
-		return nil, Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+		return nil, Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc,
+			a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
 		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
-		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN",
+			a.Inc, a.Name)
 	}
 	return a, noun.Outcome{}
 }
@@ -49,7 +53,8 @@ func (s *State) mistaken(a *noun.Agent, what string) {
 func (s *State) living(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	a, no := s.speaker(sp)
 	if a != nil && s.MayReturn(a) { // as VerdictAdopt: it may go on
-		return nil, Refuse(noun.Rejoin, "the fence of incarnation %s of %s has ended and nothing newer is ordered; join again when its host is heard", a.Inc, a.Name)
+		return nil, Refuse(noun.Rejoin,
+			"the fence of incarnation %s of %s has ended and nothing newer is ordered; join again when its host is heard", a.Inc, a.Name)
 	}
 	if a != nil && a.Managed && !a.Proc.Fenced() {
 		return nil, Refuse(noun.Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)
@@ -99,7 +104,8 @@ func (c Join) Apply(s *State) noun.Outcome {
 // enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
 func (s *State) enter(a *noun.Agent) noun.Outcome {
 	if l := s.LeaseTable.Mut(a.ID); l.Until != 0 && l.Until <= s.Meta.Clock {
-		s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{}) // ended, its timer waits for the next entry: never revived
+		// ended, its timer waits for the next entry: never revived
+		s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
 		s.fireLease(a.ID)
 	}
 	was := ShadowOf(a)
@@ -189,7 +195,8 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 	case a.Part != noun.PartDisconnected:
 		return Refuse(noun.Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
 	case a.Order != noun.NoOrder || a.Proc.Fenced() || s.LeaseTable.Mut(a.ID).Fence != 0:
-		return Refuse(noun.Conflict, "%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
+		return Refuse(noun.Conflict,
+			"%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
 			a.Name, s.hostName(a.Host), a.Inc, a.Name)
 	}
 	return noun.Outcome{}
@@ -234,7 +241,8 @@ func (c Claim) Apply(s *State) noun.Outcome {
 	if a.Task != 0 { // a lost answer, or an agent that forgot what it holds
 		t := s.TaskTable.Mut(a.Task)
 		if c.Task != 0 && c.Task != a.Task {
-			return Refuse(noun.Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first", a.Name, t.ID, t.Attempt)
+			return Refuse(noun.Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first",
+				a.Name, t.ID, t.Attempt)
 		}
 		return s.claimed(a, t)
 	}
@@ -251,7 +259,8 @@ func (c Claim) Apply(s *State) noun.Outcome {
 	switch {
 	case a.Order == noun.StopOrder:
 		return Refuse(noun.Stopped, "%s is being stopped: %s", a.Name, a.OrderReason)
-	case a.Retired || s.RoleTable.Get(a.Role).Retired: // by hand, or its turn comes yet; what is managed has a stop order
+	// by hand, or its turn comes yet; what is managed has a stop order
+	case a.Retired || s.RoleTable.Get(a.Role).Retired:
 		return Refuse(noun.Stopped, "%s is no longer declared: its role has fewer replicas", a.Name)
 	}
 	was := ShadowOf(a)
@@ -287,7 +296,8 @@ func (s *State) claimable(a *noun.Agent, id noun.TaskID) (*noun.Task, noun.Outco
 	case t.Role != a.Role:
 		return nil, Refuse(noun.Conflict, "task %d is for role %s, %s has another", id, s.RoleName(t.Role), a.Name)
 	case t.State != noun.TaskPending:
-		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf("task %d is %s%s", id, t.State, s.heldBy(t))}
+		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev,
+			Detail: fmt.Sprintf("task %d is %s%s", id, t.State, s.heldBy(t))}
 	}
 	return t, noun.Outcome{}
 }

@@ -17,14 +17,20 @@ func TestRowIsDueAfterHoldsSpanAndAbsence(t *testing.T) {
 		ran       time.Duration
 		held      string
 	}{
-		"no row":             {Row{}, 0, 0, 20 * time.Second, ""},
-		"a span":             {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second}, 15 * s, 10 * s, 10 * time.Second, ""},
-		"a hold that is on":  {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second, Hold: Hold{30 * s, "x"}}, 35 * s, 20 * s, 0, "x"},
-		"a hold that is off": {Row{Kind: kind, From: 10 * s, Span: 15 * time.Second, Hold: Hold{12 * s, "x"}}, 27 * s, 12 * s, 8 * time.Second, ""},
-		"absence":            {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second, Absent: 3 * time.Second}, 18 * s, 10 * s, 7 * time.Second, ""},
-		"put off":            {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second, Put: Hold{40 * s, "y"}}, 40 * s, 10 * s, 10 * time.Second, "y"},
-		"put off for less":   {Row{Kind: kind, From: 10 * s, Span: 50 * time.Second, Put: Hold{40 * s, "y"}}, 60 * s, 10 * s, 10 * time.Second, ""},
-		"an end":             {Until(kind, Of{}, 30*s, 25*s), 25 * s, 25 * s, -5 * time.Second, ""},
+		"no row": {Row{}, 0, 0, 20 * time.Second, ""},
+		"a span": {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second}, 15 * s, 10 * s,
+			10 * time.Second, ""},
+		"a hold that is on": {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second, Hold: Hold{30 * s, "x"}},
+			35 * s, 20 * s, 0, "x"},
+		"a hold that is off": {Row{Kind: kind, From: 10 * s, Span: 15 * time.Second, Hold: Hold{12 * s, "x"}},
+			27 * s, 12 * s, 8 * time.Second, ""},
+		"absence": {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second, Absent: 3 * time.Second},
+			18 * s, 10 * s, 7 * time.Second, ""},
+		"put off": {Row{Kind: kind, From: 10 * s, Span: 5 * time.Second, Put: Hold{40 * s, "y"}},
+			40 * s, 10 * s, 10 * time.Second, "y"},
+		"put off for less": {Row{Kind: kind, From: 10 * s, Span: 50 * time.Second, Put: Hold{40 * s, "y"}},
+			60 * s, 10 * s, 10 * time.Second, ""},
+		"an end": {Until(kind, Of{}, 30*s, 25*s), 25 * s, 25 * s, -5 * time.Second, ""},
 	} {
 		now := 20 * s
 		if at, since, ran, held := tc.row.At(), tc.row.Since(now), tc.row.Ran(now), tc.row.Held(now).Why; at != tc.at ||

@@ -25,8 +25,9 @@ func (v *View) Signals(id noun.AgentID, leader bool) judge.Signals {
 	now, r, l := v.Meta.Clock, v.Role(a.Role), v.Lease(id)
 	g := judge.Signals{
 		Found: true, Proc: a.Proc, Managed: a.Managed, Part: a.Part, PartAge: now.Sub(max(a.Since, a.StartedAt)),
-		LeaseLeft: l.Until.Sub(now), Beatless: v.Beatless(l), FenceLeft: l.Fence.Sub(now), StartLimit: r.Spec.StartLimit,
-		Order: a.OpenOrder(), Off: v.offReason(a), LeaderOff: !leader,
+		LeaseLeft: l.Until.Sub(now), Beatless: v.Beatless(l), FenceLeft: l.Fence.Sub(now),
+		StartLimit: r.Spec.StartLimit,
+		Order:      a.OpenOrder(), Off: v.offReason(a), LeaderOff: !leader,
 		HealthEvery: r.Spec.HealthEvery, HealthMissed: r.Spec.HealthMissed, Missed: v.MissedReports(a, &r.Spec),
 		ProgressLimit: r.Spec.ProgressLimit, PendingLimit: r.Spec.PendingLimit, Declared: a.Declared,
 	}
@@ -58,7 +59,8 @@ func (v *View) Signals(id noun.AgentID, leader bool) judge.Signals {
 		g.Mailed, g.MailAge = true, now.Sub(at)-v.Absent(a, at)
 	}
 	if sc := a.Screen(); sc != nil {
-		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-v.Absent(a, sc.At), sc.Quiet, now.Sub(sc.QuietAt)
+		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-v.Absent(a, sc.At), sc.Quiet,
+			now.Sub(sc.QuietAt)
 		g.IdleLimit = v.Meta.Settings.Prompt.Idle
 	}
 	if v.Overseer(a) != nil {
@@ -229,7 +231,8 @@ func (v *View) Overseer(a *noun.Agent) *noun.OverseerSpec {
 
 // OverseerFacts gathers what is known of an overseer now.
 func (v *View) OverseerFacts(a *noun.Agent) judge.OverseerFacts {
-	f := judge.OverseerFacts{Dead: !a.Lives() && a.Proc != noun.ProcOrdered, Fresh: v.Meta.Settings.Chain.Fresh, Stale: v.Meta.Settings.Chain.Stale}
+	f := judge.OverseerFacts{Dead: !a.Lives() && a.Proc != noun.ProcOrdered, Fresh: v.Meta.Settings.Chain.Fresh,
+		Stale: v.Meta.Settings.Chain.Stale}
 	if spec := v.Overseer(a); spec != nil {
 		if spec.Fresh > 0 {
 			f.Fresh = spec.Fresh

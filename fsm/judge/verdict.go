@@ -39,8 +39,10 @@ func (k Kind) Grave() bool { return k == AgentUnresponsive || k == AgentOffline 
 
 // Reason is one signal behind a verdict. It never holds what an agent or a task says.
 type Reason struct {
-	Text     string        // a sentence without its full stop
-	Evidence string        // which signal: process, participant, lease, fence, health, progress, expectation, task, host, leader, declaration, order, intent, mail, screen, patrol
+	Text string // a sentence without its full stop
+	// which signal: process, participant, lease, fence, health, progress, expectation, task, host,
+	// leader, declaration, order, intent, mail, screen, patrol
+	Evidence string
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
 }
@@ -166,14 +168,16 @@ func (g *Signals) wrote(limit time.Duration) bool { return g.Mailed && g.MailAge
 
 // Unheeding tells that it has let a task wait for longer than the pending limit.
 func (g *Signals) Unheeding() bool {
-	return g.Part != noun.PartDisconnected && g.Task == 0 && g.PendingLimit > 0 && g.Waiting > g.PendingLimit && g.Paused == "" && g.Order != noun.StopOrder
+	return g.Part != noun.PartDisconnected && g.Task == 0 && g.PendingLimit > 0 && g.Waiting > g.PendingLimit &&
+		g.Paused == "" && g.Order != noun.StopOrder
 }
 
 // Judge makes one verdict of all signals. It reads nothing else: the same signals get
 // the same verdict everywhere.
 func Judge(g *Signals) Verdict {
 	if !g.Found {
-		return Verdict{Kind: AgentNotFound, Reasons: []Reason{{Text: "there is no agent of this name", Evidence: "participant", Bad: true}}}
+		return Verdict{Kind: AgentNotFound,
+			Reasons: []Reason{{Text: "there is no agent of this name", Evidence: "participant", Bad: true}}}
 	}
 	v := Verdict{Kind: g.Kind()}
 	g.reasons(&v)
@@ -221,7 +225,8 @@ func (g *Signals) Kind() Kind {
 		return AgentSuspect
 	case g.Declared != nil && g.Declared.Status == noun.StatusDegraded, g.Prompt == noun.PromptError:
 		return AgentDegraded
-	case g.Part == noun.PartActive && g.Declared != nil && g.Declared.Status == noun.StatusBusy && g.Declared.Until == 0:
+	case g.Part == noun.PartActive && g.Declared != nil && g.Declared.Status == noun.StatusBusy &&
+		g.Declared.Until == 0:
 		return AgentBusy
 	case g.Part == noun.PartWaiting:
 		return AgentIdle
@@ -336,7 +341,9 @@ func (g *Signals) lives(add addReason) {
 	case g.LeaseLeft <= 0:
 		add(true, "lease", -g.LeaseLeft, "its lease is over")
 	case g.Beatless > 0:
-		add(true, "lease", g.Beatless, "it is %s, and its lease goes on by its words alone: no beat has come for %s", g.Part, g.Beatless.Round(time.Second))
+		add(true, "lease", g.Beatless,
+			"it is %s, and its lease goes on by its words alone: no beat has come for %s", g.Part,
+			g.Beatless.Round(time.Second))
 	default:
 		add(false, "lease", 0, "it is %s, its lease goes on", g.Part)
 	}
@@ -355,7 +362,8 @@ func (g *Signals) plans(add addReason, held bool) {
 	case g.expected():
 		add(false, "expectation", 0, "task %d is expected to be done in %s%s", g.Task, left, said)
 	default:
-		add(!held && g.stalled(), "expectation", -g.ExpectLeft, "task %d was expected to be done %s ago%s", g.Task, -left, said)
+		add(!held && g.stalled(), "expectation", -g.ExpectLeft, "task %d was expected to be done %s ago%s",
+			g.Task, -left, said)
 	}
 }
 
@@ -365,11 +373,14 @@ func (g *Signals) works(add addReason) {
 	switch {
 	case d == nil && g.HealthEvery > 0 && g.alive():
 		overdue := g.ProcAge > g.HealthEvery*time.Duration(max(g.HealthMissed, 1))
-		add(overdue, "health", g.ProcAge, "it has never reported its health, which its role expects every %s: does anything in it call `vigil declare`?", g.HealthEvery)
+		add(overdue, "health", g.ProcAge,
+			"it has never reported its health, which its role expects every %s: does anything in it call `vigil declare`?", g.HealthEvery)
 	case d != nil && held:
-		add(false, "declaration", g.DeclaredAge, "it declared %s for %s more", d.Kind(), g.DeclaredLeft.Round(time.Second))
+		add(false, "declaration", g.DeclaredAge, "it declared %s for %s more", d.Kind(),
+			g.DeclaredLeft.Round(time.Second))
 	case d != nil && g.alive() && g.Missed > 0:
-		add(g.Unreported(), "health", g.DeclaredAge, "%d health reports are missing in a row, %d are allowed to", g.Missed, max(g.HealthMissed, 1)-1)
+		add(g.Unreported(), "health", g.DeclaredAge, "%d health reports are missing in a row, %d are allowed to",
+			g.Missed, max(g.HealthMissed, 1)-1)
 	case d != nil && d.Until == 0 && g.alive():
 		add(d.Status == noun.StatusDegraded, "declaration", g.DeclaredAge, "it declared %s", d.Kind())
 	}
@@ -381,17 +392,20 @@ func (g *Signals) works(add addReason) {
 		g.plans(add, held)
 	}
 	if g.Away > 0 && g.alive() {
-		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count", g.Away.Round(time.Second))
+		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count",
+			g.Away.Round(time.Second))
 	}
 	if g.Overseer && g.alive() {
-		add(!held && g.unpatrolled(), "patrol", g.PatrolAge, "the last sign of a patrol was %s ago", g.PatrolAge.Round(time.Second))
+		add(!held && g.unpatrolled(), "patrol", g.PatrolAge, "the last sign of a patrol was %s ago",
+			g.PatrolAge.Round(time.Second))
 	}
 	if g.Mailed && g.alive() {
 		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")
 	}
 	g.seen(add)
 	if g.Waiting > 0 && g.Part != noun.PartDisconnected {
-		add(!held && g.Unheeding(), "task", g.Waiting, "a task that it could take has waited for %s", g.Waiting.Round(time.Second))
+		add(!held && g.Unheeding(), "task", g.Waiting, "a task that it could take has waited for %s",
+			g.Waiting.Round(time.Second))
 	}
 }
 
@@ -402,9 +416,11 @@ func (g *Signals) seen(add addReason) {
 	case !g.alive() || g.Prompt == noun.PromptUnknown:
 		return
 	case g.Prompt == noun.PromptPermission:
-		add(!held || g.Declared.Waiting != noun.WaitingInput, "screen", g.PromptAge, "its terminal has shown a permission prompt for %s", g.PromptAge.Round(time.Second))
+		add(!held || g.Declared.Waiting != noun.WaitingInput, "screen", g.PromptAge,
+			"its terminal has shown a permission prompt for %s", g.PromptAge.Round(time.Second))
 	case g.Prompt == noun.PromptIdle:
-		add(!held && g.Task != 0 && g.stalled() && g.idling(), "screen", g.PromptAge, "its terminal shows the idle prompt")
+		add(!held && g.Task != 0 && g.stalled() && g.idling(), "screen", g.PromptAge,
+			"its terminal shows the idle prompt")
 	case g.Prompt > noun.PromptNone:
 		add(g.Prompt == noun.PromptError, "screen", g.PromptAge, "%s", noun.PromptTexts[g.Prompt])
 	}

@@ -257,7 +257,8 @@ func (a *Agent) Forgive() {
 // EndedByHand tells that the newest life was begun by hand and ended with a task in its
 // hands, by nobody's wish.
 func (a *Agent) EndedByHand() bool {
-	return a.Part == PartDisconnected && !a.Stopped && a.LastExit != nil && a.LastExit.Kind == ExitGone && a.LastExit.Inc == a.Inc
+	return a.Part == PartDisconnected && !a.Stopped && a.LastExit != nil && a.LastExit.Kind == ExitGone &&
+		a.LastExit.Inc == a.Inc
 }
 
 // ForgetResume forgets the resume value, and what the present life still says of it.

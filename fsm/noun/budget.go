@@ -20,7 +20,8 @@ type BudgetSettings struct {
 func defaultBudget() BudgetSettings {
 	return BudgetSettings{
 		Tasks: 576 << 20, Mail: 64 << 20, Agents: 640 << 20, Hosts: 16 << 20, Sessions: 128 << 20, History: 64 << 20,
-		RoomShare: 50, MaxTasks: 2_000_000, MaxRooms: 10_000, MaxAgents: 1_000_000, MaxHosts: 10_000, MaxSessions: 100_000,
+		RoomShare: 50, MaxTasks: 2_000_000, MaxRooms: 10_000, MaxAgents: 1_000_000, MaxHosts: 10_000,
+		MaxSessions: 100_000,
 	}
 }
 

@@ -104,7 +104,8 @@ func CheckOverseer(r *RoleSpec) error {
 	case o.Triage == r.Name:
 		return fmt.Errorf("overseer: triage: who hangs cannot see it; name another role than %q", r.Name)
 	case o.Fresh < 0 || o.Fresh > longestPatrol || o.Stale < 0 || o.Stale > longestPatrol:
-		return fmt.Errorf("overseer: fresh %s or stale %s is out of range, 0 to %s is allowed", o.Fresh, o.Stale, longestPatrol)
+		return fmt.Errorf("overseer: fresh %s or stale %s is out of range, 0 to %s is allowed", o.Fresh,
+			o.Stale, longestPatrol)
 	}
 	return nil
 }

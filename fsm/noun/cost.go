@@ -91,7 +91,8 @@ func CostOfRole(r *Role) int64 {
 }
 
 func CostOfAgent(a *Agent) int64 {
-	n := CostAgent + textOf(a.Name) + textOf(a.IntentBy) + textOf(a.TokenHash) + textOf(a.OrderReason) + textOf(a.Resume)
+	n := CostAgent + textOf(a.Name) + textOf(a.IntentBy) + textOf(a.TokenHash) + textOf(a.OrderReason) +
+		textOf(a.Resume)
 	n += int64(len(a.Starts)) * costNumber
 	if x := a.LastExit; x != nil {
 		n += costExit + textOf(x.Signal) + textOf(x.Reason) + textOf(x.Tail)
@@ -100,7 +101,8 @@ func CostOfAgent(a *Agent) int64 {
 		n += costDeclared + textOf(d.Text)
 	}
 	if x := a.Noted; x != nil {
-		n += costNotes + textOf(x.PauseBy) + textOf(x.PauseWhy) + textOf(x.IntentWhy) + textOf(x.Stuck) + textOf(x.ParkedWhy) + textOf(x.StartFault)
+		n += costNotes + textOf(x.PauseBy) + textOf(x.PauseWhy) + textOf(x.IntentWhy) + textOf(x.Stuck) +
+			textOf(x.ParkedWhy) + textOf(x.StartFault)
 		if x.Ladder != nil {
 			n += costLadder
 		}
@@ -108,7 +110,8 @@ func CostOfAgent(a *Agent) int64 {
 			n += costScreen
 		}
 		if c := x.Chain; c != nil {
-			n += costChain + textOf(c.Action) + textOf(c.Asked) + textOf(c.Facts) + textOf(c.Degraded) + textOf(c.Act) + textOf(c.Why)
+			n += costChain + textOf(c.Action) + textOf(c.Asked) + textOf(c.Facts) + textOf(c.Degraded) +
+				textOf(c.Act) + textOf(c.Why)
 		}
 	}
 	return n
@@ -137,8 +140,10 @@ func CostOfMail(m *Mail) int64 {
 }
 
 func CostOfHost(h *Host) int64 {
-	n := costHost + text(h.Key, h.Name, h.Boot, h.Version, h.DrainBy, h.SuspectWhy, h.Pressure, h.GossipAddr, h.Containment)
-	n += textsOf(h.Runners) + costOfKVs(h.Labels) + textsOf(h.Warnings) + textsOf(h.Servers) + int64(len(h.Flaps)+len(h.Away))*costNumber
+	n := costHost + text(h.Key, h.Name, h.Boot, h.Version, h.DrainBy, h.SuspectWhy, h.Pressure, h.GossipAddr,
+		h.Containment)
+	n += textsOf(h.Runners) + costOfKVs(h.Labels) + textsOf(h.Warnings) + textsOf(h.Servers) +
+		int64(len(h.Flaps)+len(h.Away))*costNumber
 	for i := range h.Views {
 		n += costView + textOf(h.Views[i].Server)
 	}

@@ -11,21 +11,22 @@ type EscalationKind uint8
 // Kinds of escalations. All of them are decided when a record is applied; what is only
 // computed when somebody asks (a host that is suspect) opens none.
 const (
-	EscStuckProcess     EscalationKind = iota + 1 // agent: its process outlives SIGKILL
-	EscBreaker                                    // agent: it failed so often that its restarts are paused
-	EscBrokenStart                                // agent: nothing of it could be started, several times in a row
-	EscTaskQuarantined                            // task: several lives died or had to be ended while they held it
-	EscMailUnanswered                             // agent: urgent or high mail is without an acknowledgement
-	EscMassFailure                                // cluster: the brake is set
-	EscRoomCanceled                               // room: the conversation watchdog has canceled it
-	EscServerDiverged                             // server: its state differs from the majority's
-	EscAgentStuck                                 // agent: it lives and does not get on, and the ladder is at its end
-	EscPrompt                                     // agent: a permission prompt stands on its terminal
-	EscOverseerDown                               // agent: an overseer that was dead at several looks in a row
-	EscStatesDiffer                               // cluster: states of servers differ, and no majority says which is right
-	EscRoleFailing                                // role: most of its tasks fail, and it is half-open
-	EscUntaken                                    // room: its tasks wait, and nobody has lived in it
-	EscalationKindsPlus                           // one more than the last
+	EscStuckProcess    EscalationKind = iota + 1 // agent: its process outlives SIGKILL
+	EscBreaker                                   // agent: it failed so often that its restarts are paused
+	EscBrokenStart                               // agent: nothing of it could be started, several times in a row
+	EscTaskQuarantined                           // task: several lives died or had to be ended while they held it
+	EscMailUnanswered                            // agent: urgent or high mail is without an acknowledgement
+	EscMassFailure                               // cluster: the brake is set
+	EscRoomCanceled                              // room: the conversation watchdog has canceled it
+	EscServerDiverged                            // server: its state differs from the majority's
+	EscAgentStuck                                // agent: it lives and does not get on, and the ladder is at its end
+	EscPrompt                                    // agent: a permission prompt stands on its terminal
+	EscOverseerDown                              // agent: an overseer that was dead at several looks in a row
+	// cluster: states of servers differ, and no majority says which is right
+	EscStatesDiffer
+	EscRoleFailing      // role: most of its tasks fail, and it is half-open
+	EscUntaken          // room: its tasks wait, and nobody has lived in it
+	EscalationKindsPlus // one more than the last
 )
 
 // EscalationState is how far a human has come with an escalation.

@@ -28,9 +28,11 @@ func CheckHealth(r *RoleSpec) error {
 	case r.HealthEvery == 0 && r.HealthMissed == 0:
 		return nil
 	case r.HealthEvery < minHealthEvery || r.HealthEvery > maxHealthEvery:
-		return fmt.Errorf("health: every %s is out of range, %s to %s is allowed", r.HealthEvery, minHealthEvery, maxHealthEvery)
+		return fmt.Errorf("health: every %s is out of range, %s to %s is allowed", r.HealthEvery, minHealthEvery,
+			maxHealthEvery)
 	case r.HealthMissed < 1 || r.HealthMissed > maxHealthMissed:
-		return fmt.Errorf("health: %d missed reports are out of range, 1 to %d are allowed", r.HealthMissed, maxHealthMissed)
+		return fmt.Errorf("health: %d missed reports are out of range, 1 to %d are allowed", r.HealthMissed,
+			maxHealthMissed)
 	}
 	return nil
 }

@@ -174,5 +174,6 @@ func (x Hearsay) Gone() bool {
 }
 
 func (h *Host) ViewOf(server string) (int, bool) {
-	return slices.BinarySearchFunc(h.Views, server, func(v HostView, id string) int { return strings.Compare(v.Server, id) })
+	return slices.BinarySearchFunc(h.Views, server,
+		func(v HostView, id string) int { return strings.Compare(v.Server, id) })
 }

@@ -80,7 +80,8 @@ const (
 type LadderMode uint8
 
 // Ladder modes: careful is restart for agents that have spoken before they fell silent and
-// whose own beats do not go on, and escalate for the others. restart is all rungs; with escalate a human is told instead of an
+// whose own beats do not go on, and escalate for the others. restart is all rungs; with escalate a
+// human is told instead of an
 // interrupt and a restart; with off nothing is done. The numbers are written to disk.
 const (
 	LadderCareful LadderMode = iota
@@ -120,7 +121,8 @@ type RoleSpec struct {
 	ProgressLimit time.Duration // started but silent; 0: none
 	StopGrace     time.Duration // between TERM and KILL
 	AttemptLimit  uint32        // attempts of a task before it is FAILED
-	KillLimit     uint32        // incarnations a task may kill, or hang until the ladder ends them, before it is QUARANTINED
+	// incarnations a task may kill, or hang until the ladder ends them, before it is QUARANTINED
+	KillLimit uint32
 
 	// TurnLimit bounds the time with one task, RunLimit one life (kept by the host).
 	// 0, the default: none. A limit that kills long turns of healthy agents does more

@@ -76,7 +76,8 @@ func (w *RoomWatch) Check() error {
 		v    time.Duration
 	}{{"idle_limit", w.IdleLimit}, {"deadline", w.Deadline}} {
 		if x.v != 0 && (x.v < MinRoomLimit || x.v > MaxRoomLimit) {
-			return fmt.Errorf("watchdog: %s %s is out of range, %s to %s is allowed", x.name, x.v, MinRoomLimit, MaxRoomLimit)
+			return fmt.Errorf("watchdog: %s %s is out of range, %s to %s is allowed", x.name, x.v, MinRoomLimit,
+				MaxRoomLimit)
 		}
 	}
 	if int(w.Untaken) >= len(untakenNames) {

@@ -69,7 +69,8 @@ func same(t *testing.T, seed uint64, at int, tab *Table[key, int], twin map[key]
 		down = append(down, id)
 	}
 	if len(up) != len(twin) || len(down) != len(twin) {
-		t.Fatalf("seed %d, view %d: %d values upwards, %d downwards, %d are expected", seed, at, len(up), len(down), len(twin))
+		t.Fatalf("seed %d, view %d: %d values upwards, %d downwards, %d are expected", seed, at, len(up),
+			len(down), len(twin))
 	}
 	for i, id := range down {
 		if up[len(up)-1-i] != id {

@@ -22,7 +22,8 @@ func budgets(t *trial, r *Result) {
 	for _, op := range t.rec.Ops { // of each flood one at a time
 		evidence := Finding{From: op.Call, To: op.Return, Ops: []history.Op{op}}
 		if op.Error == "full" && op.Outcome == history.Failed && (op.Workload != "flood" || op.Kind != "create") {
-			r.found(evidence, "%s of %s was refused as full: only what is new of the flood may be", op.Kind, op.Workload)
+			r.found(evidence, "%s of %s was refused as full: only what is new of the flood may be", op.Kind,
+				op.Workload)
 		}
 		if op.Workload != "flood" {
 			continue

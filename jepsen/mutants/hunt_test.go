@@ -19,7 +19,8 @@ import (
 )
 
 var (
-	tableFlag   = flag.String("table", "", "write the table to this file when every mutant was caught and every hunt was clean")
+	tableFlag = flag.String("table", "",
+		"write the table to this file when every mutant was caught and every hunt was clean")
 	resultsFlag = flag.String("results", "", "keep results in this file; what it holds already is not hunted again")
 )
 
@@ -76,7 +77,8 @@ func page(table []result) string {
 	for i, m := range All() {
 		r := table[i]
 		hunts[r.Hunt] = true
-		fmt.Fprintf(&lines, "| `%s` | %s | %s | %s | `%s` | %.0f s |\n", m.Name, m.Law, m.Says, r.By, strings.ReplaceAll(r.Hunt, "|", `\|`), r.Seconds)
+		fmt.Fprintf(&lines, "| `%s` | %s | %s | %s | `%s` | %.0f s |\n", m.Name, m.Law, m.Says, r.By,
+			strings.ReplaceAll(r.Hunt, "|", `\|`), r.Seconds)
 	}
 	return fmt.Sprintf(`# Mutants
 

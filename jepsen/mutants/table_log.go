@@ -4,7 +4,8 @@ package mutants
 func logMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "acknowledged-before-commit", Law: "L8", Says: "what a leader has not yet committed when it loses its office is answered as if it had",
+			Name: "acknowledged-before-commit",
+			Law:  "L8", Says: "what a leader has not yet committed when it loses its office is answered as if it had",
 			Edits: []Edit{{File: "cluster/seal.go",
 				Old: "	default:\n		err = fmt.Errorf(\"%w (%w)\", noun.ErrUnknownOutcome, err)\n	}\n",
 				New: `	default:
@@ -14,7 +15,8 @@ func logMutants() []Mutant {
 		}
 	}
 `}},
-			Hunt: tests("./cluster", "TestCutOffLeaderNeverLies|TestL8NothingAcknowledgedIsLostWhenTheLeaderDies|TestHoursOfFaults"),
+			Hunt: tests("./cluster",
+				"TestCutOffLeaderNeverLies|TestL8NothingAcknowledgedIsLostWhenTheLeaderDies|TestHoursOfFaults"),
 		},
 		{
 			Name: "log-written-late", Law: "L8", Says: "the log is on the disk up to 200 ms after it was acknowledged",
@@ -47,7 +49,8 @@ func writeLate() {
 
 `},
 			},
-			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "40", "-workloads", "lifecycle,register,reads", "-nemesis", "all_killed"),
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "40", "-workloads",
+				"lifecycle,register,reads", "-nemesis", "all_killed"),
 		},
 		{
 			Name: "checksum-not-compared", Law: "L8", Says: "an entry is read from the disk whatever its checksum says",
@@ -70,14 +73,16 @@ func snapshotMutants() []Mutant {
 			Hunt: tests("./fsm", "TestL12ReplayAgrees"),
 		},
 		{
-			Name: "restore-keeps-the-epoch", Law: "L6", Says: "restoring a backup does not raise the epoch, so numbers of lives are given out twice",
+			Name: "restore-keeps-the-epoch",
+			Law:  "L6", Says: "restoring a backup does not raise the epoch, so numbers of lives are given out twice",
 			Edits: []Edit{{File: "fsm/core/restore.go",
 				Old: "	s.Meta.Epoch++\n	s.Hooks.Resumed.Call(struct{}{})",
 				New: "	s.Hooks.Resumed.Call(struct{}{})"}},
 			Hunt: tests("./fsm", "TestEpochRaisesIncarnationsAndHoldsStarts|TestL6RestoredBackupHandsOutNewNumbers"),
 		},
 		{
-			Name: "restore-confirms-at-once", Law: "L7", Says: "after the restore of a backup lives go on at once that the lost state had replaced",
+			Name: "restore-confirms-at-once",
+			Law:  "L7", Says: "after the restore of a backup lives go on at once that the lost state had replaced",
 			Edits: []Edit{{File: "fsm/core/restore.go",
 				Old: "func (v *View) held() bool { return v.Meta.HoldUntil > v.Meta.Clock }\n",
 				New: "func (v *View) held() bool { return false }\n"}},

@@ -5,13 +5,15 @@ func orderMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "acceptance-not-compared", Law: "L4", Says: "a host may accept an order that is not open any more",
-			Edits: []Edit{{File: "fsm/core/hosts.go", Old: "	if a.Proc != noun.ProcOrdered {\n		return Refuse(noun.Superseded, \"the start order", New: "	if a.Proc == noun.ProcRunning {\n		return Refuse(noun.Superseded, \"the start order"}},
-			Hunt:  tests("./fsm", "TestL4|TestProcessTransitions|TestUnacceptedOrderIsWithdrawn"),
+			Edits: []Edit{{File: "fsm/core/hosts.go",
+				Old: "	if a.Proc != noun.ProcOrdered {\n		return Refuse(noun.Superseded, \"the start order", New: "	if a.Proc == noun.ProcRunning {\n		return Refuse(noun.Superseded, \"the start order"}},
+			Hunt: tests("./fsm", "TestL4|TestProcessTransitions|TestUnacceptedOrderIsWithdrawn"),
 		},
 		{
 			Name: "second-start-order", Law: "L4", Says: "a start is ordered although one is open",
-			Edits: []Edit{{File: "fsm/core/why.go", Old: "	case a.Proc == noun.ProcOrdered:\n		return \"order_open\"\n", New: ""}},
-			Hunt:  tests("./fsm", "TestL4OneStartOrder"),
+			Edits: []Edit{{File: "fsm/core/why.go",
+				Old: "	case a.Proc == noun.ProcOrdered:\n		return \"order_open\"\n", New: ""}},
+			Hunt: tests("./fsm", "TestL4OneStartOrder"),
 		},
 		{
 			Name: "stop-forgotten", Law: "L9", Says: "a new leader forgets which agents humans have stopped",
@@ -26,7 +28,8 @@ func orderMutants() []Mutant {
 	}
 	s.Event("leader.established", About{}, c.Server)
 `}},
-			Hunt: stand("-time", "30s", "-seed", "3", "-workloads", "intent", "-nemesis", "leader_killed,leadership_moved"),
+			Hunt: stand("-time", "30s", "-seed", "3", "-workloads", "intent", "-nemesis",
+				"leader_killed,leadership_moved"),
 		},
 		{
 			Name: "budget-not-charged", Law: "L11", Says: "failures are counted and no pause follows from them",

@@ -4,12 +4,14 @@ package mutants
 func requestMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "dedup-outside-the-log", Law: "L8", Says: "a server remembers in memory which write ids it has answered, and the state machine does not",
+			Name: "dedup-outside-the-log", Law: "L8",
+			Says: "a server remembers in memory which write ids it has answered, and the state machine does not",
 			Edits: []Edit{
 				{File: "fsm/core/apply.go",
 					Old: "	if out, ok := ss.Answer(r.Seq); ok {\n",
 					New: "	if out, ok := ss.Answer(r.Seq); ok && r.Seq == 0 {\n"},
-				{File: "rpc/core.go", Old: "import (\n	\"context\"\n", New: "import (\n	\"context\"\n	\"sync\"\n"},
+				{File: "rpc/core.go", Old: "import (\n	\"context\"\n",
+					New: "import (\n	\"context\"\n	\"sync\"\n"},
 				{File: "rpc/core.go",
 					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
@@ -33,29 +35,35 @@ func requestMutants() []Mutant {
 var answeredHere sync.Map
 `},
 			},
-			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle", "-nemesis", "leader_killed,leadership_moved"),
+			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle",
+				"-nemesis", "leader_killed,leadership_moved"),
 		},
 		{
-			Name: "unannounced-member-refuses", Law: "L3", Says: "as long as a member has not announced itself nothing can be written",
+			Name: "unannounced-member-refuses",
+			Law:  "L3", Says: "as long as a member has not announced itself nothing can be written",
 			Edits: []Edit{{File: "cluster/levels.go",
 				Old: "	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n",
 				New: "	if slices.ContainsFunc(l.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return noun.ErrOldServers\n	}\n	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n"}},
 			Hunt: tests("./cluster", "TestF01"),
 		},
 		{
-			Name: "snapshot-wakes-nobody", Law: "L3", Says: "a server that is sent a snapshot lets its waiters wait for what came with it",
-			Edits: []Edit{{File: "rpc/park/park.go", Old: "	if eff.Reset {\n", New: "	if eff.Reset && eff.More {\n"}},
-			Hunt:  tests("./rpc", "TestF09"),
+			Name: "snapshot-wakes-nobody", Law: "L3",
+			Says: "a server that is sent a snapshot lets its waiters wait for what came with it",
+			Edits: []Edit{{File: "rpc/park/park.go", Old: "	if eff.Reset {\n",
+				New: "	if eff.Reset && eff.More {\n"}},
+			Hunt: tests("./rpc", "TestF09"),
 		},
 		{
-			Name: "repeated-word-renews", Law: "L2", Says: "what is said again renews the lease of its speaker like something new",
+			Name: "repeated-word-renews", Law: "L2",
+			Says: "what is said again renews the lease of its speaker like something new",
 			Edits: []Edit{{File: "rpc/door/said.go",
 				Old: "	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRepeat)) > 0 {\n",
 				New: "	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRepeat)) > 9 {\n"}},
 			Hunt: tests("./rpc", "TestN26"),
 		},
 		{
-			Name: "retry-without-its-number", Law: "L8", Says: "a server that passes a write on repeats it without its write id",
+			Name: "retry-without-its-number",
+			Law:  "L8", Says: "a server that passes a write on repeats it without its write id",
 			Edits: []Edit{
 				{File: "rpc/door/forward.go",
 					Old: "		if err := st.next(ctx, pause, f.stop); err != nil {\n			return nil, f.giveUp(st, maybe, err)\n		}\n	}\n}\n",
@@ -73,7 +81,8 @@ var answeredHere sync.Map
 }
 `},
 			},
-			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register", "-nemesis", "forwards_lost,leader_paused"),
+			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-workloads", "lifecycle,requests,register",
+				"-nemesis", "forwards_lost,leader_paused"),
 		},
 	}
 }
@@ -82,16 +91,20 @@ var answeredHere sync.Map
 func readMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "local-read", Law: "reads", Says: "every server answers reads from its own state, asked for stale ones or not",
-			Edits: []Edit{{File: "rpc/door/methods.go", Old: "m.nature == code.Read && r.GetStale()\n", New: "m.nature == code.Read && (r.GetStale() || ok)\n"}},
-			Hunt:  stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis", "links_slow,server_paused"),
+			Name: "local-read", Law: "reads",
+			Says: "every server answers reads from its own state, asked for stale ones or not",
+			Edits: []Edit{{File: "rpc/door/methods.go", Old: "m.nature == code.Read && r.GetStale()\n",
+				New: "m.nature == code.Read && (r.GetStale() || ok)\n"}},
+			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis",
+				"links_slow,server_paused"),
 		},
 		{
 			Name: "event-skipped", Law: "watch", Says: "a watch that is resumed misses one event",
 			Edits: []Edit{{File: "rpc/watch.go",
 				Old: "	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n",
 				New: "	if r.GetAfter() > 0 && at < newest {\n		at++\n	}\n	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n"}},
-			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "watch,register", "-nemesis", "connections_reset"),
+			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "watch,register", "-nemesis",
+				"connections_reset"),
 		},
 		{
 			Name: "pages-speak", Law: "S6", Says: "a web page of another site makes a browser change the fleet",
@@ -101,7 +114,8 @@ func readMutants() []Mutant {
 			Hunt: tests("./rpc", "TestS06"),
 		},
 		{
-			Name: "terminal-speaks-for-an-agent", Law: "L6", Says: "a command that names no agent speaks for the one that was begun by hand under its home",
+			Name: "terminal-speaks-for-an-agent",
+			Law:  "L6", Says: "a command that names no agent speaks for the one that was begun by hand under its home",
 			Edits: []Edit{
 				{File: "cmd/vigil/life/life.go",
 					Old: "	case l.Agent == \"\":\n		return nil, ErrNobody\n",
@@ -118,7 +132,8 @@ func readMutants() []Mutant {
 		}
 		return nil, ErrNobody
 `},
-				{File: "cmd/vigil/life/life.go", Old: "	\"errors\"\n	\"fmt\"\n", New: "	\"errors\"\n	\"fmt\"\n	\"path/filepath\"\n"},
+				{File: "cmd/vigil/life/life.go", Old: "	\"errors\"\n	\"fmt\"\n",
+					New: "	\"errors\"\n	\"fmt\"\n	\"path/filepath\"\n"},
 			},
 			Hunt: tests("./cmd/vigil", "TestN01"),
 		},

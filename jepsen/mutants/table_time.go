@@ -4,7 +4,8 @@ package mutants
 func timeMutants() []Mutant {
 	return []Mutant{
 		{
-			Name: "stamps-unfenced", Law: "L12", Says: "the stamp of an entry counts although its stint is not the term of the entry",
+			Name: "stamps-unfenced", Law: "L12",
+			Says: "the stamp of an entry counts although its stint is not the term of the entry",
 			Edits: []Edit{{File: "fsm/core/apply.go",
 				Old: "	if e.Stint == e.Term && e.Stamp > s.Meta.Clock {\n",
 				New: "	if e.Stamp > s.Meta.Clock {\n"}},

@@ -324,7 +324,8 @@ func (s *fakeServer) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1
 		for _, t := range f.tasks {
 			if t.State == vigilv1.TaskState_PENDING {
 				t.State, t.Attempt = vigilv1.TaskState_ACKNOWLEDGED, t.Attempt+1
-				answer := &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt, Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}
+				answer := &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt,
+					Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}
 				f.mu.Unlock()
 				return answer, nil
 			}

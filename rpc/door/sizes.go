@@ -71,7 +71,8 @@ func (r *registrar) bounded(method string, h grpc.MethodHandler) grpc.MethodHand
 			req.into = v
 			return dec(&req)
 		}
-		return h(srv, ctx, read, func(ctx context.Context, in any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+		return h(srv, ctx, read, func(ctx context.Context, in any, info *grpc.UnaryServerInfo,
+			h grpc.UnaryHandler) (any, error) {
 			if err := req.tooLarge(method); err != nil {
 				return r.observer.unary(ctx, in, info, func(context.Context, any) (any, error) { return nil, err })
 			}

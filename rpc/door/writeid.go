@@ -49,7 +49,8 @@ func number(ctx context.Context, req any) error {
 		return nil
 	}
 	field := m.ProtoReflect().Descriptor().Fields().ByName("id")
-	if field == nil || field.Message() == nil || field.Message().FullName() != id.ProtoReflect().Descriptor().FullName() {
+	if field == nil || field.Message() == nil ||
+		field.Message().FullName() != id.ProtoReflect().Descriptor().FullName() {
 		return nil
 	}
 	if m.ProtoReflect().Has(field) {

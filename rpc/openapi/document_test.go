@@ -68,8 +68,10 @@ func TestN15EveryCallIsDescribed(t *testing.T) {
 // N15: the schemas say which fields are always there, and enums have the names that answers have.
 func TestN15FieldsThatAreAlwaysThere(t *testing.T) {
 	schemas := load(t)["components"].(object)["schemas"].(object)
-	for schema, fields := range map[string][]string{"Error": {"code", "message"}, "ListTasksResponse": {"tasks", "more"},
-		"Task": {"priority", "attempt", "late_results"}, "StatusResponse": {"servers", "tasks", "agents_live"}} {
+	for schema, fields := range map[string][]string{"Error": {"code", "message"},
+		"ListTasksResponse": {"tasks", "more"},
+		"Task":              {"priority", "attempt", "late_results"},
+		"StatusResponse":    {"servers", "tasks", "agents_live"}} {
 		required, _ := schemas[schema].(object)["required"].([]any)
 		for _, f := range fields {
 			if !slices.Contains(required, any(f)) {
@@ -118,7 +120,8 @@ func TestN15ClientFromNPM(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return out, errors.Join(err, ctx.Err())
 	}
-	out, err := run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=30000")
+	out, err := run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1",
+		"--fetch-timeout=30000")
 	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
 		if err != nil && bytes.Contains(out, []byte(wrong)) {
 			t.Fatalf("npm ci: %v: %s", err, out)

@@ -25,8 +25,9 @@ func TestParse(t *testing.T) {
 		`{"decision":"START","decision":"WAKE"}`: "WAKE ", "null": "", `{"decision":null}`: "",
 		`{"reason":"START"}`: "", "{\"decision\":\"START\xff\"}": "",
 		`{"decision":"START","reason":"` + strings.Repeat("a", MaxAnswer) + `"}`: "",
-		`{"decision":"START","reason":"` + strings.Repeat("a", 1000) + `"}`:      "START " + strings.Repeat("a", noun.MaxTriageWhy),
-		`{"decision":"START" "reason":"x"}`:                                      "",
+		`{"decision":"START","reason":"` + strings.Repeat("a", 1000) + `"}`: "START " +
+			strings.Repeat("a", noun.MaxTriageWhy),
+		`{"decision":"START" "reason":"x"}`: "",
 	} {
 		got := ""
 		if d, reason, ok := Parse(text); ok {

@@ -96,14 +96,17 @@ func renew(ctx context.Context, c *cli.Conn, l *life.Life) error {
 	for _, x := range answer.GetExceptions() {
 		switch x.GetVerdict() {
 		case "rejoin":
-			return &client.Error{Code: "rejoin", Message: fmt.Sprintf("the lease of %s has ended: join again with `vigil wait-for-task`", l.Agent)}
+			return &client.Error{Code: "rejoin",
+				Message: fmt.Sprintf("the lease of %s has ended: join again with `vigil wait-for-task`", l.Agent)}
 		case "superseded":
-			return &client.Error{Code: "superseded", Message: fmt.Sprintf("life %s of %s is over: stop", client.FormatIncarnation(l.Incarnation), l.Agent)}
+			return &client.Error{Code: "superseded", Message: fmt.Sprintf("life %s of %s is over: stop",
+				client.FormatIncarnation(l.Incarnation), l.Agent)}
 		case "unknown":
 			return &client.Error{Code: "not_found", Message: fmt.Sprintf("there is no agent %s any more", l.Agent)}
 		case "denied":
-			return &client.Error{Code: "denied", Message: fmt.Sprintf("the token is not that of life %s of %s: use its own VIGIL_TOKEN (was this started in another agent's environment?)",
-				client.FormatIncarnation(l.Incarnation), l.Agent)}
+			return &client.Error{Code: "denied",
+				Message: fmt.Sprintf("the token is not that of life %s of %s: use its own VIGIL_TOKEN (was this started in another agent's environment?)",
+					client.FormatIncarnation(l.Incarnation), l.Agent)}
 		}
 	}
 	return nil
@@ -117,7 +120,8 @@ func (b *beater) once(ctx context.Context, c *cli.Conn) error {
 	if err := renew(ctx, c, l); err != nil {
 		return err
 	}
-	return b.Done(map[string]any{"agent": l.Agent, "incarnation": client.FormatIncarnation(l.Incarnation), "renewed": true},
+	return b.Done(map[string]any{"agent": l.Agent, "incarnation": client.FormatIncarnation(l.Incarnation),
+		"renewed": true},
 		"%s lives (life %s)", l.Agent, client.FormatIncarnation(l.Incarnation))
 }
 
@@ -198,7 +202,8 @@ func (b *beater) beats(ctx context.Context, c *cli.Conn, l *life.Life, every tim
 
 // isOver tells whether the error ends the life.
 func isOver(err error) bool {
-	return errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrRejoin) || errors.Is(err, client.ErrNotFound) ||
+	return errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrRejoin) ||
+		errors.Is(err, client.ErrNotFound) ||
 		errors.Is(err, client.ErrStopped) || errors.Is(err, client.ErrInvalid) || errors.Is(err, client.ErrDenied)
 }
 

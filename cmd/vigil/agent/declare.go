@@ -26,11 +26,15 @@ type Saying struct {
 func Sayings() []Saying {
 	return []Saying{
 		{Verb: "healthy", short: "All is well; ends what was declared before"},
-		{Verb: "busy", Status: "busy", Ends: true, short: "At work; with --for nobody expects progress or reports until then"},
+		{Verb: "busy", Status: "busy", Ends: true,
+			short: "At work; with --for nobody expects progress or reports until then"},
 		{Verb: "degraded", Status: "degraded", short: "At work, with difficulties"},
-		{Verb: "needs-input", Waiting: "needs_input", Lasting: 24 * time.Hour, Ends: true, short: "Waiting for a human's answer"},
-		{Verb: "parked", Waiting: "parked", Lasting: 30 * time.Minute, Ends: true, short: "Waiting for a time, for instance the end of a usage limit"},
-		{Verb: "in-tool", Waiting: "in_tool", Lasting: 30 * time.Minute, Ends: true, short: "Inside a long call of a tool"},
+		{Verb: "needs-input", Waiting: "needs_input", Lasting: 24 * time.Hour, Ends: true,
+			short: "Waiting for a human's answer"},
+		{Verb: "parked", Waiting: "parked", Lasting: 30 * time.Minute, Ends: true,
+			short: "Waiting for a time, for instance the end of a usage limit"},
+		{Verb: "in-tool", Waiting: "in_tool", Lasting: 30 * time.Minute, Ends: true,
+			short: "Inside a long call of a tool"},
 	}
 }
 
@@ -61,7 +65,8 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			request := &vigilv1.DeclareRequest{Speaker: l.Speaker(), Status: s.Status, Waiting: s.Waiting, Text: cli.FirstOf(args), Sequence: sequence}
+			request := &vigilv1.DeclareRequest{Speaker: l.Speaker(), Status: s.Status, Waiting: s.Waiting,
+				Text: cli.FirstOf(args), Sequence: sequence}
 			if lasting < 0 {
 				return cli.Usagef("flag --for: %s is negative; give a duration like 20m", lasting)
 			}
@@ -84,11 +89,13 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 	}
 	if s.Ends {
 		cmd.Example = `  vigil declare ` + s.Verb + ` --for 20m "the whole test suite"`
-		cmd.Flags().DurationVar(&lasting, "for", s.Lasting, "how long it holds; at most the setting declare_limit (needs-input: 7 days)")
+		cmd.Flags().DurationVar(&lasting, "for", s.Lasting,
+			"how long it holds; at most the setting declare_limit (needs-input: 7 days)")
 	}
 	cmd.Flags().StringVar(&after, "after", "", "only when this is what it has declared last, for instance needs-input")
 	a.BestEffort(cmd)
-	cmd.Flags().Uint64Var(&sequence, "sequence", 0, "number it: one that is not above the last changes nothing (0: not numbered)")
+	cmd.Flags().Uint64Var(&sequence, "sequence", 0,
+		"number it: one that is not above the last changes nothing (0: not numbered)")
 	who.Add(cmd, a)
 	return cmd
 }
@@ -109,7 +116,8 @@ func declaredLast(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, ve
 	if kind == verb {
 		return true, nil
 	}
-	return false, a.Done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind}, "%s: nothing was changed, it has declared %s", l.Agent, kind)
+	return false, a.Done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind},
+		"%s: nothing was changed, it has declared %s", l.Agent, kind)
 }
 
 func declared(a *cli.App, l *life.Life, s Saying, answer *vigilv1.DeclareResponse) error {
@@ -119,7 +127,8 @@ func declared(a *cli.App, l *life.Life, s Saying, answer *vigilv1.DeclareRespons
 	}
 	switch d := term.Span(answer.GetLeft()); {
 	case !answer.GetApplied():
-		return a.Done(object, "%s: nothing was changed, it has declared number %d already", l.Agent, answer.GetSequence())
+		return a.Done(object, "%s: nothing was changed, it has declared number %d already", l.Agent,
+			answer.GetSequence())
 	case d != "":
 		return a.Done(object, "%s: %s for %s", l.Agent, s.Verb, d)
 	}

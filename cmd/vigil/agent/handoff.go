@@ -46,7 +46,8 @@ role. A life that is younger than the setting overseer_interval hands over nothi
 					return err
 				}
 				return a.Done(map[string]any{"agent": l.Agent, "mail": answer.GetMail()},
-					"%s: mail %d is for its next life, which is started now; this one is being stopped", l.Agent, answer.GetMail())
+					"%s: mail %d is for its next life, which is started now; this one is being stopped",
+					l.Agent, answer.GetMail())
 			})
 		},
 	}

@@ -16,7 +16,8 @@ import (
 
 // newPatrolCmd is `vigil patrol`: what an overseer says of its rounds.
 func newPatrolCmd(a *cli.App) *cobra.Command {
-	group := cli.NewGroup("patrol", "As an overseer: report your rounds; for people: see them", newPatrolReportCmd(a), newPatrolStatusCmd(a))
+	group := cli.NewGroup("patrol", "As an overseer: report your rounds; for people: see them",
+		newPatrolReportCmd(a), newPatrolStatusCmd(a))
 	group.Long = `An overseer is an agent that watches others; its role has overseer: in the room file. It
 goes round, looks at its agents (vigil agent health-check), and reports each round. Whoever
 reports none for long is looked at, woken, and restarted: vigil triage status.`
@@ -83,21 +84,27 @@ func newPatrolStatusCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if len(args) == 0 {
-					return listOverseers(ctx, a, c, term.NewTable("OVERSEER", "SESSION", "PATROL", "AGE", "CYCLE", "LAST ACTION", "HEALTHY", "UNHEALTHY", "OF THIS LIFE"),
+					return listOverseers(ctx, a, c, term.NewTable("OVERSEER", "SESSION", "PATROL", "AGE",
+						"CYCLE", "LAST ACTION", "HEALTHY", "UNHEALTHY", "OF THIS LIFE"),
 						func(o *vigilv1.OverseerStatus) []string {
-							return []string{o.GetAgent(), o.GetSession(), freshness(o), term.OrZero(term.Span(o.GetPatrolAge())), fmt.Sprint(o.GetCycle()), term.OrWord(o.GetLastAction(), "-"),
+							return []string{o.GetAgent(), o.GetSession(), freshness(o),
+								term.OrZero(term.Span(o.GetPatrolAge())), fmt.Sprint(o.GetCycle()),
+								term.OrWord(o.GetLastAction(), "-"),
 								fmt.Sprint(o.GetHealthy()), fmt.Sprint(o.GetUnhealthy()), patrolsOf(o)}
 						})
 				}
-				o, err := vigilv1.NewOverseersClient(c).GetOverseer(ctx, &vigilv1.GetOverseerRequest{Agent: args[0], Stale: a.Stale})
+				o, err := vigilv1.NewOverseersClient(c).GetOverseer(ctx,
+					&vigilv1.GetOverseerRequest{Agent: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
 				if a.JSON {
 					return a.PrintJSON(o)
 				}
-				return a.Pairs("overseer", o.GetAgent(), "session", o.GetSession()+", life "+o.GetIncarnation(), "patrol", PatrolLine(o), "cycle", fmt.Sprint(o.GetCycle()),
-					"last action", o.GetLastAction(), "healthy", fmt.Sprint(o.GetHealthy()), "unhealthy", fmt.Sprint(o.GetUnhealthy()),
+				return a.Pairs("overseer", o.GetAgent(), "session", o.GetSession()+", life "+o.GetIncarnation(),
+					"patrol", PatrolLine(o), "cycle", fmt.Sprint(o.GetCycle()),
+					"last action", o.GetLastAction(), "healthy", fmt.Sprint(o.GetHealthy()),
+					"unhealthy", fmt.Sprint(o.GetUnhealthy()),
 					"of this life", patrolsOf(o), "mail waiting", fmt.Sprint(o.GetMailWaiting()))
 			})
 		},
@@ -105,7 +112,8 @@ func newPatrolStatusCmd(a *cli.App) *cobra.Command {
 }
 
 // listOverseers prints all overseers, one row each.
-func listOverseers(ctx context.Context, a *cli.App, c *cli.Conn, t *term.Table, row func(*vigilv1.OverseerStatus) []string) error {
+func listOverseers(ctx context.Context, a *cli.App, c *cli.Conn, t *term.Table,
+	row func(*vigilv1.OverseerStatus) []string) error {
 	all, request := &vigilv1.ListOverseersResponse{}, &vigilv1.ListOverseersRequest{Stale: a.Stale, Limit: 1000}
 	for {
 		page, err := vigilv1.NewOverseersClient(c).ListOverseers(ctx, request)
@@ -152,9 +160,11 @@ func PatrolLine(o *vigilv1.OverseerStatus) string {
 	case o.GetSession() == "dead":
 		return "none: its session is dead"
 	case o.GetPatrols() == 0:
-		return fmt.Sprintf("%s: this life has reported none for %s", freshness(o), term.OrZero(term.Span(o.GetPatrolAge())))
+		return fmt.Sprintf("%s: this life has reported none for %s", freshness(o),
+			term.OrZero(term.Span(o.GetPatrolAge())))
 	}
-	return fmt.Sprintf("%s: %s ago, cycle %d %s, %d healthy, %d unhealthy", freshness(o), term.OrZero(term.Span(o.GetPatrolAge())), o.GetCycle(), o.GetLastAction(), o.GetHealthy(), o.GetUnhealthy())
+	return fmt.Sprintf("%s: %s ago, cycle %d %s, %d healthy, %d unhealthy", freshness(o),
+		term.OrZero(term.Span(o.GetPatrolAge())), o.GetCycle(), o.GetLastAction(), o.GetHealthy(), o.GetUnhealthy())
 }
 
 // LookLine is one line about the looks at an overseer; "" when the agent is none.
@@ -164,7 +174,8 @@ func LookLine(o *vigilv1.OverseerStatus) string {
 	}
 	text := "none yet"
 	if o.GetDecision() != "" {
-		text = fmt.Sprintf("%s by %s %s ago: %s", o.GetDecision(), o.GetDecidedBy(), term.OrZero(term.Span(o.GetDecided())), o.GetAct())
+		text = fmt.Sprintf("%s by %s %s ago: %s", o.GetDecision(), o.GetDecidedBy(),
+			term.OrZero(term.Span(o.GetDecided())), o.GetAct())
 		if o.GetDegraded() != "" {
 			text += " (degraded: " + o.GetDegraded() + ")"
 		}
@@ -177,7 +188,8 @@ func nextLook(o *vigilv1.OverseerStatus) string {
 	in := func(d *durationpb.Duration) string { return term.OrZero(term.Span(d)) }
 	switch {
 	case o.GetLookTask() != 0:
-		return fmt.Sprintf("a look is open: task %d waits for triage, for %s at most", o.GetLookTask(), in(o.GetLookLeft()))
+		return fmt.Sprintf("a look is open: task %d waits for triage, for %s at most", o.GetLookTask(),
+			in(o.GetLookLeft()))
 	case o.GetOff() != "":
 		return "nobody looks: " + o.GetOff()
 	}

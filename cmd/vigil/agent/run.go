@@ -61,7 +61,8 @@ func (r *wrapper) run(ctx context.Context, c *cli.Conn) error {
 
 // inRoom joins the room as the agent that flags and environment name, does what is to be done
 // with the program called name, and leaves.
-func inRoom(ctx context.Context, a *cli.App, c *cli.Conn, who *life.Flags, name string, do func(w *client.Worker, program, token string) error) error {
+func inRoom(ctx context.Context, a *cli.App, c *cli.Conn, who *life.Flags, name string,
+	do func(w *client.Worker, program, token string) error) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
 		return cli.WrongUsage(fmt.Errorf("%w: name a program that can be run, after --", err))
@@ -73,7 +74,8 @@ func inRoom(ctx context.Context, a *cli.App, c *cli.Conn, who *life.Flags, name 
 	if l.Agent == "" {
 		return cli.Usagef("it is not known which agent this is: run it inside a managed agent, or name it with --agent room/role")
 	}
-	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.Token})
+	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
+		Token: l.Token})
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,8 @@ func leaveRun(err error) string {
 func (r *wrapper) supervise(ctx context.Context, w *client.Worker, program, token string) error {
 	// From here on the program decides what a signal means.
 	signals := make(chan os.Signal, 16)
-	passed := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
+	passed := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1,
+		syscall.SIGUSR2}
 	signal.Reset(passed...)
 	signal.Notify(signals, passed...)
 	defer signal.Stop(signals)
@@ -121,7 +124,8 @@ func (r *wrapper) supervise(ctx context.Context, w *client.Worker, program, toke
 }
 
 // attend passes signals on and stops the program when it has to.
-func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, signals <-chan os.Signal, ended <-chan error) error {
+func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, signals <-chan os.Signal,
+	ended <-chan error) error {
 	var over error // why the program has to stop
 	var kill <-chan time.Time
 	stop := func(reason error) {

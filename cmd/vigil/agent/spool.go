@@ -32,7 +32,8 @@ func (w *word) leaveBehind(result string, err error) error {
 	if l.Task == 0 || l.Attempt == 0 {
 		return err // only a server could tell which task it holds
 	}
-	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt, Result: result, Token: l.Token}
+	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
+		Result: result, Token: l.Token}
 	if e := PutIntoSpool(w.App, spool, c); e != nil {
 		return errors.Join(err, e)
 	}

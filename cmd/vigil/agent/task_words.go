@@ -17,7 +17,8 @@ import (
 
 // TaskWords are the verbs by which an agent speaks about the task it holds.
 func TaskWords(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{newTaskStartCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a), newTaskFailCmd(a), newTaskHandoffCmd(a)}
+	return []*cobra.Command{newTaskStartCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a), newTaskFailCmd(a),
+		newTaskHandoffCmd(a)}
 }
 
 // word is one thing that an agent says about its task.
@@ -37,7 +38,8 @@ func (w *word) add(cmd *cobra.Command) {
 
 // say finds out who speaks about which task, and lets send say it. With last the
 // word ends the attempt.
-func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *cli.Conn, l *life.Life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
+func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *cli.Conn,
+	l *life.Life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
 	l, err := w.who.Current(w.App)
 	if err != nil {
 		return err
@@ -83,9 +85,12 @@ func (w *word) finished(l *life.Life) {
 }
 
 // plain makes a verb that sends a WorkRequest.
-func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool, send func(context.Context, *cli.Conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
-	return w.say(cmd, last, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState, map[string]any, error) {
-		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt, Text: text, Retryable: retryable})
+func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool,
+	send func(context.Context, *cli.Conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
+	return w.say(cmd, last, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
+		map[string]any, error) {
+		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt,
+			Text: text, Retryable: retryable})
 		return answer.GetState(), nil, err
 	})
 }
@@ -97,9 +102,10 @@ func newTaskStartCmd(a *cli.App) *cobra.Command {
 		Short: "As an agent: say that work on the claimed task has begun",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.plain(cmd, false, "", false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				return c.Work.StartTask(ctx, r)
-			})
+			return w.plain(cmd, false, "", false,
+				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+					return c.Work.StartTask(ctx, r)
+				})
 		},
 	}
 	w.add(cmd)
@@ -126,21 +132,22 @@ stays; so do --percent and --expect.`,
 			if percent > 100 {
 				return cli.Usagef("flag --percent: %d is not possible, give 0 to 100", percent)
 			}
-			return w.plain(cmd, false, cli.FirstOf(args), false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				if r.Expect = rest; cmd.Flags().Changed("percent") {
-					r.Percent = &percent
-				}
-				if len(args) == 0 {
-					task, err := c.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
-					if err != nil {
-						return nil, err
+			return w.plain(cmd, false, cli.FirstOf(args), false,
+				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+					if r.Expect = rest; cmd.Flags().Changed("percent") {
+						r.Percent = &percent
 					}
-					if task.GetAttempt() == r.GetAttempt() {
-						r.Text = task.GetNote()
+					if len(args) == 0 {
+						task, err := c.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: r.GetTask()})
+						if err != nil {
+							return nil, err
+						}
+						if task.GetAttempt() == r.GetAttempt() {
+							r.Text = task.GetNote()
+						}
 					}
-				}
-				return c.Work.ProgressTask(ctx, r)
-			})
+					return c.Work.ProgressTask(ctx, r)
+				})
 		},
 	}
 	w.add(cmd)
@@ -164,9 +171,10 @@ does, before it reports the end of the agent.`,
 			if err != nil {
 				return err
 			}
-			err = w.plain(cmd, true, text, false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				return c.Work.CompleteTask(ctx, r)
-			})
+			err = w.plain(cmd, true, text, false,
+				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+					return c.Work.CompleteTask(ctx, r)
+				})
 			return w.leaveBehind(text, err)
 		},
 	}
@@ -192,10 +200,11 @@ func newTaskFailCmd(a *cli.App) *cobra.Command {
 			case wait != nil && !retryable:
 				return cli.Usagef("flag --after goes with --retryable: what is not tried again needs no time for it")
 			}
-			return w.plain(cmd, true, args[0], retryable, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				r.After = wait
-				return c.Work.FailTask(ctx, r)
-			})
+			return w.plain(cmd, true, args[0], retryable,
+				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+					r.After = wait
+					return c.Work.FailTask(ctx, r)
+				})
 		},
 	}
 	w.add(cmd)
@@ -229,14 +238,16 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 			if title == "" {
 				return cli.Usagef("the next task needs a title or a text")
 			}
-			return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState, map[string]any, error) {
+			return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
+				map[string]any, error) {
 				room, _, _ := strings.Cut(l.Agent, "/")
 				role := strings.TrimPrefix(args[0], room+"/")
 				if strings.Contains(role, "/") {
 					return 0, nil, cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", args[0], room)
 				}
-				answer, err := c.Work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt,
-					Result: res, ToRole: role, Title: title, Text: body, Priority: priority})
+				answer, err := c.Work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.Speaker(), Task: l.Task,
+					Attempt: l.Attempt,
+					Result:  res, ToRole: role, Title: title, Text: body, Priority: priority})
 				return vigilv1.TaskState_COMPLETED, map[string]any{"next_task": answer.GetNextTask()}, err
 			})
 		},

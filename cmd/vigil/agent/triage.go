@@ -21,7 +21,8 @@ const triagePoll = 200 * time.Millisecond
 
 // newTriageCmd is `vigil triage`: the looks at overseers.
 func newTriageCmd(a *cli.App) *cobra.Command {
-	group := cli.NewGroup("triage", "Look at overseers: who watches those that watch", newTriageRunCmd(a), newTriageStatusCmd(a), newTriageAnswerCmd(a), newTriageExecCmd(a))
+	group := cli.NewGroup("triage", "Look at overseers: who watches those that watch", newTriageRunCmd(a),
+		newTriageStatusCmd(a), newTriageAnswerCmd(a), newTriageExecCmd(a))
 	group.Long = `vigil looks at each overseer every overseer_interval, and when its process ends, mail waits
 for it or its patrols stop. A look ends with START (its session is dead), WAKE (no patrol for
 overseer_stale), NUDGE (none for overseer_fresh, and mail waits) or NOTHING. Where its role
@@ -70,12 +71,15 @@ func newTriageStatusCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if len(args) == 0 {
-					return listOverseers(ctx, a, c, term.NewTable("OVERSEER", "SESSION", "PATROL", "DECISION", "BY", "AGO", "AFTER THAT~"),
+					return listOverseers(ctx, a, c,
+						term.NewTable("OVERSEER", "SESSION", "PATROL", "DECISION", "BY", "AGO", "AFTER THAT~"),
 						func(o *vigilv1.OverseerStatus) []string {
-							return []string{o.GetAgent(), o.GetSession(), freshness(o), o.GetDecision(), o.GetDecidedBy(), term.Span(o.GetDecided()), nextLook(o)}
+							return []string{o.GetAgent(), o.GetSession(), freshness(o), o.GetDecision(),
+								o.GetDecidedBy(), term.Span(o.GetDecided()), nextLook(o)}
 						})
 				}
-				o, err := vigilv1.NewOverseersClient(c).GetOverseer(ctx, &vigilv1.GetOverseerRequest{Agent: args[0], Stale: a.Stale})
+				o, err := vigilv1.NewOverseersClient(c).GetOverseer(ctx,
+					&vigilv1.GetOverseerRequest{Agent: args[0], Stale: a.Stale})
 				if err != nil {
 					return err
 				}
@@ -94,9 +98,11 @@ func printOverseer(a *cli.App, o *vigilv1.OverseerStatus) error {
 	if o.GetDecided() != nil {
 		ago = term.OrZero(term.Span(o.GetDecided())) + " ago"
 	}
-	return a.Pairs("overseer", o.GetAgent(), "session", o.GetSession()+", life "+o.GetIncarnation(), "patrol", PatrolLine(o), "mail waiting", fmt.Sprint(o.GetMailWaiting()),
+	return a.Pairs("overseer", o.GetAgent(), "session", o.GetSession()+", life "+o.GetIncarnation(),
+		"patrol", PatrolLine(o), "mail waiting", fmt.Sprint(o.GetMailWaiting()),
 		"the rule says", o.GetRule(), "triage", triage, "marker", nextLook(o),
-		"last decision", o.GetDecision(), "decided", ago, "by", o.GetDecidedBy(), "asked for by", o.GetAskedBy(), "facts", o.GetFacts(),
+		"last decision", o.GetDecision(), "decided", ago, "by", o.GetDecidedBy(), "asked for by", o.GetAskedBy(),
+		"facts", o.GetFacts(),
 		"what followed", o.GetAct(), "degraded", o.GetDegraded(), "triage says", o.GetReason())
 }
 
@@ -112,15 +118,18 @@ func newTriageAnswerCmd(a *cli.App) *cobra.Command {
 		ValidArgs: words,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(words, args[0]) {
-				return cli.Usagef("%q is no decision: write %s or %s", args[0], strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+				return cli.Usagef("%q is no decision: write %s or %s", args[0],
+					strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
 			}
-			answer, err := json.Marshal(map[string]string{"decision": args[0], "reason": term.Cut(term.OneLine(reason), noun.MaxTriageWhy)})
+			answer, err := json.Marshal(map[string]string{"decision": args[0],
+				"reason": term.Cut(term.OneLine(reason), noun.MaxTriageWhy)})
 			if err != nil {
 				return fmt.Errorf("write answer: %w", err)
 			}
-			return w.plain(cmd, true, string(answer), false, func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-				return c.Work.CompleteTask(ctx, r)
-			})
+			return w.plain(cmd, true, string(answer), false,
+				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+					return c.Work.CompleteTask(ctx, r)
+				})
 		},
 	}
 	w.add(cmd)

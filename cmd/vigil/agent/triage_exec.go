@@ -128,7 +128,8 @@ func (t *triageExec) decision(ctx context.Context, program, facts string) (strin
 	out := &bounded{most: triageOutput, full: cancel}
 	cmd := exec.CommandContext(ctx, program, t.args[1:]...)
 	cmd.Args[0] = t.args[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.WaitDelay = strings.NewReader(facts), out, t.Err, life.Mortal(), time.Second
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.WaitDelay = strings.NewReader(facts), out, t.Err,
+		life.Mortal(), time.Second
 	done := make(chan error, 1)
 	go func() {
 		// The program is to die with the thread that started it, so the thread stays.

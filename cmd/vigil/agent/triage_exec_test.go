@@ -44,7 +44,8 @@ type shown struct {
 	text string
 }
 
-func (s shown) LookAtAgent(_ context.Context, r *vigilv1.LookAtAgentRequest, _ ...grpc.CallOption) (*vigilv1.Screen, error) {
+func (s shown) LookAtAgent(_ context.Context, r *vigilv1.LookAtAgentRequest,
+	_ ...grpc.CallOption) (*vigilv1.Screen, error) {
 	if r.GetAgent() != "ops/deacon" || s.text == "" {
 		return nil, errors.New("there is no terminal")
 	}

@@ -42,7 +42,8 @@ on after the claim while the calling process lives, until the task is over.`,
 	}
 	w.who.Add(cmd, a)
 	flags := cmd.Flags()
-	flags.DurationVar(&w.patience, "patience", 0, "give up when no server answers for this long (0: never for a managed agent, 5m by hand)")
+	flags.DurationVar(&w.patience, "patience", 0,
+		"give up when no server answers for this long (0: never for a managed agent, 5m by hand)")
 	flags.IntVar(&w.follow, "follow-pid", 0, "by hand: the process whose life this is (default: the caller)")
 	flags.BoolVar(&w.start, "start", false, "also say that work has begun, as `vigil task start` does")
 	return cmd
@@ -83,10 +84,12 @@ func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
 	}
 	worker, err := client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
 		Token: l.Token, Patience: w.patienceOf(managed)})
-	if err != nil && !managed && l.Incarnation != 0 && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
+	if err != nil && !managed && l.Incarnation != 0 &&
+		(errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
 		// What was kept of an earlier life is out of date: begin a new one.
 		l.Incarnation = 0
-		worker, err = client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.Token, Patience: w.patienceOf(managed)})
+		worker, err = client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.Token,
+			Patience: w.patienceOf(managed)})
 	}
 	if context.Cause(attended) == ErrParentGone && err != nil {
 		return ErrParentGone
@@ -111,7 +114,8 @@ func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
 // IsGone tells whether the error says that no server can be reached, so that a
 // failed good-bye is no news.
 func IsGone(err error) bool {
-	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrNoLeader) || errors.Is(err, client.ErrSuperseded)
+	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrNoLeader) ||
+		errors.Is(err, client.ErrSuperseded)
 }
 
 // leaveReason is what the history shows.
@@ -203,7 +207,8 @@ func (w *waitForTask) print(l *life.Life, job *client.Job, managed bool) error {
 		}
 		out.Write(append(b, '\n'))
 	} else {
-		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent, term.OneLine(job.Task.GetTitle()))
+		fmt.Fprintf(&out, "task %d, attempt %d, for %s: %s\n", job.Task.GetId(), job.Attempt, l.Agent,
+			term.OneLine(job.Task.GetTitle()))
 		if text := strings.TrimRight(w.Shown(job.Task.GetText()), "\n"); text != "" {
 			fmt.Fprintf(&out, "\n%s\n", text)
 		}
@@ -219,8 +224,9 @@ func (w *waitForTask) print(l *life.Life, job *client.Job, managed bool) error {
 		fmt.Fprintf(w.Err, "next: vigil task start, vigil task progress NOTE, then vigil task complete RESULT\n")
 		return nil
 	}
-	fmt.Fprintf(w.Err, "next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, then vigil task complete --agent %[1]s RESULT\n"+
-		"or, for all commands of this terminal: export VIGIL_AGENT=%[1]s\n", l.Agent)
+	fmt.Fprintf(w.Err,
+		"next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, then vigil task complete --agent %[1]s RESULT\n"+
+			"or, for all commands of this terminal: export VIGIL_AGENT=%[1]s\n", l.Agent)
 	return nil
 }
 
@@ -247,7 +253,8 @@ func keepBeating(a *cli.App, l *life.Life) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	args := []string{"beat", "--detached", "--until-done", "--agent", l.Agent, "--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
+	args := []string{"beat", "--detached", "--until-done", "--agent", l.Agent,
+		"--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
 		"--task", fmt.Sprint(l.Task), "--attempt", fmt.Sprint(l.Attempt),
 		"--follow-pid", fmt.Sprint(l.Owner.PID), "--follow-start", l.Owner.Start}
 	if a.ServersFile() == "" { // else its environment says more than this

@@ -44,7 +44,8 @@ type alone struct {
 func newAlone(r *run) *alone {
 	x := &alone{run: r, began: time.Now(), s: fsm.New(), wake: func(noun.Effects) {}}
 	x.must(fsm.LeaderEstablished{Server: "a"})
-	x.must(fsm.PutSettings{Values: []noun.KV{{Key: "budget_room_share", Value: "100"}, {Key: "budget_tasks", Value: "4294967296"},
+	x.must(fsm.PutSettings{Values: []noun.KV{{Key: "budget_room_share", Value: "100"},
+		{Key: "budget_tasks", Value: "4294967296"},
 		{Key: "budget_agents", Value: "4294967296"}, {Key: "max_agents", Value: "2000000"},
 		{Key: "starts_per_second", Value: "1000000"}, {Key: "host_ttl", Value: "1h"}}})
 	return x
@@ -91,7 +92,8 @@ func (x *alone) entry(what string, reqs []fsm.Request) (outs []noun.Outcome, mor
 	x.index++
 	now := time.Since(x.began)
 	began, cpu := time.Now(), threadTime()
-	res := x.s.Apply(&fsm.Entry{Index: x.index, Term: 1, Stint: 1, Stamp: noun.Time(now), Wall: noun.Wall(began.UnixNano()), Requests: reqs})
+	res := x.s.Apply(&fsm.Entry{Index: x.index, Term: 1, Stint: 1, Stamp: noun.Time(now),
+		Wall: noun.Wall(began.UnixNano()), Requests: reqs})
 	used, took := threadTime()-cpu, time.Since(began)
 	outs, more = append(outs, res.Outcomes...), res.Effects.More
 	if x.counted {
@@ -130,13 +132,16 @@ func (x *alone) count() {
 // fleet declares hosts, and rooms of roles with so many agents in all.
 func (x *alone) fleet(agents int, change func(i int, spec *noun.RoleSpec)) {
 	for i := range fleetHosts {
-		x.must(fsm.RegisterHost{Key: fmt.Sprint("h", i), Name: fmt.Sprint("host-", i), Boot: "b1", Runners: []string{"reviewer", "worker"}, Capacity: 2000,
-			Labels: []noun.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)}, {Key: "row", Value: fmt.Sprint(i % 10)}}})
+		x.must(fsm.RegisterHost{Key: fmt.Sprint("h", i), Name: fmt.Sprint("host-", i),
+			Boot: "b1", Runners: []string{"reviewer", "worker"}, Capacity: 2000,
+			Labels: []noun.KV{{Key: "os", Value: "linux"}, {Key: "rack", Value: fmt.Sprint(i % 10)},
+				{Key: "row", Value: fmt.Sprint(i % 10)}}})
 	}
 	for n := 0; n < fleetRoles; n += rolesARoom {
 		specs := make([]noun.RoleSpec, rolesARoom)
 		for i := range specs {
-			specs[i] = noun.RoleSpec{Name: fmt.Sprint("role", i), Runner: "worker", Replicas: uint32(max(1, agents/fleetRoles))}
+			specs[i] = noun.RoleSpec{Name: fmt.Sprint("role", i),
+				Runner: "worker", Replicas: uint32(max(1, agents/fleetRoles))}
 			change(n+i, &specs[i])
 		}
 		x.must(fsm.ApplyRoom{Room: fleetRoom(n), Roles: specs, By: "bench"})

@@ -24,8 +24,9 @@ func TestEveryBenchmarkAcceptsItsDefaults(t *testing.T) {
 			t.Errorf("%s: defaults: %v", s.Name, err)
 		}
 		for _, use := range s.Uses {
-			zero := map[string]bool{"count": o.Count == 0, "duration": o.Duration == 0, "clients": len(o.Clients) == 0 && s.Name != "beats",
-				"batch": o.Batch == 0, "rate": o.Rate == 0, "ttl": o.TTL == 0, "conns": o.Conns == 0}[use]
+			zero := map[string]bool{"count": o.Count == 0, "duration": o.Duration == 0,
+				"clients": len(o.Clients) == 0 && s.Name != "beats",
+				"batch":   o.Batch == 0, "rate": o.Rate == 0, "ttl": o.TTL == 0, "conns": o.Conns == 0}[use]
 			if zero {
 				t.Errorf("%s uses %s but has no default for it", s.Name, use)
 			}
@@ -43,14 +44,15 @@ func TestSenselessOptionsAreRefusedBeforeAnythingStarts(t *testing.T) {
 		word  string
 	}{
 		"addr of a cluster that would be killed": {"failover", Options{Addrs: []string{"127.0.0.1:1"}}, "--addr"},
-		"settings of somebody else":              {"beats", Options{Managed: true, Addrs: []string{"127.0.0.1:1"}}, "--managed"},
-		"negative count":                         {"beats", Options{Count: -1}, "count"},
-		"batch beyond a call":                    {"tasks", Options{Batch: 5000}, "batch"},
-		"no clients":                             {"writes", Options{Clients: []int{0}}, "clients"},
-		"endless":                                {"writes", Options{Duration: 2 * time.Hour}, "duration"},
-		"backwards":                              {"writes", Options{Duration: -time.Second}, "duration"},
-		"ttl too short":                          {"idle", Options{TTL: time.Second}, "ttl"},
-		"busy backwards":                         {"hostloss", Options{Busy: -time.Second}, "busy"},
+		"settings of somebody else": {"beats", Options{Managed: true,
+			Addrs: []string{"127.0.0.1:1"}}, "--managed"},
+		"negative count":      {"beats", Options{Count: -1}, "count"},
+		"batch beyond a call": {"tasks", Options{Batch: 5000}, "batch"},
+		"no clients":          {"writes", Options{Clients: []int{0}}, "clients"},
+		"endless":             {"writes", Options{Duration: 2 * time.Hour}, "duration"},
+		"backwards":           {"writes", Options{Duration: -time.Second}, "duration"},
+		"ttl too short":       {"idle", Options{TTL: time.Second}, "ttl"},
+		"busy backwards":      {"hostloss", Options{Busy: -time.Second}, "busy"},
 	} {
 		c.o.Program = "/nonexistent"
 		_, err := Find(c.bench).Run(context.Background(), c.o)
@@ -62,7 +64,8 @@ func TestSenselessOptionsAreRefusedBeforeAnythingStarts(t *testing.T) {
 
 func TestReportIsOneObjectInOrder(t *testing.T) {
 	r := newReport("beats")
-	r.take(&tally{samples: samples{times: []time.Duration{2 * time.Millisecond, time.Millisecond}}, ops: 20, seconds: 4, errors: 1, first: errors.New("why")})
+	r.take(&tally{samples: samples{times: []time.Duration{2 * time.Millisecond, time.Millisecond}}, ops: 20,
+		seconds: 4, errors: 1, first: errors.New("why")})
 	r.set("agents", 7)
 	r.set("took", 1500*time.Microsecond)
 	r.set("agents", 8)
@@ -90,8 +93,10 @@ func TestWarmUpAndUnfinishedCallsAreNotCounted(t *testing.T) {
 			return 5, nil
 		})
 		// Calls end at 0.3 s, 0.6 s, ...: those that end in (1 s, 11 s] count.
-		if len(got.times) != 2*33 || got.ops != 5*2*33 || got.percentile(0.5) != 300*time.Millisecond || got.seconds != 10 {
-			t.Errorf("%d samples, %d operations, median %v, %v s", len(got.times), got.ops, got.percentile(0.5), got.seconds)
+		if len(got.times) != 2*33 || got.ops != 5*2*33 || got.percentile(0.5) != 300*time.Millisecond ||
+			got.seconds != 10 {
+			t.Errorf("%d samples, %d operations, median %v, %v s", len(got.times), got.ops, got.percentile(0.5),
+				got.seconds)
 		}
 	})
 }
@@ -243,7 +248,9 @@ func TestOneEventOfAKillIsOneSample(t *testing.T) {
 	event("agent.started", "pid 11", time.Second+20*time.Millisecond)
 	event("agent.joined", "", time.Second+50*time.Millisecond)
 	event("agent.parked", "", 2*time.Second)
-	if x.tally.percentile(1) != 20*time.Millisecond || x.joined.percentile(1) != 50*time.Millisecond || x.agents["r/a"].pid != 11 || x.tally.errors != 1 {
-		t.Errorf("started after %v, joined after %v, pid %d, %d errors", x.tally.max(), x.joined.max(), x.agents["r/a"].pid, x.tally.errors)
+	if x.tally.percentile(1) != 20*time.Millisecond || x.joined.percentile(1) != 50*time.Millisecond ||
+		x.agents["r/a"].pid != 11 || x.tally.errors != 1 {
+		t.Errorf("started after %v, joined after %v, pid %d, %d errors", x.tally.max(), x.joined.max(),
+			x.agents["r/a"].pid, x.tally.errors)
 	}
 }

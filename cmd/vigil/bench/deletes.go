@@ -66,8 +66,9 @@ func (x *alone) tasks(count int) {
 			if made%2 == 0 {
 				role %= rolesARoom
 			}
-			reqs = append(reqs, fsm.Request{Cmd: fsm.CreateTask{Room: fleetRoom(role), Role: fleetRole(role), Title: "build the thing",
-				Text: "as described in the file", By: "bench"}})
+			reqs = append(reqs,
+				fsm.Request{Cmd: fsm.CreateTask{Room: fleetRoom(role), Role: fleetRole(role), Title: "build the thing",
+					Text: "as described in the file", By: "bench"}})
 		}
 		var cancels []fsm.Request
 		for i, out := range x.apply("tasks", reqs...) {

@@ -53,7 +53,8 @@ func (l load) drive(ctx context.Context, step func(ctx context.Context, caller i
 	return total
 }
 
-func (l load) caller(ctx context.Context, caller int, begin, end time.Time, step func(context.Context, int) (int, error)) *tally {
+func (l load) caller(ctx context.Context, caller int, begin, end time.Time,
+	step func(context.Context, int) (int, error)) *tally {
 	own := &tally{}
 	for ctx.Err() == nil {
 		at := time.Now()

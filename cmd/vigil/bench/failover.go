@@ -138,7 +138,8 @@ func (x *crew) kills(ctx context.Context, r *run, c *client.Client) (*tally, err
 		r.say("kill %d of %d: %s", i+1, r.Count, lead.id)
 		at := time.Now()
 		lead.kill()
-		task, err := fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: x.room, Role: x.role, Title: "after kill " + strconv.Itoa(i+1), By: "bench"})
+		task, err := fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: x.room, Role: x.role,
+			Title: "after kill " + strconv.Itoa(i+1), By: "bench"})
 		took := time.Since(at)
 		if err != nil {
 			return t, fmt.Errorf("write after kill %d: %w", i+1, err)
@@ -157,7 +158,8 @@ func (x *crew) kills(ctx context.Context, r *run, c *client.Client) (*tally, err
 }
 
 func (x *crew) create(ctx context.Context, c *client.Client, i int) error {
-	t, err := vigilv1.NewFleetClient(c).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: x.room, Role: x.role, Title: "task " + strconv.Itoa(i), By: "bench"})
+	t, err := vigilv1.NewFleetClient(c).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: x.room, Role: x.role,
+		Title: "task " + strconv.Itoa(i), By: "bench"})
 	if err != nil {
 		if ctx.Err() == nil {
 			x.fail(fmt.Errorf("create: %w", err))

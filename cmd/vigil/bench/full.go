@@ -59,7 +59,8 @@ func runFull(ctx context.Context, r *run) error {
 	for _, step := range []struct {
 		what string
 		fill func(context.Context) error
-	}{{"rooms of agents", f.declare}, {"tasks", f.tasks}, {"mail", f.mail}, {"hosts", f.hosts}, {"sessions", f.sessions}} {
+	}{{"rooms of agents", f.declare}, {"tasks", f.tasks}, {"mail", f.mail}, {"hosts", f.hosts},
+		{"sessions", f.sessions}} {
 		r.say("filling with %s", step.what)
 		if err := step.fill(ctx); err != nil {
 			return fmt.Errorf("fill with %s: %w", step.what, err)
@@ -91,13 +92,16 @@ func runFull(ctx context.Context, r *run) error {
 // budget gives every budget its share of Count MiB.
 func (f *fuller) budget(ctx context.Context) error {
 	set := noun.DefaultSettings()
-	values := map[string]string{"budget_room_share": "100", "mail_kept": "10000000", "max_sessions": "10000000", "max_hosts": "1000000",
+	values := map[string]string{"budget_room_share": "100", "mail_kept": "10000000", "max_sessions": "10000000",
+		"max_hosts":  "1000000",
 		"max_agents": "100000000", "max_rooms": "100000"}
 	total := set.Budget.Total()
-	for i, size := range [...]uint64{set.Budget.Tasks, set.Budget.Mail, set.Budget.Agents, set.Budget.Hosts, set.Budget.Sessions, set.Budget.History} {
+	for i, size := range [...]uint64{set.Budget.Tasks, set.Budget.Mail, set.Budget.Agents, set.Budget.Hosts,
+		set.Budget.Sessions, set.Budget.History} {
 		values["budget_"+purses[i]] = strconv.FormatUint(max(64<<10, size*uint64(f.Count)<<20/total), 10)
 	}
-	_, err := vigilv1.NewClusterClient(f.clients[0]).PutSettings(ctx, &vigilv1.PutSettingsRequest{Values: values, By: "bench"})
+	_, err := vigilv1.NewClusterClient(f.clients[0]).PutSettings(ctx,
+		&vigilv1.PutSettingsRequest{Values: values, By: "bench"})
 	if err != nil {
 		return fmt.Errorf("set budgets: %w", err)
 	}
@@ -138,7 +142,8 @@ func (f *fuller) declare(ctx context.Context) error {
 	if err := f.untilFull(ctx, func(ctx context.Context, c *client.Client, i int) error {
 		name := fmt.Sprintf("%s-%d", f.tag, i)
 		roles := []*vigilv1.RoleSpec{{Name: "a", Replicas: 900}, {Name: "b", Replicas: 100}}
-		_, err := vigilv1.NewFleetClient(c).ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: name, Roles: roles, By: "bench"})
+		_, err := vigilv1.NewFleetClient(c).ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: name, Roles: roles,
+			By: "bench"})
 		if err == nil {
 			f.mu.Lock()
 			f.rooms = append(f.rooms, name)
@@ -181,15 +186,17 @@ func boolInt(b bool) int {
 func (f *fuller) mail(ctx context.Context) error {
 	body := strings.Repeat("x", 2000)
 	return f.untilFull(ctx, func(ctx context.Context, c *client.Client, i int) error {
-		_, err := vigilv1.NewMailboxClient(c).SendMail(ctx, &vigilv1.SendMailRequest{From: "bench", To: f.room(i) + "/b", Subject: "news", Body: body})
+		_, err := vigilv1.NewMailboxClient(c).SendMail(ctx,
+			&vigilv1.SendMailRequest{From: "bench", To: f.room(i) + "/b", Subject: "news", Body: body})
 		return err
 	})
 }
 
 func (f *fuller) hosts(ctx context.Context) error {
 	return f.untilFull(ctx, func(ctx context.Context, c *client.Client, i int) error {
-		_, err := vigilv1.NewHostAgentClient(c).Register(ctx, &vigilv1.RegisterRequest{Key: fmt.Sprintf("%s-%d", f.tag, i), Name: fmt.Sprintf("host-%d", i),
-			Boot: "b1", Runners: []string{"worker", "reviewer"}})
+		_, err := vigilv1.NewHostAgentClient(c).Register(ctx,
+			&vigilv1.RegisterRequest{Key: fmt.Sprintf("%s-%d", f.tag, i), Name: fmt.Sprintf("host-%d", i),
+				Boot: "b1", Runners: []string{"worker", "reviewer"}})
 		return err
 	})
 }
@@ -265,7 +272,9 @@ func (f *fuller) catchUp(ctx context.Context) error {
 	const rounds = 12_000 // log entries; the servers snapshot every 4,096 and keep 64
 	c := vigilv1.NewFleetClient(f.clients[0])
 	if err := each(ctx, rounds, 1, func(ctx context.Context, i int) error {
-		_, err := c.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: f.room(0) + "/b", Desired: [...]string{"stopped", "running"}[i%2], By: "bench"})
+		_, err := c.SetAgent(ctx,
+			&vigilv1.SetAgentRequest{Agent: f.room(0) + "/b", Desired: [...]string{"stopped", "running"}[i%2],
+				By: "bench"})
 		return err
 	}); err != nil {
 		return errors.Join(err, late.proc.cmd.Process.Signal(syscall.SIGCONT))
@@ -293,7 +302,8 @@ func (f *fuller) shrink(ctx context.Context) error {
 	var times samples
 	for _, t := range tasks.GetTasks() {
 		at := time.Now()
-		if _, err := fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: t.GetId(), By: "bench", Reason: "enough"}); err != nil {
+		if _, err := fleet.CancelTask(ctx,
+			&vigilv1.CancelTaskRequest{Task: t.GetId(), By: "bench", Reason: "enough"}); err != nil {
 			return fmt.Errorf("cancel task %d: %w", t.GetId(), err)
 		}
 		times.add(time.Since(at))
@@ -305,7 +315,8 @@ func (f *fuller) shrink(ctx context.Context) error {
 	f.report.set("delete_room_ms", time.Since(at))
 	f.report.set("cancelled", len(times.times))
 	f.report.times(&times)
-	if _, err := fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: f.room(1), Role: "a", Title: "after", By: "bench"}); err != nil {
+	if _, err := fleet.CreateTask(ctx,
+		&vigilv1.CreateTaskRequest{Room: f.room(1), Role: "a", Title: "after", By: "bench"}); err != nil {
 		return fmt.Errorf("create a task after others have ended: %w", err)
 	}
 	return f.measure(ctx, "end")

@@ -53,7 +53,8 @@ func (h herd) rooms(tag string) []*vigilv1.ApplyRoomRequest {
 			list = append(list, &vigilv1.ApplyRoomRequest{Room: room, By: "bench"})
 		}
 		last := list[len(list)-1]
-		spec := &vigilv1.RoleSpec{Name: role, Replicas: uint32(h.replicas), Runner: h.runner, StartLimit: durationpb.New(time.Hour)}
+		spec := &vigilv1.RoleSpec{Name: role, Replicas: uint32(h.replicas), Runner: h.runner,
+			StartLimit: durationpb.New(time.Hour)}
 		if h.ttl > 0 {
 			spec.Ttl, spec.StopGrace = durationpb.New(h.ttl), durationpb.New(h.ttl/20)
 		}

@@ -136,7 +136,8 @@ runners:
 }
 
 func (x *loss) start(h *lossHost) (err error) {
-	h.daemon, err = startProcess(filepath.Join(x.stand.dir, h.name+".log"), nil, x.Program, "agentd", "--config", h.config,
+	h.daemon, err = startProcess(filepath.Join(x.stand.dir, h.name+".log"), nil, x.Program,
+		"agentd", "--config", h.config,
 		"--data-dir", h.dir, "--server", strings.Join(x.stand.addrs(), ","), "--name", h.name, "--log-level", "warn")
 	return err
 }
@@ -286,7 +287,8 @@ func (x *loss) losses(ctx context.Context) error {
 		fenced.add(homes["fenced"])
 		fenced.ops++
 		x.say("%d of %d hosts killed: suspect after %s, fast %s, fenced %s", n+1, x.Count,
-			doubt.Round(time.Millisecond), homes["fast"].Round(time.Millisecond), homes["fenced"].Round(time.Millisecond))
+			doubt.Round(time.Millisecond), homes["fast"].Round(time.Millisecond),
+			homes["fenced"].Round(time.Millisecond))
 		if err := x.start(h); err != nil {
 			return err
 		}
@@ -343,7 +345,8 @@ func (x *loss) lose(ctx context.Context, h *lossHost) (doubt time.Duration, home
 		select {
 		case <-x.changed:
 		case <-limit.C:
-			return 0, nil, fmt.Errorf("after %s %d of its agents do not run elsewhere, or it is not suspect", readyLimit+3*x.TTL, left)
+			return 0, nil, fmt.Errorf("after %s %d of its agents do not run elsewhere, or it is not suspect",
+				readyLimit+3*x.TTL, left)
 		case <-ctx.Done():
 			return 0, nil, ctx.Err()
 		}
@@ -351,7 +354,8 @@ func (x *loss) lose(ctx context.Context, h *lossHost) (doubt time.Duration, home
 }
 
 // rehomed tells how long what has happened took, and how much has not happened.
-func (x *loss) rehomed(h *lossHost, policy map[string]string, began time.Time) (doubt time.Duration, homes map[string]time.Duration, left int) {
+func (x *loss) rehomed(h *lossHost, policy map[string]string, began time.Time) (doubt time.Duration,
+	homes map[string]time.Duration, left int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	homes = map[string]time.Duration{}

@@ -59,7 +59,8 @@ func (x *loss) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := ledger.Judge(lives, ledger.Rules{Fenced: func(agent string) bool { return strings.HasPrefix(agent, x.tag+"/fenced") }})
+	v := ledger.Judge(lives,
+		ledger.Rules{Fenced: func(agent string) bool { return strings.HasPrefix(agent, x.tag+"/fenced") }})
 	x.report.set("ttl_ms", x.TTL)
 	x.report.set("overlaps", len(v.Overlaps)+len(v.Late)+len(v.Doubles))
 	x.report.set("agents", 2*lossAgents)

@@ -13,7 +13,8 @@ import (
 )
 
 func TestALossIsOverWhenAllAgentsRunElsewhere(t *testing.T) {
-	x := &loss{run: &run{tag: "room"}, changed: make(chan struct{}, 1), suspected: map[string]time.Time{}, started: map[string]homecoming{}}
+	x := &loss{run: &run{tag: "room"}, changed: make(chan struct{}, 1), suspected: map[string]time.Time{},
+		started: map[string]homecoming{}}
 	began := time.Now()
 	event := func(kind, agent, host string, after time.Duration) {
 		e := &vigilv1.Event{Kind: kind, Agent: agent, Host: host}
@@ -74,7 +75,8 @@ func TestAgentKeepsALedgerOnlyWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	lives, err := ledger.Read(dir)
-	if err != nil || len(lives) != 1 || lives[0].Agent != "room/fast" || lives[0].Incarnation != 3 || lives[0].Host != "h1" || lives[0].PID != os.Getpid() {
+	if err != nil || len(lives) != 1 || lives[0].Agent != "room/fast" || lives[0].Incarnation != 3 ||
+		lives[0].Host != "h1" || lives[0].PID != os.Getpid() {
 		t.Errorf("%+v, %v", lives, err)
 	}
 }

@@ -18,8 +18,9 @@ func idleSpec() *Spec {
 quarter of the lease, with --clients watching the events on all servers. Measures
 what goes into the log and how often the watchers are woken, which should be never.`,
 		Uses: []string{"count", "duration", "batch", "clients", "ttl", "managed"}, CountHelp: "agents",
-		Defaults: Options{Count: 10_000, Batch: 1000, Clients: []int{100}, Duration: 45 * time.Second, TTL: time.Minute, Conns: 3},
-		run:      runIdle,
+		Defaults: Options{Count: 10_000, Batch: 1000, Clients: []int{100}, Duration: 45 * time.Second,
+			TTL: time.Minute, Conns: 3},
+		run: runIdle,
 	}
 }
 

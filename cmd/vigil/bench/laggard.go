@@ -45,7 +45,8 @@ func runLaggard(ctx context.Context, r *run) error {
 		return err
 	}
 	if _, err := vigilv1.NewClusterClient(clients[0]).PutSettings(ctx, &vigilv1.PutSettingsRequest{By: "bench",
-		Values: map[string]string{"budget_room_share": "100", "budget_tasks": "16GiB", "budget_agents": "4GiB"}}); err != nil {
+		Values: map[string]string{"budget_room_share": "100", "budget_tasks": "16GiB",
+			"budget_agents": "4GiB"}}); err != nil {
 		return fmt.Errorf("set budgets: %w", err)
 	}
 	h := herdOf(r.Count, 24*time.Hour)
@@ -142,7 +143,8 @@ func (l *laggard) comeBack(ctx context.Context) error {
 	away, missed := time.Now(), l.created.Load()
 	for now := before; now[taken] < before[taken]+laggardBehind; {
 		if time.Since(away) > laggardLimit {
-			return fmt.Errorf("server %s took %g snapshots in %s: give a higher --rate", l.lead.id, now[taken]-before[taken], laggardLimit)
+			return fmt.Errorf("server %s took %g snapshots in %s: give a higher --rate", l.lead.id,
+				now[taken]-before[taken], laggardLimit)
 		}
 		pause(ctx, 200*time.Millisecond)
 		if ctx.Err() != nil {

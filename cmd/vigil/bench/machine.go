@@ -36,7 +36,8 @@ func readMachine() Machine {
 
 // String is one line for people.
 func (m Machine) String() string {
-	return fmt.Sprintf("%d cores (%s), %d MiB, %s, kernel %s, %s, load %.2f", m.Cores, m.CPU, m.MemoryMiB, m.OS, m.Kernel, m.Go, m.Load)
+	return fmt.Sprintf("%d cores (%s), %d MiB, %s, kernel %s, %s, load %.2f", m.Cores, m.CPU, m.MemoryMiB,
+		m.OS, m.Kernel, m.Go, m.Load)
 }
 
 // textField reads the first "name: value" of a file below /proc; empty when there

@@ -19,8 +19,9 @@ const benchRunner = "bench"
 // manage starts the agents of the herd through orders, on so many hosts that the
 // benchmark plays, and gives one flock of fence beats for each host.
 func (r *run) manage(ctx context.Context, c *client.Client, h herd, hosts int) ([]flock, error) {
-	_, err := vigilv1.NewClusterClient(c).PutSettings(ctx, &vigilv1.PutSettingsRequest{By: "bench", Values: map[string]string{
-		"starts_per_second": "1000000", "starts_per_host": "10000", "accept_limit": "2m"}})
+	_, err := vigilv1.NewClusterClient(c).PutSettings(ctx,
+		&vigilv1.PutSettingsRequest{By: "bench", Values: map[string]string{
+			"starts_per_second": "1000000", "starts_per_host": "10000", "accept_limit": "2m"}})
 	if err != nil {
 		return nil, fmt.Errorf("raise start limits: %w", err)
 	}
@@ -28,7 +29,8 @@ func (r *run) manage(ctx context.Context, c *client.Client, h herd, hosts int) (
 	var started atomic.Int64
 	list := make([]*playedHost, hosts)
 	for i := range list {
-		list[i] = &playedHost{key: fmt.Sprintf("%s-h%d", r.tag, i), started: &started, want: int64(n), have: map[uint32]uint64{}}
+		list[i] = &playedHost{key: fmt.Sprintf("%s-h%d", r.tag, i), started: &started, want: int64(n),
+			have: map[uint32]uint64{}}
 		if err := list[i].register(ctx, c, (n+hosts-1)/hosts); err != nil {
 			return nil, err
 		}
@@ -118,7 +120,8 @@ func (p *playedHost) serve(ctx context.Context, c *client.Client) error {
 			continue
 		}
 		orders := m.GetOrders().GetOrders()
-		if err := each(ctx, len(orders), 64, func(ctx context.Context, i int) error { return p.obey(ctx, c, orders[i]) }); err != nil {
+		if err := each(ctx, len(orders), 64,
+			func(ctx context.Context, i int) error { return p.obey(ctx, c, orders[i]) }); err != nil {
 			return err
 		}
 	}
@@ -140,7 +143,8 @@ func (p *playedHost) obey(ctx context.Context, c *client.Client, o *vigilv1.Orde
 	if err != nil {
 		return fmt.Errorf("accept order of %s: %w", o.GetAgentName(), err)
 	}
-	_, err = host.ReportStarted(ctx, &vigilv1.ReportStartedRequest{Host: p.id, Agent: o.GetAgent(), Incarnation: o.GetIncarnation(), Pid: 1})
+	_, err = host.ReportStarted(ctx, &vigilv1.ReportStartedRequest{Host: p.id, Agent: o.GetAgent(),
+		Incarnation: o.GetIncarnation(), Pid: 1})
 	if err != nil {
 		return fmt.Errorf("report start of %s: %w", o.GetAgentName(), err)
 	}
@@ -157,7 +161,8 @@ func (p *playedHost) flock() flock {
 	defer p.mu.Unlock()
 	req := &vigilv1.BeatRequest{Host: p.id, Boot: playedBoot}
 	for id, inc := range p.have {
-		req.Agents, req.Incarnations, req.Kinds = append(req.Agents, id), append(req.Incarnations, inc), append(req.Kinds, client.BeatFence)
+		req.Agents, req.Incarnations, req.Kinds = append(req.Agents, id), append(req.Incarnations, inc),
+			append(req.Kinds, client.BeatFence)
 	}
 	sortBeats(req)
 	return flock{req}

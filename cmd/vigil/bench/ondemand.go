@@ -28,7 +28,8 @@ func runOndemand(ctx context.Context, r *run) error {
 	r.say("declaring %d agents", fleetAgents+giant)
 	onDemand := func(_ int, spec *noun.RoleSpec) { spec.Start = noun.StartOnDemand }
 	x.fleet(fleetAgents, onDemand)
-	x.must(fsm.ApplyRoom{Room: "giant", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Replicas: giant, Start: noun.StartOnDemand}}, By: "bench"})
+	x.must(fsm.ApplyRoom{Room: "giant", Roles: []noun.RoleSpec{{Name: "a", Runner: "worker", Replicas: giant,
+		Start: noun.StartOnDemand}}, By: "bench"})
 	r.say("creating and cancelling %d tasks", r.Count)
 	if x.failed != nil {
 		return x.failed

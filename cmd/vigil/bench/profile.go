@@ -34,7 +34,8 @@ func (r *run) startProfiles(ctx context.Context, lasting time.Duration) *profile
 	}
 	for _, sv := range r.stand.servers {
 		p.all.Go(func() {
-			p.note(fetch(ctx, sv, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(lasting.Seconds()))), name(sv.id)))
+			p.note(fetch(ctx, sv, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(lasting.Seconds()))),
+				name(sv.id)))
 		})
 	}
 	p.all.Go(func() { p.note(ownProfile(ctx, name("bench"), lasting)) })

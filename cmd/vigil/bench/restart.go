@@ -97,7 +97,8 @@ runners:
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
-	return startProcess(filepath.Join(r.stand.dir, "agentd.log"), nil, r.Program, "agentd", "--config", file, "--data-dir", dir,
+	return startProcess(filepath.Join(r.stand.dir, "agentd.log"), nil, r.Program, "agentd", "--config", file,
+		"--data-dir", dir,
 		"--server", strings.Join(r.stand.addrs(), ","), "--name", "bench", "--log-level", "warn")
 }
 
@@ -200,7 +201,8 @@ func (x *reborn) await(ctx context.Context, r *run, limit time.Duration, n, join
 		case <-daemon.done:
 			return fmt.Errorf("agentd ended: %w: %s", daemon.ended(), tail(daemon.log))
 		case <-timer.C:
-			return errors.Join(fmt.Errorf("only %d of %d agents have joined after %s: %s", have, n, limit, tail(daemon.log)), first)
+			return errors.Join(fmt.Errorf("only %d of %d agents have joined after %s: %s", have, n, limit,
+				tail(daemon.log)), first)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

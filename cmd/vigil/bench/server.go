@@ -15,7 +15,8 @@ import (
 
 // quickBackoff finds a server that was restarted at once.
 func quickBackoff() backoff.Config {
-	return backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1, MaxDelay: 100 * time.Millisecond}
+	return backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.2, Jitter: 0.1,
+		MaxDelay: 100 * time.Millisecond}
 }
 
 // serverArgs are the arguments of `vigil server` for one of three.
@@ -24,7 +25,8 @@ func serverArgs(sv *server, all []*server, config string, debug bool) []string {
 	for _, p := range all {
 		peers = append(peers, fmt.Sprintf("%s=%s", p.id, p.raft))
 	}
-	args := []string{"server", "--config", config, "--id", sv.id, "--data-dir", sv.dir, "--addr", sv.api, "--raft-addr", sv.raft,
+	args := []string{"server", "--config", config, "--id", sv.id, "--data-dir", sv.dir, "--addr", sv.api,
+		"--raft-addr", sv.raft,
 		"--peers", strings.Join(peers, ","), "--log-level", "warn"}
 	if debug {
 		args = append(args, "--debug")

@@ -74,7 +74,8 @@ func (r *run) fill(ctx context.Context, clients []*client.Client, h herd) error 
 		for at := b * size; at < min((b+1)*size, n); at++ {
 			room, role := h.role(r.tag, at/h.replicas)
 			writes = append(writes, &vigilv1.Write{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{
-				Room: room, Role: role, Title: "task " + strconv.Itoa(at), Text: "Read the notes and write a summary of them.", By: "bench"}}})
+				Room: room, Role: role, Title: "task " + strconv.Itoa(at),
+				Text: "Read the notes and write a summary of them.", By: "bench"}}})
 		}
 		_, err := batch(ctx, clients[b%len(clients)], writes)
 		if err != nil {

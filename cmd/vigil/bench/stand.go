@@ -115,7 +115,8 @@ func (s *stand) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for _, sv := range s.servers {
-		conn, err := grpc.NewClient("passthrough:///"+sv.api, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+		conn, err := grpc.NewClient("passthrough:///"+sv.api,
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: quickBackoff()}))
 		if err != nil {
 			return fmt.Errorf("connect to %s: %w", sv.api, err)
@@ -129,7 +130,8 @@ func (s *stand) connect(ctx context.Context) error {
 				break
 			}
 			if ctx.Err() != nil {
-				return fmt.Errorf("server %s at %s has no leader after %s: %w", sv.id, sv.api, readyLimit, errors.Join(err, context.Cause(ctx)))
+				return fmt.Errorf("server %s at %s has no leader after %s: %w", sv.id, sv.api, readyLimit,
+					errors.Join(err, context.Cause(ctx)))
 			}
 			if e := sv.proc.ended(); e != nil {
 				return fmt.Errorf("server %s ended: %w", sv.id, e)
@@ -197,7 +199,8 @@ func (s *stand) caughtUp(ctx context.Context, sv *server, limit time.Duration) e
 			return fmt.Errorf("server %s ended: %w", sv.id, e)
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("server %s has not caught up to entry %d after %s: it has %d", sv.id, goal.GetIndex(), limit, st.GetIndex())
+			return fmt.Errorf("server %s has not caught up to entry %d after %s: it has %d", sv.id,
+				goal.GetIndex(), limit, st.GetIndex())
 		}
 		pause(ctx, 5*time.Millisecond)
 	}

@@ -181,7 +181,8 @@ func (b *taskBook) verify(ctx context.Context, r *run, c *client.Client, h herd)
 	for _, room := range h.rooms(r.tag) {
 		after := uint64(0)
 		for {
-			page, err := vigilv1.NewFleetClient(c).ListTasks(ctx, &vigilv1.ListTasksRequest{Room: room.Room, After: after, Limit: 1000})
+			page, err := vigilv1.NewFleetClient(c).ListTasks(ctx,
+				&vigilv1.ListTasksRequest{Room: room.Room, After: after, Limit: 1000})
 			if err != nil {
 				return fmt.Errorf("read tasks back: %w", err)
 			}

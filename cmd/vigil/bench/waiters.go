@@ -43,7 +43,8 @@ func runWaiters(ctx context.Context, r *run) error {
 	before := r.memory()
 	wait, stop := context.WithCancel(ctx)
 	defer stop()
-	x := &crowd{held: make(chan struct{}), left: int64(len(agents)), sent: make([]atomic.Int64, h.roles), began: time.Now()}
+	x := &crowd{held: make(chan struct{}), left: int64(len(agents)), sent: make([]atomic.Int64, h.roles),
+		began: time.Now()}
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
@@ -99,7 +100,8 @@ type crowd struct {
 
 func (x *crowd) wait(ctx context.Context, c *client.Client, a agent, role int) {
 	for ctx.Err() == nil {
-		_, err := vigilv1.NewWorkClient(c).Wait(ctx, &vigilv1.WaitRequest{Speaker: a.speaker, MaxWait: durationpb.New(10 * time.Minute)})
+		_, err := vigilv1.NewWorkClient(c).Wait(ctx,
+			&vigilv1.WaitRequest{Speaker: a.speaker, MaxWait: durationpb.New(10 * time.Minute)})
 		took := time.Since(x.began) - time.Duration(x.sent[role].Load())
 		x.mu.Lock()
 		if err == nil {

@@ -95,7 +95,8 @@ func (w *waking) make(ctx context.Context, c *client.Client, i int) {
 	room, role := w.h.role(w.tag, i%w.h.roles)
 	at := time.Since(w.began)
 	w.sent[i].Store(int64(at))
-	t, err := vigilv1.NewFleetClient(c).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: strconv.Itoa(i), By: "bench"})
+	t, err := vigilv1.NewFleetClient(c).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: room, Role: role,
+		Title: strconv.Itoa(i), By: "bench"})
 	took := time.Since(w.began) - at
 	if err == nil {
 		w.book.created(t.GetId())

@@ -51,7 +51,8 @@ func runWrites(ctx context.Context, r *run) error {
 		})
 		r.report.take(t)
 		for _, f := range []Figure{
-			{"per_second", float64(t.ops) / t.seconds}, {"p50_ms", t.percentile(0.50)}, {"p99_ms", t.percentile(0.99)}, {"max_ms", t.max()},
+			{"per_second", float64(t.ops) / t.seconds}, {"p50_ms", t.percentile(0.50)},
+			{"p99_ms", t.percentile(0.99)}, {"max_ms", t.max()},
 		} {
 			r.report.set(fmt.Sprintf("%s_%d_clients", f.Name, callers), f.Value)
 		}

@@ -66,7 +66,8 @@ func (a *App) source() (source, error) {
 		err = errors.New("it names no server")
 	}
 	if err != nil {
-		return source{}, Usagef("context %s in %s: %w; `vigil context set %s HOST:PORT` mends it", name, a.ContextsFile(), err, name)
+		return source{}, Usagef("context %s in %s: %w; `vigil context set %s HOST:PORT` mends it", name,
+			a.ContextsFile(), err, name)
 	}
 	return s, nil
 }
@@ -104,7 +105,8 @@ func CleanAddresses(list []string) (clean []string, err error) {
 			continue
 		}
 		if strings.HasPrefix(addr, "https://") {
-			return nil, fmt.Errorf("address %q: servers speak no TLS yet: write host:port, for instance %s", text, DefaultAddr)
+			return nil, fmt.Errorf("address %q: servers speak no TLS yet: write host:port, for instance %s",
+				text, DefaultAddr)
 		}
 		addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
 		host, port, err := net.SplitHostPort(addr)

@@ -34,7 +34,8 @@ const BestEffortTimeout = 2 * time.Second
 // BestEffort adds the flag for hooks of AI tools. Those read standard output, and take
 // exit code 2 for a reason not to go on.
 func (a *App) BestEffort(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.Effort, "best-effort", false, "for hooks: print nothing but errors, give up after "+BestEffortTimeout.String()+", and exit with 0 whatever happens")
+	cmd.Flags().BoolVar(&a.Effort, "best-effort", false, "for hooks: print nothing but errors, give up after "+
+		BestEffortTimeout.String()+", and exit with 0 whatever happens")
 }
 
 // Bound gives a context that ends after --timeout.
@@ -60,7 +61,8 @@ func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) erro
 // absent is how long to look for servers that all refuse; 0: as long as for an answer. Whoever
 // gives a time wants that one, and agents live through an outage.
 func (a *App) absent(cmd *cobra.Command) time.Duration {
-	if cmd.Flags().Changed("timeout") || a.Effort || a.Getenv("VIGIL_AGENT") != "" || cmd.Flags().Lookup("incarnation") != nil {
+	if cmd.Flags().Changed("timeout") || a.Effort || a.Getenv("VIGIL_AGENT") != "" ||
+		cmd.Flags().Lookup("incarnation") != nil {
 		return 0
 	}
 	return absentLimit
@@ -76,7 +78,8 @@ func (a *App) Follow(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) e
 
 // Me names the human who says something, for the history.
 func (a *App) Me() string {
-	for _, name := range []string{a.Getenv("VIGIL_USER"), a.Getenv("SUDO_USER"), a.Getenv("USER"), a.Getenv("LOGNAME")} {
+	for _, name := range []string{a.Getenv("VIGIL_USER"), a.Getenv("SUDO_USER"), a.Getenv("USER"),
+		a.Getenv("LOGNAME")} {
 		if name != "" {
 			return name
 		}

@@ -117,7 +117,8 @@ func TaskIDs(ctx context.Context, c *Conn, _ string) (ids []string) {
 		return nil
 	}
 	for _, t := range list.GetTasks() {
-		ids = append(ids, fmt.Sprintf("%d\t%s: %s", t.GetId(), strings.ToLower(t.GetState().String()), term.OneLine(t.GetTitle())))
+		ids = append(ids, fmt.Sprintf("%d\t%s: %s", t.GetId(), strings.ToLower(t.GetState().String()),
+			term.OneLine(t.GetTitle())))
 	}
 	return ids
 }

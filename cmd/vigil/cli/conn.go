@@ -33,7 +33,8 @@ func (a *App) dial(absent time.Duration) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.Open(client.Config{Addrs: s.addrs, File: a.ServersFile(), Name: "vigil " + Version(), Absent: absent})
+	c, err := client.Open(client.Config{Addrs: s.addrs, File: a.ServersFile(), Name: "vigil " + Version(),
+		Absent: absent})
 	if err != nil {
 		return nil, WrongUsage(err)
 	}

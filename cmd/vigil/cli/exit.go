@@ -74,10 +74,12 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrNoAddressee):
 		return ExitNotFound
-	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate),
+	case errors.Is(err, client.ErrConflict), errors.Is(err, client.ErrStopped),
+		errors.Is(err, client.ErrHostInUse), errors.Is(err, client.ErrLate),
 		errors.Is(err, client.ErrAgentOff), errors.Is(err, client.ErrMailboxFull), errors.Is(err, client.ErrFull):
 		return ExitConflict
-	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
+	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader),
+		errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
 		return ExitNoLeader
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, client.ErrNoTask), errors.Is(err, context.DeadlineExceeded):
 		return ExitTimeout

@@ -41,7 +41,8 @@ const maxInput = 4 << 20
 
 func limited(name string, b []byte) (string, error) {
 	if len(b) > maxInput {
-		return "", Usagef("%s has more than %s: put large content into a file and name that", name, term.BytesText(maxInput))
+		return "", Usagef("%s has more than %s: put large content into a file and name that", name,
+			term.BytesText(maxInput))
 	}
 	return string(b), nil
 }
@@ -131,7 +132,8 @@ func (f *ResultFlag) Read(a *App, cmd *cobra.Command, text string) (string, erro
 		}
 	}
 	if len(text) > MaxTaskText {
-		return "", Usagef("the result has %s, at most %s are kept: put it into a file and name that", term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
+		return "", Usagef("the result has %s, at most %s are kept: put it into a file and name that",
+			term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
 	}
 	return text, nil
 }

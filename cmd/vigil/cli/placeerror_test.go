@@ -22,9 +22,11 @@ func pointed(t *testing.T, e *PlaceError) (rest string, width int) {
 
 // N22: the pointer stands below its value, however long the line is and whatever stands before it.
 func TestN22ThePointerStandsBelowItsValue(t *testing.T) {
-	for _, before := range []string{"", "{room: web, ttl: ", "\tä ö: ", "bell\x07 and \x1b[2J: ", strings.Repeat("näme: x, ", 400)} {
+	for _, before := range []string{"", "{room: web, ttl: ", "\tä ö: ", "bell\x07 and \x1b[2J: ",
+		strings.Repeat("näme: x, ", 400)} {
 		for _, after := range []string{"", ", more: x", strings.Repeat(", more: x", 400)} {
-			e := &PlaceError{File: "f", Line: 7, Column: utf8.RuneCountInString(before) + 1, Message: "m", Source: before + "WRONG" + after}
+			e := &PlaceError{File: "f", Line: 7, Column: utf8.RuneCountInString(before) + 1,
+				Message: "m", Source: before + "WRONG" + after}
 			rest, width := pointed(t, e)
 			if !strings.HasPrefix(rest, "WRONG") {
 				t.Errorf("after %.20q, before %.20q it stands below %.20q", before, after, rest)

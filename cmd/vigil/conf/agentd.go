@@ -81,7 +81,8 @@ func DefaultAgentd() *Agentd {
 		KeepDeleted:   spanValue{Span: 7 * 24 * time.Hour},
 		LookEvery:     spanValue{Span: agentd.DefaultLookEvery},
 		QuietAfter:    spanValue{Span: agentd.DefaultQuietAfter},
-		Logs:          agentdLogs{MaxBytes: sizeValue{N: agentd.DefaultLogBytes}, Keep: countValue{n: agentd.DefaultLogKeep}},
+		Logs: agentdLogs{MaxBytes: sizeValue{N: agentd.DefaultLogBytes},
+			Keep: countValue{n: agentd.DefaultLogKeep}},
 	}
 }
 
@@ -138,8 +139,10 @@ func (f *Agentd) mistakes() (all []error) {
 			all = append(all, err)
 		}
 	}
-	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
-	that(f.Metrics == "" || door.Loopback(f.Metrics), cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel,
+		cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
+	that(f.Metrics == "" || door.Loopback(f.Metrics),
+		cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
 	if err := checkHostName(f.Name); err != nil {
 		all = append(all, err)
 	}
@@ -158,7 +161,8 @@ func (f *Agentd) mistakes() (all []error) {
 		value spanValue
 	}{{"frozen_limit", f.FrozenLimit}, {"orphan_limit", f.OrphanLimit}} {
 		that(s.value.Span >= 0 && s.value.Span <= agentd.MaxFrozenLimit,
-			f.wrong(s.value.at, fmt.Sprintf("%s is %s: give 0s for none, or at most %s", s.key, s.value.Span, agentd.MaxFrozenLimit)))
+			f.wrong(s.value.at, fmt.Sprintf("%s is %s: give 0s for none, or at most %s", s.key, s.value.Span,
+				agentd.MaxFrozenLimit)))
 	}
 	that(slices.Contains([]agentd.OnStop{agentd.Keep, agentd.Drain, agentd.End}, agentd.OnStop(f.OnStop)),
 		cli.Usagef("on_stop %q is unknown: write %s, %s or %s", f.OnStop, agentd.Keep, agentd.Drain, agentd.End))
@@ -169,9 +173,11 @@ func (f *Agentd) mistakes() (all []error) {
 	that(f.QuietAfter.Span >= time.Second && f.QuietAfter.Span <= 24*time.Hour,
 		f.wrong(f.QuietAfter.at, fmt.Sprintf("quiet_after is %s: give 1s to 24h", f.QuietAfter.Span)))
 	that(f.MaxStarting.n > 0, f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more"))
-	that(f.MinFreeMemory.N >= 0, f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
+	that(f.MinFreeMemory.N >= 0,
+		f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
 	that(f.KeepDeleted.Span >= 0 && f.KeepDeleted.Span <= maxKeepDeleted,
-		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.Span, maxKeepDeleted)))
+		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.Span,
+			maxKeepDeleted)))
 	if servers, err := cli.CleanAddresses(f.Servers); err != nil {
 		all = append(all, cli.Usagef("servers: %w", err))
 	} else {
@@ -182,7 +188,8 @@ func (f *Agentd) mistakes() (all []error) {
 		all = append(all, err)
 	}
 	that(f.Logs.MaxBytes.N > 0, f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB"))
-	that(f.Logs.Keep.n > 0 && f.Logs.Keep.n <= 100, f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n)))
+	that(f.Logs.Keep.n > 0 && f.Logs.Keep.n <= 100,
+		f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n)))
 	return all
 }
 
@@ -212,7 +219,8 @@ func (f *Agentd) wrong(at *token.Token, message string) error {
 
 // Config is what the daemon gets: the runners that are sound, and why the others are
 // not offered.
-func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger, registerer prometheus.Registerer) agentd.Config {
+func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
+	registerer prometheus.Registerer) agentd.Config {
 	conf := agentd.Config{
 		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
@@ -239,10 +247,13 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger, registe
 
 // Flags adds the flags that win over the file.
 func (f *Agentd) Flags(fl *pflag.FlagSet) {
-	fl.StringSliceVar(&f.Servers, "server", nil, "API addresses of the servers (default: as in the configuration, or "+cli.DefaultAddr+")")
+	fl.StringSliceVar(&f.Servers, "server", nil,
+		"API addresses of the servers (default: as in the configuration, or "+cli.DefaultAddr+")")
 	fl.StringVar(&f.DataDir, "data-dir", f.DataDir, "its own directory")
-	fl.StringVar(&f.RunnersDir, "runners-dir", "", "folder of runners, one a file (default: runners.d beside the configuration)")
-	fl.StringVar(&f.hostKeyFile, "host-key-file", "", "go on as the host whose data directory is lost, with a copy of its host_key; only for a new data directory")
+	fl.StringVar(&f.RunnersDir,
+		"runners-dir", "", "folder of runners, one a file (default: runners.d beside the configuration)")
+	fl.StringVar(&f.hostKeyFile, "host-key-file", "",
+		"go on as the host whose data directory is lost, with a copy of its host_key; only for a new data directory")
 	fl.StringVar(&f.Name, "name", "", "name of this host, for people (default: the machine's)")
 	fl.StringVar(&f.Metrics, "metrics", "", "serve /metrics on this loopback address (default: nowhere)")
 	fl.StringVar(&f.LogLevel, "log-level", f.LogLevel, "trace, debug, info, warn or error")

@@ -50,7 +50,8 @@ func TestAgentdRunnersExample(t *testing.T) {
 	if err != nil || command.Args[3] != "/srv/files/a" {
 		t.Errorf("%q, %v", command.Args, err)
 	}
-	if _, err := set.Command("sum-files", runner.Life{Params: map[string]string{"file": "/srv/files/../../etc/passwd"}}); err == nil {
+	if _, err := set.Command("sum-files",
+		runner.Life{Params: map[string]string{"file": "/srv/files/../../etc/passwd"}}); err == nil {
 		t.Error("a path that leaves the folder was accepted")
 	}
 }
@@ -106,7 +107,8 @@ func TestS12AgentdRefusesAHostNameThatAShellWouldRead(t *testing.T) {
 	for _, name := range []string{"w1; rm -rf ~", "$(id)", "`id`", "-x", "a b", "a'b"} {
 		f := DefaultAgentd()
 		f.Name = name
-		if err := f.Check(); err == nil || !strings.Contains(err.Error(), "name") || !strings.Contains(err.Error(), "letters") {
+		if err := f.Check(); err == nil || !strings.Contains(err.Error(), "name") ||
+			!strings.Contains(err.Error(), "letters") {
 			t.Errorf("name %q: %v, want a refusal with a remedy", name, err)
 		}
 	}
@@ -119,7 +121,8 @@ func TestS12AgentdRefusesAHostNameThatAShellWouldRead(t *testing.T) {
 
 // What an error text recommends is accepted: 0B is no limit.
 func TestN33SizesMayBeInBytes(t *testing.T) {
-	for text, want := range map[string]int64{"0B": 0, "0": 0, "512B": 512, "12 B": 12, "1KiB": 1024, "256MiB": 256 << 20} {
+	for text, want := range map[string]int64{"0B": 0, "0": 0, "512B": 512, "12 B": 12, "1KiB": 1024,
+		"256MiB": 256 << 20} {
 		f, err := parseAgentdFile("a.yaml", "min_free_memory: "+text+"\n")
 		if err != nil || f.MinFreeMemory.N != want || f.Check() != nil {
 			t.Errorf("%s: %v", text, err)
@@ -135,8 +138,11 @@ func TestN33SizesMayBeInBytes(t *testing.T) {
 // A broken runner costs itself and no other, and people are told why.
 func TestBrokenRunnerIsNotOffered(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "name: a\nprogram: sh\nuser: " + account + "\n", "b.yaml": "name: b\nprogramm: sh\n",
-		"c.yaml": "name: see\nprogram: /no/such\nuser: " + account + "\n", "d.yaml": "name: a\nprogram: true\nuser: " + account + "\n", "e.yaml": "name: e\nprogram: sh\nuser: " + account + "\n"} {
+	for name, text := range map[string]string{"a.yaml": "name: a\nprogram: sh\nuser: " + account + "\n",
+		"b.yaml": "name: b\nprogramm: sh\n",
+		"c.yaml": "name: see\nprogram: /no/such\nuser: " + account + "\n",
+		"d.yaml": "name: a\nprogram: true\nuser: " + account + "\n", "e.yaml": "name: e\nprogram: sh\nuser: " +
+			account + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +161,10 @@ func TestBrokenRunnerIsNotOffered(t *testing.T) {
 		t.Errorf("offered: %s", got)
 	}
 	told := strings.Join(conf.Warnings, "\n")
-	for name, want := range map[string]string{"b": "b.yaml:2:1: unknown key", "see": "c.yaml:2:10: /no/such does not exist", "a": "d.yaml:1:7: \"a\" is declared twice"} {
-		if !strings.Contains(told, "runner "+name+" is not offered: "+filepath.Join(dir, want)) || !strings.Contains(conf.Broken[name], want) {
+	for name, want := range map[string]string{"b": "b.yaml:2:1: unknown key",
+		"see": "c.yaml:2:10: /no/such does not exist", "a": "d.yaml:1:7: \"a\" is declared twice"} {
+		if !strings.Contains(told, "runner "+name+" is not offered: "+filepath.Join(dir, want)) ||
+			!strings.Contains(conf.Broken[name], want) {
 			t.Errorf("%s: told\n%s\nbroken %v", name, told, conf.Broken)
 		}
 	}

@@ -25,7 +25,8 @@ func TestGossipFile(t *testing.T) {
 		{"key", Gossip{Bind: "10.0.0.1:7422", KeyFile: "k"}, false, "10.0.0.1:7422", ""},
 		{"said to be insecure", Gossip{Bind: "10.0.0.1:7422", Insecure: true}, false, "10.0.0.1:7422", ""},
 		{"everywhere", Gossip{Bind: ":7422", KeyFile: "k"}, false, "", "gossip.advertise"},
-		{"everywhere, with an address", Gossip{Bind: "0.0.0.0:7422", Advertise: "10.0.0.1:0", KeyFile: "k"}, false, "0.0.0.0:7422", ""},
+		{"everywhere, with an address", Gossip{Bind: "0.0.0.0:7422", Advertise: "10.0.0.1:0", KeyFile: "k"},
+			false, "0.0.0.0:7422", ""},
 		{"no port", Gossip{Bind: "10.0.0.1", KeyFile: "k"}, false, "", "host:port"},
 		{"advertised nowhere", Gossip{Bind: "127.0.0.1:0", Advertise: ":1"}, false, "", "host:port"},
 	} {
@@ -34,7 +35,8 @@ func TestGossipFile(t *testing.T) {
 		switch {
 		case tt.bind != "" && (err != nil || f.Bind != tt.bind):
 			t.Errorf("%s: bind %q, %v; want %q", tt.name, f.Bind, err, tt.bind)
-		case tt.bind == "" && (err == nil || !strings.Contains(err.Error(), tt.want) || cli.ExitCode(err) != cli.ExitUsage):
+		case tt.bind == "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+			cli.ExitCode(err) != cli.ExitUsage):
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}

@@ -56,7 +56,8 @@ type mailFile struct {
 // checkNotify tells the first mistake that the file alone shows.
 func (f *Server) checkNotify(file, text string) error {
 	if len(f.Notify) > noun.MaxNotifiers {
-		return placed(file, text, f.Notify[noun.MaxNotifiers].Name.at, fmt.Sprintf("%d notifiers are too many: at most %d are allowed", len(f.Notify), noun.MaxNotifiers))
+		return placed(file, text, f.Notify[noun.MaxNotifiers].Name.at,
+			fmt.Sprintf("%d notifiers are too many: at most %d are allowed", len(f.Notify), noun.MaxNotifiers))
 	}
 	seen := map[string]bool{}
 	for i := range f.Notify {
@@ -66,7 +67,8 @@ func (f *Server) checkNotify(file, text string) error {
 			return err
 		}
 		if seen[n.Name.text] {
-			return n.wrong(n.Name.at, "there are two of this name: give each its own, since deliveries are noted under it")
+			return n.wrong(n.Name.at,
+				"there are two of this name: give each its own, since deliveries are noted under it")
 		}
 		seen[n.Name.text] = true
 	}
@@ -94,15 +96,19 @@ func (n *notifyFile) check() error {
 	}
 	switch {
 	case !notifierName.MatchString(n.Name.text):
-		return n.wrong(n.Name.at, "each entry needs a name of 1 to 64 of a-z, 0-9, _ and -: write for instance name: pager")
+		return n.wrong(n.Name.at,
+			"each entry needs a name of 1 to 64 of a-z, 0-9, _ and -: write for instance name: pager")
 	case ways != 1:
 		return n.wrong(n.Name.at, "it has %d of webhook, command and mail: write exactly one", ways)
 	case n.Timeout.at != nil && (n.Timeout.Span < minNotifyTimeout || n.Timeout.Span > maxNotifyTimeout):
-		return n.wrong(n.Timeout.at, "timeout %s is out of range: write %s to %s", n.Timeout.Span, minNotifyTimeout, maxNotifyTimeout)
+		return n.wrong(n.Timeout.at, "timeout %s is out of range: write %s to %s", n.Timeout.Span,
+			minNotifyTimeout, maxNotifyTimeout)
 	case n.Webhook != nil:
 		return n.checkWebhook()
 	case n.Command != nil && !filepath.IsAbs(n.Command.Program.text):
-		return n.wrong(n.Command.Program.at, "command.program %q: give its whole path, for instance /usr/local/bin/page; no shell looks for it", n.Command.Program.text)
+		return n.wrong(n.Command.Program.at,
+			"command.program %q: give its whole path, for instance /usr/local/bin/page; no shell looks for it",
+			n.Command.Program.text)
 	case n.Mail != nil && !mailTarget.MatchString(n.Mail.To.text):
 		return n.wrong(n.Mail.To.at, "mail.to %q: give a role or an agent, for instance ops/oncall", n.Mail.To.text)
 	}
@@ -116,11 +122,13 @@ func (n *notifyFile) checkWebhook() error {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return n.wrong(n.Webhook.URL.at, "webhook.url is no address: write https://host/path")
 	case u.User != nil:
-		return n.wrong(n.Webhook.URL.at, "webhook.url holds a user or a password: leave it out, calls are signed with secret_file")
+		return n.wrong(n.Webhook.URL.at,
+			"webhook.url holds a user or a password: leave it out, calls are signed with secret_file")
 	case u.Scheme == "http" && !door.Loopback(hostPort(u)):
 		return n.wrong(n.Webhook.URL.at, "webhook.url goes over the network without TLS: write https://")
 	case n.Webhook.SecretFile.text == "":
-		return n.wrong(n.Webhook.URL.at, "webhook.secret_file is missing: name a file with at least %d bytes that the receiver knows too, `openssl rand -hex 32` makes one", notify.MinSecret)
+		return n.wrong(n.Webhook.URL.at,
+			"webhook.secret_file is missing: name a file with at least %d bytes that the receiver knows too, `openssl rand -hex 32` makes one", notify.MinSecret)
 	}
 	if _, err := http.NewRequest(http.MethodPost, n.Webhook.URL.text, nil); err != nil {
 		return n.wrong(n.Webhook.URL.at, "webhook.url is no address: write https://host/path")

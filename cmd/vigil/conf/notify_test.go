@@ -22,7 +22,8 @@ func TestNotifyMistakesNameThePlace(t *testing.T) {
 		"notify:\n  - {name: a, mail: {to: ops/x}, timeout: 1h}\n":                                "timeout 1h0m0s is out of range: write 100ms to 5m0s",
 		"notify:\n  - {name: a, mail: {to: ops/x}}\n  - {name: a, mail: {to: ops/y}}\n":           "s.yaml:3:12: notify: \"a\": there are two of this name",
 		"notify:\n  - {name: a, mail: {too: ops/x}}\n":                                            `s.yaml:2:22: unknown key "too"`,
-		"notify:\n" + strings.Repeat("  - {name: a, mail: {to: ops/x}}\n", 17):                    "17 notifiers are too many",
+		"notify:\n" + strings.Repeat("  - {name: a, mail: {to: ops/x}}\n",
+			17): "17 notifiers are too many",
 	} {
 		_, err := parseServerFile("s.yaml", text)
 		if err == nil || !strings.Contains(err.Error(), says) {

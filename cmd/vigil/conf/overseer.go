@@ -15,5 +15,6 @@ func (o *overseerFile) wire() *vigilv1.OverseerSpec {
 	if o == nil {
 		return nil
 	}
-	return &vigilv1.OverseerSpec{Triage: o.Triage.text, HandoffAfter: o.HandoffAfter.n, Fresh: o.Fresh.wire(), Stale: o.Stale.wire()}
+	return &vigilv1.OverseerSpec{Triage: o.Triage.text, HandoffAfter: o.HandoffAfter.n, Fresh: o.Fresh.wire(),
+		Stale: o.Stale.wire()}
 }

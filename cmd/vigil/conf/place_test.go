@@ -33,7 +33,8 @@ func TestN22MistakesArePlacedAtTheirValue(t *testing.T) {
 			continue
 		}
 		if line, column := len(lines), len([]rune(lines[len(lines)-1]))+1; at.Line != line || at.Column != column {
-			t.Errorf("%q: the mistake is placed at %d:%d, want %d:%d: %v", tt.text, at.Line, at.Column, line, column, at)
+			t.Errorf("%q: the mistake is placed at %d:%d, want %d:%d: %v", tt.text, at.Line, at.Column,
+				line, column, at)
 		}
 	}
 }

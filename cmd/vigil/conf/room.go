@@ -61,7 +61,8 @@ func ParseRooms(file, text string) ([]*vigilv1.ApplyRoomRequest, error) {
 			return nil, err
 		}
 		for _, doc := range parsed.Docs {
-			if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.CommentGroupType {
+			if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType ||
+				doc.Body.Type() == ast.CommentGroupType {
 				continue
 			}
 			d := &document{file: file, text: text, body: doc.Body}
@@ -74,8 +75,9 @@ func ParseRooms(file, text string) ([]*vigilv1.ApplyRoomRequest, error) {
 				return nil, err
 			}
 			if first := places[request.Room]; first != nil {
-				return nil, placed(file, text, room.Room.at, fmt.Sprintf("room %q is declared twice: it stands in line %d too; "+
-					"write all its roles in one of the two", request.Room, first.Position.Line))
+				return nil, placed(file, text, room.Room.at,
+					fmt.Sprintf("room %q is declared twice: it stands in line %d too; "+
+						"write all its roles in one of the two", request.Room, first.Position.Line))
 			}
 			places[request.Room] = room.Room.at
 			rooms = append(rooms, request)
@@ -122,7 +124,9 @@ func (d *document) name(what string, v textValue, parent ast.Node) error {
 	case v.text == "":
 		return placed(d.file, d.text, at, fmt.Sprintf("%s is missing", what))
 	case !nameForm.MatchString(v.text):
-		return placed(d.file, d.text, at, fmt.Sprintf("%s %q is not a name: use 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", what, v.text))
+		return placed(d.file, d.text, at,
+			fmt.Sprintf("%s %q is not a name: use 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit",
+				what, v.text))
 	}
 	return nil
 }
@@ -154,7 +158,8 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 			return nil, err
 		}
 		if seen[r.Name.text] {
-			return nil, placed(d.file, d.text, r.Name.at, fmt.Sprintf("role %q is declared twice: remove one", r.Name.text))
+			return nil, placed(d.file, d.text, r.Name.at, fmt.Sprintf("role %q is declared twice: remove one",
+				r.Name.text))
 		}
 		seen[r.Name.text] = true
 		out.Roles = append(out.Roles, r.spec())
@@ -186,7 +191,9 @@ func (d *document) checkRole(r *roleFile, node ast.Node) error {
 		}
 	}
 	if r.Replicas != nil && (r.Replicas.n == 0 || r.Replicas.n > 10_000) {
-		return placed(d.file, d.text, r.Replicas.at, fmt.Sprintf("%d replicas are not possible: give 1 to 10000 (to stop the role write desired: stopped)", r.Replicas.n))
+		return placed(d.file, d.text, r.Replicas.at,
+			fmt.Sprintf("%d replicas are not possible: give 1 to 10000 (to stop the role write desired: stopped)",
+				r.Replicas.n))
 	}
 	return nil
 }
@@ -195,7 +202,8 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 	spec := &vigilv1.RoleSpec{
 		Name: r.Name.text, Runner: r.Runner.text, Desired: r.Desired.text, Start: r.Start.text,
 		Proof: r.Proof.text, Policy: r.Policy.text, Labels: texts(r.Labels), Params: texts(r.Params),
-		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(), StartLimit: r.StartLimit.wire(),
+		Ttl: r.TTL.wire(), AckLimit: r.AckLimit.wire(), PendingLimit: r.PendingLimit.wire(),
+		StartLimit:    r.StartLimit.wire(),
 		ProgressLimit: r.ProgressLimit.wire(), StopGrace: r.StopGrace.wire(),
 		AttemptLimit: r.AttemptLimit.n, KillLimit: r.KillLimit.n,
 		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,

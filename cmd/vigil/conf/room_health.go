@@ -65,7 +65,8 @@ func (v *healthValue) figures(node ast.Node, values []*ast.MappingValueNode) err
 		}
 	}
 	if v.spec.GetEvery().AsDuration() == 0 {
-		return &valueError{node.GetToken(), "every is missing: say how often reports come, for instance {every: 45s, missed: 4}"}
+		return &valueError{node.GetToken(),
+			"every is missing: say how often reports come, for instance {every: 45s, missed: 4}"}
 	}
 	return nil
 }

@@ -47,7 +47,8 @@ func TestExampleRoomShowsEveryKeyAndTheDefaults(t *testing.T) {
 			t.Errorf("%s is shown as %v, the default is %v", name, pair[0], pair[1])
 		}
 	}
-	if r.GetReplicas() != 1 || r.GetDesired() != "running" || r.GetStart() != "always" || r.GetProof() != "process" || r.GetPolicy() != "fenced" {
+	if r.GetReplicas() != 1 || r.GetDesired() != "running" || r.GetStart() != "always" ||
+		r.GetProof() != "process" || r.GetPolicy() != "fenced" {
 		t.Errorf("role %v does not show the defaults", r)
 	}
 }
@@ -61,16 +62,20 @@ func keysOf(t reflect.Type) (keys []string) {
 
 func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"unknown key", "room: web\nroles:\n  - name: builder\n    replica: 2\n", `room.yaml:4:5: unknown key "replica": check its spelling and indentation
+		{"unknown key", "room: web\nroles:\n  - name: builder\n    replica: 2\n",
+			`room.yaml:4:5: unknown key "replica": check its spelling and indentation
   4 |     replica: 2
     |     ^`},
 		{"unknown key at the top", "rooom: web\n", `room.yaml:1:1: unknown key "rooom"`},
 		{"repeated key", "room: web\nroom: bew\n", `room.yaml:2:1: `},
-		{"bad duration", "room: web\nroles:\n- name: b\n  ttl: 60\n", `room.yaml:4:8: "60" is not a duration like 60s, 5m or 2d`},
+		{"bad duration", "room: web\nroles:\n- name: b\n  ttl: 60\n",
+			`room.yaml:4:8: "60" is not a duration like 60s, 5m or 2d`},
 		{"negative duration", "room: web\nroles:\n- name: b\n  ttl: -5s\n", `room.yaml:4:8: "-5s" is negative`},
-		{"bad number", "room: web\nroles:\n- name: b\n  replicas: many\n", `room.yaml:4:13: "many" is not a whole number`},
+		{"bad number", "room: web\nroles:\n- name: b\n  replicas: many\n",
+			`room.yaml:4:13: "many" is not a whole number`},
 		{"no replicas", "room: web\nroles:\n- name: b\n  replicas: 0\n", `room.yaml:4:13: 0 replicas are not possible`},
-		{"bad word", "room: web\nroles:\n- name: b\n  start: sometimes\n", `room.yaml:4:10: "sometimes" is unknown here: write always or on_demand`},
+		{"bad word", "room: web\nroles:\n- name: b\n  start: sometimes\n",
+			`room.yaml:4:10: "sometimes" is unknown here: write always or on_demand`},
 		{"bad name", "room: web\nroles:\n- name: B1\n", `room.yaml:3:9: name of the role "B1" is not a name`},
 		{"room is missing", "roles:\n- name: b\n", `room is missing`},
 		{"name is missing", "room: web\nroles:\n- runner: x\n", `name of the role is missing`},
@@ -98,14 +103,17 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 
 func TestRoomFileSaysHowLongTasksTake(t *testing.T) {
 	rooms, err := ParseRooms("f", "room: a\nroles:\n- name: x\n  expect: 3h\n- name: y\n")
-	if err != nil || rooms[0].GetRoles()[0].GetExpect().AsDuration() != 3*time.Hour || rooms[0].GetRoles()[1].GetExpect() != nil {
+	if err != nil || rooms[0].GetRoles()[0].GetExpect().AsDuration() != 3*time.Hour ||
+		rooms[0].GetRoles()[1].GetExpect() != nil {
 		t.Errorf("got %v, %v", rooms, err)
 	}
 }
 
 func TestSeveralRoomsInOneFile(t *testing.T) {
-	rooms, err := ParseRooms("f", "room: a\n---\n# only a remark\n---\nroom: b\nroles:\n- name: x\n  params: {port: 8080, debug: true}\n")
-	if err != nil || len(rooms) != 2 || rooms[1].GetRoles()[0].GetParams()["port"] != "8080" || rooms[1].GetRoles()[0].GetParams()["debug"] != "true" {
+	rooms, err := ParseRooms("f",
+		"room: a\n---\n# only a remark\n---\nroom: b\nroles:\n- name: x\n  params: {port: 8080, debug: true}\n")
+	if err != nil || len(rooms) != 2 || rooms[1].GetRoles()[0].GetParams()["port"] != "8080" ||
+		rooms[1].GetRoles()[0].GetParams()["debug"] != "true" {
 		t.Errorf("got %v, %v", rooms, err)
 	}
 }
@@ -142,7 +150,8 @@ func TestExampleOfAnOverseer(t *testing.T) {
 	}
 	deacon, boot, set := rooms[0].GetRoles()[0], rooms[0].GetRoles()[1], noun.DefaultSettings().Chain
 	o := deacon.GetOverseer()
-	if o.GetTriage() != boot.GetName() || o.GetHandoffAfter() != 20 || o.GetFresh().AsDuration() != set.Fresh || o.GetStale().AsDuration() != set.Stale || boot.GetOverseer() != nil {
+	if o.GetTriage() != boot.GetName() || o.GetHandoffAfter() != 20 || o.GetFresh().AsDuration() != set.Fresh ||
+		o.GetStale().AsDuration() != set.Stale || boot.GetOverseer() != nil {
 		t.Errorf("the overseer is %v", o)
 	}
 	for _, r := range rooms[0].GetRoles() {
@@ -199,7 +208,8 @@ func TestRoomFileDeclaresHealth(t *testing.T) {
 		"{every: 45s, missed: 0}": "give at least 1",
 		"[1, 2]":                  "want none, a preset",
 	} {
-		if _, err := ParseRooms("room.yaml", "room: web\nroles:\n- name: b\n  health: "+text+"\n"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseRooms("room.yaml", "room: web\nroles:\n- name: b\n  health: "+text+"\n"); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

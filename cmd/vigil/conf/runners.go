@@ -98,13 +98,15 @@ func (r *runnerFile) runner(from string) runner.Runner {
 		User: r.User, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
 		StopGrace: r.StopGrace.Span, RunLimit: r.RunLimit.Span, Params: map[string]runner.Param{}, From: from,
 		Limits: proc.Limits{OpenFiles: uint64(r.Limits.OpenFiles.n), AddressSpace: uint64(r.Limits.AddressSpace.N),
-			CoreSize: uint64(r.Limits.CoreSize.N), Memory: uint64(r.Limits.MemoryMax.N), Pids: uint64(r.Limits.PIDsMax.n)},
+			CoreSize: uint64(r.Limits.CoreSize.N), Memory: uint64(r.Limits.MemoryMax.N),
+			Pids: uint64(r.Limits.PIDsMax.n)},
 	}
 	for name, p := range r.Params {
 		one.Params[name] = runner.Param{Pattern: p.Pattern, Default: p.Default}
 	}
 	for _, u := range r.UsageLimit {
-		one.UsageLimits = append(one.UsageLimits, runner.UsageLimit{Code: int(u.ExitCode.n), Pattern: u.Pattern, After: u.After.Span})
+		one.UsageLimits = append(one.UsageLimits, runner.UsageLimit{Code: int(u.ExitCode.n), Pattern: u.Pattern,
+			After: u.After.Span})
 	}
 	for _, p := range r.Prompts {
 		one.Prompts = append(one.Prompts, runner.Prompt{Kind: p.Kind, Pattern: p.Pattern, Lines: int(p.Lines.n)})
@@ -211,7 +213,8 @@ func parseRunnerFile(name, text string) (*runnerFile, *document, error) {
 		}
 		doc = &document{file: name, text: text, body: d.Body}
 		if d.Body.Type() == ast.SequenceType {
-			return nil, nil, placed(name, text, d.Body.GetToken(), "a list: a file holds one runner, without a dash before its keys")
+			return nil, nil,
+				placed(name, text, d.Body.GetToken(), "a list: a file holds one runner, without a dash before its keys")
 		}
 		if err := doc.decode(one); err != nil {
 			return nil, nil, err

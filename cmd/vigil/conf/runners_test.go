@@ -38,7 +38,8 @@ func examples(t *testing.T) map[string]runner.Runner {
 func TestRunnerExamples(t *testing.T) {
 	all := examples(t)
 	var list []runner.Runner
-	for _, name := range []string{"claude-code", "claude-code-tmux", "codex", "command", "gemini-cli", "opencode", "triage"} {
+	for _, name := range []string{"claude-code", "claude-code-tmux", "codex", "command", "gemini-cli", "opencode",
+		"triage"} {
 		r, ok := all[name]
 		if !ok || filepath.Base(r.From) != name+".yaml:"+line(t, r.From) {
 			t.Errorf("runner %s comes from %q", name, r.From)
@@ -77,11 +78,13 @@ func TestRunnerExamplesKnowUsageLimits(t *testing.T) {
 		{"codex", "You've hit your usage limit. Upgrade to Pro or try again in 3 hours 14 minutes.", "hours", "3"},
 		{"codex", "You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes.", "", ""},
 		{"codex", "You've hit your usage limit. Visit the settings or try again at 3:05 PM.", "at", "3:05 PM"},
-		{"gemini-cli", `{"status": "RESOURCE_EXHAUSTED",` + "\n" + `"message": "Please retry in 15.002899939s."`, "seconds", "15.002899939"},
+		{"gemini-cli", `{"status": "RESOURCE_EXHAUSTED",` + "\n" + `"message": "Please retry in 15.002899939s."`,
+			"seconds", "15.002899939"},
 		{"gemini-cli", "Your quota will reset after 5h22m.", "minutes", "22"},
 		{"opencode", "Error: Rate limit exceeded", "", ""},
 	} {
-		hit := slices.IndexFunc(all[c.runner].UsageLimits, func(u runner.UsageLimit) bool { return regexp.MustCompile(u.Pattern).MatchString(c.says) })
+		hit := slices.IndexFunc(all[c.runner].UsageLimits,
+			func(u runner.UsageLimit) bool { return regexp.MustCompile(u.Pattern).MatchString(c.says) })
 		if hit < 0 {
 			t.Errorf("%s does not recognize %q", c.runner, c.says)
 			continue
@@ -164,19 +167,29 @@ func TestRunnerExamplesWork(t *testing.T) {
 	}{
 		{"command", "wc", `echo "wc $*" >>"$BIN/calls"; cat`, "", []string{"wait-for-task", "wc -w", "task complete"}},
 		{"claude-code", "claude", `echo "claude $*" >>"$BIN/calls"; cat`, "",
-			[]string{"wait-for-task", "vigil remember ", "claude -p --session-id", "--permission-mode acceptEdits", "task complete", "vigil remember \n"}},
+			[]string{"wait-for-task", "vigil remember ", "claude -p --session-id",
+				"--permission-mode acceptEdits", "task complete", "vigil remember \n"}},
 		{"claude-code", "claude", `echo "claude $*" >>"$BIN/calls"; cat`, conversation,
 			[]string{"wait-for-task", "claude -p --resume " + conversation, "task complete", "vigil remember \n"}},
-		{"codex", "codex", `echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` + conversation + `"}'`, "",
-			[]string{"wait-for-task", "codex exec", "-o result.txt -\n", "vigil remember " + conversation, "task complete", "vigil remember \n"}},
-		{"codex", "codex", `echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` + conversation + `"}'`, conversation,
+		{"codex", "codex",
+			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
+				conversation + `"}'`, "",
+			[]string{"wait-for-task", "codex exec", "-o result.txt -\n", "vigil remember " + conversation,
+				"task complete", "vigil remember \n"}},
+		{"codex", "codex",
+			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
+				conversation + `"}'`, conversation,
 			[]string{"wait-for-task", "codex exec", "resume " + conversation + " -\n", "task complete"}},
 		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "",
-			[]string{"wait-for-task", "vigil remember begun", "opencode run --model anthropic/claude-sonnet-4-5\n", "task complete", "vigil remember \n"}},
-		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "begun", []string{"wait-for-task", "--continue\n", "task complete"}},
+			[]string{"wait-for-task", "vigil remember begun",
+				"opencode run --model anthropic/claude-sonnet-4-5\n", "task complete", "vigil remember \n"}},
+		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`,
+			"begun", []string{"wait-for-task", "--continue\n", "task complete"}},
 		{"gemini-cli", "gemini", `echo "gemini $*" >>"$BIN/calls"; cat`, "",
-			[]string{"wait-for-task", "vigil remember latest", "gemini --approval-mode auto_edit\n", "task complete", "vigil remember \n"}},
-		{"gemini-cli", "gemini", `echo "gemini $*" >>"$BIN/calls"; cat`, "latest", []string{"wait-for-task", "--resume latest\n", "task complete"}},
+			[]string{"wait-for-task", "vigil remember latest", "gemini --approval-mode auto_edit\n",
+				"task complete", "vigil remember \n"}},
+		{"gemini-cli", "gemini", `echo "gemini $*" >>"$BIN/calls"; cat`,
+			"latest", []string{"wait-for-task", "--resume latest\n", "task complete"}},
 	} {
 		b := newToolbox(t)
 		b.put(c.tool, c.script)
@@ -205,7 +218,8 @@ func TestRunnerExamplesWork(t *testing.T) {
 
 // A tool that fails ends the life with its exit code, and what it said can be seen.
 func TestRunnerExamplesFail(t *testing.T) {
-	for name, tool := range map[string]string{"command": "wc", "claude-code": "claude", "codex": "codex", "opencode": "opencode", "gemini-cli": "gemini"} {
+	for name, tool := range map[string]string{"command": "wc", "claude-code": "claude", "codex": "codex",
+		"opencode": "opencode", "gemini-cli": "gemini"} {
 		b := newToolbox(t)
 		b.put(tool, "echo 'out of quota'; exit 42")
 		code, out, calls, _ := b.run(name, "")
@@ -215,7 +229,8 @@ func TestRunnerExamplesFail(t *testing.T) {
 	}
 	b := newToolbox(t)
 	b.put("claude", "echo 'No conversation found with session ID'; exit 1")
-	if code, _, calls, _ := b.run("claude-code", conversation); code != 1 || !strings.HasSuffix(calls, "vigil remember \n") {
+	if code, _, calls, _ := b.run("claude-code", conversation); code != 1 ||
+		!strings.HasSuffix(calls, "vigil remember \n") {
 		t.Errorf("a conversation that is gone is asked for again: code %d\n%s", code, calls)
 	}
 	if err := os.Remove(filepath.Join(b.bin, "vigil")); err != nil {
@@ -233,7 +248,8 @@ func TestRunnerFileMistakes(t *testing.T) {
 		files       map[string]string
 		where, want string
 	}{
-		{map[string]string{"a.yaml": "name: a\nprogram: /no/such\n"}, "a.yaml:2:10", "/no/such does not exist: install it"},
+		{map[string]string{"a.yaml": "name: a\nprogram: /no/such\n"},
+			"a.yaml:2:10", "/no/such does not exist: install it"},
 		{map[string]string{"a.yaml": "name: a\nprogram: no-such-program\n"}, "a.yaml:2:10", "say optional: true"},
 		{map[string]string{"a.yaml": good + "requires: [sh, no-such-program]\n"}, "a.yaml:3:16", "was not found"},
 		{map[string]string{"a.yaml": "name: a\nprogramm: sh\n"}, "a.yaml:2:1", `unknown key "programm"`},
@@ -244,13 +260,17 @@ func TestRunnerFileMistakes(t *testing.T) {
 		{map[string]string{"a.yaml": good + "usage_limit:\n  - {after: 1h}\n"}, "a.yaml:4:6", "every exit would be"},
 		{map[string]string{"a.yaml": good + "usage_limit:\n  - {exit_code: 256}\n"}, "a.yaml:4:17", "no exit code"},
 		{map[string]string{"a.yaml": good + "usage_limit:\n  - {pattern: '('}\n"}, "a.yaml:4:15", "missing closing"},
-		{map[string]string{"a.yaml": good + "usage_limit:\n  - {pattern: '(?P<days>.)'}\n"}, "a.yaml:4:15", "seconds, minutes, hours, at"},
+		{map[string]string{"a.yaml": good + "usage_limit:\n  - {pattern: '(?P<days>.)'}\n"},
+			"a.yaml:4:15", "seconds, minutes, hours, at"},
 		{map[string]string{"a.yaml": good + "usage_limit:\n  - {exit_code: 1, after: 25h}\n"}, "a.yaml:4:27", "24h"},
-		{map[string]string{"a.yaml": good + "fresh_args: ['${VIGIL_RESUME}']\n"}, "a.yaml:3:14", "move it to resume_args"},
+		{map[string]string{"a.yaml": good + "fresh_args: ['${VIGIL_RESUME}']\n"},
+			"a.yaml:3:14", "move it to resume_args"},
 		{map[string]string{"a.yaml": good + "resume_args: ['${VIGIL_TOKEN}']\n"}, "a.yaml:3:15", "list of processes"},
 		{map[string]string{"a.yaml": good + "resume_pattern: x\n"}, "a.yaml:3:17", "no argument holds"},
-		{map[string]string{"a.yaml": good + "args: ['${VIGIL_RESUME}']\nresume_pattern: '('\n"}, "a.yaml:4:17", "missing closing"},
-		{map[string]string{"a.yaml": good, "b.yml": "program: sh\nname: a\n"}, "b.yml:2:7", `"a" is declared twice, first in`},
+		{map[string]string{"a.yaml": good + "args: ['${VIGIL_RESUME}']\nresume_pattern: '('\n"},
+			"a.yaml:4:17", "missing closing"},
+		{map[string]string{"a.yaml": good, "b.yml": "program: sh\nname: a\n"},
+			"b.yml:2:7", `"a" is declared twice, first in`},
 		{map[string]string{"a.yaml": "- " + strings.ReplaceAll(good, "\n", "\n  ")}, "a.yaml:1:1", "without a dash"},
 		{map[string]string{"a.yaml": good + "---\n" + good}, "a.yaml:", "one runner"},
 		{map[string]string{"a.yaml": "# nothing\n"}, "a.yaml:1:1", "the file is empty"},
@@ -262,7 +282,8 @@ func TestRunnerFileMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed || !strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
+		if code, errs := checkAgentdWith(t, dir); code != cli.ExitFailed ||
+			!strings.Contains(errs, filepath.Join(dir, c.where)) || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s", c.files, code, c.want, c.where, errs)
 		}
 	}
@@ -307,7 +328,8 @@ func TestRunnersThatAnybodyMayChangeAreRefused(t *testing.T) {
 	if code, errs := checkAgentdWith(t, file); code != cli.ExitFailed || !strings.Contains(errs, "is not a folder") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if code, errs := checkAgentdWith(t, dir+"/none"); code != cli.ExitFailed || !strings.Contains(errs, "correct runners_dir") {
+	if code, errs := checkAgentdWith(t, dir+"/none"); code != cli.ExitFailed ||
+		!strings.Contains(errs, "correct runners_dir") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "b.yaml"), 0o700); err != nil {
@@ -378,14 +400,20 @@ func TestRunnerExamplesKnowPrompts(t *testing.T) {
 	}
 	box := strings.Repeat("─", 80)
 	for screen, want := range map[string]string{
-		"● Bash(make test)\n" + box + "\n Bash command\n   make test\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No (esc)\n": "permission",
-		"Do you want to make this edit to main.go?\n❯ 1. Yes\n  2. No":                                                                                       "permission",
-		"│ Do you trust the files in this folder?      │\n│ ❯ 1. Yes, proceed │\n":                                                                           "permission",
-		"I asked: Do you want to proceed? They said no.\n" + box + "\n> \n" + box + "\n  ? for shortcuts":                                                    "idle",
-		"● You've hit your limit · resets 1pm\n" + box + "\n❯ \n" + box + "\n  ? for shortcuts":                                                              "usage_limit",
-		"  ⎿ API Error: 500 overloaded\n" + box + "\n❯ \n" + box + "\n  ? for shortcuts":                                                                     "error",
-		"● done\n" + box + "\n❯ \n" + box + "\n  ⏵⏵ accept edits on (shift+tab to cycle)":                                                                    "idle",
-		"✻ Pondering… (12s · esc to interrupt)\n" + box + "\n❯ \n" + box + "\n  ⏵⏵ accept edits on (shift+tab to cycle)":                                     "",
+		"● Bash(make test)\n" + box +
+			"\n Bash command\n   make test\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No (esc)\n": "permission",
+		"Do you want to make this edit to main.go?\n❯ 1. Yes\n  2. No":             "permission",
+		"│ Do you trust the files in this folder?      │\n│ ❯ 1. Yes, proceed │\n": "permission",
+		"I asked: Do you want to proceed? They said no.\n" + box + "\n> \n" + box +
+			"\n  ? for shortcuts": "idle",
+		"● You've hit your limit · resets 1pm\n" + box + "\n❯ \n" + box +
+			"\n  ? for shortcuts": "usage_limit",
+		"  ⎿ API Error: 500 overloaded\n" + box + "\n❯ \n" + box +
+			"\n  ? for shortcuts": "error",
+		"● done\n" + box + "\n❯ \n" + box +
+			"\n  ⏵⏵ accept edits on (shift+tab to cycle)": "idle",
+		"✻ Pondering… (12s · esc to interrupt)\n" + box + "\n❯ \n" + box +
+			"\n  ⏵⏵ accept edits on (shift+tab to cycle)": "",
 		"$ make test\nok": "",
 	} {
 		m, ok := prompts.Match(runner.Tidy(screen))

@@ -131,7 +131,8 @@ func parseServerFile(name, text string) (*Server, error) {
 		}
 		for key, v := range f.Watchdog {
 			if !slices.Contains(watchdogKeys(), key) {
-				return nil, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s", key, strings.Join(watchdogKeys(), ", ")))
+				return nil, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s",
+					key, strings.Join(watchdogKeys(), ", ")))
 			}
 			if err := set.Set("watchdog_"+key, cli.PlainSpan(v.text)); err != nil {
 				return nil, placed(name, text, v.at, err.Error())

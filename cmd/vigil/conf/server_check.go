@@ -22,11 +22,14 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
 	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
 	fl.StringVar(&f.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
-	fl.BoolVar(&f.Insecure, "insecure", false, "let other machines reach this server although there are no passwords yet")
-	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil, "names under which HTTP clients ask this server, beside its addresses")
+	fl.BoolVar(&f.Insecure, "insecure", false,
+		"let other machines reach this server although there are no passwords yet")
+	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil,
+		"names under which HTTP clients ask this server, beside its addresses")
 	f.Gossip.flags(fl)
 	fl.StringVar(&f.Cluster, "cluster", "", "name of the cluster (default: made from the peers)")
-	fl.IntVar(&f.BootstrapExpect, "bootstrap-expect", 0, "number of servers of a new cluster (default: the number of peers)")
+	fl.IntVar(&f.BootstrapExpect, "bootstrap-expect", 0,
+		"number of servers of a new cluster (default: the number of peers)")
 	fl.StringSliceVar(&f.Join, "join", nil, "API address of a server of the cluster to join")
 	fl.StringVar(&f.LogLevel, "log-level", f.LogLevel, "trace, debug, info, warn or error")
 	fl.BoolVar(&f.LogJSON, "log-json", false, "log as JSON")
@@ -79,14 +82,16 @@ func (f *Server) problems() (wrong []error) {
 	}
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
 	wrong = append(wrong, f.addressProblems()...)
-	that(f.BootstrapExpect >= 0 && f.BootstrapExpect <= 9, "bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
+	that(f.BootstrapExpect >= 0 && f.BootstrapExpect <= 9,
+		"bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
 	if f.BootstrapExpect == 0 && len(f.Peers) > 0 {
 		f.BootstrapExpect = len(f.Peers)
 	}
 	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
 		f.Peers = []Peer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
 	}
-	if err := f.Gossip.settle(door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)); err != nil {
+	if err := f.Gossip.settle(door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) &&
+		door.Loopback(f.RaftAddr)); err != nil {
 		wrong = append(wrong, err)
 	}
 	if join, err := cli.CleanAddresses(f.Join); err != nil {
@@ -94,8 +99,10 @@ func (f *Server) problems() (wrong []error) {
 	} else {
 		f.Join = join
 	}
-	that(len(f.Join) == 0 || f.BootstrapExpect == 0, "join and peers exclude each other: a server either founds a cluster or joins one")
-	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel, "log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+	that(len(f.Join) == 0 || f.BootstrapExpect == 0,
+		"join and peers exclude each other: a server either founds a cluster or joins one")
+	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel,
+		"log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
 	return wrong
 }
 
@@ -119,11 +126,13 @@ func (f *Server) addressProblems() (wrong []error) {
 		f.AdvertiseAddr = f.Addr
 	default:
 		host, port, err := net.SplitHostPort(f.AdvertiseAddr)
-		that(err == nil && host != "" && port != "" && port != "0", "advertise_addr %q: give host:port", f.AdvertiseAddr)
+		that(err == nil && host != "" && port != "" && port != "0", "advertise_addr %q: give host:port",
+			f.AdvertiseAddr)
 	}
 	that(err != nil || port != "0" || f.AdvertiseAddr != f.Addr, "addr %q: give a port that others can know", f.Addr)
 	open := f.Open()
-	that(len(open) == 0 || f.Insecure || err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
+	that(len(open) == 0 || f.Insecure ||
+		err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
 		"since there are no passwords yet: keep to the loopback interface, or let only trusted machines into that network and say "+
 		"insecure: true (--insecure)", strings.Join(open, ", "))
 	return wrong
@@ -131,7 +140,8 @@ func (f *Server) addressProblems() (wrong []error) {
 
 // Open lists the addresses that other machines may reach, each with its key.
 func (f *Server) Open() (list []string) {
-	for _, a := range []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr}, {"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
+	for _, a := range []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr},
+		{"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
 		if a.addr != "" && !door.Loopback(a.addr) {
 			list = append(list, a.key+" "+a.addr)
 		}

@@ -16,7 +16,8 @@ import (
 // plain takes the places out of a configuration, so that two can be compared.
 func plain(f *Server) Server {
 	c := *f
-	for _, v := range []*spanValue{&c.Timing.Heartbeat, &c.Timing.LeaderLease, &c.Timing.Commit, &c.Timing.Disk, &c.Timing.BeatGather} {
+	for _, v := range []*spanValue{&c.Timing.Heartbeat, &c.Timing.LeaderLease, &c.Timing.Commit, &c.Timing.Disk,
+		&c.Timing.BeatGather} {
 		v.at = nil
 	}
 	for _, v := range []*countValue{&c.Limits.Beats, &c.Limits.SnapshotEntries, &c.Limits.TrailingLogs} {
@@ -120,7 +121,8 @@ func TestServerFlagsWinOverTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Override(&Server{ID: "b", DataDir: "there", LogLevel: "debug"}, func(name string) bool { return name == "data-dir" })
+	f.Override(&Server{ID: "b", DataDir: "there", LogLevel: "debug"},
+		func(name string) bool { return name == "data-dir" })
 	if f.ID != "a" || f.DataDir != "there" || f.LogLevel != "warn" {
 		t.Fatalf("got id %q, data_dir %q, log_level %q", f.ID, f.DataDir, f.LogLevel)
 	}

@@ -11,7 +11,8 @@ import (
 // watchdogKeys are the settings of the conversation watchdog as the server's file names
 // them below watchdog, and the environment with VIGIL_WATCHDOG_ before it.
 func watchdogKeys() []string {
-	return []string{"enabled", "interval", "threshold", "min_age", "start_delay", "grace", "max_cancellations", "untaken"}
+	return []string{"enabled", "interval", "threshold", "min_age", "start_delay", "grace", "max_cancellations",
+		"untaken"}
 }
 
 // WatchdogEnv takes over what the environment says of the watchdog; it wins over the file.
@@ -46,5 +47,6 @@ func (w *roomWatchFile) wire() *vigilv1.RoomWatch {
 	if w == nil {
 		return nil
 	}
-	return &vigilv1.RoomWatch{IdleLimit: w.IdleLimit.wire(), Deadline: w.Deadline.wire(), Disabled: w.Disabled, Untaken: w.Untaken.text}
+	return &vigilv1.RoomWatch{IdleLimit: w.IdleLimit.wire(), Deadline: w.Deadline.wire(), Disabled: w.Disabled,
+		Untaken: w.Untaken.text}
 }

@@ -15,13 +15,20 @@ func TestSeed003EnvironmentVariables(t *testing.T) {
 		seed, name, value string
 		change            func(*noun.WatchdogSettings)
 	}{
-		{"WATCHDOG_ENABLED=false", "VIGIL_WATCHDOG_ENABLED", "false", func(w *noun.WatchdogSettings) { w.Enabled = false }},
-		{"WATCHDOG_INTERVAL_MS=300000", "VIGIL_WATCHDOG_INTERVAL", "7m", func(w *noun.WatchdogSettings) { w.Interval = 7 * time.Minute }},
-		{"WATCHDOG_STALLED_THRESHOLD_MS=600000", "VIGIL_WATCHDOG_THRESHOLD", "600001ms", func(w *noun.WatchdogSettings) { w.Threshold = 600001 * time.Millisecond }},
-		{"WATCHDOG_MIN_AGE_MS=120000", "VIGIL_WATCHDOG_MIN_AGE", "3m", func(w *noun.WatchdogSettings) { w.MinAge = 3 * time.Minute }},
-		{"startupDelayMs", "VIGIL_WATCHDOG_START_DELAY", "45s", func(w *noun.WatchdogSettings) { w.StartDelay = 45 * time.Second }},
-		{"the grace before a cancellation", "VIGIL_WATCHDOG_GRACE", "90s", func(w *noun.WatchdogSettings) { w.Grace = 90 * time.Second }},
-		{"WATCHDOG_MAX_CANCELLATIONS=10", "VIGIL_WATCHDOG_MAX_CANCELLATIONS", "3", func(w *noun.WatchdogSettings) { w.MaxCancellations = 3 }},
+		{"WATCHDOG_ENABLED=false", "VIGIL_WATCHDOG_ENABLED",
+			"false", func(w *noun.WatchdogSettings) { w.Enabled = false }},
+		{"WATCHDOG_INTERVAL_MS=300000", "VIGIL_WATCHDOG_INTERVAL",
+			"7m", func(w *noun.WatchdogSettings) { w.Interval = 7 * time.Minute }},
+		{"WATCHDOG_STALLED_THRESHOLD_MS=600000", "VIGIL_WATCHDOG_THRESHOLD",
+			"600001ms", func(w *noun.WatchdogSettings) { w.Threshold = 600001 * time.Millisecond }},
+		{"WATCHDOG_MIN_AGE_MS=120000", "VIGIL_WATCHDOG_MIN_AGE",
+			"3m", func(w *noun.WatchdogSettings) { w.MinAge = 3 * time.Minute }},
+		{"startupDelayMs", "VIGIL_WATCHDOG_START_DELAY",
+			"45s", func(w *noun.WatchdogSettings) { w.StartDelay = 45 * time.Second }},
+		{"the grace before a cancellation", "VIGIL_WATCHDOG_GRACE", "90s",
+			func(w *noun.WatchdogSettings) { w.Grace = 90 * time.Second }},
+		{"WATCHDOG_MAX_CANCELLATIONS=10", "VIGIL_WATCHDOG_MAX_CANCELLATIONS",
+			"3", func(w *noun.WatchdogSettings) { w.MaxCancellations = 3 }},
 	} {
 		f, err := parseServerFile("s.yaml", "id: s1\n")
 		if err != nil {
@@ -52,7 +59,8 @@ func TestSeed003EnvironmentVariables(t *testing.T) {
 // Seed 003, Environment Variables and Configuration: every key in the file and in the
 // environment, which wins; mistakes name the place.
 func TestSeed003Configuration(t *testing.T) {
-	f, err := parseServerFile("s.yaml", "id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n  untaken: cancel\n")
+	f, err := parseServerFile("s.yaml",
+		"id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n  untaken: cancel\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +90,8 @@ func TestSeed003Configuration(t *testing.T) {
 		}
 	}
 	env["VIGIL_WATCHDOG_GRACE"] = "soon"
-	if err := f.WatchdogEnv(func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), "VIGIL_WATCHDOG_GRACE") {
+	if err := f.WatchdogEnv(func(name string) string { return env[name] }); err == nil ||
+		!strings.Contains(err.Error(), "VIGIL_WATCHDOG_GRACE") {
 		t.Errorf("a wrong variable is answered %v", err)
 	}
 }
@@ -93,13 +102,15 @@ func TestSeed003RoomFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := rooms[0].GetWatch(); w.GetIdleLimit().AsDuration() != time.Hour || w.GetDeadline().AsDuration() != 8*time.Hour || !w.GetDisabled() {
+	if w := rooms[0].GetWatch(); w.GetIdleLimit().AsDuration() != time.Hour ||
+		w.GetDeadline().AsDuration() != 8*time.Hour || !w.GetDisabled() {
 		t.Errorf("read as %v", w)
 	}
 	if rooms[1].GetWatch() != nil {
 		t.Errorf("nothing is read as %v", rooms[1].GetWatch())
 	}
-	if _, err := ParseRooms("f", "room: a\nwatchdog: {idle: 1h}\n"); err == nil || !strings.Contains(err.Error(), `unknown key "idle"`) {
+	if _, err := ParseRooms("f", "room: a\nwatchdog: {idle: 1h}\n"); err == nil ||
+		!strings.Contains(err.Error(), `unknown key "idle"`) {
 		t.Errorf("an unknown key is answered %v", err)
 	}
 }

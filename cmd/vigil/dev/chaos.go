@@ -40,7 +40,8 @@ func (c *chaos) run(ctx context.Context) error {
 		weight int
 		strike func(context.Context) bool
 	}{
-		{5, c.killAgent}, {2, c.freezeAgent}, {2, c.killServer}, {2, c.freezeServer}, {2, c.killAgentd}, {2, c.killHost},
+		{5, c.killAgent}, {2, c.freezeAgent}, {2, c.killServer}, {2, c.freezeServer}, {2, c.killAgentd},
+		{2, c.killHost},
 	}
 	for {
 		select {

@@ -28,7 +28,8 @@ func lockFolder(dir string) (*os.File, error) {
 	}
 	lock.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, cli.ExitWith(cli.ExitConflict, fmt.Errorf("another `vigil dev` runs in %s: end it, or give another --data-dir", dir))
+		return nil, cli.ExitWith(cli.ExitConflict,
+			fmt.Errorf("another `vigil dev` runs in %s: end it, or give another --data-dir", dir))
 	}
 	return nil, fmt.Errorf("lock data folder: %w", err)
 }

@@ -128,7 +128,8 @@ func TestN05DevUsesTheUsualPorts(t *testing.T) {
 		t.Errorf("with one port taken: %v, %v", p.servers, err)
 	}
 	p = &devPlace{dir: t.TempDir()}
-	if err := p.findServers(first, true); cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--port") {
+	if err := p.findServers(first, true); cli.ExitCode(err) != cli.ExitUsage ||
+		!strings.Contains(err.Error(), "--port") {
 		t.Errorf("a port that was asked for is taken: %v", err)
 	}
 }

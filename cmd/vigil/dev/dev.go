@@ -101,10 +101,12 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&o.dataDir, "data-dir", "", "keep everything in this folder (default: a temporary one, removed at the end)")
+	fl.StringVar(&o.dataDir,
+		"data-dir", "", "keep everything in this folder (default: a temporary one, removed at the end)")
 	fl.IntVar(&o.hosts, "hosts", 2, "number of hosts, 1 to 5: "+strings.Join(devHostNames[:], ", "))
 	fl.DurationVar(&o.every, "every", 10*time.Second, "create a task so often, with --chaos every 2s (0: none)")
-	fl.IntVar(&o.port, "port", devPort, "first of the ports that the servers listen on, one after the other (0: any that are free)")
+	fl.IntVar(&o.port, "port", devPort,
+		"first of the ports that the servers listen on, one after the other (0: any that are free)")
 	fl.BoolVar(&o.chaos, "chaos", false, "kill and freeze parts at random")
 	fl.Uint64Var(&o.seed, "seed", 0, "seed of --chaos (default: a random one)")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
@@ -155,7 +157,8 @@ func runDev(ctx context.Context, a *cli.App, o devOptions) (err error) {
 	defer c.Close()
 	f.conn = cli.NewConn(c)
 	for _, s := range place.servers {
-		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"), "server", "--config", place.path(s.ID, "server.yaml"))
+		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"),
+			"server", "--config", place.path(s.ID, "server.yaml"))
 		c.again = serverAgain
 		if place.temp {
 			c.stop = syscall.SIGKILL // nobody needs its data any more, so nobody has to wait
@@ -179,7 +182,8 @@ func (f *fleet) child(name, exe, log string, args ...string) *child {
 func (o *devOptions) settings() map[string]string {
 	s := map[string]string{"breaker_starts": "20", "healthy_after": "20s", "flap_pause": "10s",
 		"ttl": devTTL.String(), "host_ttl": devTTL.String(),
-		"ladder_interval": "1s", "ladder_nudge": "5s", "ladder_wake": "5s", "ladder_interrupt": "2s", "ladder_cooldown": "10s",
+		"ladder_interval": "1s", "ladder_nudge": "5s", "ladder_wake": "5s", "ladder_interrupt": "2s",
+		"ladder_cooldown":   "10s",
 		"watchdog_interval": "5s", "watchdog_start_delay": "5s", "watchdog_min_age": "5s", "watchdog_grace": "10s"}
 	if o.chaos {
 		s["breaker_starts"], s["flap_limit"] = "1000", "1000"
@@ -218,7 +222,8 @@ func (f *fleet) run(ctx context.Context) error {
 	if f.context != "" {
 		err = errors.Join(err, withdraw(f.app, f.context, f.place.dir))
 	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.As(cause, new(cli.SignalError)) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) &&
+		!errors.As(cause, new(cli.SignalError)) {
 		err = cause // a child that could not be started
 	} else if ctx.Err() != nil {
 		err = nil // somebody has seen enough

@@ -152,7 +152,8 @@ func TestDevAgentParsesWithoutGo(t *testing.T) {
 	}
 	defer root.Close()
 	d := &devAgent{files: place.path("input"), root: root}
-	for module, want := range map[string]string{"clean": "nothing to complain about in the 1 files", "broken": "x.go:3:"} {
+	for module, want := range map[string]string{"clean": "nothing to complain about in the 1 files",
+		"broken": "x.go:3:"} {
 		if got, err := d.parse(module); err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, %v", module, got, err)
 		}
@@ -160,7 +161,8 @@ func TestDevAgentParsesWithoutGo(t *testing.T) {
 }
 
 func TestFrequent(t *testing.T) {
-	if got, want := frequent(map[string]int{"land": 2, "stone": 5, "sand": 2, "kings": 1}), "; most frequent: stone (5), land (2), sand (2)"; got != want {
+	if got, want := frequent(map[string]int{"land": 2, "stone": 5, "sand": 2, "kings": 1}),
+		"; most frequent: stone (5), land (2), sand (2)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := frequent(nil); got != "" {
@@ -192,7 +194,8 @@ func TestDevAgentLeavesWhenIdle(t *testing.T) {
 
 func TestChildThatCannotBeginIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	c := &child{name: "x", exe: "/bin/sh", args: []string{"-c", "echo because; exit 3"}, log: filepath.Join(dir, "log"), say: t.Logf}
+	c := &child{name: "x", exe: "/bin/sh", args: []string{"-c", "echo because; exit 3"},
+		log: filepath.Join(dir, "log"), say: t.Logf}
 	err := c.run(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "exit code 3") || !strings.Contains(err.Error(), "because") {
 		t.Fatalf("got %v", err)

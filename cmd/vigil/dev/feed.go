@@ -63,7 +63,8 @@ func (f *fleet) greet(ctx context.Context) error {
 }
 
 // listParts says what runs, and with which pids.
-func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv1.StatusResponse, agents []*vigilv1.Agent) {
+func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv1.StatusResponse,
+	agents []*vigilv1.Agent) {
 	fmt.Fprintf(b, "%s\n\n", f.app.Screen.Bold(fmt.Sprintf("vigil is up after %.1fs: %d servers, %s, %d agents",
 		took.Seconds(), len(f.servers), term.Plural(len(f.agentds), "host"), len(agents))))
 	for i, srv := range f.place.servers {
@@ -77,13 +78,15 @@ func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv
 		fmt.Fprintf(b, "  host %-13s pid %-7d  its daemon, agentd\n", h.name, f.agentds[i].pid())
 		for _, agent := range agents {
 			if agent.GetHost() == h.name && agent.GetPid() != 0 {
-				fmt.Fprintf(b, "    agent %-10s pid %d\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"), agent.GetPid())
+				fmt.Fprintf(b, "    agent %-10s pid %d\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"),
+					agent.GetPid())
 			}
 		}
 	}
 	for _, agent := range agents {
 		if agent.GetPid() == 0 {
-			fmt.Fprintf(b, "    agent %-10s starts when a task waits for it\n", strings.TrimPrefix(agent.GetName(), devRoom+"/"))
+			fmt.Fprintf(b, "    agent %-10s starts when a task waits for it\n",
+				strings.TrimPrefix(agent.GetName(), devRoom+"/"))
 		}
 	}
 	fmt.Fprintf(b, "  files and logs     %s\n\n", f.place.dir)
@@ -199,7 +202,8 @@ func (f *fleet) show(e *vigilv1.Event) error {
 	if at := e.GetAt(); at != nil {
 		when = at.AsTime().Local()
 	}
-	line := fmt.Sprintf("%s  %-18s %-20s %s", when.Format(time.TimeOnly), e.GetKind(), subject, term.OneLine(strings.Join(about, ": ")))
+	line := fmt.Sprintf("%s  %-18s %-20s %s", when.Format(time.TimeOnly), e.GetKind(), subject,
+		term.OneLine(strings.Join(about, ": ")))
 	return f.app.Printf("%s\n", f.app.Screen.Paint(eventColor(e.GetKind()), f.fit(strings.TrimRight(line, " "))))
 }
 
@@ -207,13 +211,17 @@ func (f *fleet) show(e *vigilv1.Event) error {
 func eventColor(kind string) string {
 	switch kind {
 	case "agent.exited", "agent.lease_ended", "agent.fence_ended", "agent.parked", "agent.unkillable", "host.lost",
-		"host.surrendered", "host.confirmed_dead", "task.recovered", "task.failed", "task.quarantined", "server.diverged", "brake.set", "agent.restarted_stuck",
+		"host.surrendered", "host.confirmed_dead", "task.recovered", "task.failed", "task.quarantined",
+		"server.diverged", "brake.set", "agent.restarted_stuck",
 		"agent.needs_human", "room.canceled":
 		return "31"
-	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.joined", "host.ready", "host.undrained", "brake.over":
+	case "agent.started", "agent.joined", "agent.adopted", "task.completed", "host.joined", "host.ready",
+		"host.undrained", "brake.over":
 		return "32"
-	case "host.suspect", "host.returning", "host.drained", "host.gossip_blocked", "agent.start_limit", "agent.stopped", "agent.paused",
-		"agent.left", "room.paused", "cluster.paused", "task.late_result", "agent.nudged", "agent.woken", "agent.interrupted", "room.stalling", "room.untaken":
+	case "host.suspect", "host.returning", "host.drained", "host.gossip_blocked", "agent.start_limit",
+		"agent.stopped", "agent.paused",
+		"agent.left", "room.paused", "cluster.paused", "task.late_result", "agent.nudged", "agent.woken",
+		"agent.interrupted", "room.stalling", "room.untaken":
 		return "33"
 	case "leader.established":
 		return "1;33"
@@ -238,6 +246,7 @@ func (f *fleet) farewell(ctx context.Context) {
 	if !f.place.temp {
 		kept = "; everything is kept in " + f.place.dir
 	}
-	_ = f.app.Printf("\n%d tasks completed, %d failed, %d quarantined, %d under way. Stopping%s.\n", // nobody may be there
+	// nobody may be there
+	_ = f.app.Printf("\n%d tasks completed, %d failed, %d quarantined, %d under way. Stopping%s.\n",
 		tasks["COMPLETED"], tasks["FAILED"], tasks["QUARANTINED"], left, kept)
 }

@@ -126,7 +126,8 @@ func (p *devPlace) findServers(first int, asked bool) error {
 		}
 	}
 	for i := range devServers {
-		p.servers = append(p.servers, conf.Peer{ID: fmt.Sprintf("s%d", i+1), APIAddr: addrs[2*i], RaftAddr: addrs[2*i+1]})
+		p.servers = append(p.servers, conf.Peer{ID: fmt.Sprintf("s%d", i+1), APIAddr: addrs[2*i],
+			RaftAddr: addrs[2*i+1]})
 	}
 	return nil
 }

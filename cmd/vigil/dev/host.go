@@ -86,7 +86,8 @@ const (
 type devToll [devAgentProcess + 1]int
 
 func (t devToll) String() string {
-	return fmt.Sprintf("%s, %s and %s were killed", term.Plural(t[devDaemon], "daemon"), term.Plural(t[devShim], "shim"),
+	return fmt.Sprintf("%s, %s and %s were killed", term.Plural(t[devDaemon], "daemon"),
+		term.Plural(t[devShim], "shim"),
 		term.Plural(t[devAgentProcess], "process of agents", "processes of agents"))
 }
 
@@ -176,7 +177,8 @@ func (h devHost) part(pid int) devPart {
 		return devDaemon
 	}
 	if slices.Equal(args[1:], []string{"shim"}) {
-		if cwd, err := os.Readlink(filepath.Join(at, "cwd")); err == nil && strings.HasPrefix(cwd, filepath.Join(h.dir, "data", "lives")+"/") {
+		if cwd, err := os.Readlink(filepath.Join(at, "cwd")); err == nil &&
+			strings.HasPrefix(cwd, filepath.Join(h.dir, "data", "lives")+"/") {
 			return devShim
 		}
 		return devForeign
@@ -190,7 +192,8 @@ func (h devHost) part(pid int) devPart {
 		return devForeign
 	}
 	mark := proc.EnvMark + "=" + proc.HostMark(strings.TrimSpace(string(key))) + "-"
-	if slices.ContainsFunc(strings.Split(string(env), "\x00"), func(kv string) bool { return strings.HasPrefix(kv, mark) }) {
+	if slices.ContainsFunc(strings.Split(string(env), "\x00"),
+		func(kv string) bool { return strings.HasPrefix(kv, mark) }) {
 		return devAgentProcess
 	}
 	return devForeign
@@ -202,8 +205,9 @@ func findDevHost(a *cli.App, dir, name string) (devHost, error) {
 		dir = a.DemoFolder()
 	}
 	if dir == "" {
-		return devHost{}, cli.Usagef("which demo? The chosen context is of none: `vigil context use %s` selects one that runs, "+
-			"or give its folder with --data-dir", devContext)
+		return devHost{},
+			cli.Usagef("which demo? The chosen context is of none: `vigil context use %s` selects one that runs, "+
+				"or give its folder with --data-dir", devContext)
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -224,9 +228,11 @@ func findDevHost(a *cli.App, dir, name string) (devHost, error) {
 		there = append(there, known)
 	}
 	if len(there) == 0 {
-		return devHost{}, cli.ExitWith(cli.ExitNotFound, fmt.Errorf("%s is not the folder of a demo: there is no host in it", dir))
+		return devHost{},
+			cli.ExitWith(cli.ExitNotFound, fmt.Errorf("%s is not the folder of a demo: there is no host in it", dir))
 	}
-	return devHost{}, cli.ExitWith(cli.ExitNotFound, fmt.Errorf("the demo in %s has no host %q: it has %s", dir, name, strings.Join(there, ", ")))
+	return devHost{}, cli.ExitWith(cli.ExitNotFound, fmt.Errorf("the demo in %s has no host %q: it has %s",
+		dir, name, strings.Join(there, ", ")))
 }
 
 // newDevHostCmd makes a command about one host of a running demo.
@@ -257,7 +263,8 @@ off until vigil dev start-host.`,
 		if err != nil {
 			return err
 		}
-		return a.Done(map[string]any{"host": h.name, "off": true, "daemons": toll[devDaemon], "shims": toll[devShim], "processes": toll[devAgentProcess]},
+		return a.Done(map[string]any{"host": h.name, "off": true, "daemons": toll[devDaemon],
+			"shims": toll[devShim], "processes": toll[devAgentProcess]},
 			"host %s is off until `vigil dev start-host %s`: %s", h.name, h.name, toll)
 	})
 }
@@ -278,7 +285,8 @@ func newDevStartHostCmd(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.Done(map[string]any{"host": h.name, "off": false, "pid": pid}, "host %s is on again: agentd has pid %d", h.name, pid)
+		return a.Done(map[string]any{"host": h.name, "off": false, "pid": pid},
+			"host %s is on again: agentd has pid %d", h.name, pid)
 	})
 }
 

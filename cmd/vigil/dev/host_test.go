@@ -74,12 +74,15 @@ func TestKillHostSparesOthers(t *testing.T) {
 	}{
 		{"its daemon", stage(t, theirs, "agentd", nil, "--config", h.config()), true},
 		{"its shim", stage(t, filepath.Join(lives, "1-1"), "shim", nil), true},
-		{"its agent", stage(t, theirs, "agent", []string{proc.EnvMark + "=" + proc.HostMark(key) + "-fe00.1:1:1"}), true},
-		{"the daemon of another host", stage(t, theirs, "agentd", nil, "--config", filepath.Join(theirs, "agentd.yaml")), false},
+		{"its agent", stage(t, theirs,
+			"agent", []string{proc.EnvMark + "=" + proc.HostMark(key) + "-fe00.1:1:1"}), true},
+		{"the daemon of another host",
+			stage(t, theirs, "agentd", nil, "--config", filepath.Join(theirs, "agentd.yaml")), false},
 		{"an editor of its configuration", stage(t, theirs, "edit", nil, h.config()), false},
 		{"the shim of another host", stage(t, filepath.Join(theirs, "lives", "1-1"), "shim", nil), false},
 		{"a shell in its folder", stage(t, filepath.Join(lives, "1-1"), "look", nil), false},
-		{"the agent of another host", stage(t, theirs, "agent", []string{proc.EnvMark + "=" + proc.HostMark(other) + "-fe00.1:1:1"}), false},
+		{"the agent of another host",
+			stage(t, theirs, "agent", []string{proc.EnvMark + "=" + proc.HostMark(other) + "-fe00.1:1:1"}), false},
 	}
 	toll, err := h.switchOff(t.Context())
 	if err != nil || toll != (devToll{devDaemon: 1, devShim: 1, devAgentProcess: 1}) {
@@ -114,17 +117,23 @@ func TestKillHostNamesWhatIsWrong(t *testing.T) {
 		code int
 	}{
 		{"no folder", []string{"kill-host", "west"}, "vigil context use dev", cli.ExitUsage},
-		{"a folder that is gone", []string{"kill-host", "west", "--data-dir", filepath.Join(dir, "gone")}, "has it ended?", cli.ExitNotFound},
-		{"a folder of something else", []string{"kill-host", "west", "--data-dir", t.TempDir()}, "is not the folder of a demo", cli.ExitNotFound},
-		{"an unknown host", []string{"kill-host", "north", "--data-dir", dir}, `has no host "north": it has east, west`, cli.ExitNotFound},
-		{"a host outside", []string{"kill-host", "../west", "--data-dir", dir}, `has no host "../west"`, cli.ExitNotFound},
-		{"a host that is on", []string{"start-host", "west", "--data-dir", dir}, "host west is not off", cli.ExitConflict},
+		{"a folder that is gone", []string{"kill-host", "west", "--data-dir", filepath.Join(dir, "gone")},
+			"has it ended?", cli.ExitNotFound},
+		{"a folder of something else", []string{"kill-host", "west", "--data-dir", t.TempDir()},
+			"is not the folder of a demo", cli.ExitNotFound},
+		{"an unknown host", []string{"kill-host", "north", "--data-dir", dir},
+			`has no host "north": it has east, west`, cli.ExitNotFound},
+		{"a host outside", []string{"kill-host", "../west", "--data-dir", dir}, `has no host "../west"`,
+			cli.ExitNotFound},
+		{"a host that is on", []string{"start-host", "west", "--data-dir", dir}, "host west is not off",
+			cli.ExitConflict},
 		{"too many hosts", []string{"--hosts", "6"}, "1 to 5 is allowed", cli.ExitUsage},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 			var errs strings.Builder
-			a := &cli.App{Terminal: term.NewTerminal(strings.NewReader(""), io.Discard, &errs, os.Getenv), Getenv: os.Getenv}
+			a := &cli.App{Terminal: term.NewTerminal(strings.NewReader(""), io.Discard, &errs, os.Getenv),
+				Getenv: os.Getenv}
 			cmd := newDevCmd(a)
 			cmd.SetArgs(tt.args)
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true

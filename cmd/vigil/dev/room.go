@@ -31,7 +31,8 @@ func (f *fleet) await(ctx context.Context, what string, there func(context.Conte
 	for !there(ctx) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: not all have come up within %s; logs are in %s", what, devReady, f.place.dir)
+			return fmt.Errorf("wait for %s: not all have come up within %s; logs are in %s", what, devReady,
+				f.place.dir)
 		case <-time.After(devLook):
 		}
 	}
@@ -82,12 +83,14 @@ func always(room *vigilv1.ApplyRoomRequest) (n int) {
 // fast: its agents are started elsewhere as soon as their host is not heard any more.
 func devRoles() *vigilv1.ApplyRoomRequest {
 	role := func(name string, replicas uint32, start, policy string) *vigilv1.RoleSpec {
-		return &vigilv1.RoleSpec{Name: name, Runner: name, Replicas: replicas, Start: start, Proof: "agent", Policy: policy,
+		return &vigilv1.RoleSpec{Name: name, Runner: name, Replicas: replicas, Start: start,
+			Proof: "agent", Policy: policy,
 			Ttl: durationpb.New(devTTL), StartLimit: durationpb.New(10 * time.Second),
 			Health: &vigilv1.HealthSpec{Every: durationpb.New(devHealth), Missed: 3}}
 	}
 	return &vigilv1.ApplyRoomRequest{Room: devRoom, By: "vigil dev", Roles: []*vigilv1.RoleSpec{
-		role("checksum", 2, "always", "fast"), role("words", 2, "always", "fenced"), role("vet", 1, "on_demand", "fenced"),
+		role("checksum", 2, "always", "fast"), role("words", 2, "always", "fenced"),
+		role("vet", 1, "on_demand", "fenced"),
 	}}
 }
 

@@ -62,7 +62,8 @@ func (d *devAgent) words(ctx context.Context, job *client.Job, name string) (str
 	for next := size / 4; scan.Scan(); {
 		lines++
 		read += int64(len(scan.Bytes())) + 1
-		for word := range strings.FieldsFuncSeq(strings.ToLower(scan.Text()), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+		for word := range strings.FieldsFuncSeq(strings.ToLower(scan.Text()),
+			func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
 			words++
 			if len(word) > 3 && (count[word] > 0 || len(count) < 100_000) {
 				count[word]++

@@ -42,7 +42,8 @@ type Flags struct {
 // Add adds the flags to a command.
 func (f *Flags) Add(cmd *cobra.Command, a *cli.App) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.agent, "agent", "", "the agent: room/role, room/role.2, or room/role.* for the first free one (default $VIGIL_AGENT)")
+	flags.StringVar(&f.agent,
+		"agent", "", "the agent: room/role, room/role.2, or room/role.* for the first free one (default $VIGIL_AGENT)")
 	flags.StringVar(&f.room, "room", "", "its room (default $VIGIL_ROOM)")
 	flags.StringVar(&f.role, "role", "", "its role (default $VIGIL_ROLE)")
 	flags.StringVar(&f.incarnation, "incarnation", "", "its life (default $VIGIL_INCARNATION; by hand a new one)")
@@ -186,7 +187,8 @@ func (l *Life) FindTask(ctx context.Context, c *cli.Conn) error {
 	}
 	task := answer.GetTask()
 	if l.Task == 0 && answer.GetAgent().GetTask() == 0 || l.Task != 0 && task.GetId() != l.Task {
-		return &client.Error{Code: "conflict", Message: fmt.Sprintf("%s holds no such task: claim one with `vigil wait-for-task`", l.Agent)}
+		return &client.Error{Code: "conflict",
+			Message: fmt.Sprintf("%s holds no such task: claim one with `vigil wait-for-task`", l.Agent)}
 	}
 	l.Task, l.Attempt = task.GetId(), task.GetAttempt()
 	return nil
@@ -196,7 +198,8 @@ func (l *Life) FindTask(ctx context.Context, c *cli.Conn) error {
 func Goodbye(ctx context.Context, w *client.Worker, reason string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), LeaveLimit)
 	defer cancel()
-	if err := w.Leave(ctx, reason); err != nil && !errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrStopped) {
+	if err := w.Leave(ctx, reason); err != nil && !errors.Is(err, client.ErrNotFound) &&
+		!errors.Is(err, client.ErrStopped) {
 		return fmt.Errorf("leave room: %w", err)
 	}
 	return nil

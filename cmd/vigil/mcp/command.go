@@ -57,7 +57,8 @@ wait. What happens is logged on standard error, never the text of a task or a ma
 		},
 	}
 	who.Add(cmd, a)
-	cmd.Flags().DurationVar(&wait, "wait", defaultMCPWait, "how long one call of wait_for_task lasts when the model does not say; below the time-out of the client")
+	cmd.Flags().DurationVar(&wait, "wait", defaultMCPWait,
+		"how long one call of wait_for_task lasts when the model does not say; below the time-out of the client")
 	return cmd
 }
 
@@ -139,7 +140,8 @@ func (d *mcpDesk) enter(ctx context.Context) {
 	pause := joinPause / 16
 	for ctx.Err() == nil {
 		call, cancel := context.WithTimeout(ctx, d.callLimit())
-		worker, err := client.Join(call, d.conn.Client, client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
+		worker, err := client.Join(call, d.conn.Client,
+			client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
 		cancel()
 		if err == nil {
 			d.entered(worker)
@@ -149,7 +151,8 @@ func (d *mcpDesk) enter(ctx context.Context) {
 			return
 		}
 		// What was kept of an earlier life by hand is out of date: begin a new one.
-		if !d.managed && d.life.Incarnation != 0 && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
+		if !d.managed && d.life.Incarnation != 0 &&
+			(errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
 			d.mu.Lock()
 			d.life.Incarnation = 0
 			d.mu.Unlock()
@@ -174,14 +177,16 @@ func (d *mcpDesk) entered(w *client.Worker) {
 	d.life.Agent, d.life.AgentID, d.life.Incarnation = w.Agent(), w.ID(), w.Incarnation()
 	d.keep(0, 0)
 	close(d.settled)
-	d.log.Info("joined the room", "agent", w.Agent(), "life", client.FormatIncarnation(w.Incarnation()), "managed", w.Managed())
+	d.log.Info("joined the room", "agent", w.Agent(), "life", client.FormatIncarnation(w.Incarnation()),
+		"managed", w.Managed())
 }
 
 // refused takes note of a join that failed and tells whether no other would succeed. A
 // slot that is started by hand may be free later.
 func (d *mcpDesk) refused(err error) bool {
 	final := errors.Is(err, client.ErrInvalid) || errors.Is(err, client.ErrDenied) ||
-		d.managed && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrStopped))
+		d.managed && (errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound) ||
+			errors.Is(err, client.ErrStopped))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.outside == nil || d.outside.Error() != err.Error() {

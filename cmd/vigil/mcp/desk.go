@@ -45,8 +45,9 @@ type mcpDesk struct {
 }
 
 func newDesk(a *cli.App, c *cli.Conn, l *life.Life, managed bool, bound time.Duration) *mcpDesk {
-	return &mcpDesk{App: a, conn: c, mail: vigilv1.NewMailboxClient(c), log: newMCPLog(a), managed: managed, bound: bound,
-		gone: context.Background(), settled: make(chan struct{}), turn: make(chan struct{}, 1), life: l}
+	return &mcpDesk{App: a, conn: c, mail: vigilv1.NewMailboxClient(c), log: newMCPLog(a), managed: managed,
+		bound: bound,
+		gone:  context.Background(), settled: make(chan struct{}), turn: make(chan struct{}, 1), life: l}
 }
 
 // agent is who this is.
@@ -118,7 +119,8 @@ func (d *mcpDesk) ended() error {
 	why := d.over.Error()
 	switch {
 	case errors.Is(d.over, client.ErrSuperseded):
-		why = fmt.Sprintf("life %s of %s is over, and a newer one works in its place or will", client.FormatIncarnation(d.life.Incarnation), d.life.Agent)
+		why = fmt.Sprintf("life %s of %s is over, and a newer one works in its place or will",
+			client.FormatIncarnation(d.life.Incarnation), d.life.Agent)
 	case errors.Is(d.over, client.ErrStopped):
 		why = fmt.Sprintf("a human has stopped %s", d.life.Agent)
 	case errors.Is(d.over, client.ErrNotFound):
@@ -188,7 +190,8 @@ func (d *mcpDesk) holds(w *client.Worker, answer *vigilv1.GetAgentResponse) *cli
 	d.mu.Lock()
 	job := d.job
 	d.mu.Unlock()
-	if job == nil || job.Context().Err() != nil || job.Task.GetId() != task.GetId() || job.Attempt != task.GetAttempt() {
+	if job == nil || job.Context().Err() != nil || job.Task.GetId() != task.GetId() ||
+		job.Attempt != task.GetAttempt() {
 		job = w.Resume(task, task.GetAttempt())
 		d.take(job)
 	}
@@ -215,7 +218,8 @@ func (d *mcpDesk) judge(ctx context.Context, job *client.Job, err error) error {
 		return over
 	}
 	switch {
-	case errors.Is(err, client.ErrSuperseded), errors.Is(err, client.ErrRejoin), errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrDenied):
+	case errors.Is(err, client.ErrSuperseded), errors.Is(err, client.ErrRejoin),
+		errors.Is(err, client.ErrStopped), errors.Is(err, client.ErrDenied):
 		if over := d.probe(ctx); over != nil {
 			return over
 		}
@@ -228,7 +232,8 @@ func (d *mcpDesk) judge(ctx context.Context, job *client.Job, err error) error {
 	case agent.Unheard(err):
 		return notHeard(err)
 	case unchanged(err):
-		return mcpAdvicef("Nothing was changed: %s. Correct the call and make it again.", strings.TrimRight(err.Error(), "."))
+		return mcpAdvicef("Nothing was changed: %s. Correct the call and make it again.",
+			strings.TrimRight(err.Error(), "."))
 	}
 	return mcpAdvicef("This failed: %s. Call my_status to see where you stand.", strings.TrimRight(err.Error(), "."))
 }

@@ -42,8 +42,10 @@ type mailText struct {
 }
 
 func newMCPMail(m *vigilv1.Mail) mcpMail {
-	return mcpMail{ID: m.GetId(), From: m.GetFrom(), To: m.GetTo(), Others: mailText{m.GetSubject(), m.GetBody(), m.GetKind()},
-		Priority: m.GetPriority(), Thread: m.GetThread(), ReplyTo: m.GetReplyTo(), State: m.GetState(), Again: m.GetRedelivered()}
+	return mcpMail{ID: m.GetId(), From: m.GetFrom(), To: m.GetTo(),
+		Others:   mailText{m.GetSubject(), m.GetBody(), m.GetKind()},
+		Priority: m.GetPriority(), Thread: m.GetThread(), ReplyTo: m.GetReplyTo(), State: m.GetState(),
+		Again: m.GetRedelivered()}
 }
 
 // words is the mail for a reader.
@@ -108,9 +110,11 @@ type sendMailAnswer struct {
 func (d *mcpDesk) sendMail(ctx context.Context, _ *mcp.CallToolRequest, in sendMailArgs) (sendMailAnswer, error) {
 	switch {
 	case in.To == "" && in.ReplyTo == 0:
-		return sendMailAnswer{}, mcpAdvicef("Nothing was changed: nobody is named. Call send_mail again, with to or with reply_to.")
+		return sendMailAnswer{},
+			mcpAdvicef("Nothing was changed: nobody is named. Call send_mail again, with to or with reply_to.")
 	case in.Subject == "" && in.Body == "":
-		return sendMailAnswer{}, mcpAdvicef("Nothing was changed: the mail is empty. Call send_mail again, with subject or with body.")
+		return sendMailAnswer{},
+			mcpAdvicef("Nothing was changed: the mail is empty. Call send_mail again, with subject or with body.")
 	}
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
@@ -118,11 +122,13 @@ func (d *mcpDesk) sendMail(ctx context.Context, _ *mcp.CallToolRequest, in sendM
 	if err != nil {
 		return sendMailAnswer{}, err
 	}
-	list, err := w.Mailbox().Send(ctx, client.Letter{To: in.To, Subject: in.Subject, Body: in.Body, Kind: in.Kind, Priority: in.Priority,
-		ReplyTo: in.ReplyTo, Now: in.Running})
+	list, err := w.Mailbox().Send(ctx, client.Letter{To: in.To, Subject: in.Subject, Body: in.Body, Kind: in.Kind,
+		Priority: in.Priority,
+		ReplyTo:  in.ReplyTo, Now: in.Running})
 	switch {
 	case err != nil && agent.Unheard(err): // unlike other words, a mail that is sent again is another mail
-		return sendMailAnswer{}, mcpAdvicef("No server has answered, so it is not known whether the mail was sent. Send it again in half a minute; at worst it comes twice.")
+		return sendMailAnswer{},
+			mcpAdvicef("No server has answered, so it is not known whether the mail was sent. Send it again in half a minute; at worst it comes twice.")
 	case err != nil:
 		return sendMailAnswer{}, d.judge(ctx, nil, err)
 	case len(list) == 1:
@@ -227,7 +233,9 @@ func (d *mcpDesk) ackMail(ctx context.Context, _ *mcp.CallToolRequest, in ackMai
 		err := w.Mailbox().Ack(ctx, number)
 		switch {
 		case err != nil && unchanged(err) && i > 0:
-			return mcpSaid{}, mcpAdvicef("Mail %d was not acknowledged, and none behind it, but those before it were: %s", number, sentence(err))
+			return mcpSaid{},
+				mcpAdvicef("Mail %d was not acknowledged, and none behind it, but those before it were: %s",
+					number, sentence(err))
 		case err != nil:
 			return mcpSaid{}, d.judge(ctx, nil, err)
 		}

@@ -18,8 +18,9 @@ func mcpOverseerTools() []mcpTool {
 			about: "Say that you have been round, at the beginning of each round. An overseer that reports none for a " +
 				"quarter of an hour is woken, then interrupted and restarted. The answer tells when to call begin_fresh_life.",
 			params: []mcpParam{
-				optional("cycle", wholeNumber(1, 1<<53), "The number of the round, as you count; the same one again changes "+
-					"nothing. Left out: the next one."),
+				optional("cycle", wholeNumber(1, 1<<53),
+					"The number of the round, as you count; the same one again changes "+
+						"nothing. Left out: the next one."),
 				optional("action", atMost(64), "What you do in this round, a name such as health-scan."),
 				optional("healthy", wholeNumber(0, 1<<31-1), "How many agents are well."),
 				optional("unhealthy", wholeNumber(0, 1<<31-1), "How many are not."),
@@ -31,8 +32,9 @@ func mcpOverseerTools() []mcpTool {
 				"you are doing first. (handoff_task is another thing: it gives work to another role.)",
 			params: []mcpParam{
 				required("subject", atMost(256), "In a few words."),
-				optional("body", atMost(16<<10), "Everything the next life has to know: what you watch, what you have found, "+
-					"what you have asked and still wait for. It knows nothing of your conversation."),
+				optional("body", atMost(16<<10),
+					"Everything the next life has to know: what you watch, what you have found, "+
+						"what you have asked and still wait for. It knows nothing of your conversation."),
 			}},
 	}
 }
@@ -52,14 +54,16 @@ type patrolReportAnswer struct {
 }
 
 // patrolReport says that the overseer has been round.
-func (d *mcpDesk) patrolReport(ctx context.Context, _ *mcp.CallToolRequest, in patrolReportArgs) (patrolReportAnswer, error) {
+func (d *mcpDesk) patrolReport(ctx context.Context, _ *mcp.CallToolRequest,
+	in patrolReportArgs) (patrolReportAnswer, error) {
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
 	if _, err := d.member(ctx); err != nil {
 		return patrolReportAnswer{}, err
 	}
-	o, err := vigilv1.NewOverseersClient(d.conn).ReportPatrol(ctx, &vigilv1.ReportPatrolRequest{Speaker: d.life.Speaker(),
-		Cycle: in.Cycle, Action: in.Action, Healthy: in.Healthy, Unhealthy: in.Unhealthy})
+	o, err := vigilv1.NewOverseersClient(d.conn).ReportPatrol(ctx,
+		&vigilv1.ReportPatrolRequest{Speaker: d.life.Speaker(),
+			Cycle: in.Cycle, Action: in.Action, Healthy: in.Healthy, Unhealthy: in.Unhealthy})
 	if err != nil {
 		return patrolReportAnswer{}, d.judge(ctx, nil, err)
 	}
@@ -81,7 +85,8 @@ type freshLifeAnswer struct {
 }
 
 // beginFreshLife makes room for the next life.
-func (d *mcpDesk) beginFreshLife(ctx context.Context, _ *mcp.CallToolRequest, in freshLifeArgs) (freshLifeAnswer, error) {
+func (d *mcpDesk) beginFreshLife(ctx context.Context, _ *mcp.CallToolRequest,
+	in freshLifeArgs) (freshLifeAnswer, error) {
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
 	if _, err := d.member(ctx); err != nil {
@@ -91,7 +96,8 @@ func (d *mcpDesk) beginFreshLife(ctx context.Context, _ *mcp.CallToolRequest, in
 		&vigilv1.HandOverRequest{Speaker: d.life.Speaker(), Subject: in.Subject, Body: in.Body})
 	switch {
 	case errors.Is(err, client.ErrStopped): // a human's word, not the end of a lease
-		return freshLifeAnswer{}, mcpAdvicef("Nothing was changed: %s. Tell a human, and go on.", strings.TrimRight(err.Error(), "."))
+		return freshLifeAnswer{}, mcpAdvicef("Nothing was changed: %s. Tell a human, and go on.",
+			strings.TrimRight(err.Error(), "."))
 	case err != nil:
 		return freshLifeAnswer{}, d.judge(ctx, nil, err)
 	}

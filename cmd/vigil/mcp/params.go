@@ -84,7 +84,8 @@ func (t *mcpTool) check(raw json.RawMessage) error {
 				wrong = append(wrong, fault)
 			}
 		case p.needed:
-			wrong = append(wrong, fmt.Sprintf("%s is missing (%s)", p.name, strings.TrimRight(p.schema.Description, ".")))
+			wrong = append(wrong,
+				fmt.Sprintf("%s is missing (%s)", p.name, strings.TrimRight(p.schema.Description, ".")))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

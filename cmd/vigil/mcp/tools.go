@@ -48,7 +48,8 @@ func mcpTaskTools() []mcpTool {
 			about: "Wait until there is a task for your role and take it. Returns the task, or that nothing " +
 				"came yet: then call it again, and go on doing so. If you hold a task already, you get that one again.",
 			params: []mcpParam{
-				optional("seconds", wholeNumber(1, MaxWait.Seconds()), "How long to wait. Leave it out unless calls time out."),
+				optional("seconds", wholeNumber(1, MaxWait.Seconds()),
+					"How long to wait. Leave it out unless calls time out."),
 				optional("start", yesNo(), "Also say that work has begun, as start_task does."),
 			}},
 		{name: "start_task", title: "Start the task", hints: repeats, do: deed((*mcpDesk).startTask),
@@ -71,10 +72,12 @@ func mcpTaskTools() []mcpTool {
 			about: "Instead of complete_task: finish the task that you hold and create a task for another role of " +
 				"your room, in one step: either both happen or neither. Then call wait_for_task.",
 			params: []mcpParam{
-				required("role", atMost(200), "Who gets the next task, for instance reviewer. colleagues lists the roles."),
+				required("role", atMost(200),
+					"Who gets the next task, for instance reviewer. colleagues lists the roles."),
 				required("title", atMost(200), "What the next task is, in a few words."),
-				optional("text", atMost(cli.MaxTaskText), "Everything the next agent has to know. It knows nothing of your "+
-					"conversation."),
+				optional("text", atMost(cli.MaxTaskText),
+					"Everything the next agent has to know. It knows nothing of your "+
+						"conversation."),
 				optional("result", atMost(cli.MaxTaskText), "The result of your own task."),
 				optional("priority", wholeNumber(-1<<31, 1<<31-1), "Of the next task; higher comes first, 0 is usual."),
 			}},
@@ -98,13 +101,16 @@ func mcpStateTools() []mcpTool {
 				"all is well. Each replaces what you declared before, so healthy ends it early; it lapses at its end.",
 			params: []mcpParam{
 				required("state", oneOf(declarable()...), "How you are."),
-				optional("for_minutes", positive(7*24*60), "How long it may last, for "+strings.Join(withEnd(), ", ")+". Left "+
+				optional("for_minutes", positive(7*24*60), "How long it may last, for "+
+					strings.Join(withEnd(), ", ")+". Left "+
 					"out: 30 for in_tool and parked, a day for needs_input; busy then excuses no silence."),
-				optional("until", atMost(40), "Its end instead: a time such as 15:00 on this machine's clock, or an RFC 3339 "+
-					"time."),
+				optional("until", atMost(40),
+					"Its end instead: a time such as 15:00 on this machine's clock, or an RFC 3339 "+
+						"time."),
 				optional("why", atMost(1<<10), "For people, for instance the question that a human must answer."),
 			}},
-		{name: "remember", title: "Keep a value for your next life", hints: repeats | destroys, do: deed((*mcpDesk).remember),
+		{name: "remember", title: "Keep a value for your next life", hints: repeats | destroys,
+			do: deed((*mcpDesk).remember),
 			about: "Keep one short value, usually the id of your conversation, for the life that follows when this one " +
 				"crashes or is restarted. It replaces the one before; an empty value forgets it.",
 			params: []mcpParam{required("value", atMost(agent.MaxResume), "The value.")}},
@@ -115,7 +121,8 @@ func mcpStateTools() []mcpTool {
 			about: "List the agents of your room, with their roles, what they work on and whether they are well.",
 			params: []mcpParam{
 				optional("role", atMost(200), "Only those of this role."),
-				optional("after", atMost(400), "Go on after this agent, when there were more than fit into one answer."),
+				optional("after", atMost(400),
+					"Go on after this agent, when there were more than fit into one answer."),
 			}},
 	}
 }
@@ -126,16 +133,20 @@ func mcpMailTools() []mcpTool {
 			about: "Write to another agent, to all agents of a role, or to the rest of your room: questions, answers and " +
 				"warnings. Work that somebody shall do is a task: handoff_task.",
 			params: []mcpParam{
-				optional("to", atMost(400), "room/role.2 for one agent (room/role.1 is the first), room/role for each agent "+
-					"of the role, room for each other agent of the room; colleagues shows the names. Not needed with reply_to."),
+				optional("to", atMost(400),
+					"room/role.2 for one agent (room/role.1 is the first), room/role for each agent "+
+						"of the role, room for each other agent of the room; colleagues shows the names. Not needed with reply_to."),
 				optional("subject", atMost(256), "In a few words. Subject or body is needed."),
 				optional("body", atMost(16<<10), "At most 16 KiB; name a file for more."),
-				optional("priority", oneOf("urgent", "high", "normal", "low"), "How soon it has to be acknowledged: urgent in "+
-					"2 minutes, high in 5 (both are escalated when nothing happens), normal (usual) in 15, low whenever."),
+				optional("priority", oneOf("urgent", "high", "normal", "low"),
+					"How soon it has to be acknowledged: urgent in "+
+						"2 minutes, high in 5 (both are escalated when nothing happens), normal (usual) in 15, low whenever."),
 				optional("kind", atMost(64), "A word for programs, for instance status-inquiry."),
-				optional("reply_to", wholeNumber(1, 1<<53), "The number of the mail that this one answers; it goes to who sent "+
-					"that."),
-				optional("only_if_running", yesNo(), "Refuse it when the agent is off, instead of keeping it for its next life."),
+				optional("reply_to", wholeNumber(1, 1<<53),
+					"The number of the mail that this one answers; it goes to who sent "+
+						"that."),
+				optional("only_if_running", yesNo(),
+					"Refuse it when the agent is off, instead of keeping it for its next life."),
 			}},
 		{name: "read_mail", title: "Read mail", do: deed((*mcpDesk).readMail),
 			about: fmt.Sprintf("Take your unread mail, the most urgent first, at most %d at once. What you have read "+
@@ -159,7 +170,8 @@ func mcpMailTools() []mcpTool {
 func (t *mcpTool) add(s *mcp.Server, d *mcpDesk) {
 	destroys, open := t.hints&destroys != 0, false
 	t.do(s, d, &mcp.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: t.schema(),
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.hints&reads != 0, IdempotentHint: t.hints&(reads|repeats) != 0,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.hints&reads != 0,
+			IdempotentHint:  t.hints&(reads|repeats) != 0,
 			DestructiveHint: &destroys, OpenWorldHint: &open}})
 }
 
@@ -179,7 +191,8 @@ func deed[In, Out any, P mcpAnswer[Out]](
 	do func(*mcpDesk, context.Context, *mcp.CallToolRequest, In) (Out, error),
 ) mcpDeed {
 	return func(s *mcp.Server, d *mcpDesk, tool *mcp.Tool) {
-		mcp.AddTool(s, tool, func(ctx context.Context, call *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(s, tool, func(ctx context.Context, call *mcp.CallToolRequest, in In) (*mcp.CallToolResult,
+			any, error) {
 			out, err := do(d, ctx, call, in)
 			if err != nil {
 				return nil, nil, err

@@ -69,7 +69,8 @@ func (d *mcpDesk) declare(ctx context.Context, _ *mcp.CallToolRequest, in declar
 		return saidf("Noted: %s for %s. Nobody expects to hear of you until then. It lapses by itself; "+
 			"declare healthy to end it earlier.", in.State, left), nil
 	case s.Ends:
-		return saidf("Noted: %s, without an end. It excuses no silence; give for_minutes if you will be silent.", in.State), nil
+		return saidf("Noted: %s, without an end. It excuses no silence; give for_minutes if you will be silent.",
+			in.State), nil
 	}
 	return saidf("Noted: %s. What you declared before is over.", in.State), nil
 }
@@ -94,7 +95,8 @@ func (in *declareArgs) lasting(now time.Time) (time.Duration, error) {
 		}
 	}
 	if !at.After(now) {
-		return 0, mcpAdvicef("Nothing was changed: until is %s, and it is %s already.", in.Until, now.Format(time.RFC3339))
+		return 0, mcpAdvicef("Nothing was changed: until is %s, and it is %s already.", in.Until,
+			now.Format(time.RFC3339))
 	}
 	return at.Sub(now), nil
 }
@@ -128,7 +130,8 @@ func (d *mcpDesk) remember(ctx context.Context, _ *mcp.CallToolRequest, in remem
 	if _, err := d.member(ctx); err != nil {
 		return mcpSaid{}, err
 	}
-	if _, err := d.conn.Work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: d.life.Speaker(), Resume: in.Value}); err != nil {
+	if _, err := d.conn.Work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: d.life.Speaker(),
+		Resume: in.Value}); err != nil {
 		return mcpSaid{}, d.judge(ctx, nil, err)
 	}
 	if in.Value == "" {
@@ -200,7 +203,8 @@ func (d *mcpDesk) myStatus(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs
 	if err != nil {
 		return statusAnswer{}, d.judge(ctx, nil, err)
 	}
-	out := statusAnswer{Life: client.FormatIncarnation(w.Incarnation()), Agent: newMCPAgent(answer.GetAgent(), w.Agent())}
+	out := statusAnswer{Life: client.FormatIncarnation(w.Incarnation()),
+		Agent: newMCPAgent(answer.GetAgent(), w.Agent())}
 	out.Message = fmt.Sprintf("You are %s, life %s. You hold no task: call wait_for_task.", w.Agent(), out.Life)
 	if job := d.holds(w, answer); job != nil {
 		task, err := d.conn.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId()}) // with its text
@@ -208,7 +212,8 @@ func (d *mcpDesk) myStatus(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs
 			return statusAnswer{}, d.judge(ctx, nil, err)
 		}
 		out.Task = newMCPTask(task)
-		out.Message = fmt.Sprintf("You are %s, life %s. You hold task %d, which is %s.", w.Agent(), out.Life, out.Task.ID,
+		out.Message = fmt.Sprintf("You are %s, life %s. You hold task %d, which is %s.", w.Agent(), out.Life,
+			out.Task.ID,
 			term.StateText(task.GetState())) + taskIsQuoted
 	}
 	return out, nil
@@ -242,7 +247,9 @@ func (d *mcpDesk) colleagues(ctx context.Context, _ *mcp.CallToolRequest, in col
 		return colleaguesAnswer{}, err
 	}
 	room, _, _ := strings.Cut(w.Agent(), "/")
-	list, err := d.conn.Fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: room, Role: strings.TrimPrefix(in.Role, room+"/"), After: in.After, Limit: 100})
+	list, err := d.conn.Fleet.ListAgents(ctx,
+		&vigilv1.ListAgentsRequest{Room: room, Role: strings.TrimPrefix(in.Role, room+"/"), After: in.After,
+			Limit: 100})
 	if err != nil {
 		return colleaguesAnswer{}, d.judge(ctx, nil, err)
 	}

@@ -53,7 +53,8 @@ func (t *mcpTask) words() string {
 	switch left := t.ExpectMinutes; {
 	case left == nil:
 	case *left < 0:
-		head += fmt.Sprintf(". It should have been done %s ago: say with progress how long it still takes.", term.Short(-minutes(*left)))
+		head += fmt.Sprintf(". It should have been done %s ago: say with progress how long it still takes.",
+			term.Short(-minutes(*left)))
 	default:
 		head += fmt.Sprintf(". It should be done in %s.", term.Short(minutes(*left)))
 	}
@@ -120,7 +121,8 @@ func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in
 	case look.Err() != nil && agent.IsGone(err):
 		return waitAnswer{mcpSaid: saidf("No server of vigil answers at the moment; nothing is lost. Call wait_for_task again.")}, nil
 	case look.Err() != nil && d.ended() == nil:
-		return waitAnswer{mcpSaid: saidf("Nothing to do yet: no task came within %s. Call wait_for_task again.", bound)}, nil
+		return waitAnswer{mcpSaid: saidf("Nothing to do yet: no task came within %s. Call wait_for_task again.",
+			bound)}, nil
 	default:
 		return waitAnswer{}, d.judge(ctx, nil, err)
 	}
@@ -234,7 +236,8 @@ type progressArgs struct {
 
 func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in progressArgs) (mcpSaid, error) {
 	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
-		return "Noted; task %d is still yours. Go on.", job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: minutes(in.ExpectMinutes)})
+		return "Noted; task %d is still yours. Go on.",
+			job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: minutes(in.ExpectMinutes)})
 	})
 }
 
@@ -288,11 +291,13 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 	room, _, _ := strings.Cut(w.Agent(), "/")
 	role := strings.TrimPrefix(in.Role, room+"/")
 	if strings.Contains(role, "/") {
-		return handoffAnswer{}, mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. Nothing was changed.", in.Role, room)
+		return handoffAnswer{},
+			mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. Nothing was changed.", in.Role, room)
 	}
 	var next uint64
 	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
-		next, err = job.Handoff(ctx, in.Result, client.Next{Role: role, Title: in.Title, Text: in.Text, Priority: in.Priority})
+		next, err = job.Handoff(ctx, in.Result, client.Next{Role: role, Title: in.Title, Text: in.Text,
+			Priority: in.Priority})
 		return "Task %d is completed; task " + fmt.Sprint(next) + " follows it." + nextTask, err
 	})
 	return handoffAnswer{said, next}, err
@@ -300,7 +305,8 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 
 // say speaks about the task that is held; with ends it is the result. The words that it
 // gives back have a place for the number of the task.
-func (d *mcpDesk) say(ctx context.Context, ends bool, send func(context.Context, *client.Job) (string, error)) (mcpSaid, error) {
+func (d *mcpDesk) say(ctx context.Context, ends bool,
+	send func(context.Context, *client.Job) (string, error)) (mcpSaid, error) {
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
 	job, err := d.held(ctx, ends)

@@ -47,7 +47,8 @@ reaches this terminal: no titles, no clipboard. Run it as root or as agentd's us
 			return attach(a, folder, readOnly)
 		},
 	}
-	cmd.Flags().StringVar(&dataDir, "data-dir", conf.DefaultAgentd().DataDir, "agentd's directory, as in its configuration")
+	cmd.Flags().StringVar(&dataDir, "data-dir", conf.DefaultAgentd().DataDir,
+		"agentd's directory, as in its configuration")
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "only look")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
 	return cmd
@@ -94,7 +95,8 @@ func livesHere(dataDir string) (lives []lifeOnHost, err error) {
 	for _, e := range entries {
 		l := lifeOnHost{folder: filepath.Join(dir, e.Name())}
 		text, e1 := os.ReadFile(filepath.Join(l.folder, shim.IntentFile))
-		if _, e2 := os.Stat(filepath.Join(l.folder, shim.ExitFile)); e1 == nil && e2 != nil && json.Unmarshal(text, &l) == nil {
+		if _, e2 := os.Stat(filepath.Join(l.folder, shim.ExitFile)); e1 == nil && e2 != nil &&
+			json.Unmarshal(text, &l) == nil {
 			lives = append(lives, l)
 		}
 		if errors.Is(e1, fs.ErrPermission) {
@@ -132,5 +134,6 @@ func lifeHere(dataDir, agent string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("look for agent: %w", err)
 	}
-	return "", cli.ExitWith(cli.ExitNotFound, fmt.Errorf("%s does not run on this host: `vigil agent list` shows where it does", agent))
+	return "", cli.ExitWith(cli.ExitNotFound,
+		fmt.Errorf("%s does not run on this host: `vigil agent list` shows where it does", agent))
 }

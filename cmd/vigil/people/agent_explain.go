@@ -55,12 +55,14 @@ func printExplanation(a *cli.App, answer *vigilv1.GetAgentResponse) error {
 		runner = "none: it is started by hand"
 	}
 	err := a.Pairs("verdict", agent.VerdictLine(g.GetVerdict()), "stuck", ladderLine(g.GetLadder()),
-		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()), "declared itself", agent.DeclarationText(g.GetDeclaration()),
+		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()),
+		"declared itself", agent.DeclarationText(g.GetDeclaration()),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
 		"to do", agentRemedy(g), "wanted", intentText(a, g), "declared", declared, "runner", runner,
 		"process", processLine(a, g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
 		"order", orderLine(g), "failures", failuresText(g), "parked", term.Tidy(g.GetParkedWhy()),
-		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()), "resume value", resumeText(g))
+		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()),
+		"resume value", resumeText(g))
 	if err != nil {
 		return err
 	}
@@ -106,13 +108,16 @@ func agentRemedy(g *vigilv1.Agent) string {
 	case "brake":
 		return "wait, or when the losses are explained: `vigil brake release`"
 	case "fence":
-		return "wait; when the machine is certainly off: `vigil host confirm-dead " + term.OrWord(g.GetHost(), "HOST") + "`"
+		return "wait; when the machine is certainly off: `vigil host confirm-dead " +
+			term.OrWord(g.GetHost(), "HOST") + "`"
 	case "unheard":
-		return "`vigil host explain " + g.GetHost() + "`: it starts elsewhere when that host is certain not to run it any more"
+		return "`vigil host explain " + g.GetHost() +
+			"`: it starts elsewhere when that host is certain not to run it any more"
 	case "parked", "back_off":
 		return "wait, or `vigil agent unpark " + g.GetName() + "`"
 	case "unkillable":
-		return "look at host " + g.GetHost() + ": a process that outlives KILL usually hangs in the kernel, on a disk or a network file system"
+		return "look at host " + g.GetHost() +
+			": a process that outlives KILL usually hangs in the kernel, on a disk or a network file system"
 	case "no_host":
 		if strings.Contains(g.GetWhy(), " is drained by ") {
 			return "end a drain (`vigil host undrain HOST`), or start `vigil agentd` with that runner on another machine"

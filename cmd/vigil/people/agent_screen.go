@@ -68,7 +68,8 @@ any agent. The exit code is 1 when none does.`,
 			})
 		},
 	}
-	cmd.Flags().Uint32VarP(&request.Lines, "lines", "n", 0, "with this many lines of what has scrolled out of it, at most 10000")
+	cmd.Flags().Uint32VarP(&request.Lines, "lines", "n", 0,
+		"with this many lines of what has scrolled out of it, at most 10000")
 	cmd.Flags().StringVar(&match, "match", "", "file of a runner: tell which of its prompts stands there")
 	cmd.Flags().StringVar(&text, "text", "", "with --match, try this file instead of an agent, - for standard input")
 	_ = cmd.MarkFlagFilename("match", "yaml", "yml") // the flags are there
@@ -80,10 +81,12 @@ any agent. The exit code is 1 when none does.`,
 func printMatched(a *cli.App, prompts runner.Prompts, screen string) error {
 	m, ok := prompts.Match(runner.Tidy(screen))
 	if !ok {
-		if err := a.Done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits", len(prompts)); err != nil {
+		if err := a.Done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits",
+			len(prompts)); err != nil {
 			return err
 		}
 		return cli.ExitWith(cli.ExitFailed, nil)
 	}
-	return a.Done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text}, "%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
+	return a.Done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text},
+		"%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
 }

@@ -48,7 +48,8 @@ func printPresence(a *cli.App, s *vigilv1.AgentStatus) error {
 	}
 	err := a.Pairs("agent", s.GetAgent(), "status", s.GetStatus(), "offline since", a.Ago(s.GetOfflineSince()),
 		"last seen", a.Ago(s.GetLastSeen()), "registered", a.Ago(s.GetRegisteredAt()), "host", s.GetHost(),
-		"verdict", agent.VerdictLine(s.GetVerdict()), "stuck", ladderLine(s.GetLadder()), "unread mail", unreadText(s), "declared itself", agent.DeclarationText(s.GetDeclaration()),
+		"verdict", agent.VerdictLine(s.GetVerdict()), "stuck", ladderLine(s.GetLadder()), "unread mail",
+		unreadText(s), "declared itself", agent.DeclarationText(s.GetDeclaration()),
 		"terminal", screenLine(s.GetScreen(), s.GetDegraded()))
 	if err != nil {
 		return err
@@ -87,7 +88,8 @@ func screenLine(sc *vigilv1.ScreenState, degraded string) string {
 	case "none":
 		parts = append(parts, "no prompt")
 	default:
-		parts = append(parts, fmt.Sprintf("%s prompt for %s", strings.ReplaceAll(kind, "_", " "), term.OrZero(term.Span(sc.GetShown()))))
+		parts = append(parts, fmt.Sprintf("%s prompt for %s", strings.ReplaceAll(kind, "_", " "),
+			term.OrZero(term.Span(sc.GetShown()))))
 	}
 	if sc.GetQuiet() {
 		parts = append(parts, "nothing new for "+term.OrZero(term.Span(sc.GetQuietFor()))+" and more")
@@ -116,7 +118,8 @@ func printReasons(a *cli.App, v *vigilv1.Verdict) error {
 		if d := term.Span(r.GetAge()); d != "" {
 			age = " (" + d + ")"
 		}
-		if err := a.Printf("  %s %s: %s%s\n", mark, r.GetEvidence(), term.OneLine(term.Tidy(r.GetText())), age); err != nil {
+		if err := a.Printf("  %s %s: %s%s\n", mark, r.GetEvidence(), term.OneLine(term.Tidy(r.GetText())),
+			age); err != nil {
 			return err
 		}
 	}
@@ -208,12 +211,15 @@ func printUnwell(a *cli.App, list *vigilv1.ListAgentsResponse, roles []*vigilv1.
 			}
 		}
 		if endedWithTask(g) {
-			bad = append(bad, fmt.Sprintf("started by hand, it ended %s ago with task %d: %s", term.OrZero(term.Span(g.GetLastExit().GetAgo())), g.GetLastExit().GetTask(), g.GetLastExit().GetReason()))
+			bad = append(bad, fmt.Sprintf("started by hand, it ended %s ago with task %d: %s",
+				term.OrZero(term.Span(g.GetLastExit().GetAgo())), g.GetLastExit().GetTask(),
+				g.GetLastExit().GetReason()))
 		}
 		if len(bad) > 0 {
 			because = strings.Join(bad, "; ")
 		}
-		t.Add(g.GetName(), strings.ReplaceAll(g.GetVerdict().GetKind(), "_", " "), g.GetHost(), task, term.Tidy(because))
+		t.Add(g.GetName(), strings.ReplaceAll(g.GetVerdict().GetKind(), "_", " "), g.GetHost(), task,
+			term.Tidy(because))
 	}
 	return a.PrintTable(t, "All agents are fine.")
 }

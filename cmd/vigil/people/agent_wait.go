@@ -34,7 +34,8 @@ func awaitAgent(ctx context.Context, a *cli.App, c *cli.Conn, verb string, was *
 		g := answer.GetAgent()
 		switch {
 		case g.GetDesired() != was.GetDesired():
-			return nil, fmt.Errorf("%s: somebody else wants it %s now; `vigil agent explain %s` says who", g.GetName(), g.GetDesired(), g.GetName())
+			return nil, fmt.Errorf("%s: somebody else wants it %s now; `vigil agent explain %s` says who",
+				g.GetName(), g.GetDesired(), g.GetName())
 		case cameTrue(verb, was, g):
 			return g, nil
 		}

@@ -17,9 +17,12 @@ import (
 
 func newAgentCmd(a *cli.App) *cobra.Command {
 	return cli.NewGroup("agent", "Agents: see why they run or not, stop, pause and start them",
-		newAgentListCmd(a), newAgentShowCmd(a), newAgentStatusCmd(a), newAgentHealthCheckCmd(a), newAgentExplainCmd(a), newAgentDeadlinesCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
-		newAgentRestartCmd(a), newAgentPauseCmd(a, "pause", "Start an agent no more and give it no new task; what it does goes on", true),
-		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a), newAgentLogsCmd(a), newAgentScreenCmd(a), newAgentAttachCmd(a))
+		newAgentListCmd(a), newAgentShowCmd(a), newAgentStatusCmd(a), newAgentHealthCheckCmd(a),
+		newAgentExplainCmd(a), newAgentDeadlinesCmd(a), newAgentStartCmd(a), newAgentStopCmd(a),
+		newAgentRestartCmd(a),
+		newAgentPauseCmd(a, "pause", "Start an agent no more and give it no new task; what it does goes on", true),
+		newAgentPauseCmd(a, "resume", "End the pause of an agent", false), newAgentUnparkCmd(a),
+		newAgentLogsCmd(a), newAgentScreenCmd(a), newAgentAttachCmd(a))
 }
 
 func newAgentListCmd(a *cli.App) *cobra.Command {
@@ -64,7 +67,8 @@ func printAgents(a *cli.App, list *vigilv1.ListAgentsResponse) error {
 		if g.GetTask() != 0 {
 			task = fmt.Sprint(g.GetTask())
 		}
-		t.Add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task, term.Span(g.GetUp()), term.Tidy(g.GetWhy()))
+		t.Add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task,
+			term.Span(g.GetUp()), term.Tidy(g.GetWhy()))
 	}
 	return a.PrintTable(t, "There are no such agents.")
 }
@@ -114,13 +118,19 @@ func printAgent(a *cli.App, g *vigilv1.Agent) error {
 		task = fmt.Sprint(g.GetTask())
 	}
 	if g.GetOrder() != "" && g.GetOrder() != "none" {
-		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), term.OrZero(term.Span(g.GetOrderOpen())), g.GetOrderReason())
+		order = fmt.Sprintf("%s, open for %s: %s", g.GetOrder(), term.OrZero(term.Span(g.GetOrderOpen())),
+			g.GetOrderReason())
 	}
-	return a.Pairs("agent", g.GetName(), "why", term.Tidy(g.GetWhy()), "desired", intentText(a, g), "participant", g.GetParticipant(),
-		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid, "incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()),
-		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()), "fence", left(g.GetFenceLeft()),
-		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(), "terminal", screenLine(g.GetScreen(), g.GetDegraded()),
-		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()), "resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
+	return a.Pairs("agent", g.GetName(), "why", term.Tidy(g.GetWhy()), "desired", intentText(a, g),
+		"participant", g.GetParticipant(),
+		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid,
+		"incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()),
+		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()),
+		"fence", left(g.GetFenceLeft()),
+		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(),
+		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
+		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()),
+		"resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
 // intentText says what is wanted, who said so and why.
@@ -144,7 +154,8 @@ func resumeText(g *vigilv1.Agent) string {
 	if g.GetResumeBytes() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s for the next life; start or restart with --fresh forgets it", term.BytesText(int64(g.GetResumeBytes())))
+	return fmt.Sprintf("%s for the next life; start or restart with --fresh forgets it",
+		term.BytesText(int64(g.GetResumeBytes())))
 }
 
 func failuresText(g *vigilv1.Agent) string {
@@ -160,13 +171,15 @@ func failuresText(g *vigilv1.Agent) string {
 
 func newAgentStartCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.SetAgentRequest{Desired: "running"}
-	cmd := newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker", "it runs and has joined", request)
+	cmd := newAgentSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker",
+		"it runs and has joined", request)
 	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")
 	return cmd
 }
 
 func newAgentStopCmd(a *cli.App) *cobra.Command {
-	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it", "nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
+	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it",
+		"nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
 }
 
 func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentRequest) *cobra.Command {
@@ -177,10 +190,12 @@ func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetA
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-				return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.Me(),
-					IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
-			})
+			return eachAgent(a, cmd, args, wait,
+				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+					return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(),
+						By:    a.Me(),
+						IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
+				})
 		},
 	}
 	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
@@ -198,9 +213,11 @@ func newAgentRestartCmd(a *cli.App) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, wait, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-				return c.Fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.Me(), Fresh: fresh, Reason: why})
-			})
+			return eachAgent(a, cmd, args, wait,
+				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+					return c.Fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.Me(),
+						Fresh: fresh, Reason: why})
+				})
 		},
 	}
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "forget its resume value: begin a new conversation")
@@ -216,16 +233,18 @@ func newAgentUnparkCmd(a *cli.App) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-				return c.Fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.Me()})
-			})
+			return eachAgent(a, cmd, args, false,
+				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+					return c.Fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.Me()})
+				})
 		},
 	}
 }
 
 // eachAgent changes one agent after the other and goes on after a failure; with wait
 // it waits then, without a limit unless --timeout gives one, until all have come true.
-func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool, change func(context.Context, *cli.Conn, string) (*vigilv1.Agent, error)) error {
+func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool,
+	change func(context.Context, *cli.Conn, string) (*vigilv1.Agent, error)) error {
 	ask := a.Ask
 	if wait {
 		ask = a.Follow
@@ -258,7 +277,8 @@ func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool, change
 				list.Agents[i], g = now, now
 			}
 			if !a.JSON {
-				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(), changedText(cmd.Name(), g)); err != nil {
+				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(),
+					changedText(cmd.Name(), g)); err != nil {
 					return err
 				}
 			}
@@ -276,7 +296,8 @@ func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool, change
 // pause (law L9), which must be said.
 func changedText(verb string, g *vigilv1.Agent) string {
 	text := term.Tidy(g.GetWhy())
-	if (verb == "start" || verb == "restart" || verb == "unpark") && g.GetPaused() && !strings.Contains(text, "resume") {
+	if (verb == "start" || verb == "restart" || verb == "unpark") && g.GetPaused() &&
+		!strings.Contains(text, "resume") {
 		text += fmt.Sprintf("; its pause stays: `vigil agent resume %s` ends it", g.GetName())
 	}
 	return term.OneLine(text)

@@ -136,7 +136,8 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 }
 
 // change makes the rooms what they are declared as, and deletes those that are gone.
-func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, gone []string, sure bool) error {
+func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, gone []string,
+	sure bool) error {
 	list := &vigilv1.ListRoomsResponse{}
 	for _, r := range rooms {
 		r.DryRun, r.Gentle = false, !sure
@@ -148,7 +149,8 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 		if x.JSON {
 			continue
 		}
-		if err := x.Printf("room %s applied: %s, revision %d\n", room.GetName(), term.Plural(len(room.GetRoles()), "role"), room.GetRev()); err != nil {
+		if err := x.Printf("room %s applied: %s, revision %d\n", room.GetName(),
+			term.Plural(len(room.GetRoles()), "role"), room.GetRev()); err != nil {
 			return err
 		}
 	}
@@ -164,7 +166,8 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 }
 
 // pruned are the rooms that --prune deletes; their plans join the others.
-func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, plans *changePlan) (gone []string, err error) {
+func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest,
+	plans *changePlan) (gone []string, err error) {
 	if !x.prune {
 		return nil, nil
 	}
@@ -174,11 +177,13 @@ func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 			return nil, err
 		}
 		for _, room := range page.GetRooms() {
-			declared := slices.ContainsFunc(rooms, func(r *vigilv1.ApplyRoomRequest) bool { return r.GetRoom() == room.GetName() })
+			declared := slices.ContainsFunc(rooms,
+				func(r *vigilv1.ApplyRoomRequest) bool { return r.GetRoom() == room.GetName() })
 			if declared || room.GetDeleting() {
 				continue
 			}
-			answer, err := c.Fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: room.GetName(), By: x.Me(), DryRun: true})
+			answer, err := c.Fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: room.GetName(), By: x.Me(),
+				DryRun: true})
 			if err != nil {
 				return nil, fmt.Errorf("delete room %s: %w", room.GetName(), err)
 			}
@@ -202,7 +207,8 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, plans := &vigilv1.DeleteRoomRequest{Room: args[0], By: a.Me(), IfRev: rev, DryRun: true}, &changePlan{}
+			request, plans := &vigilv1.DeleteRoomRequest{Room: args[0], By: a.Me(), IfRev: rev, DryRun: true},
+				&changePlan{}
 			err := a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				answer, err := c.Fleet.DeleteRoom(ctx, request)
 				if err == nil {
@@ -227,7 +233,8 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")
-	cmd.Flags().BoolVar(&yes, "yes", false, "go on without a question although agents at work end or tasks are canceled")
+	cmd.Flags().BoolVar(&yes, "yes", false,
+		"go on without a question although agents at work end or tasks are canceled")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would happen and change nothing")
 	return cmd
 }

@@ -126,7 +126,8 @@ func confirmed(a *cli.App, p *changePlan, yes bool) (sure bool, err error) {
 	case harm == "":
 		return false, nil
 	case !a.Attended:
-		return false, &client.Error{Code: "conflict", Message: fmt.Sprintf("this %s, and there is no terminal to ask on: nothing was changed; allow it with --yes, look with --dry-run", harm)}
+		return false, &client.Error{Code: "conflict",
+			Message: fmt.Sprintf("this %s, and there is no terminal to ask on: nothing was changed; allow it with --yes, look with --dry-run", harm)}
 	}
 	fmt.Fprintf(a.Err, "This %s. Go on? [y/N] ", harm)
 	answer, _ := bufio.NewReader(a.In).ReadString('\n') // the end of the input is no

@@ -56,11 +56,13 @@ func attached(t *testing.T, script, typed string) (shown, tty string, err error)
 // The program gets a terminal of its own, of the same size, and nothing that it writes but
 // drawing gets through; nor does it get a descriptor of the person's terminal.
 func TestS09AttachKeepsTheTerminal(t *testing.T) {
-	shown, tty, err := attached(t, `tty; stty size; ls -l /proc/$$/fd; printf '\033]52;c;eA==\a\033[21t\033[31mred\033[m'; exit 3`, "")
+	shown, tty, err := attached(t,
+		`tty; stty size; ls -l /proc/$$/fd; printf '\033]52;c;eA==\a\033[21t\033[31mred\033[m'; exit 3`, "")
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("it ended with %v", err)
 	}
-	if !strings.Contains(shown, "33 77") || !strings.Contains(shown, "\x1b[31mred\x1b[m") || !strings.HasSuffix(shown, term.Restored()) {
+	if !strings.Contains(shown, "33 77") || !strings.Contains(shown, "\x1b[31mred\x1b[m") ||
+		!strings.HasSuffix(shown, term.Restored()) {
 		t.Errorf("shown is %q", shown)
 	}
 	for _, bad := range []string{"\x1b]", "\x1b[21t", tty + "\r"} {
@@ -76,7 +78,8 @@ func TestS09AttachEndsWhenThePersonWants(t *testing.T) {
 	if err != nil || !strings.Contains(shown, "got hello") {
 		t.Errorf("%q, %v", shown, err)
 	}
-	if _, _, err := attached(t, `trap "" INT QUIT TERM HUP; echo ready; while :; do sleep 1; done`, "x\x1d\x1dx\x1d\x1d\x1d"); err == nil || !strings.Contains(err.Error(), "killed") {
+	if _, _, err := attached(t, `trap "" INT QUIT TERM HUP; echo ready; while :; do sleep 1; done`,
+		"x\x1d\x1dx\x1d\x1d\x1d"); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("it ended with %v", err)
 	}
 }

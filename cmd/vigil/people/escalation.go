@@ -68,7 +68,8 @@ func newEscalationListCmd(a *cli.App) *cobra.Command {
 func urgency(x, y *vigilv1.Escalation) int {
 	states, priorities := []string{"open", "acknowledged", "closed"}, []string{"urgent", "high", "normal", "low"}
 	return cmp.Or(slices.Index(states, x.GetState())-slices.Index(states, y.GetState()),
-		slices.Index(priorities, x.GetPriority())-slices.Index(priorities, y.GetPriority()), cmp.Compare(y.GetId(), x.GetId()))
+		slices.Index(priorities, x.GetPriority())-slices.Index(priorities, y.GetPriority()),
+		cmp.Compare(y.GetId(), x.GetId()))
 }
 
 func printEscalations(a *cli.App, list *vigilv1.ListEscalationsResponse) error {
@@ -82,7 +83,8 @@ func printEscalations(a *cli.App, list *vigilv1.ListEscalationsResponse) error {
 		if !x.GetLasts() {
 			still = "over"
 		}
-		t.Add(fmt.Sprint(x.GetId()), x.GetPriority(), x.GetState(), x.GetKind(), x.GetSubject(), fmt.Sprint(x.GetCount()), a.Ago(x.GetLastAt()), still, toldText(x.GetNotice()))
+		t.Add(fmt.Sprint(x.GetId()), x.GetPriority(), x.GetState(), x.GetKind(), x.GetSubject(),
+			fmt.Sprint(x.GetCount()), a.Ago(x.GetLastAt()), still, toldText(x.GetNotice()))
 	}
 	if err := a.PrintTable(t, "Nothing needs a human."); err != nil || list.GetDropped() == 0 {
 		return err
@@ -127,7 +129,8 @@ func escalationIDs(ctx context.Context, c *cli.Conn, _ string) (ids []string) {
 
 // escalationCmd makes a command about one escalation: do asks the server, show prints
 // the answer for people.
-func escalationCmd(a *cli.App, verb, short string, do func(context.Context, vigilv1.EscalationsClient, uint64) (*vigilv1.Escalation, error),
+func escalationCmd(a *cli.App, verb, short string, do func(context.Context, vigilv1.EscalationsClient,
+	uint64) (*vigilv1.Escalation, error),
 	show func(*cli.App, *vigilv1.Escalation) error,
 ) *cobra.Command {
 	return &cobra.Command{
@@ -180,7 +183,8 @@ func newEscalationCloseCmd(a *cli.App) *cobra.Command {
 
 // sayEscalation prints what has become of an escalation after a human's word.
 func sayEscalation(a *cli.App, x *vigilv1.Escalation) error {
-	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(), term.OrWord(x.GetSubject(), "something that is forgotten"), escalationState(a, x))
+	text := fmt.Sprintf("escalation %d about %s is %s", x.GetId(),
+		term.OrWord(x.GetSubject(), "something that is forgotten"), escalationState(a, x))
 	if x.GetState() == "closed" && x.GetLasts() {
 		text += "; it is still so, and is announced again when it happens after the setting escalation_cooldown"
 	}
@@ -203,9 +207,11 @@ func printEscalation(a *cli.App, x *vigilv1.Escalation) error {
 	if x.GetReopened() > 0 {
 		often += fmt.Sprintf(", came back %d times soon after it was closed", x.GetReopened())
 	}
-	err := a.Pairs("escalation", fmt.Sprint(x.GetId()), "about", x.GetSubject(), "kind", x.GetKind(), "priority", x.GetPriority(),
+	err := a.Pairs("escalation", fmt.Sprint(x.GetId()), "about", x.GetSubject(), "kind", x.GetKind(),
+		"priority", x.GetPriority(),
 		"state", escalationState(a, x), "what", x.GetReason(), "still so", still, "happened", often,
-		"room", x.GetRoom(), "agent", x.GetAgent(), "incarnation", x.GetIncarnation(), "task", task, "host", x.GetHost(),
+		"room", x.GetRoom(), "agent", x.GetAgent(), "incarnation", x.GetIncarnation(), "task", task,
+		"host", x.GetHost(),
 		"facts", strings.Join(facts, ", "), "vigil", x.GetDone(), "note", x.GetNote())
 	if err != nil {
 		return err
@@ -241,7 +247,8 @@ func escalationState(a *cli.App, x *vigilv1.Escalation) string {
 }
 
 func deliveryText(a *cli.App, d *vigilv1.Delivery) string {
-	text := fmt.Sprintf("%s: %s, %d tries, the last %s", d.GetNotifier(), strings.ReplaceAll(d.GetState(), "_", " "), d.GetTries(), a.Ago(d.GetAt()))
+	text := fmt.Sprintf("%s: %s, %d tries, the last %s", d.GetNotifier(),
+		strings.ReplaceAll(d.GetState(), "_", " "), d.GetTries(), a.Ago(d.GetAt()))
 	if d.GetFailure() != "" {
 		text += ": " + d.GetFailure()
 	}

@@ -57,7 +57,8 @@ when one is lost; no event is left out or shown twice.`,
 
 // WatchEvents calls fn for every event and resumes after the last one when the
 // server is lost. With NoFollow it returns nil at the newest event.
-func WatchEvents(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsRequest, fn func(*vigilv1.Event) error) error {
+func WatchEvents(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsRequest,
+	fn func(*vigilv1.Event) error) error {
 	began := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		stream, err := c.Fleet.WatchEvents(ctx, request)
@@ -77,7 +78,8 @@ func WatchEvents(ctx context.Context, c *cli.Conn, request *vigilv1.WatchEventsR
 			return nil
 		case ctx.Err() != nil, c.Nobody(began):
 			return err
-		case errors.Is(err, io.EOF), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader):
+		case errors.Is(err, io.EOF), errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrNoLeader),
+			errors.Is(err, client.ErrNotLeader):
 		default:
 			return err
 		}

@@ -82,7 +82,8 @@ func awaitDrain(ctx context.Context, a *cli.App, c *cli.Conn, name string) (*vig
 		case err != nil:
 			return nil, err
 		case !h.GetDrain():
-			return nil, fmt.Errorf("the drain of host %s was ended by somebody else; `vigil events` says who", h.GetName())
+			return nil, fmt.Errorf("the drain of host %s was ended by somebody else; `vigil events` says who",
+				h.GetName())
 		case h.GetRunning()+h.GetStarting() == 0:
 			return h, nil
 		}
@@ -148,7 +149,8 @@ cannot tell, and takes your word. A host that is heard is refused, unless --forc
 					}
 				}
 				// The answer may have taken minutes: this host is meant, not one that got its name.
-				h, err = c.Fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: fmt.Sprint(h.GetId()), Force: force, By: a.Me()})
+				h, err = c.Fleet.ConfirmDead(ctx, &vigilv1.ConfirmDeadRequest{Host: fmt.Sprint(h.GetId()),
+					Force: force, By: a.Me()})
 				if err != nil {
 					return err
 				}
@@ -177,7 +179,8 @@ human drains it.`,
 		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				if _, err := c.Fleet.ForgetHost(ctx, &vigilv1.ForgetHostRequest{Host: args[0], By: a.Me()}); err != nil {
+				if _, err := c.Fleet.ForgetHost(ctx,
+					&vigilv1.ForgetHostRequest{Host: args[0], By: a.Me()}); err != nil {
 					return err
 				}
 				return a.Done(map[string]any{"host": args[0], "forgotten": true}, "host %s is forgotten", args[0])

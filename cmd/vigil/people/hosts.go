@@ -95,11 +95,14 @@ func newHostShowCmd(a *cli.App) *cobra.Command {
 				if a.JSON {
 					return a.PrintJSON(h)
 				}
-				err = a.Pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(), "why", hostWhy(h),
+				err = a.Pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(),
+					"why", hostWhy(h),
 					"version", h.GetVersion(), "agents", hostLoad(h),
 					"lease", left(h.GetLeaseLeft()), "seen", heardText(a, h), "drain", drainLine(a, h),
-					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "terminals", h.GetTerminals(),
-					"containment", containmentLine(h), "gossip", h.GetGossipAddr(), "servers", strings.Join(h.GetServers(), ", "))
+					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()),
+					"terminals", h.GetTerminals(),
+					"containment", containmentLine(h), "gossip", h.GetGossipAddr(),
+					"servers", strings.Join(h.GetServers(), ", "))
 				if err != nil {
 					return err
 				}

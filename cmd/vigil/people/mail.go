@@ -21,7 +21,8 @@ import (
 // newMailCmd is `vigil mail`: messages to agents.
 func newMailCmd(a *cli.App) *cobra.Command {
 	group := cli.NewGroup("mail", "Mail to agents: send it, look at mailboxes; read and acknowledge it as an agent",
-		newMailSendCmd(a), newMailReplyCmd(a), newMailInboxCmd(a), newMailSentCmd(a), newMailShowCmd(a), newMailReadCmd(a), newMailAckCmd(a))
+		newMailSendCmd(a), newMailReplyCmd(a), newMailInboxCmd(a), newMailSentCmd(a), newMailShowCmd(a),
+		newMailReadCmd(a), newMailAckCmd(a))
 	group.Long = `Mail waits in the mailbox of an agent, also while the agent is off. Each life of the agent
 gets it once, until one of them acknowledges it. When nobody does, urgent mail is escalated
 after 2 minutes, high mail is reminded of after 5 and escalated after 10, normal mail is
@@ -53,12 +54,16 @@ func (d *mailDraft) add(cmd *cobra.Command) {
 	flags.StringVarP(&d.request.Subject, "subject", "s", "", "what it is about, on one line")
 	flags.StringVar(&d.file, "body-file", "", "file with the body, - for standard input")
 	flags.StringVar(&d.request.Kind, "kind", "", "a name for programs, for instance status-inquiry")
-	flags.StringVar(&d.request.Priority, "priority", "normal", "urgent, high, normal or low: how soon it must be acknowledged")
+	flags.StringVar(&d.request.Priority,
+		"priority", "normal", "urgent, high, normal or low: how soon it must be acknowledged")
 	flags.BoolVar(&d.noQueue, "no-queue", false, "not for agents that are off; when all are, nothing is sent")
 	flags.BoolVar(&d.wait, "wait", false, "wait until every copy is acknowledged or has expired")
 	flags.StringVar(&d.from, "from", "", "who sends it, when no agent does (default: the user's name)")
 	cmd.MarkFlagsMutuallyExclusive("from", "agent")
-	_ = cmd.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions([]cobra.Completion{"urgent", "high", "normal", "low"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("priority",
+		cobra.FixedCompletions([]cobra.Completion{"urgent", "high", "normal", "low"},
+			cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newMailSendCmd(a *cli.App) *cobra.Command {
@@ -85,8 +90,10 @@ expired, and 6 when --timeout is over; the mail stays in the mailbox then.`,
 		},
 	}
 	d.add(cmd)
-	cmd.Flags().Uint64Var(&d.request.Thread, "thread", 0, "the conversation that it belongs to (default: that of --reply-to, or a new one)")
-	cmd.Flags().Uint64Var(&d.request.ReplyTo, "reply-to", 0, "the mail that it answers; vigil mail reply needs no address")
+	cmd.Flags().Uint64Var(&d.request.Thread, "thread", 0,
+		"the conversation that it belongs to (default: that of --reply-to, or a new one)")
+	cmd.Flags().Uint64Var(&d.request.ReplyTo, "reply-to", 0,
+		"the mail that it answers; vigil mail reply needs no address")
 	return cmd
 }
 
@@ -142,7 +149,8 @@ func (d *mailDraft) fill(cmd *cobra.Command, body string) error {
 	}
 	switch {
 	case len(body) > MaxMailBody:
-		return cli.Usagef("the body has %s, a mail takes at most %s: put large content into a file and name that", term.BytesText(int64(len(body))), term.BytesText(MaxMailBody))
+		return cli.Usagef("the body has %s, a mail takes at most %s: put large content into a file and name that",
+			term.BytesText(int64(len(body))), term.BytesText(MaxMailBody))
 	case body == "" && d.request.Subject == "":
 		return cli.Usagef("the mail is empty: give a body, --body-file or --subject")
 	}
@@ -220,10 +228,12 @@ func (d *mailDraft) awaitAcks(ctx context.Context, c *cli.Conn, answer *vigilv1.
 	var copies []*vigilv1.Mail
 	for {
 		// Numbers of copies follow each other, so these are the first of their thread.
-		list, err := c.Mail.ListMail(ctx, &vigilv1.ListMailRequest{Thread: answer.GetThread(), After: sent[0] - 1, Limit: uint32(len(sent))})
+		list, err := c.Mail.ListMail(ctx, &vigilv1.ListMailRequest{Thread: answer.GetThread(), After: sent[0] - 1,
+			Limit: uint32(len(sent))})
 		switch {
 		case err == nil:
-			copies = slices.DeleteFunc(list.GetMails(), func(m *vigilv1.Mail) bool { return m.GetId() > sent[len(sent)-1] })
+			copies = slices.DeleteFunc(list.GetMails(),
+				func(m *vigilv1.Mail) bool { return m.GetId() > sent[len(sent)-1] })
 			if changed == nil && len(copies) > 0 {
 				changed = eventSignals(watch, c, about(copies))
 			}
@@ -283,7 +293,8 @@ func (d *mailDraft) notAcknowledged(ctx context.Context, first uint64, open []*v
 		what = waitsFor(open)
 	}
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return &client.Error{Code: "timeout", Message: fmt.Sprintf("%s, and was not acknowledged within %s; it stays in the mailbox: see `vigil mail show %d`", what, d.Timeout, first)}
+		return &client.Error{Code: "timeout",
+			Message: fmt.Sprintf("%s, and was not acknowledged within %s; it stays in the mailbox: see `vigil mail show %d`", what, d.Timeout, first)}
 	}
 	return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 }

@@ -129,7 +129,8 @@ func (m *mailLister) print(list *vigilv1.ListMailResponse) error {
 		t := term.NewTable(">MAIL", "PRIORITY", "AGE", "FROM~", "TO~", "SUBJECT~", "MARKS~")
 		for _, x := range list.GetMails() {
 			if x.GetState() == state {
-				t.Add(fmt.Sprint(x.GetId()), x.GetPriority(), term.OrZero(term.Span(x.GetAge())), x.GetFrom(), x.GetTo(), x.GetSubject(), strings.Join(mailMarks(x), ", "))
+				t.Add(fmt.Sprint(x.GetId()), x.GetPriority(), term.OrZero(term.Span(x.GetAge())), x.GetFrom(),
+					x.GetTo(), x.GetSubject(), strings.Join(mailMarks(x), ", "))
 			}
 		}
 		if len(t.Rows) == 0 {
@@ -181,8 +182,10 @@ func printMail(a *cli.App, m *vigilv1.Mail) error {
 	if n := m.GetDeliveries(); n > 0 {
 		state += fmt.Sprintf(", handed over %s, last to incarnation %s", times(n), m.GetDeliveredTo())
 	}
-	err := a.Pairs("mail", fmt.Sprint(m.GetId()), "from", from, "to", m.GetTo(), "subject", m.GetSubject(), "priority", m.GetPriority(),
-		"state", state, "marks", strings.Join(mailMarks(m), ", "), "sent", term.OrZero(term.Span(m.GetAge()))+" ago", "thread", fmt.Sprint(m.GetThread()))
+	err := a.Pairs("mail", fmt.Sprint(m.GetId()), "from", from, "to", m.GetTo(), "subject", m.GetSubject(),
+		"priority", m.GetPriority(),
+		"state", state, "marks", strings.Join(mailMarks(m), ", "), "sent", term.OrZero(term.Span(m.GetAge()))+
+			" ago", "thread", fmt.Sprint(m.GetThread()))
 	if err != nil || m.GetBody() == "" {
 		return err
 	}

@@ -117,7 +117,8 @@ func printRead(a *cli.App, answer *vigilv1.ReadMailResponse) error {
 
 // mailText is a mail for its reader: a line about it, and its body.
 func mailText(a *cli.App, m *vigilv1.Mail) string {
-	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(), term.OrZero(term.Span(m.GetAge())) + " ago"}
+	parts := []string{fmt.Sprintf("mail %d", m.GetId()), m.GetPriority(), "from " + m.GetFrom(),
+		term.OrZero(term.Span(m.GetAge())) + " ago"}
 	parts = append(parts, mailMarks(m)...)
 	text := term.OneLine(strings.Join(parts, ", "))
 	if m.GetSubject() != "" {
@@ -191,7 +192,8 @@ func ackMails(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, ids []
 		if !answer.GetApplied() {
 			what = "was acknowledged before"
 		}
-		if err := a.Done(map[string]any{"mail": id, "agent": l.Agent, "applied": answer.GetApplied()}, "mail %d %s", id, what); err != nil {
+		if err := a.Done(map[string]any{"mail": id, "agent": l.Agent, "applied": answer.GetApplied()},
+			"mail %d %s", id, what); err != nil {
 			return err
 		}
 	}

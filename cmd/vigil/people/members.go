@@ -16,7 +16,8 @@ import (
 
 // AddServerVerbs adds the verbs about servers to the command that runs one.
 func AddServerVerbs(root *cobra.Command, a *cli.App) {
-	verbs := []*cobra.Command{newListServersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a), newSnapshotCmd(a)}
+	verbs := []*cobra.Command{newListServersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a),
+		newSnapshotCmd(a)}
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "server" {
 			cmd.AddCommand(verbs...)
@@ -110,7 +111,8 @@ func newRemoveServerCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Done(map[string]any{"server": args[0]}, "server %s is removed; its data directory may be deleted", args[0])
+				return a.Done(map[string]any{"server": args[0]},
+					"server %s is removed; its data directory may be deleted", args[0])
 			})
 		},
 	}

@@ -40,7 +40,8 @@ is frozen. Look at the effect with vigil agent screen.`,
 				text = strings.TrimRight(text, "\r\n")
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text, By: a.Me(), Reason: why})
+				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text,
+					By: a.Me(), Reason: why})
 				if err != nil {
 					return err
 				}

@@ -21,11 +21,13 @@ const pauseHelp = `Nothing is started and no new task is claimed; what runs goes
 task. A pause stays until a human ends it: no automation does.`
 
 func newPauseCmd(a *cli.App) *cobra.Command {
-	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no new tasks; what runs goes on", pauseHelp, true)
+	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no new tasks; what runs goes on",
+		pauseHelp, true)
 }
 
 func newResumeCmd(a *cli.App) *cobra.Command {
-	return newPauseAllCmd(a, "resume", "End the pause of the whole fleet", "End the pause of the whole fleet. Rooms and agents that are paused by themselves stay so.", false)
+	return newPauseAllCmd(a, "resume", "End the pause of the whole fleet",
+		"End the pause of the whole fleet. Rooms and agents that are paused by themselves stay so.", false)
 }
 
 // newPauseAllCmd makes a verb about everything.
@@ -38,7 +40,8 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				answer, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: new(pause), By: a.Me(), Reason: why})
+				answer, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: new(pause), By: a.Me(),
+					Reason: why})
 				if err != nil {
 					return err
 				}
@@ -72,7 +75,8 @@ func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command 
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListRoomsResponse{}
 				for _, name := range args {
-					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.Me(), Reason: why}); err != nil {
+					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause),
+						By: a.Me(), Reason: why}); err != nil {
 						return err
 					}
 					room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
@@ -120,13 +124,15 @@ func newAgentPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command
 					return cli.WrongUsage(err)
 				}
 			}
-			return eachAgent(a, cmd, args, false, func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-				if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause), By: a.Me(), Reason: why}); err != nil {
-					return nil, err
-				}
-				answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
-				return answer.GetAgent(), err
-			})
+			return eachAgent(a, cmd, args, false,
+				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause),
+						By: a.Me(), Reason: why}); err != nil {
+						return nil, err
+					}
+					answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
+					return answer.GetAgent(), err
+				})
 		},
 	}
 	whyFlag(cmd, &why)

@@ -35,12 +35,15 @@ func TestEveryStateOfAHostIsExplained(t *testing.T) {
 	}{
 		{&vigilv1.Host{State: "ready", Capacity: 4}, "it gets starts", ""},
 		{&vigilv1.Host{State: "ready", Capacity: 4, Running: 4}, "it is full", ""},
-		{&vigilv1.Host{State: "suspect", SuspectWhy: "no server hears its stream"}, "no server hears its stream", "nothing yet"},
+		{&vigilv1.Host{State: "suspect", SuspectWhy: "no server hears its stream"}, "no server hears its stream",
+			"nothing yet"},
 		{&vigilv1.Host{Name: "w1", State: "lost", Running: 2}, "its own fence", "vigil host confirm-dead w1"},
 		{&vigilv1.Host{Name: "w1", State: "lost"}, "its own fence", "vigil host forget w1"},
 		{&vigilv1.Host{Name: "w1", State: "left"}, "good-bye", "vigil host forget w1"},
-		{&vigilv1.Host{State: "returning", SteadyIn: durationpb.New(2 * time.Minute)}, "starts again in 2m", "find out why"},
-		{&vigilv1.Host{Name: "w1", State: "draining", Drain: true, DrainBy: "bob", Running: 1}, "drained by bob", "vigil host undrain w1"},
+		{&vigilv1.Host{State: "returning", SteadyIn: durationpb.New(2 * time.Minute)}, "starts again in 2m",
+			"find out why"},
+		{&vigilv1.Host{Name: "w1", State: "draining", Drain: true, DrainBy: "bob", Running: 1}, "drained by bob",
+			"vigil host undrain w1"},
 		{&vigilv1.Host{Name: "w1", State: "draining", Drain: true}, "drained by somebody", "it is empty"},
 		{&vigilv1.Host{State: "ready", Pressure: "is short of memory: 100 MiB left"}, "short of memory", "capacity"},
 	} {
@@ -79,7 +82,8 @@ func TestEveryReasonOfAnAgentHasARemedy(t *testing.T) {
 			t.Errorf("%s: a second remedy beside the one of the sentence", code)
 		}
 	}
-	declared := &vigilv1.Agent{Name: "web/b", WhyCode: "paused", Why: "declared as paused; apply the room with `desired: running`"}
+	declared := &vigilv1.Agent{Name: "web/b", WhyCode: "paused",
+		Why: "declared as paused; apply the room with `desired: running`"}
 	if got := agentRemedy(declared); got != "" {
 		t.Errorf("declared as paused: remedy %q, which does not help", got)
 	}

@@ -16,7 +16,8 @@ import (
 func newRoomCmd(a *cli.App) *cobra.Command {
 	return cli.NewGroup("room", "Rooms with their roles", newRoomListCmd(a), newRoomShowCmd(a), newRoomDeadlinesCmd(a),
 		newRoomPauseCmd(a, "pause", "Start no agent of a room and give it no new task; what runs goes on", true),
-		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomReopenCmd(a), newRoomWatchdogCmd(a), newRoomDeleteCmd(a))
+		newRoomPauseCmd(a, "resume", "End the pause of a room", false), newRoomReopenCmd(a),
+		newRoomWatchdogCmd(a), newRoomDeleteCmd(a))
 }
 
 func newRoomListCmd(a *cli.App) *cobra.Command {
@@ -67,7 +68,8 @@ func addRoom(a *cli.App, t *term.Table, r *vigilv1.Room) {
 	} else if r.GetQuiet().GetState() == "untaken" {
 		name += " (untaken)"
 	}
-	t.Add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(), a.Ago(r.GetCreatedAt()))
+	t.Add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(),
+		a.Ago(r.GetCreatedAt()))
 }
 
 func newRoomShowCmd(a *cli.App) *cobra.Command {
@@ -96,7 +98,8 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 	if room.GetDeleting() {
 		state = "being deleted: it goes once nothing of it runs"
 	} else if room.GetPaused() {
-		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", term.OrWord(room.GetPauseBy(), "somebody"), a.Ago(room.GetPauseAt()))) +
+		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", term.OrWord(room.GetPauseBy(), "somebody"),
+			a.Ago(room.GetPauseAt()))) +
 			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
 	if n := room.GetUnfinished(); n > 0 && state == "" {
@@ -123,7 +126,8 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 		if r.GetHalfOpen() != "" {
 			name += " (half-open)"
 		}
-		cells := []string{name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(), term.Span(s.GetTtl())}
+		cells := []string{name, s.GetRunner(), s.GetDesired(), s.GetStart(), s.GetProof(), s.GetPolicy(),
+			term.Span(s.GetTtl())}
 		if expect {
 			cells = append(cells, term.Span(s.GetExpect()))
 		}

@@ -30,7 +30,8 @@ func TestS15LogsOfAgentsDoNotSteerTheTerminal(t *testing.T) {
 	if err := copyLogs(a, next); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Contains(got, "\x1b]") || strings.Contains(got, "aGk=") || !strings.Contains(got, "\x1b[31mred\x1b[0m") ||
+	if got := out.String(); strings.Contains(got, "\x1b]") || strings.Contains(got, "aGk=") ||
+		!strings.Contains(got, "\x1b[31mred\x1b[0m") ||
 		!strings.HasSuffix(got, "three\n") {
 		t.Errorf("printed %q, want the text with its colours and nothing else", got)
 	}

@@ -18,7 +18,8 @@ const hostile = "a\x1b[2Jb\u009b31mc\xffd\u202ee"
 func TestS12ErrorsAndCommandsReachTheTerminalFiltered(t *testing.T) {
 	harmless := func(where, out string) {
 		t.Helper()
-		if strings.ContainsAny(out, "\x1b\u009b\u202e") || strings.Contains(out, "\xff") || !strings.Contains(out, "a?[2Jb") {
+		if strings.ContainsAny(out, "\x1b\u009b\u202e") || strings.Contains(out, "\xff") ||
+			!strings.Contains(out, "a?[2Jb") {
 			t.Errorf("%s: %q, want the words without what steers", where, out)
 		}
 	}
@@ -34,7 +35,8 @@ func TestS12ErrorsAndCommandsReachTheTerminalFiltered(t *testing.T) {
 
 	out.Reset()
 	a := &cli.App{Terminal: term.Terminal{Out: &out, Now: time.Now}}
-	if err := printEscalation(a, &vigilv1.Escalation{Id: 1, State: "open", Commands: []string{"vigil host show " + hostile}}); err != nil {
+	if err := printEscalation(a,
+		&vigilv1.Escalation{Id: 1, State: "open", Commands: []string{"vigil host show " + hostile}}); err != nil {
 		t.Fatal(err)
 	}
 	harmless("commands of an escalation", out.String())

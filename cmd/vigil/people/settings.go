@@ -97,7 +97,8 @@ func newSettingsSetCmd(a *cli.App) *cobra.Command {
 // the client does not repeat the change, since it could undo somebody else's.
 func perhapsSet(err error) error {
 	switch {
-	case errors.Is(err, client.ErrUnknownOutcome), errors.Is(err, client.ErrTimeout), errors.Is(err, client.ErrUnavailable),
+	case errors.Is(err, client.ErrUnknownOutcome), errors.Is(err, client.ErrTimeout),
+		errors.Is(err, client.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the settings may have been changed or not; see `vigil settings show`, and set them again if need be: %w", err)
 	}

@@ -55,7 +55,9 @@ func newSnapshotSaveCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Done(map[string]any{"file": args[0], "bytes": size}, "saved %s to %s; check it with: vigil server snapshot inspect %s", term.BytesText(size), args[0], args[0])
+				return a.Done(map[string]any{"file": args[0], "bytes": size},
+					"saved %s to %s; check it with: vigil server snapshot inspect %s", term.BytesText(size),
+					args[0], args[0])
 			})
 		},
 	}
@@ -112,7 +114,8 @@ of it, and go on.`,
 			}
 			defer f.Close()
 			if _, err := fsm.Load(bufio.NewReaderSize(f, 1<<20)); err != nil {
-				return fmt.Errorf("snapshot %s is not usable, nothing was changed: %w: use another backup", args[0], err)
+				return fmt.Errorf("snapshot %s is not usable, nothing was changed: %w: use another backup",
+					args[0], err)
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return fmt.Errorf("read snapshot: %w", err)
@@ -132,7 +135,8 @@ of it, and go on.`,
 }
 
 // sendSnapshot streams the file in pieces well below the message limit.
-func sendSnapshot(ctx context.Context, a *cli.App, c *cli.Conn, f io.Reader, size int64) (*vigilv1.RestoreSnapshotResponse, error) {
+func sendSnapshot(ctx context.Context, a *cli.App, c *cli.Conn, f io.Reader,
+	size int64) (*vigilv1.RestoreSnapshotResponse, error) {
 	stream, err := c.Cluster.RestoreSnapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -193,9 +197,12 @@ func printSnapshot(a *cli.App, name string, size int64, state *fsm.State) error 
 	hash := fmt.Sprintf("%x", state.Copy().Hash())
 	var err error
 	if a.JSON {
-		err = a.PrintJSON(map[string]any{"file": name, "bytes": size, "index": state.LastIndex(), "epoch": state.Epoch(),
-			"clock_seconds": float64(state.Clock()) / 1e9, "rooms": counts.Rooms, "agents": counts.Agents, "agents_live": counts.Live,
-			"hosts": counts.Hosts, "tasks": tasks, "last_event": state.LastEvent(), "hash": hash, "check": check, "ok": broken == nil})
+		err = a.PrintJSON(map[string]any{"file": name, "bytes": size, "index": state.LastIndex(),
+			"epoch":         state.Epoch(),
+			"clock_seconds": float64(state.Clock()) / 1e9, "rooms": counts.Rooms, "agents": counts.Agents,
+			"agents_live": counts.Live,
+			"hosts":       counts.Hosts, "tasks": tasks, "last_event": state.LastEvent(), "hash": hash, "check": check,
+			"ok": broken == nil})
 	} else {
 		err = a.Pairs(
 			"file", fmt.Sprintf("%s, %s", name, term.BytesText(size)),

@@ -46,7 +46,8 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 	if err := a.Pairs(
 		"cluster", st.GetClusterId(),
 		"leader", leader,
-		"clock", fmt.Sprintf("%s, log index %d, epoch %d", term.Short(st.GetClock().AsDuration()), st.GetIndex(), st.GetEpoch()),
+		"clock", fmt.Sprintf("%s, log index %d, epoch %d", term.Short(st.GetClock().AsDuration()), st.GetIndex(),
+			st.GetEpoch()),
 		"paused", pausedLine(a, st),
 		"brake", term.Tidy(st.GetBrake()),
 		"escalations", escalationCounts(st),

@@ -19,9 +19,11 @@ func newTaskCancelCmd(a *cli.App) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTask(a, cmd, args[0], func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
-				return c.Fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.Me(), IfRev: rev})
-			})
+			return changeTask(a, cmd, args[0],
+				func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
+					return c.Fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.Me(),
+						IfRev: rev})
+				})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
@@ -37,9 +39,10 @@ func newTaskRetryCmd(a *cli.App) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTask(a, cmd, args[0], func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
-				return c.Fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.Me(), IfRev: rev})
-			})
+			return changeTask(a, cmd, args[0],
+				func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
+					return c.Fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.Me(), IfRev: rev})
+				})
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
@@ -54,16 +57,19 @@ func newTaskUnquarantineCmd(a *cli.App) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTask(a, cmd, args[0], func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
-				return c.Fleet.UnquarantineTask(ctx, &vigilv1.UnquarantineTaskRequest{Task: id, By: a.Me(), IfRev: rev})
-			})
+			return changeTask(a, cmd, args[0],
+				func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
+					return c.Fleet.UnquarantineTask(ctx, &vigilv1.UnquarantineTaskRequest{Task: id, By: a.Me(),
+						IfRev: rev})
+				})
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
 	return cmd
 }
 
-func changeTask(a *cli.App, cmd *cobra.Command, text string, change func(context.Context, *cli.Conn, uint64) (*vigilv1.Task, error)) error {
+func changeTask(a *cli.App, cmd *cobra.Command, text string,
+	change func(context.Context, *cli.Conn, uint64) (*vigilv1.Task, error)) error {
 	id, err := parseTask(text)
 	if err != nil {
 		return err

@@ -38,7 +38,8 @@ func awaitTask(ctx context.Context, a *cli.App, c *cli.Conn, task *vigilv1.Task)
 			return taskOver(a, task)
 		}
 		told = tellWhy(a, task, told)
-		a.Progress("task %d is %s%s, %s", id, term.StateText(task.GetState()), holderText(task), term.Short(a.Now().Sub(began)))
+		a.Progress("task %d is %s%s, %s", id, term.StateText(task.GetState()), holderText(task),
+			term.Short(a.Now().Sub(began)))
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -53,7 +54,8 @@ func awaitTask(ctx context.Context, a *cli.App, c *cli.Conn, task *vigilv1.Task)
 	if task.GetWhy() != "" {
 		text += ": " + term.OneLine(term.Tidy(task.GetWhy()))
 	}
-	return &client.Error{Code: "timeout", Message: fmt.Sprintf("%s. It goes on without you: `vigil task show %d` tells how, `vigil task cancel %d` ends it", text, id, id)}
+	return &client.Error{Code: "timeout",
+		Message: fmt.Sprintf("%s. It goes on without you: `vigil task show %d` tells how, `vigil task cancel %d` ends it", text, id, id)}
 }
 
 // whyAfter is how long a task waits before people are told why.

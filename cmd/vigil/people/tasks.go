@@ -139,7 +139,8 @@ func newTaskListCmd(a *cli.App) *cobra.Command {
 	flags.Uint64Var(&request.After, "after", 0, "continue below this task")
 	flags.BoolVar(&all, "all", false, "all pages")
 	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateWords(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateWords(),
+		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -163,7 +164,8 @@ func printTasks(a *cli.App, list *vigilv1.ListTasksResponse) error {
 	if a.JSON {
 		return a.PrintJSON(list)
 	}
-	heads, planned := []string{">TASK", "ROOM/ROLE~", "STATE", "FOR", ">PRIO", ">TRY"}, slices.ContainsFunc(list.GetTasks(), planned)
+	heads, planned := []string{">TASK", "ROOM/ROLE~", "STATE", "FOR", ">PRIO", ">TRY"},
+		slices.ContainsFunc(list.GetTasks(), planned)
 	if planned {
 		heads = append(heads, ">DONE", "EXPECTED")
 	}
@@ -259,10 +261,13 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 	if t.GetKills() > 0 {
 		kills = fmt.Sprintf("%d lives died or had to be ended while they held it", t.GetKills())
 	}
-	err := a.Pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(), "state", state,
+	err := a.Pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(),
+		"state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
-		"created", strings.TrimSpace(a.Ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t), "done", percentText(t), "last progress", agoText(t.GetProgressed()),
-		"progress", t.GetNote(), "waits", term.Tidy(t.GetWhy()), "dropped", droppedText(t), "revision", fmt.Sprint(t.GetRev()))
+		"created", strings.TrimSpace(a.Ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t),
+		"done", percentText(t), "last progress", agoText(t.GetProgressed()),
+		"progress", t.GetNote(), "waits", term.Tidy(t.GetWhy()), "dropped", droppedText(t),
+		"revision", fmt.Sprint(t.GetRev()))
 	if err != nil {
 		return err
 	}
@@ -275,13 +280,16 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 		}
 	}
 	for _, f := range t.GetFailed() {
-		if err := a.Printf("\nattempt %d failed %s: %s\n", f.GetAttempt(), a.Ago(f.GetAt()), a.Shown(f.GetReason())); err != nil {
+		if err := a.Printf("\nattempt %d failed %s: %s\n", f.GetAttempt(), a.Ago(f.GetAt()),
+			a.Shown(f.GetReason())); err != nil {
 			return err
 		}
 	}
 	for _, late := range t.GetLateResults() {
-		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(), late.GetIncarnation())
-		if err := a.Printf("\n%s\n%s\n", a.Screen.Bold(head), strings.TrimRight(a.Shown(late.GetResult()), "\n")); err != nil {
+		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(),
+			late.GetIncarnation())
+		if err := a.Printf("\n%s\n%s\n", a.Screen.Bold(head),
+			strings.TrimRight(a.Shown(late.GetResult()), "\n")); err != nil {
 			return err
 		}
 	}

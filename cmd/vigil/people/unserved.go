@@ -28,7 +28,8 @@ func unservedText(u *vigilv1.UnservedRole) string {
 	if u.GetWaiting() == 1 {
 		what = fmt.Sprintf("1 task of %s/%s waits,", u.GetRoom(), u.GetRole())
 	}
-	return fmt.Sprintf("%s for %s, and nobody can do it: %s", what, term.OrZero(term.Span(u.GetSince())), term.OneLine(term.Tidy(u.GetWhy())))
+	return fmt.Sprintf("%s for %s, and nobody can do it: %s", what, term.OrZero(term.Span(u.GetSince())),
+		term.OneLine(term.Tidy(u.GetWhy())))
 }
 
 // endedWithTask tells that the last life was begun by hand and has just ended with a task in

@@ -64,7 +64,8 @@ func printWatchdog(a *cli.App, w *vigilv1.GetWatchdogResponse) error {
 	}
 	return a.Pairs("watchdog", state, "checks", fmt.Sprint(s.GetChecks()), "last check", last,
 		"rooms checked", fmt.Sprint(s.GetChecked()), "errors", fmt.Sprint(s.GetErrors()),
-		"active rooms", fmt.Sprint(w.GetActiveRooms()), "stalled now", term.OrWord(strings.Join(w.GetStalled(), " "), "none"),
+		"active rooms", fmt.Sprint(w.GetActiveRooms()), "stalled now",
+		term.OrWord(strings.Join(w.GetStalled(), " "), "none"),
 		"warned in all", fmt.Sprint(w.GetWarnedTotal()), "canceled in all", fmt.Sprint(w.GetCanceledTotal()))
 }
 
@@ -80,7 +81,8 @@ func newWatchdogHistoryCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 				if a.JSON {
-					return a.PrintJSON(&vigilv1.GetWatchdogResponse{History: w.GetHistory(), CanceledTotal: w.GetCanceledTotal()})
+					return a.PrintJSON(&vigilv1.GetWatchdogResponse{History: w.GetHistory(),
+						CanceledTotal: w.GetCanceledTotal()})
 				}
 				return printCancellations(a, w.GetHistory())
 			})
@@ -98,7 +100,8 @@ func printCancellations(a *cli.App, list []*vigilv1.Cancellation) error {
 		return err
 	}
 	p := patternsOf(list)
-	return a.Printf("\nby role  %s\nby host  %s\nby hour  %s\n", most(p.roles), term.OrWord(most(p.hosts), "none held a task"), most(p.hours))
+	return a.Printf("\nby role  %s\nby host  %s\nby hour  %s\n", most(p.roles),
+		term.OrWord(most(p.hosts), "none held a task"), most(p.hours))
 }
 
 // patterns count cancellations by what they have in common.
@@ -142,11 +145,13 @@ func newRoomReopenCmd(a *cli.App) *cobra.Command {
 		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				answer, err := c.Fleet.ReopenRoom(ctx, &vigilv1.ReopenRoomRequest{Room: args[0], By: a.Me(), IfRev: rev})
+				answer, err := c.Fleet.ReopenRoom(ctx, &vigilv1.ReopenRoomRequest{Room: args[0], By: a.Me(),
+					IfRev: rev})
 				if err != nil {
 					return err
 				}
-				return a.Done(map[string]any{"room": args[0], "tasks": answer.GetTasks()}, "room %s is reopened: %d tasks wait again", args[0], answer.GetTasks())
+				return a.Done(map[string]any{"room": args[0], "tasks": answer.GetTasks()},
+					"room %s is reopened: %d tasks wait again", args[0], answer.GetTasks())
 			})
 		},
 	}
@@ -173,7 +178,8 @@ func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				watch := &vigilv1.RoomWatch{IdleLimit: room.GetWatch().GetIdleLimit(), Deadline: room.GetWatch().GetDeadline(), Disabled: room.GetWatch().GetDisabled(),
+				watch := &vigilv1.RoomWatch{IdleLimit: room.GetWatch().GetIdleLimit(),
+					Deadline: room.GetWatch().GetDeadline(), Disabled: room.GetWatch().GetDisabled(),
 					Untaken: room.GetWatch().GetUntaken()}
 				if said("untaken") {
 					watch.Untaken = untaken
@@ -188,7 +194,8 @@ func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 					watch.Disabled = off
 				}
 				if off || on || said("idle-limit") || said("deadline") || said("untaken") {
-					room, err = c.Fleet.SetRoomWatch(ctx, &vigilv1.SetRoomWatchRequest{Room: args[0], Watch: watch, By: a.Me(), IfRev: room.GetRev()})
+					room, err = c.Fleet.SetRoomWatch(ctx,
+						&vigilv1.SetRoomWatchRequest{Room: args[0], Watch: watch, By: a.Me(), IfRev: room.GetRev()})
 					if err != nil {
 						return err
 					}
@@ -200,9 +207,11 @@ func newRoomWatchdogCmd(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&idle, "idle-limit", 0, "silence after which it is stalled (0: the setting watchdog_threshold)")
+	cmd.Flags().DurationVar(&idle, "idle-limit", 0,
+		"silence after which it is stalled (0: the setting watchdog_threshold)")
 	cmd.Flags().DurationVar(&deadline, "deadline", 0, "the longest time that it may be active at a stretch (0: none)")
-	cmd.Flags().StringVar(&untaken, "untaken", "", "when nobody has lived in it: warn or cancel (\"\": as its own limits or the setting say)")
+	cmd.Flags().StringVar(&untaken,
+		"untaken", "", "when nobody has lived in it: warn or cancel (\"\": as its own limits or the setting say)")
 	cmd.Flags().BoolVar(&off, "disable", false, "the watchdog leaves the room alone")
 	cmd.Flags().BoolVar(&on, "enable", false, "ends --disable")
 	cmd.MarkFlagsMutuallyExclusive("disable", "enable")
@@ -222,7 +231,8 @@ func watchText(a *cli.App, room *vigilv1.Room) string {
 			text += ", it is canceled in " + term.OrWord(term.Span(q.GetCancelIn()), "a moment")
 		}
 	case "active":
-		text += fmt.Sprintf(": silent for %s, stalled in %s", term.OrWord(term.Span(q.GetSilent()), "0s"), term.OrWord(term.Span(q.GetDueIn()), "0s"))
+		text += fmt.Sprintf(": silent for %s, stalled in %s", term.OrWord(term.Span(q.GetSilent()), "0s"),
+			term.OrWord(term.Span(q.GetDueIn()), "0s"))
 	default:
 		text += ": " + q.GetWhy()
 	}

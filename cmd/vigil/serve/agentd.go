@@ -95,10 +95,13 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
 	if err := conf.Check(); err != nil {
 		return err
 	}
-	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON})
+	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel),
+		Output: logTo, JSONFormat: conf.LogJSON})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir), Name: "agentd " + conf.Name})
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),
+		Name: "agentd " + conf.Name})
 	if err != nil {
 		return cli.WrongUsage(err)
 	}

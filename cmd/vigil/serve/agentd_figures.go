@@ -23,7 +23,8 @@ type figuresServer struct {
 func listenFigures(addr string, from prometheus.Gatherer) (*figuresServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("listen for metrics: %w: stop what uses the address, or give another with --metrics", err))
+		return nil, cli.ExitWith(cli.ExitFailed,
+			fmt.Errorf("listen for metrics: %w: stop what uses the address, or give another with --metrics", err))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{}))

@@ -58,7 +58,8 @@ func newHops(t *testing.T, more ...clustertest.Option) *hops {
 func (h *hops) apiUp(i int, replica *cluster.Replica) {
 	port := h.net.listen(hopsAPI(i))
 	api, err := rpc.Open(rpc.Config{Listener: port, ServerID: fmt.Sprintf("s%d", i+1), Version: "test", Writer: replica,
-		Reader: reader{replica}, Members: members{replica}, Health: replica, Dial: h.net.dialer(hopsAPI(i)), StopGrace: time.Millisecond})
+		Reader: reader{replica}, Members: members{replica}, Health: replica, Dial: h.net.dialer(hopsAPI(i)),
+		StopGrace: time.Millisecond})
 	if err != nil {
 		h.t.Errorf("open api: %v", err)
 		return
@@ -100,7 +101,8 @@ func (h *hops) host(i int, k *clustertest.Client, phase time.Duration) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	request := &vigilv1.BeatRequest{Agents: []uint32{uint32(out.Agent)}, Incarnations: []uint64{uint64(out.Inc)}, Kinds: []uint32{fsm.BeatLease}}
+	request := &vigilv1.BeatRequest{Agents: []uint32{uint32(out.Agent)}, Incarnations: []uint64{uint64(out.Inc)},
+		Kinds: []uint32{fsm.BeatLease}}
 	h.wg.Go(func() {
 		defer cl.Close()
 		proven := time.Now()
@@ -164,9 +166,11 @@ func TestL10BeatsSurviveAHuntForLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHops(t)
 		k := h.c.Client()
-		k.Do(fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: hopsHosts, TTL: hopsTTL}}, By: "test"})
+		k.Do(fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", Replicas: hopsHosts,
+			TTL: hopsTTL}}, By: "test"})
 		for i := range hopsServers {
-			k.Do(fsm.PutServer{ID: h.c.ID(i), RaftAddr: h.c.Addr(i), APIAddr: hopsAPI(i), Features: cluster.FeatureLevel})
+			k.Do(fsm.PutServer{ID: h.c.ID(i), RaftAddr: h.c.Addr(i), APIAddr: hopsAPI(i),
+				Features: cluster.FeatureLevel})
 		}
 		for i := range hopsHosts {
 			h.host(i, k, time.Duration(i)*hopsTTL/4/hopsHosts)
@@ -186,7 +190,8 @@ func TestL10BeatsSurviveAHuntForLeaders(t *testing.T) {
 		close(h.stop)
 		h.wg.Wait()
 		h.c.Replica(h.c.Leader()).Read(func(s *fsm.View) {
-			t.Logf("%d strikes in a minute; cluster time %v; at worst %v between proofs", struck, time.Duration(s.Clock()), h.worst)
+			t.Logf("%d strikes in a minute; cluster time %v; at worst %v between proofs", struck,
+				time.Duration(s.Clock()), h.worst)
 			for a := range s.Agents("") {
 				if a.Part != noun.PartWaiting {
 					t.Errorf("L10: %s is %v in its life %v", a.Name, a.Part, a.Inc)

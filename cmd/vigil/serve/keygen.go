@@ -22,7 +22,8 @@ file to all servers and hosts and name it there as gossip.key_file.`,
 			if err := gossip.WriteKey(args[0]); err != nil {
 				return cli.ExitWith(cli.ExitFailed, err)
 			}
-			_, err := fmt.Fprintf(a.Out, "%s written: copy it to all servers and hosts, and let nobody else read it\n", args[0])
+			_, err := fmt.Fprintf(a.Out,
+				"%s written: copy it to all servers and hosts, and let nobody else read it\n", args[0])
 			return err
 		},
 	}

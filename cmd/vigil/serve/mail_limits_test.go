@@ -52,7 +52,8 @@ func TestSeed002Table143ThroughTheClient(t *testing.T) {
 		k := h.c.Client()
 		k.Do(fsm.ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "builder", TTL: 10 * time.Minute}}, By: "test"})
 		for i := range hopsServers {
-			k.Do(fsm.PutServer{ID: h.c.ID(i), RaftAddr: h.c.Addr(i), APIAddr: hopsAPI(i), Features: cluster.FeatureLevel})
+			k.Do(fsm.PutServer{ID: h.c.ID(i), RaftAddr: h.c.Addr(i), APIAddr: hopsAPI(i),
+				Features: cluster.FeatureLevel})
 		}
 		c := h.conn("people")
 		defer c.Close()
@@ -68,7 +69,8 @@ func TestSeed002Table143ThroughTheClient(t *testing.T) {
 		sent, ids := time.Now(), map[string]uint64{}
 		for _, priority := range []string{"low", "normal", "high", "urgent"} {
 			for _, fate := range []string{"left", "acknowledged"} {
-				answer, err := c.Mail.SendMail(ctx, &vigilv1.SendMailRequest{From: "ann", To: "r/builder", Subject: fate, Priority: priority})
+				answer, err := c.Mail.SendMail(ctx,
+					&vigilv1.SendMailRequest{From: "ann", To: "r/builder", Subject: fate, Priority: priority})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -95,14 +97,17 @@ func TestSeed002Table143ThroughTheClient(t *testing.T) {
 			after    time.Duration
 		}{{"high", 5 * time.Minute}, {"normal", 15 * time.Minute}} {
 			list, err := box.Wait(ctx)
-			if err != nil || len(list) != 1 || list[0].GetId() != ids[remind.priority+" left"] || !list[0].GetRedelivered() || list[0].GetReminded() != 1 {
+			if err != nil || len(list) != 1 || list[0].GetId() != ids[remind.priority+" left"] ||
+				!list[0].GetRedelivered() || list[0].GetReminded() != 1 {
 				t.Fatalf("woken with %v, %v; want the %s mail once more", list, err, remind.priority)
 			}
 			near(t, "woken by the reminder of "+remind.priority+" mail", time.Since(sent), remind.after)
 		}
 		time.Sleep(70 * time.Minute)
-		want := map[string]time.Duration{"mail.escalated urgent left": 2 * time.Minute, "mail.reminder high left": 5 * time.Minute,
-			"mail.escalated high left": 10 * time.Minute, "mail.reminder normal left": 15 * time.Minute, "mail.overdue low left": time.Hour}
+		want := map[string]time.Duration{"mail.escalated urgent left": 2 * time.Minute,
+			"mail.reminder high left":  5 * time.Minute,
+			"mail.escalated high left": 10 * time.Minute, "mail.reminder normal left": 15 * time.Minute,
+			"mail.overdue low left": time.Hour}
 		stop()
 		if err := <-over; !errors.Is(err, context.Canceled) && !errors.Is(err, client.ErrCanceled) {
 			t.Errorf("watch: %v", err)

@@ -75,7 +75,8 @@ func (r *recovery) run() error {
 		return cli.Usagef("%s is given up for good and there is no terminal to ask on: nothing was changed; "+
 			"say so with --yes, look with --dry-run", lostNames(plan))
 	default:
-		question := fmt.Sprintf("\nIs %s lost for good? Type the name of the server that goes on, %s: ", lostNames(plan), plan.Server)
+		question := fmt.Sprintf("\nIs %s lost for good? Type the name of the server that goes on, %s: ",
+			lostNames(plan), plan.Server)
 		if err := r.Confirm(question, plan.Server); err != nil {
 			return err
 		}
@@ -176,9 +177,11 @@ func (r *recovery) object(plan *cluster.Recovery, done bool) map[string]any {
 	for _, p := range plan.Lost {
 		lost = append(lost, map[string]string{"id": p.ID, "raft_addr": p.RaftAddr})
 	}
-	return map[string]any{"server": plan.Server, "raft_addr": plan.RaftAddr, "lost": lost, "was": plan.Was, "cluster": plan.Cluster,
-		"term": plan.Term, "index": plan.Index, "epoch": plan.State.Epoch(), "clock_seconds": float64(plan.State.Clock()) / 1e9,
-		"rooms": counts.Rooms, "agents": counts.Agents, "agents_live": counts.Live, "hosts": counts.Hosts,
+	return map[string]any{"server": plan.Server, "raft_addr": plan.RaftAddr, "lost": lost, "was": plan.Was,
+		"cluster": plan.Cluster,
+		"term":    plan.Term, "index": plan.Index, "epoch": plan.State.Epoch(),
+		"clock_seconds": float64(plan.State.Clock()) / 1e9,
+		"rooms":         counts.Rooms, "agents": counts.Agents, "agents_live": counts.Live, "hosts": counts.Hosts,
 		"tasks_open": plan.State.OpenTasks(), "tasks": sum(counts.Tasks[:]), "done": done}
 }
 

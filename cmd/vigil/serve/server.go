@@ -93,8 +93,9 @@ func serverError(err error) error {
 		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
 			"run the newer version that wrote it; the data was not touched", err))
 	case errors.Is(err, cluster.ErrBrokenInvariant):
-		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
-			"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, cli.Version()))
+		return cli.ExitWith(cli.ExitUnknown,
+			fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster stops at this entry. "+
+				"The data was not touched: keep copies of the data directories, report the text above, and run a version in which it is mended", err, cli.Version()))
 	}
 	return cli.ExitWith(cli.ExitFailed, err)
 }

@@ -29,9 +29,10 @@ func TestS15ProfilesAreOnAPrivateSocket(t *testing.T) {
 	served := make(chan error, 1)
 	s := &server{conf: &conf.Server{DataDir: dir}, log: hclog.NewNullLogger()}
 	go func() { served <- s.serveProfiles(ctx) }()
-	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", path)
-	}}}
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}}}
 	for tries := 0; ; tries++ {
 		resp, err := web.Get("http://server/debug/pprof/cmdline")
 		if err == nil {

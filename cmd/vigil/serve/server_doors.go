@@ -154,7 +154,8 @@ func (s *server) watchdogStats() rpc.WatchdogStats {
 
 // reportHash brings the hash of this server's state to the leader.
 func (s *server) reportHash(ctx context.Context, h fsm.ReportHash) error {
-	_, err := vigilv1.NewClusterClient(s.client).ReportHash(ctx, &vigilv1.ReportHashRequest{Server: h.Server, Index: h.Index, Hash: h.Hash})
+	_, err := vigilv1.NewClusterClient(s.client).ReportHash(ctx,
+		&vigilv1.ReportHashRequest{Server: h.Server, Index: h.Index, Hash: h.Hash})
 	if err != nil {
 		return fmt.Errorf("report hash to the leader: %w", err)
 	}

@@ -107,7 +107,8 @@ func (s *server) reportViews(ctx context.Context, views []noun.HostView) error {
 	defer cancel()
 	req := &vigilv1.ReportViewsRequest{Server: s.conf.ID}
 	for _, v := range views {
-		req.Views = append(req.Views, &vigilv1.HeardHost{Host: uint32(v.Host), Gossip: v.Gossip.String(), Stream: v.Stream.String()})
+		req.Views = append(req.Views, &vigilv1.HeardHost{Host: uint32(v.Host), Gossip: v.Gossip.String(),
+			Stream: v.Stream.String()})
 	}
 	_, err := vigilv1.NewClusterClient(s.client).ReportViews(ctx, req)
 	return err

@@ -62,7 +62,8 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	})}
 	listener, err := net.Listen("tcp", conf.Addr)
 	if err != nil {
-		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err))
+		return nil, cli.ExitWith(cli.ExitFailed,
+			fmt.Errorf("listen for clients: %w: stop what uses the address, or give another with --addr", err))
 	}
 	if err := s.open(repl, listener); err != nil {
 		s.close()
@@ -79,7 +80,8 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		Matcher: regexp.MustCompile(`^/memory/classes/(heap/objects|total):bytes$`)})
 	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), memory),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.client, err = client.Open(client.Config{Addrs: []string{ownAddr(listener)}, Name: "server " + s.conf.ID}); err != nil {
+	if s.client, err = client.Open(client.Config{Addrs: []string{ownAddr(listener)},
+		Name: "server " + s.conf.ID}); err != nil {
 		return err
 	}
 	if len(s.conf.Join) > 0 {
@@ -99,7 +101,8 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	s.api, err = rpc.Open(rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
-		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica}, Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
+		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
+		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
 	})
 	if err != nil {
@@ -113,7 +116,8 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if len(wrong) > 0 {
 		return errors.Join(wrong...) // since the check at the beginning
 	}
-	s.duty, err = duty.Open(duty.Config{Replica: s.replica, Unheard: func() map[string]bool { return s.contacts.Lost(time.Now()) }, Logger: s.log,
+	s.duty, err = duty.Open(duty.Config{Replica: s.replica,
+		Unheard: func() map[string]bool { return s.contacts.Lost(time.Now()) }, Logger: s.log,
 		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
 	if err != nil {
 		return err
@@ -222,7 +226,8 @@ func (s *server) runRest(ctx context.Context) error {
 
 // greet says where the server listens, and what follows from it.
 func (s *server) greet() {
-	s.log.Info("server starts", "version", cli.Version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr, "data", s.conf.DataDir)
+	s.log.Info("server starts", "version", cli.Version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr,
+		"data", s.conf.DataDir)
 	if open := s.conf.Open(); len(open) > 0 {
 		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network", "addresses", open)
 	}
@@ -234,7 +239,8 @@ func (s *server) greet() {
 	case s.gossip == nil:
 		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
 	case s.conf.Gossip.KeyFile == "" && !door.Loopback(s.gossip.Addr()):
-		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive", "address", s.gossip.Addr())
+		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive",
+			"address", s.gossip.Addr())
 	}
 }
 

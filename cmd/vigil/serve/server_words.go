@@ -26,7 +26,8 @@ const (
 // runs. It looks again and again: the log that a server reads when it comes back may hold an
 // older life of it, which the cluster has forgotten further on.
 func (s *server) announce(ctx context.Context) error {
-	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: cli.Version(),
+	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr,
+		Version:  cli.Version(),
 		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
 	tick := time.NewTicker(announceLook)
 	defer tick.Stop()
@@ -82,7 +83,8 @@ func (s *server) join(ctx context.Context) error {
 	}
 	for {
 		try, cancel := context.WithTimeout(ctx, joinLimit)
-		_, err := vigilv1.NewClusterClient(s.others).AddServer(try, &vigilv1.AddServerRequest{Id: s.conf.ID, RaftAddr: s.conf.RaftAddr})
+		_, err := vigilv1.NewClusterClient(s.others).AddServer(try,
+			&vigilv1.AddServerRequest{Id: s.conf.ID, RaftAddr: s.conf.RaftAddr})
 		cancel()
 		switch {
 		case err == nil:

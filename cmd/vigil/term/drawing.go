@@ -140,7 +140,8 @@ func draws(parameters []byte, final byte) bool {
 		return strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefhlmrsu", final) >= 0
 	case final == 'h' || final == 'l':
 		all, private := strings.CutPrefix(p, "?")
-		return private && !slices.ContainsFunc(strings.Split(all, ";"), func(m string) bool { return !slices.Contains(modes, m) })
+		return private &&
+			!slices.ContainsFunc(strings.Split(all, ";"), func(m string) bool { return !slices.Contains(modes, m) })
 	case final == 'q': // the shape of the cursor
 		return len(p) == 2 && p[0] >= '0' && p[0] <= '6' && p[1] == ' '
 	}

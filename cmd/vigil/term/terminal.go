@@ -52,7 +52,8 @@ func (t *Terminal) Pairs(namesAndValues ...string) error {
 			continue
 		}
 		name := fmt.Sprintf("%-*s", width, namesAndValues[i])
-		if err := t.Printf("%s  %s\n", t.Screen.Faint(name), t.Screen.states(OneLine(namesAndValues[i+1]))); err != nil {
+		if err := t.Printf("%s  %s\n", t.Screen.Faint(name),
+			t.Screen.states(OneLine(namesAndValues[i+1]))); err != nil {
 			return err
 		}
 	}

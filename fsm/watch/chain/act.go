@@ -33,7 +33,8 @@ func (s *State) decide(a *noun.Agent, by noun.Decider, said noun.Decision, why, 
 		case rule == noun.DecideStart && said != noun.DecideStart:
 			d, by, degraded = rule, noun.ByRule, over
 		case f.Patrolled && c.PatrolAt > c.LookAt && said != noun.DecideNothing && !f.Dead:
-			d, act = noun.DecideNothing, fmt.Sprintf("nothing is done: triage has said %s, and it has patrolled since", said)
+			d, act = noun.DecideNothing,
+				fmt.Sprintf("nothing is done: triage has said %s, and it has patrolled since", said)
 		case said < rule && overruled >= noun.MaxOverruled:
 			d, by, degraded = rule, noun.ByRule, fmt.Sprintf("%s, for the %dth look in a row", over, overruled+1)
 		}
@@ -51,7 +52,8 @@ func (s *State) decide(a *noun.Agent, by noun.Decider, said noun.Decision, why, 
 	}
 	s.Tally.Decisions[by-noun.ByRule][d]++
 	s.changeChain(a, func(c *noun.Chain) {
-		c.Decision, c.By, c.DecidedAt, c.Facts, c.Degraded, c.Act, c.Why = d, by, s.Meta.Clock, f.Words(), degraded, noun.Clip(act, noun.MaxReason), why
+		c.Decision, c.By, c.DecidedAt, c.Facts, c.Degraded, c.Act, c.Why = d, by, s.Meta.Clock, f.Words(),
+			degraded, noun.Clip(act, noun.MaxReason), why
 		if c.Overruled = overruled; !f.Dead {
 			c.Starts = 0
 		}
@@ -77,7 +79,8 @@ func (s *State) startOverseer(a *noun.Agent, f *judge.OverseerFacts) string {
 	s.changeChain(a, func(c *noun.Chain) { c.Starts++ })
 	why := s.Why(a.ID)
 	if s.chainOff(a) == "" && a.Notes().Chain.Starts == noun.MaxStarts {
-		s.Event("agent.needs_human", core.About{Agent: a}, fmt.Sprintf("overseer was dead at %d looks in a row: %s", noun.MaxStarts, why.Text))
+		s.Event("agent.needs_human", core.About{Agent: a},
+			fmt.Sprintf("overseer was dead at %d looks in a row: %s", noun.MaxStarts, why.Text))
 		s.escalateOverseer(a, why.Code)
 	}
 	if why.Code == "start_due" {
@@ -110,7 +113,8 @@ func (s *State) wakeOverseer(a *noun.Agent) string {
 		}
 	}
 	s.withdrawChainMail(a)
-	next.Inquiry = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "wake", Priority: noun.MailHigh, Subject: wakeSubject, Body: wakeBody}).Mail
+	next.Inquiry = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "wake", Priority: noun.MailHigh,
+		Subject: wakeSubject, Body: wakeBody}).Mail
 	a.Note(func(n *noun.Notes) { n.Ladder = &next })
 	s.changeChain(a, func(c *noun.Chain) { c.WokenAt, c.Mail = now, next.Inquiry })
 	return s.prodLater(a, "it is woken by mail")
@@ -124,7 +128,8 @@ func (s *State) nudgeOverseer(a *noun.Agent) string {
 		return "the ladder for stuck agents is at it, rung " + old.Rung.String()
 	}
 	s.withdrawChainMail(a)
-	id := s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "check-in", Priority: noun.MailNormal, Subject: checkInSubject, Body: checkInBody}).Mail
+	id := s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "check-in", Priority: noun.MailNormal,
+		Subject: checkInSubject, Body: checkInBody}).Mail
 	s.changeChain(a, func(c *noun.Chain) { c.Mail = id })
 	return s.prodLater(a, "it is nudged by mail")
 }
@@ -174,7 +179,8 @@ func (c ReportPatrol) Apply(of *core.State) noun.Outcome {
 		if c.Cycle == 0 {
 			c.Cycle = x.Cycle + 1
 		}
-		x.Inc, x.PatrolAt, x.Cycle, x.Action, x.Healthy, x.Unhealthy = a.Inc, s.Meta.Clock, c.Cycle, c.Action, c.Healthy, c.Unhealthy
+		x.Inc, x.PatrolAt, x.Cycle, x.Action, x.Healthy, x.Unhealthy = a.Inc, s.Meta.Clock, c.Cycle, c.Action,
+			c.Healthy, c.Unhealthy
 		x.Patrols++
 		x.Prod, x.Overruled, x.Starts = 0, 0, 0
 	})
@@ -206,21 +212,27 @@ func (c HandOver) Apply(of *core.State) noun.Outcome {
 	case code != "":
 		return core.Refuse(noun.Stopped, "%s is %s", a.Name, s.PausedText(a, code))
 	case !a.Managed:
-		return core.Refuse(noun.Conflict, "%s was started by hand, and vigil cannot start its next life; send the mail to it yourself and end", a.Name)
+		return core.Refuse(noun.Conflict,
+			"%s was started by hand, and vigil cannot start its next life; send the mail to it yourself and end", a.Name)
 	case s.RoleTable.Get(a.Role).Spec.Runner == "":
-		return core.Refuse(noun.Conflict, "role %s names no runner, so vigil cannot start the next life of %s", s.RoleName(a.Role), a.Name)
+		return core.Refuse(noun.Conflict, "role %s names no runner, so vigil cannot start the next life of %s",
+			s.RoleName(a.Role), a.Name)
 	case a.Order == noun.StopOrder:
 		return core.Refuse(noun.Conflict, "%s is being stopped: %s", a.Name, a.OrderReason)
 	case s.Meta.Clock.Sub(a.StartedAt) < least:
-		return core.Refuse(noun.Conflict, "this life of %s is %s old; it may hand over after %s (setting overseer_interval)", a.Name, s.Since(a.StartedAt), least)
+		return core.Refuse(noun.Conflict,
+			"this life of %s is %s old; it may hand over after %s (setting overseer_interval)", a.Name,
+			s.Since(a.StartedAt), least)
 	}
-	sent := s.Hooks.Write(core.Letter{Speaker: c.Speaker, To: a, Subject: c.Subject, Body: c.Body, Kind: noun.HandOverKind})
+	sent := s.Hooks.Write(core.Letter{Speaker: c.Speaker, To: a, Subject: c.Subject, Body: c.Body,
+		Kind: noun.HandOverKind})
 	if sent.Code != noun.OK {
 		return sent
 	}
 	was := core.ShadowOf(a)
 	a.ForgetResume()
-	s.Event("agent.handed_over", core.About{Agent: a, Host: a.Host}, fmt.Sprintf("mail %d is for its next life; it has made %d patrols", sent.Mail, a.Patrols()))
+	s.Event("agent.handed_over", core.About{Agent: a, Host: a.Host},
+		fmt.Sprintf("mail %d is for its next life; it has made %d patrols", sent.Mail, a.Patrols()))
 	s.OpenStop(a, "it hands over to its next life")
 	s.Settle(a, was)
 	out := a.Outcome()
@@ -240,7 +252,8 @@ func (c ProdOverseer) Apply(of *core.State) noun.Outcome {
 	}
 	s.changeChain(a, func(x *noun.Chain) { x.Prod = 0 })
 	out := a.Outcome()
-	if at < a.StartedAt || s.Meta.Clock.Sub(at) > ProdWithin || a.Proc != noun.ProcRunning || a.Order == noun.StopOrder {
+	if at < a.StartedAt || s.Meta.Clock.Sub(at) > ProdWithin || a.Proc != noun.ProcRunning ||
+		a.Order == noun.StopOrder {
 		out.Count = 1
 	}
 	return out
@@ -263,13 +276,16 @@ func (c NoteProd) Apply(of *core.State) noun.Outcome {
 	if a == nil {
 		return no
 	}
-	s.Event("agent.prod_failed", core.About{Agent: a, Host: a.Host}, noun.Clip("nothing was typed: "+c.Reason, noun.MaxReason))
+	s.Event("agent.prod_failed", core.About{Agent: a, Host: a.Host},
+		noun.Clip("nothing was typed: "+c.Reason, noun.MaxReason))
 	return a.Outcome()
 }
 
 // escalateOverseer calls a human for an overseer that does not start; why is the code of
 // the reason.
 func (s *State) escalateOverseer(a *noun.Agent, why string) {
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscOverseerDown, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc,
-		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a), Facts: []noun.KV{{Key: "start_waits_for", Value: why}}})
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscOverseerDown, Subject: a.Name, Priority: noun.MailHigh,
+		Agent: a.Name, Inc: a.Inc,
+		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a),
+		Facts: []noun.KV{{Key: "start_waits_for", Value: why}}})
 }

@@ -51,7 +51,8 @@ func (v *View) lookRow(a *noun.Agent, c *noun.Chain) due.Row {
 
 // turnRow is the row of an overseer's turn, when nothing happens before.
 func (v *View) turnRow(a *noun.Agent, c *noun.Chain) due.Row {
-	return due.Row{Kind: kindTurn, Of: due.OfAgent(a.ID), From: max(c.Since, c.LookAt, c.DecidedAt), Span: v.Meta.Settings.Chain.Interval}
+	return due.Row{Kind: kindTurn, Of: due.OfAgent(a.ID), From: max(c.Since, c.LookAt, c.DecidedAt),
+		Span: v.Meta.Settings.Chain.Interval}
 }
 
 // agentRows adds when an overseer is looked at next.

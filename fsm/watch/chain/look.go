@@ -105,7 +105,8 @@ func (s *State) look(a *noun.Agent, why, by string) {
 	s.SetAside(s.Meta.NextTask) // a room in which nothing else happens is silent
 	t := s.AddTask(r, "Look at "+a.Name, text, noun.LaddersBy, noun.LookPriority, 0)
 	s.changeChain(a, func(c *noun.Chain) { c.Task = t.ID })
-	s.Event("agent.look", core.About{Agent: a, Task: t.ID, Host: a.Host}, fmt.Sprintf("%s: triage is asked, role %s; %s", why, s.RoleName(r.ID), f.Words()))
+	s.Event("agent.look", core.About{Agent: a, Task: t.ID, Host: a.Host},
+		fmt.Sprintf("%s: triage is asked, role %s; %s", why, s.RoleName(r.ID), f.Words()))
 }
 
 // triageRole finds the role that answers looks, or says why nobody of it can; an empty
@@ -163,7 +164,8 @@ func (s *State) lookFailed(a *noun.Agent, why string, late bool) {
 	for _, id := range hung {
 		x := s.AgentTable.Mut(id)
 		was := core.ShadowOf(x)
-		s.Overstay(x, "it was asked to look at "+a.Name+" and has not answered within "+s.Meta.Settings.Chain.TriageLimit.String())
+		s.Overstay(x, "it was asked to look at "+a.Name+" and has not answered within "+
+			s.Meta.Settings.Chain.TriageLimit.String())
 		s.Settle(x, was)
 	}
 	s.Tally.LooksFailed++
@@ -267,7 +269,8 @@ func (c LookAtOverseer) Apply(of *core.State) noun.Outcome {
 	case s.Overseer(a) == nil:
 		return core.Refuse(noun.Conflict, "%s is no overseer; its role needs `overseer:` in the room file", a.Name)
 	case a.Notes().Chain.Task != 0:
-		out := core.Refuse(noun.Conflict, "a look at %s is open already: task %d waits for triage", a.Name, a.Notes().Chain.Task)
+		out := core.Refuse(noun.Conflict, "a look at %s is open already: task %d waits for triage", a.Name,
+			a.Notes().Chain.Task)
 		out.Task = a.Notes().Chain.Task
 		return out
 	}

@@ -31,7 +31,8 @@ func (s *View) lookText(a *noun.Agent, f *judge.OverseerFacts) string {
 		`"healthy":%d,"unhealthy":%d,"mail_waiting":%d,"fresh_s":%d,"stale_s":%d,"screen":"%s","screen_s":%d,"degraded":%s,"verdict":"%s","mechanical_decision":"%s",`+
 		`"answer":"{\"decision\":\"%s\",\"reason\":\"...\"}"}`,
 		a.Name, a.Inc, session, f.Patrolled, int64(f.Age.Seconds()), c.Cycle, c.Action,
-		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since, jsonString(s.Degraded(a.ID)), v.Kind, judge.Decide(f), strings.Join(noun.DecisionNames(), "|"))
+		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since,
+		jsonString(s.Degraded(a.ID)), v.Kind, judge.Decide(f), strings.Join(noun.DecisionNames(), "|"))
 }
 
 // jsonString writes a text as a string of JSON.

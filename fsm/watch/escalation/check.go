@@ -13,13 +13,19 @@ func (s *View) Check(c *core.Checker) {
 	for id, e := range s.EscalationTable.From(0) {
 		newest[keyOf(e)] = e.ID
 		c.That(e.ID == id && e.ID <= x.Last, "escalation %d is kept as %d, the newest is %d", e.ID, id, x.Last)
-		c.That(e.Kind > 0 && e.Kind < noun.EscalationKindsPlus && e.State >= noun.EscalationOpen && e.State <= noun.EscalationClosed,
+		c.That(e.Kind > 0 && e.Kind < noun.EscalationKindsPlus && e.State >= noun.EscalationOpen &&
+			e.State <= noun.EscalationClosed,
 			"escalation %d has kind %d and state %d", e.ID, e.Kind, e.State)
-		c.That(e.Count > 0 && e.First <= e.Last && e.Last <= s.Meta.Clock, "escalation %d happened %d times from %d to %d", e.ID, e.Count, e.First, e.Last)
-		c.That((e.State == noun.EscalationClosed) == (e.CloseAt != 0), "escalation %d is %s, closed at %d", e.ID, e.State, e.CloseAt)
-		c.That(e.Notice.Number > 0 && e.Notice.Number <= x.LastNotice, "escalation %d has notice %d, the newest is %d", e.ID, e.Notice.Number, x.LastNotice)
-		c.That(!e.Notice.Pending || e.State == noun.EscalationOpen, "L9: escalation %d is %s and announced", e.ID, e.State)
-		c.That(len(e.Notice.Deliveries) <= noun.MaxNotifiers, "L11: escalation %d has %d deliveries", e.ID, len(e.Notice.Deliveries))
+		c.That(e.Count > 0 && e.First <= e.Last && e.Last <= s.Meta.Clock,
+			"escalation %d happened %d times from %d to %d", e.ID, e.Count, e.First, e.Last)
+		c.That((e.State == noun.EscalationClosed) == (e.CloseAt != 0), "escalation %d is %s, closed at %d",
+			e.ID, e.State, e.CloseAt)
+		c.That(e.Notice.Number > 0 && e.Notice.Number <= x.LastNotice,
+			"escalation %d has notice %d, the newest is %d", e.ID, e.Notice.Number, x.LastNotice)
+		c.That(!e.Notice.Pending || e.State == noun.EscalationOpen, "L9: escalation %d is %s and announced",
+			e.ID, e.State)
+		c.That(len(e.Notice.Deliveries) <= noun.MaxNotifiers, "L11: escalation %d has %d deliveries", e.ID,
+			len(e.Notice.Deliveries))
 		c.Armed(s.Base.View, "L11", s.noticeRow(e), e.Armed)
 		if e.State == noun.EscalationClosed {
 			closed++
@@ -46,5 +52,6 @@ func (s *View) Check(c *core.Checker) {
 	c.That(open <= noun.MaxOpenEscalations, "L11: %d escalations are open", open)
 	c.That(alone == s.alone, "%d escalations are not acknowledged, %d are counted", alone, s.alone)
 	c.That(open == s.opened && closed == s.closed.Len() && pending == s.pending.Len(),
-		"%d escalations are open, %d closed, %d pending; counted are %d, %d, %d", open, closed, pending, s.opened, s.closed.Len(), s.pending.Len())
+		"%d escalations are open, %d closed, %d pending; counted are %d, %d, %d", open, closed, pending,
+		s.opened, s.closed.Len(), s.pending.Len())
 }

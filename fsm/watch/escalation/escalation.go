@@ -27,7 +27,8 @@ func (s *State) escalate(e noun.Escalation) {
 		return
 	case was.State == noun.EscalationClosed:
 		s.indexEscalation(was, -1)
-		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = noun.EscalationOpen, 0, "", 0, "", "", 0
+		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = noun.EscalationOpen,
+			0, "", 0, "", "", 0
 		was.Reopened++
 		s.indexEscalation(was, +1)
 		s.escalationEvent("escalation.reopened", was, "it has come back: "+was.Reason())
@@ -125,7 +126,8 @@ func (s *State) removeEscalation(id noun.EscalationID) {
 func (s *State) escalation(id noun.EscalationID) (*noun.Escalation, noun.Outcome) {
 	e := s.EscalationTable.Mut(id)
 	if e == nil {
-		return nil, core.Refuse(noun.NotFound, "there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
+		return nil, core.Refuse(noun.NotFound,
+			"there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
 	}
 	return e, noun.Outcome{}
 }
@@ -158,7 +160,8 @@ func (c CloseEscalation) Apply(of *core.State) noun.Outcome {
 	case e.State == noun.EscalationClosed:
 		return noun.Outcome{Count: 1}
 	case len(c.Note) > noun.MaxEscalationNote:
-		return core.Refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note), noun.MaxEscalationNote)
+		return core.Refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note),
+			noun.MaxEscalationNote)
 	}
 	s.close(e, noun.Clip(c.By, noun.MaxMailFrom), c.Note)
 	return noun.Outcome{}
@@ -193,8 +196,10 @@ func (c NoteNotice) Apply(of *core.State) noun.Outcome {
 		return no
 	case c.Notice == 0 || e.Notice.Number != c.Notice:
 		return core.Refuse(noun.Conflict, "notice %d about escalation %d is over", c.Notice, c.Escalation)
-	case c.Notifier == "" || len(c.Notifier) > noun.MaxNotifierName || len(c.Notifiers) > noun.MaxNotifiers || len(c.Failure) > noun.MaxFailure:
-		return core.Refuse(noun.Invalid, "a notifier needs a name of 1 to %d bytes, at most %d are allowed, and a failure is at most %d bytes long",
+	case c.Notifier == "" || len(c.Notifier) > noun.MaxNotifierName || len(c.Notifiers) > noun.MaxNotifiers ||
+		len(c.Failure) > noun.MaxFailure:
+		return core.Refuse(noun.Invalid,
+			"a notifier needs a name of 1 to %d bytes, at most %d are allowed, and a failure is at most %d bytes long",
 			noun.MaxNotifierName, noun.MaxNotifiers, noun.MaxFailure)
 	}
 	list := slices.Clone(e.Notice.Deliveries)
@@ -203,7 +208,8 @@ func (c NoteNotice) Apply(of *core.State) noun.Outcome {
 	case at >= 0 && list[at].Over():
 		return noun.Outcome{Count: 1}
 	case at < 0 && len(list) >= noun.MaxNotifiers: // of leaders with other notifiers
-		return core.Refuse(noun.Invalid, "%d notifiers have tried to deliver notice %d, more are not noted", len(list), c.Notice)
+		return core.Refuse(noun.Invalid, "%d notifiers have tried to deliver notice %d, more are not noted",
+			len(list), c.Notice)
 	case at < 0:
 		at, list = len(list), append(list, noun.Delivery{Notifier: c.Notifier})
 	}
@@ -229,7 +235,9 @@ func (s *State) booked(e *noun.Escalation, d *noun.Delivery, failure string) {
 		s.escalationEvent("escalation.notified", e, fmt.Sprintf("notice %d by %s", e.Notice.Number, d.Notifier))
 	case d.Tries >= set.Tries:
 		d.GaveUp, d.Next = true, 0
-		s.escalationEvent("escalation.undelivered", e, fmt.Sprintf("notice %d by %s is given up after %d tries: %s", e.Notice.Number, d.Notifier, d.Tries, failure))
+		s.escalationEvent("escalation.undelivered", e,
+			fmt.Sprintf("notice %d by %s is given up after %d tries: %s", e.Notice.Number, d.Notifier,
+				d.Tries, failure))
 	default:
 		d.Next = s.Meta.Clock.Add(min(set.Retry<<min(d.Tries-1, 20), noun.NoticeRest))
 	}
@@ -252,7 +260,8 @@ func (s *State) fireEscalation(id noun.EscalationID) {
 	}
 	e.Armed = 0
 	s.Result.Effects.Notice = true
-	if row := s.remindRow(e); row.Kind != nil && row.Ran(s.Meta.Clock) >= s.Meta.Settings.Escalation.Remind && s.Lasts(e) {
+	if row := s.remindRow(e); row.Kind != nil && row.Ran(s.Meta.Clock) >= s.Meta.Settings.Escalation.Remind &&
+		s.Lasts(e) {
 		s.escalationEvent("escalation.reminded", e, "nobody looks after it for "+s.Since(e.First).String())
 		s.announce(e)
 	}

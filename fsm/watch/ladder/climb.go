@@ -174,7 +174,8 @@ func (c StepLadder) Apply(of *core.State) noun.Outcome {
 		return core.Refuse(noun.Conflict, "%s of %s is not due yet", at.Next, a.Name)
 	}
 	if !s.takeRung() {
-		return core.Refuse(noun.Conflict, "%d rungs were taken within %s, more are not allowed (setting ladder_per_pass)",
+		return core.Refuse(noun.Conflict,
+			"%d rungs were taken within %s, more are not allowed (setting ladder_per_pass)",
 			s.Meta.Ladder.In, s.Meta.Settings.Ladder.Interval)
 	}
 	v := s.Verdict(a.ID, true)
@@ -225,7 +226,8 @@ func (v *View) MayBeDeaf(after DeafPlace) iter.Seq2[DeafPlace, noun.AgentID] {
 	return func(yield func(DeafPlace, noun.AgentID) bool) {
 		v.Offered.Ascend(after.role, func(id noun.RoleID) bool {
 			r, first := v.RoleTable.Get(id), v.TaskTable.Get(v.FirstPending(id))
-			if r == nil || first == nil || v.Meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit || v.RolePaused(r) != "" {
+			if r == nil || first == nil || v.Meta.Clock.Sub(first.ChangedAt) <= r.Spec.PendingLimit ||
+				v.RolePaused(r) != "" {
 				return true
 			}
 			at := DeafPlace{role: id}
@@ -251,8 +253,10 @@ func (v *View) Check(c *core.Checker) {
 		if l == nil {
 			continue
 		}
-		c.That(l.Rung > noun.NoRung && l.Rung <= noun.RungEscalate && l.Began <= l.At && l.At <= v.Meta.Clock, "L11: the ladder of %s is at %+v", a.Name, *l)
-		c.That(l.Steps > 0 && uint32(l.Rung) >= l.Steps && l.Restarts <= noun.MaxLadderRestarts, "L11: the ladder of %s is at %+v", a.Name, *l)
+		c.That(l.Rung > noun.NoRung && l.Rung <= noun.RungEscalate && l.Began <= l.At &&
+			l.At <= v.Meta.Clock, "L11: the ladder of %s is at %+v", a.Name, *l)
+		c.That(l.Steps > 0 && uint32(l.Rung) >= l.Steps && l.Restarts <= noun.MaxLadderRestarts,
+			"L11: the ladder of %s is at %+v", a.Name, *l)
 		c.That(l.Inc <= a.Inc, "L6: the ladder of %s is for incarnation %s, it is at %s", a.Name, l.Inc, a.Inc)
 	}
 }

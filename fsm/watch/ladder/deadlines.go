@@ -51,7 +51,8 @@ func (v *View) silenceRow(a *noun.Agent) (r due.Row) {
 		r.Put = due.Hold{Until: t.Planned().Due, Why: "its task is expected to be done later"}
 		return r
 	}
-	if t := v.TaskTable.Get(v.FirstPending(a.Role)); t != nil && a.Part != noun.PartDisconnected && a.Order != noun.StopOrder {
+	if t := v.TaskTable.Get(v.FirstPending(a.Role)); t != nil && a.Part != noun.PartDisconnected &&
+		a.Order != noun.StopOrder {
 		r = v.Silence(a, max(t.ChangedAt, a.Since, a.TaskSince))
 		r.Kind, r.Of, r.Span = kindDeaf, due.OfAgent(a.ID), spec.PendingLimit
 	}

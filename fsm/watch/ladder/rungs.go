@@ -32,10 +32,12 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 		}
 		l.Began = s.Meta.Clock
 		say("agent.nudged", "by "+noun.LaddersBy+": "+because)
-		l.Nudge = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "nudge", Priority: noun.MailNormal, Subject: nudgeSubject, Body: nudgeBody}).Mail
+		l.Nudge = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "nudge", Priority: noun.MailNormal,
+			Subject: nudgeSubject, Body: nudgeBody}).Mail
 	case noun.RungWake:
 		say("agent.woken", fmt.Sprintf("no answer to a nudge for %s; %s", s.Since(l.Began), because))
-		l.Inquiry = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "status-inquiry", Priority: noun.MailHigh, Subject: inquirySubject, Body: s.inquiryText(a)}).Mail
+		l.Inquiry = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy,
+			Kind: "status-inquiry", Priority: noun.MailHigh, Subject: inquirySubject, Body: s.inquiryText(a)}).Mail
 	case noun.RungInterrupt:
 		say("agent.interrupted", "no answer to "+s.asked(l)+"; "+because)
 	case noun.RungRestart:
@@ -125,7 +127,8 @@ func (c NoteRung) Apply(of *core.State) noun.Outcome {
 		next := *l
 		next.Failed |= bit
 		a.Note(func(n *noun.Notes) { n.Ladder = &next })
-		s.Event("agent.rung_failed", core.About{Agent: a, Host: a.Host}, noun.Clip(c.Rung.String()+": "+c.Reason, noun.MaxReason))
+		s.Event("agent.rung_failed", core.About{Agent: a, Host: a.Host},
+			noun.Clip(c.Rung.String()+": "+c.Reason, noun.MaxReason))
 	}
 	return a.Outcome()
 }
@@ -150,7 +153,10 @@ func (s *State) answer(a *noun.Agent) {
 
 // escalateStuck calls a human for an agent with which the ladder is at its end.
 func (s *State) escalateStuck(a *noun.Agent, l *noun.Ladder, verdict judge.Kind) {
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscAgentStuck, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscAgentStuck, Subject: a.Name, Priority: noun.MailHigh,
+		Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a),
-		Facts: []noun.KV{{Key: "verdict", Value: verdict.String()}, {Key: "asked_for", Value: s.Since(l.Began).String()}, {Key: "restarts", Value: strconv.FormatUint(uint64(l.Restarts), 10)}}})
+		Facts: []noun.KV{{Key: "verdict", Value: verdict.String()},
+			{Key: "asked_for", Value: s.Since(l.Began).String()},
+			{Key: "restarts", Value: strconv.FormatUint(uint64(l.Restarts), 10)}}})
 }

@@ -142,8 +142,9 @@ func (s *State) mailEvent(kind string, m *noun.Mail) {
 	if m.State == noun.MailDelivered {
 		how = "delivered to incarnation " + m.DeliveredTo.String()
 	}
-	s.Event(kind, core.About{Agent: s.AgentTable.Mut(m.To)}, fmt.Sprintf("mail %d, %s, from %s, %s, is without an acknowledgement after %s",
-		m.ID, m.Priority, m.From, how, time.Duration(s.Meta.Clock-m.SentAt).Round(time.Second)))
+	s.Event(kind, core.About{Agent: s.AgentTable.Mut(m.To)},
+		fmt.Sprintf("mail %d, %s, from %s, %s, is without an acknowledgement after %s",
+			m.ID, m.Priority, m.From, how, time.Duration(s.Meta.Clock-m.SentAt).Round(time.Second)))
 }
 
 // rearmMail sets all timers anew after the limits have changed.
@@ -170,7 +171,8 @@ func (v *View) unread(a *noun.Agent) (list []*noun.Mail) {
 	}
 	for _, id := range box.open {
 		m := v.MailTable.Get(id)
-		if m.Unread(reader) && (m.FromInc != reader || !v.handover(a, m)) { // what a life leaves behind is not for itself
+		// what a life leaves behind is not for itself
+		if m.Unread(reader) && (m.FromInc != reader || !v.handover(a, m)) {
 			list = append(list, m)
 		}
 	}
@@ -239,7 +241,8 @@ func (v *View) MailDelivery(id noun.AgentID, delivery uint64) (list []*noun.Mail
 			list = append(list, m)
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *noun.Mail) int { return v.mailRank(v.Agent(id), x) - v.mailRank(v.Agent(id), y) })
+	slices.SortStableFunc(list,
+		func(x, y *noun.Mail) int { return v.mailRank(v.Agent(id), x) - v.mailRank(v.Agent(id), y) })
 	return list
 }
 
@@ -253,9 +256,11 @@ func (v *View) MailFor(sp *core.Speaker) (int, noun.Outcome) {
 	case sp.Inc < a.Inc:
 		return 0, core.Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
-		return 0, core.Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+		return 0, core.Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s",
+			sp.Inc, a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash:
-		return 0, core.Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+		return 0, core.Refuse(noun.Denied,
+			"the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
 	case v.MayReturn(a), !a.Managed && a.Part == noun.PartDisconnected:
 		return 0, core.Refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	case a.Managed && !a.Proc.Fenced():
@@ -271,16 +276,19 @@ func (s *State) escalateMail(m *noun.Mail) {
 	if a == nil || m.From == noun.LaddersBy && m.FromInc == 0 {
 		return
 	}
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscMailUnanswered, Subject: a.Name, Priority: m.Priority, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscMailUnanswered, Subject: a.Name, Priority: m.Priority,
+		Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a),
-		Facts: []noun.KV{{Key: "mail", Value: strconv.FormatUint(uint64(m.ID), 10)}, {Key: "mail_from", Value: m.From}, {Key: "mail_state", Value: m.State.String()},
+		Facts: []noun.KV{{Key: "mail", Value: strconv.FormatUint(uint64(m.ID), 10)},
+			{Key: "mail_from", Value: m.From}, {Key: "mail_state", Value: m.State.String()},
 			{Key: "waits_for", Value: s.Meta.Clock.Sub(m.SentAt).Round(time.Second).String()}}})
 }
 
 // letter sends a mail to one agent. When it is refused, nothing has changed.
 func (s *State) letter(l core.Letter) noun.Outcome {
 	r, rm := s.RoleTable.Get(l.To.Role), s.RoomTable.Get(l.To.Room)
-	return s.send(&SendMail{Speaker: l.Speaker, From: l.From, To: fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, l.To.Index),
+	return s.send(&SendMail{Speaker: l.Speaker, From: l.From,
+		To:      fmt.Sprintf("%s/%s.%d", rm.Name, r.Spec.Name, l.To.Index),
 		Subject: l.Subject, Body: l.Body, Kind: l.Kind, Priority: l.Priority})
 }
 

@@ -87,12 +87,14 @@ func (s *State) send(c *SendMail) noun.Outcome {
 }
 
 // sent writes the event and makes the answer; leftOut says who got no copy.
-func (s *State) sent(c *SendMail, draft *noun.Mail, first noun.MailID, list []noun.AgentID, leftOut string) noun.Outcome {
+func (s *State) sent(c *SendMail, draft *noun.Mail, first noun.MailID, list []noun.AgentID,
+	leftOut string) noun.Outcome {
 	out := noun.Outcome{Mail: first, Count: uint32(len(list)), Detail: leftOut}
 	to := s.AgentTable.Mut(list[0])
 	if len(list) == 1 {
 		out.Agent = to.ID
-		s.Event("mail.sent", core.About{Agent: to}, fmt.Sprintf("mail %d, %s, from %s", first, draft.Priority, draft.From))
+		s.Event("mail.sent", core.About{Agent: to}, fmt.Sprintf("mail %d, %s, from %s", first, draft.Priority,
+			draft.From))
 		return out
 	}
 	s.Event("mail.sent", core.About{Room: to.Room}, fmt.Sprintf("mails %d to %d, %s, from %s to %s",
@@ -102,7 +104,8 @@ func (s *State) sent(c *SendMail, draft *noun.Mail, first noun.MailID, list []no
 
 // draft is what all copies have in common.
 func (s *State) draft(c *SendMail) (noun.Mail, noun.Outcome) {
-	m := noun.Mail{From: c.From, Subject: c.Subject, Body: c.Body, Kind: c.Kind, Priority: c.Priority, Thread: c.Thread, ReplyTo: c.ReplyTo,
+	m := noun.Mail{From: c.From, Subject: c.Subject, Body: c.Body, Kind: c.Kind, Priority: c.Priority,
+		Thread: c.Thread, ReplyTo: c.ReplyTo,
 		SentAt: s.Meta.Clock, Since: s.Meta.Clock, SentWall: s.Entry.Wall, State: noun.MailQueued}
 	if c.Agent != "" {
 		a, no := s.Present(&c.Speaker)
@@ -127,7 +130,8 @@ func (v *View) checkMail(c *SendMail, m *noun.Mail) noun.Outcome {
 	for _, f := range []struct {
 		name, text string
 		most       int
-	}{{"sender", m.From, noun.MaxMailFrom + noun.MaxName}, {"subject", c.Subject, noun.MaxMailSubject}, {"body", c.Body, noun.MaxMailBody}} {
+	}{{"sender", m.From, noun.MaxMailFrom + noun.MaxName}, {"subject", c.Subject, noun.MaxMailSubject},
+		{"body", c.Body, noun.MaxMailBody}} {
 		switch {
 		case len(f.text) > f.most:
 			return core.Refuse(noun.Invalid, "the %s has %d bytes, at most %d are allowed", f.name, len(f.text), f.most)
@@ -148,7 +152,8 @@ func (v *View) checkMail(c *SendMail, m *noun.Mail) noun.Outcome {
 	case c.Priority > noun.MailLow:
 		return core.Refuse(noun.Invalid, "the priority has a value that this server does not know")
 	case max(c.Thread, c.ReplyTo) > v.Meta.LastMail:
-		return core.Refuse(noun.Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo), v.Meta.LastMail)
+		return core.Refuse(noun.Invalid, "mail %d was never sent; the newest is %d", max(c.Thread, c.ReplyTo),
+			v.Meta.LastMail)
 	}
 	return noun.Outcome{}
 }
@@ -161,7 +166,9 @@ func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 		return nil, no
 	}
 	if len(list) > noun.MaxMailCopies {
-		return nil, core.Refuse(noun.Invalid, "%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list), noun.MaxMailCopies)
+		return nil, core.Refuse(noun.Invalid,
+			"%s has %d agents, at most %d get copies of one mail; send to its roles", c.To, len(list),
+			noun.MaxMailCopies)
 	}
 	var reached []noun.AgentID
 	var off, full string // the first of them
@@ -179,9 +186,11 @@ func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 	}
 	switch {
 	case len(reached) == 0 && full != "":
-		return nil, core.Refuse(noun.MailboxFull, "the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, noun.MaxMailbox)
+		return nil, core.Refuse(noun.MailboxFull,
+			"the mailbox of %s holds %d mails without an acknowledgement, more are not taken", full, noun.MaxMailbox)
 	case len(reached) == 0:
-		return nil, core.Refuse(noun.AgentOff, "%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
+		return nil, core.Refuse(noun.AgentOff,
+			"%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
 	case len(reached) < len(list):
 		return reached, noun.Outcome{Detail: fmt.Sprintf("%d of %d agents get no copy: they are off or their mailboxes are full, as that of %s",
 			len(list)-len(reached), len(list), cmp.Or(off, full))}
@@ -225,7 +234,8 @@ func (v *View) addressed(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, core.Refuse(noun.NoAddressee, "%q names no agent that could get the mail; `vigil agent list` shows them", c.To)
+		return nil, core.Refuse(noun.NoAddressee,
+			"%q names no agent that could get the mail; `vigil agent list` shows them", c.To)
 	}
 	return list, noun.Outcome{}
 }
@@ -252,7 +262,8 @@ func (v *View) answered(id noun.MailID) ([]noun.AgentID, noun.Outcome) {
 	case m == nil:
 		return nil, core.Refuse(noun.NotFound, "mail %d is no longer kept; name whom to send the answer to", id)
 	case m.FromInc == 0:
-		return nil, core.Refuse(noun.NoAddressee, "mail %d was not sent by an agent, and only agents have mailboxes; name whom to send the answer to", id)
+		return nil, core.Refuse(noun.NoAddressee,
+			"mail %d was not sent by an agent, and only agents have mailboxes; name whom to send the answer to", id)
 	}
 	a := v.AgentByName(m.From)
 	if a == nil || a.Retired {
@@ -296,13 +307,15 @@ func (c ReadMail) Apply(of *core.State) noun.Outcome {
 		if m.DeliveredTo != a.Inc && (m.Noticed || m.DeliveredTo != 0) { // a reader of its own limit
 			m.Since, m.Noticed = s.Meta.Clock, false
 		}
-		m.State, m.DeliveredTo, m.DeliveredAt, m.Delivery, m.Again = noun.MailDelivered, a.Inc, s.Meta.Clock, out.Rev, false
+		m.State, m.DeliveredTo, m.DeliveredAt, m.Delivery, m.Again = noun.MailDelivered, a.Inc, s.Meta.Clock,
+			out.Rev, false
 		if m.Deliveries++; m.Redelivered() {
 			again++
 		}
 		s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailRow(m))
 	}
-	s.Event("mail.delivered", core.About{Agent: a}, fmt.Sprintf("%d mails, %d of them not for the first time", len(list), again))
+	s.Event("mail.delivered", core.About{Agent: a}, fmt.Sprintf("%d mails, %d of them not for the first time",
+		len(list), again))
 	return out
 }
 
@@ -356,7 +369,8 @@ func (v *View) mailRank(a *noun.Agent, m *noun.Mail) int {
 func (s *State) maySend(draft *noun.Mail, to []noun.AgentID) noun.Outcome {
 	over := max(0, s.MailTable.Len()+len(to)-int(s.Meta.Settings.MailKept))
 	if over > s.ended.Len()/2 {
-		return core.TooMany("mails, too few of them closed", uint64(s.MailTable.Len()), s.Meta.Settings.MailKept, core.Remedy(noun.ForMail), "mail_kept")
+		return core.TooMany("mails, too few of them closed", uint64(s.MailTable.Len()), s.Meta.Settings.MailKept,
+			core.Remedy(noun.ForMail), "mail_kept")
 	}
 	bytes := noun.CostOfMail(draft)
 	return s.Afford(noun.ForMail, s.AgentTable.Get(to[0]).Room, bytes*int64(len(to)), over)

@@ -86,8 +86,10 @@ func (s *State) callForPrompt(a *noun.Agent) {
 	next := *a.Screen()
 	next.Called = s.Meta.Clock
 	a.Note(func(n *noun.Notes) { n.Screen = &next })
-	facts := []noun.KV{{Key: "shown_for", Value: s.Since(next.At).String()}, {Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
+	facts := []noun.KV{{Key: "shown_for", Value: s.Since(next.At).String()},
+		{Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh,
+		Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a), Facts: facts})
 }
 
@@ -115,10 +117,13 @@ func (c ReportTerminals) Apply(of *core.State) noun.Outcome {
 	case h.Boot != c.Boot:
 		return core.Refuse(noun.Superseded, "host %s has registered with another boot id since", h.Name)
 	case len(c.Tool) > noun.MaxTool || len(c.Runners) > noun.MaxRoles || len(c.Watched) > noun.MaxRoles:
-		return core.Refuse(noun.Invalid, "the name of what makes terminals has %d bytes, at most %d are allowed; of runners at most %d", len(c.Tool), noun.MaxTool, noun.MaxRoles)
+		return core.Refuse(noun.Invalid,
+			"the name of what makes terminals has %d bytes, at most %d are allowed; of runners at most %d",
+			len(c.Tool), noun.MaxTool, noun.MaxRoles)
 	}
 	old := h.Terminal
-	h.Terminal = &noun.HostTerminal{Tool: c.Tool, Why: noun.Clip(c.Why, noun.MaxReason), Runners: slices.Clone(c.Runners), Watched: slices.Clone(c.Watched)}
+	h.Terminal = &noun.HostTerminal{Tool: c.Tool, Why: noun.Clip(c.Why, noun.MaxReason),
+		Runners: slices.Clone(c.Runners), Watched: slices.Clone(c.Watched)}
 	if was := h.Terminals(); old == nil || (&noun.Host{Terminal: old}).Terminals() != was {
 		s.Event("host.terminals", core.About{Host: h.ID}, noun.Clip(was, noun.MaxReason))
 		h.Rev = s.Meta.Index

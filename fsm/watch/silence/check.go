@@ -19,7 +19,8 @@ func (s *View) Check(c *core.Checker) {
 		end := s.excuse(a)
 		excused[a.Room] = max(excused[a.Room], end)
 		if ri := s.silences[a.Room]; ri != nil {
-			c.That(ri.excuses.ends[a.ID] == end, "L10: %s is excused until %d, the index says %d", a.Name, end, ri.excuses.ends[a.ID])
+			c.That(ri.excuses.ends[a.ID] == end, "L10: %s is excused until %d, the index says %d", a.Name,
+				end, ri.excuses.ends[a.ID])
 		}
 	}
 	in := 0
@@ -30,7 +31,8 @@ func (s *View) Check(c *core.Checker) {
 		if ri == nil {
 			ri = &silence{}
 		}
-		c.That(ri.excused == excused[rm.ID], "L10: room %s is excused until %d, its agents say %d", rm.Name, ri.excused, excused[rm.ID])
+		c.That(ri.excused == excused[rm.ID], "L10: room %s is excused until %d, its agents say %d", rm.Name,
+			ri.excused, excused[rm.ID])
 		want := n > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
 		c.That(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
 		at := max(rm.Quiet, ri.excused)
@@ -42,10 +44,12 @@ func (s *View) Check(c *core.Checker) {
 			c.That(found, "room %s is not in the index of active rooms at %d", rm.Name, at)
 			in++
 		}
-		c.That(rm.Active <= rm.Quiet && rm.Quiet <= s.Meta.Clock, "room %s was active at %d and is silent since %d", rm.Name, rm.Active, rm.Quiet)
+		c.That(rm.Active <= rm.Quiet && rm.Quiet <= s.Meta.Clock,
+			"room %s was active at %d and is silent since %d", rm.Name, rm.Active, rm.Quiet)
 	}
 	c.That(in == s.ActiveRooms(), "%d active rooms are counted, there are %d", s.ActiveRooms(), in)
 	w := &s.Meta.Watchdog
-	c.That(uint64(w.InWindow) <= w.Canceled && len(w.History) <= noun.MaxCancellations, "L11: %d cancellations in a window, %d ever, %d kept",
+	c.That(uint64(w.InWindow) <= w.Canceled && len(w.History) <= noun.MaxCancellations,
+		"L11: %d cancellations in a window, %d ever, %d kept",
 		w.InWindow, w.Canceled, len(w.History))
 }

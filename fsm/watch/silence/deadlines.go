@@ -9,9 +9,12 @@ import (
 
 // Kinds of deadlines of rooms.
 var (
-	kindSilence  = &due.Kind{Name: "silence", Then: "the room counts as stalled; the leader's next pass warns of it and asks its agents"}
-	kindDeadline = &due.Kind{Name: "deadline", Then: "the room counts as stalled, whatever is done or said; the leader's next pass warns of it"}
-	kindGrace    = &due.Kind{Name: "grace", Then: "the leader's next pass cancels the room's tasks and stops who holds them"}
+	kindSilence = &due.Kind{Name: "silence",
+		Then: "the room counts as stalled; the leader's next pass warns of it and asks its agents"}
+	kindDeadline = &due.Kind{Name: "deadline",
+		Then: "the room counts as stalled, whatever is done or said; the leader's next pass warns of it"}
+	kindGrace = &due.Kind{Name: "grace",
+		Then: "the leader's next pass cancels the room's tasks and stops who holds them"}
 )
 
 // dueRow is the row after which a room with open tasks is stalled.

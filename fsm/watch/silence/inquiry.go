@@ -45,7 +45,8 @@ func (s *State) askRoom(rm *noun.Room) {
 		if a == nil || a.Part == noun.PartDisconnected {
 			continue
 		}
-		if m := s.Hooks.Write(core.Letter{To: a, From: noun.WatchedBy, Kind: "room-inquiry", Priority: noun.MailHigh, Subject: roomInquirySubject, Body: roomInquiryBody}).Mail; m != 0 {
+		if m := s.Hooks.Write(core.Letter{To: a, From: noun.WatchedBy, Kind: "room-inquiry",
+			Priority: noun.MailHigh, Subject: roomInquirySubject, Body: roomInquiryBody}).Mail; m != 0 {
 			asked = append(asked, m)
 		}
 	}

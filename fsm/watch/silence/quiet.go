@@ -113,7 +113,8 @@ func (v *View) excuseText(a *noun.Agent) string {
 	case a.Declared.Holds(now):
 		return a.Name + " has declared " + a.Declared.Kind()
 	case due > now:
-		return fmt.Sprintf("task %d, which %s holds, is expected to be done in %s", t.ID, a.Name, due.Sub(now).Round(time.Second))
+		return fmt.Sprintf("task %d, which %s holds, is expected to be done in %s", t.ID, a.Name,
+			due.Sub(now).Round(time.Second))
 	}
 	return a.Name + " waits: " + noun.PromptTexts[a.Screen().Kind]
 }
@@ -223,7 +224,8 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 	case q.DueAt >= now:
 		q.State, q.Why = RoomActive, "it was active lately"
 	case rm.Warned > q.DueAt && v.spared(rm):
-		q.State, q.Why = RoomUntaken, "no agent has lived in it since it was created; a human was told, and its tasks wait"
+		q.State, q.Why = RoomUntaken,
+			"no agent has lived in it since it was created; a human was told, and its tasks wait"
 	case rm.Warned > q.DueAt:
 		grace := v.graceRow(rm)
 		q.State, q.CancelAt = RoomStalling, grace.At()
@@ -251,7 +253,8 @@ func (v *View) heldBack(rm *noun.Room) string {
 		case r.Spec.Desired != noun.DesiredRunning:
 			return "its role " + r.Spec.Name + " is declared as stopped or paused"
 		case len(r.Agents) > 0 && v.allHeld(r):
-			return "every agent of its role " + r.Spec.Name + " is stopped or paused by a human, or its tool is out of quota"
+			return "every agent of its role " + r.Spec.Name +
+				" is stopped or paused by a human, or its tool is out of quota"
 		}
 	}
 	return ""

@@ -68,9 +68,12 @@ func (s *State) escalateUntaken(rm *noun.Room, q *RoomQuiet) {
 		}
 	}
 	list, tasks := strings.Join(roles, " "), s.RoomIndex(rm.ID).Open
-	s.Event("room.untaken", core.About{Room: rm.ID}, fmt.Sprintf("%s; nobody serves %s: no agent has lived in the room since it was created, and %d tasks wait",
-		s.silentText(rm, q), list, tasks))
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscUntaken, Subject: rm.Name, Priority: noun.MailNormal, Room: rm.Name,
-		Facts: []noun.KV{{Key: "roles", Value: list}, {Key: "silent_for", Value: s.Meta.Clock.Sub(q.Active).Round(time.Second).String()},
+	s.Event("room.untaken", core.About{Room: rm.ID},
+		fmt.Sprintf("%s; nobody serves %s: no agent has lived in the room since it was created, and %d tasks wait",
+			s.silentText(rm, q), list, tasks))
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscUntaken, Subject: rm.Name, Priority: noun.MailNormal,
+		Room: rm.Name,
+		Facts: []noun.KV{{Key: "roles", Value: list},
+			{Key: "silent_for", Value: s.Meta.Clock.Sub(q.Active).Round(time.Second).String()},
 			{Key: "tasks", Value: strconv.FormatUint(uint64(tasks), 10)}}})
 }

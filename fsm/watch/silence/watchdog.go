@@ -93,8 +93,9 @@ func (c WarnRoom) Apply(of *core.State) noun.Outcome {
 		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 	}
 	s.askRoom(rm)
-	s.Event("room.stalling", core.About{Room: rm.ID}, fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
-		s.silentText(rm, &q), s.Meta.Settings.Watchdog.Grace))
+	s.Event("room.stalling", core.About{Room: rm.ID},
+		fmt.Sprintf("%s; unless something is done or said in it, it is canceled in %s",
+			s.silentText(rm, &q), s.Meta.Settings.Watchdog.Grace))
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
@@ -107,7 +108,8 @@ func (s *State) stalled(id noun.RoomID, active noun.Time) (*noun.Room, RoomQuiet
 	q := s.Quiet(rm)
 	switch {
 	case q.Active != active && q.Reason == IdleTimeout:
-		return nil, q, core.Refuse(noun.Conflict, "something was done or said in room %q since the plan was made", rm.Name)
+		return nil, q, core.Refuse(noun.Conflict,
+			"something was done or said in room %q since the plan was made", rm.Name)
 	case q.State != RoomStalled && q.State != RoomStalling:
 		return nil, q, core.Refuse(noun.Conflict, "room %q is %s: %s", rm.Name, q.State, q.Why)
 	}
@@ -119,7 +121,8 @@ func (v *View) silentText(rm *noun.Room, q *RoomQuiet) string {
 	if q.Reason == RoomDeadline {
 		return "active for longer than its deadline of " + rm.Watch.Deadline.String()
 	}
-	return fmt.Sprintf("nothing was done or said for %s, its limit is %s", v.Meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
+	return fmt.Sprintf("nothing was done or said for %s, its limit is %s",
+		v.Meta.Clock.Sub(q.Active).Round(time.Second), q.Limit)
 }
 
 func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
@@ -138,7 +141,9 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 	case q.CancelAt > s.Meta.Clock:
 		return core.Refuse(noun.Conflict, "the grace of room %q is not over", rm.Name)
 	case w.InWindow >= set.MaxCancellations: // law L11
-		return core.Refuse(noun.Conflict, "%d rooms were canceled within %s, more are not allowed (setting watchdog_max_cancellations)", w.InWindow, set.Interval)
+		return core.Refuse(noun.Conflict,
+			"%d rooms were canceled within %s, more are not allowed (setting watchdog_max_cancellations)",
+			w.InWindow, set.Interval)
 	}
 	w.InWindow++
 	w.Canceled++
@@ -147,9 +152,11 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 	rm = s.RoomTable.Mut(rm.ID)
 	s.withdrawAsked(rm)
 	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.Meta.Index
-	w.History = append(append([]noun.Cancellation(nil), w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
-	s.Event("room.canceled", core.About{Room: rm.ID}, fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
-		noun.WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
+	w.History = append(append([]noun.Cancellation(nil),
+		w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
+	s.Event("room.canceled", core.About{Room: rm.ID},
+		fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
+			noun.WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
 	s.escalateRoom(x)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
@@ -207,7 +214,8 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 		return no
 	}
 	if rm.Canceled == nil {
-		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf("room %q is not canceled by the watchdog; there is nothing to reopen", c.Room)}
+		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev,
+			Detail: fmt.Sprintf("room %q is not canceled by the watchdog; there is nothing to reopen", c.Room)}
 	}
 	n := uint32(0)
 	for _, id := range s.canceledTasks(rm) {
@@ -275,6 +283,9 @@ func (s *State) changeableRoom(name string, ifRev uint64) (*noun.Room, noun.Outc
 }
 
 func (s *State) escalateRoom(x *noun.Cancellation) {
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscRoomCanceled, Subject: x.Room, Priority: noun.MailLow, Room: x.Room,
-		Facts: []noun.KV{{Key: "reason", Value: x.Reason}, {Key: "tasks", Value: strconv.FormatUint(uint64(x.Tasks), 10)}, {Key: "silent_for", Value: x.Silent.Round(time.Second).String()}}})
+	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscRoomCanceled, Subject: x.Room, Priority: noun.MailLow,
+		Room: x.Room,
+		Facts: []noun.KV{{Key: "reason", Value: x.Reason},
+			{Key: "tasks", Value: strconv.FormatUint(uint64(x.Tasks), 10)},
+			{Key: "silent_for", Value: x.Silent.Round(time.Second).String()}}})
 }

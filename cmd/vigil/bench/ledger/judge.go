@@ -37,7 +37,8 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
-	text := fmt.Sprintf("%s %s: %s, from %d to %d (%s)", f.Law, f.Agent, f.What, f.From, f.To, time.Duration(f.To-f.From))
+	text := fmt.Sprintf("%s %s: %s, from %d to %d (%s)", f.Law, f.Agent, f.What, f.From, f.To,
+		time.Duration(f.To-f.From))
 	for _, l := range []*Life{f.Older, f.Newer} {
 		if l != nil {
 			text += fmt.Sprintf("; %s ran %d to %d", l.File, l.Start, l.Last())
@@ -83,7 +84,8 @@ func Judge(lives []*Life, rules Rules) *Verdict {
 				break
 			}
 			if newer.Incarnation == l.Incarnation {
-				v.Doubles = append(v.Doubles, Finding{"L4", "was started twice", l.Agent, l, newer, newer.Start, newer.Start})
+				v.Doubles = append(v.Doubles, Finding{"L4", "was started twice", l.Agent, l, newer, newer.Start,
+					newer.Start})
 				continue
 			}
 			if fenced {

@@ -80,7 +80,8 @@ func TestJudge(t *testing.T) {
 			rules: Rules{Slack: time.Second, Pauses: []Pause{{Host: "h1", Agent: "r/f.2", From: 1010 * ms,
 				To: 8990 * ms}}}, want: Verdict{Overlaps: make([]Finding, 1), Freezes: 1}},
 		{name: "an older life is heard", rules: Rules{Fenced: onlyF}, lives: []*Life{
-			life("r/q", 1, "h1", 0, 2000).says(900, "start", 7).says(1500, "complete", 7), life("r/q", 2, "h2", 1000, 2000)},
+			life("r/q", 1, "h1", 0, 2000).says(900, "start", 7).says(1500, "complete", 7),
+			life("r/q", 2, "h2", 1000, 2000)},
 			want: Verdict{Spoken: make([]Finding, 1)}},
 		{name: "a late answer to what was said in time", rules: Rules{Fenced: onlyF}, lives: []*Life{
 			life("r/q", 1, "h1", 0, 2000).says(999, "complete", 7), life("r/q", 2, "h2", 999, 2000)}},
@@ -92,11 +93,14 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := Judge(c.lives, c.rules)
-			got := [...]int{len(v.Overlaps), len(v.Late), len(v.Doubles), len(v.Spoken), len(v.Twice), v.Excused, v.Freezes}
+			got := [...]int{len(v.Overlaps), len(v.Late), len(v.Doubles), len(v.Spoken), len(v.Twice), v.Excused,
+				v.Freezes}
 			w := c.want
-			want := [...]int{len(w.Overlaps), len(w.Late), len(w.Doubles), len(w.Spoken), len(w.Twice), w.Excused, w.Freezes}
+			want := [...]int{len(w.Overlaps), len(w.Late), len(w.Doubles), len(w.Spoken), len(w.Twice),
+				w.Excused, w.Freezes}
 			if got != want {
-				t.Errorf("overlaps, late, doubles, spoken, twice, excused, freezes: got %v, want %v\n%v", got, want, v.Broken())
+				t.Errorf("overlaps, late, doubles, spoken, twice, excused, freezes: got %v, want %v\n%v",
+					got, want, v.Broken())
 			}
 			if v.Excused > 0 && v.Longest <= 0 {
 				t.Errorf("the longest excused time is %s", v.Longest)
