@@ -288,9 +288,8 @@ func TestScreensAreToldAgain(t *testing.T) {
 	x.wants("permission", false)
 }
 
-// Seed 004, Degraded Mode: a host says whether it has tmux when it begins, and when that
-// changes while it runs.
-func TestSeed004HostSaysWhetherItHasTmux(t *testing.T) {
+// A host says whether it has tmux when it begins, and when that changes while it runs.
+func TestOverseerHostSaysWhetherItHasTmux(t *testing.T) {
 	var mu sync.Mutex
 	tool, err := "", error(fmt.Errorf("%w: it was not found", tmux.ErrMissing))
 	x := newEasel(t, runner.KindTmux, func(c *Config) {

@@ -133,8 +133,8 @@ func (x *watch) decided(d noun.Decision, by noun.Decider, words ...string) {
 	}
 }
 
-// Seed 004, Heartbeat Freshness, and Boot Decision Matrix: every cell, with its borders.
-func TestSeed004DecisionMatrix(t *testing.T) {
+// Every cell of the table of decisions, with its borders.
+func TestOverseerDecisionMatrix(t *testing.T) {
 	const fresh, stale = 5 * time.Minute, 15 * time.Minute
 	tick := time.Nanosecond
 	for _, tt := range []struct {
@@ -172,7 +172,7 @@ func TestSeed004DecisionMatrix(t *testing.T) {
 
 // The same in a cluster's state: looks come every 3 min and on events, each with an event,
 // and what follows is done in the same record.
-func TestSeed004LooksWithoutTriage(t *testing.T) {
+func TestOverseerLooksWithoutTriage(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.patrol()
 	x.beating(3*time.Minute + time.Second) // Daemon Heartbeat (3 minutes)

@@ -188,8 +188,8 @@ func TestL9DeclarationDoesNotResistAStop(t *testing.T) {
 	}
 }
 
-// Seed 002, table 1.3.2: the presets, each with the moment at which reports count as missed.
-func TestSeed002Table132HealthPresets(t *testing.T) {
+// The presets, each with the moment at which reports count as missed.
+func TestDetectionHealthPresets(t *testing.T) {
 	for i, want := range []noun.HealthPreset{
 		{Name: "critical", Every: 30 * time.Second, Missed: 2}, {Name: "active", Every: 60 * time.Second, Missed: 3},
 		{Name: "background", Every: 5 * time.Minute, Missed: 3}, {Name: "standby", Every: 15 * time.Minute, Missed: 5},

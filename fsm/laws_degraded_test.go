@@ -25,9 +25,9 @@ func (d *drive) eventTexts(kind string) (list []string) {
 	return list
 }
 
-// Seed 004, table "Degraded Mode", rows "Observe panes" and "Nudge agents": yes with tmux,
-// no without, and every decision of the ladder says so.
-func TestSeed004DegradedModeIsSaidInEveryDecision(t *testing.T) {
+// Looking at panes and nudging: yes with tmux, no without, and every decision of the ladder
+// says so.
+func TestOverseerDegradedModeIsSaidInEveryDecision(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tell func(x *watched)
 		want string // in every decision; empty: none says anything
@@ -66,10 +66,9 @@ func TestSeed004DegradedModeIsSaidInEveryDecision(t *testing.T) {
 	}
 }
 
-// Seed 004, table "Degraded Mode", row "Start agents", and "Session dead -> start": without
-// tmux an agent that has died is started all the same, by a direct spawn. The rule is
+// Without tmux an agent that has died is started all the same, by a direct spawn. The rule is
 // mechanical: no fact from a terminal is in it.
-func TestSeed004DegradedModeStartsAgents(t *testing.T) {
+func TestOverseerDegradedModeStartsAgents(t *testing.T) {
 	x := newWatched(t)
 	x.tell("", "no tmux", "w")
 	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
@@ -83,9 +82,9 @@ func TestSeed004DegradedModeStartsAgents(t *testing.T) {
 	}
 }
 
-// Seed 004, "Degraded Boot triage is purely mechanical": heartbeat stale -> restart, with
-// thresholds only, and the restart says that nothing was typed.
-func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
+// Heartbeat stale -> restart, with thresholds only, and the restart says that nothing was
+// typed.
+func TestOverseerDegradedModeRestartsOnThresholds(t *testing.T) {
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
 	x.tell("", "no tmux")
 	x.beating(judge.StalledAfter + time.Second)
@@ -105,10 +104,10 @@ func TestSeed004DegradedModeRestartsOnThresholds(t *testing.T) {
 	}
 }
 
-// Seed 004, Common Issues, "Status Shows Wrong State": what is shown comes from what the host
-// sees now, never from what was noted once: it goes with the prompt, with the life, with the
-// runner that nobody watches any more, and with an agentd of another version.
-func TestSeed004CommonIssuesStatusShowsWrongState(t *testing.T) {
+// What is shown comes from what the host sees now, never from what was noted once: it goes
+// with the prompt, with the life, with the runner that nobody watches any more, and with an
+// agentd of another version.
+func TestOverseerCommonIssuesStatusShowsWrongState(t *testing.T) {
 	for name, end := range map[string]func(x *watched){
 		"prompt": func(x *watched) { x.see(noun.PromptNone, false) },
 		"life": func(x *watched) {

@@ -20,9 +20,9 @@ func (x *watch) inbox() (list []string) {
 	return list
 }
 
-// Seed 004, Deacon Handoff, step by step: patrols, the summary, a fresh life without the old
-// context, the mail that it gets before any other, and it goes on.
-func TestSeed004HandoffFlow(t *testing.T) {
+// Patrols, the summary, a fresh life without the old context, the mail that it gets before any
+// other, and it goes on.
+func TestOverseerHandoffFlow(t *testing.T) {
 	x := overseerRoom(t, false)
 	me := x.me
 	x.must(SetResume{Speaker: me, Resume: "old context"})
@@ -114,8 +114,8 @@ func TestHandoverCannotBeForged(t *testing.T) {
 	}
 }
 
-// Seed 004, heartbeat.json and State Files: what was reported is what is shown.
-func TestSeed004PatrolReport(t *testing.T) {
+// What was reported is what is shown.
+func TestOverseerPatrolReport(t *testing.T) {
 	x := overseerRoom(t, false)
 	x.want(noun.Invalid, ReportPatrol{Speaker: x.me, Action: "Health Scan"})
 	x.want(noun.Conflict, ReportPatrol{Speaker: x.boot()})

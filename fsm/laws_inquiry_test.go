@@ -26,9 +26,9 @@ func (x *silentRoom) asked() *noun.Mail {
 	return x.s.Mail(x.room().Asked[0])
 }
 
-// Seed 003, open question 1: whoever works in a silent room is asked before it is canceled,
-// and any answer keeps the room.
-func TestSeed003InquiryBeforeTheCancellation(t *testing.T) {
+// Whoever works in a silent room is asked before it is canceled, and any answer keeps the
+// room.
+func TestWatchdogInquiryBeforeTheCancellation(t *testing.T) {
 	answers := map[string]struct {
 		do    func(x *silentRoom)
 		state noun.MailState // of the inquiry afterwards
@@ -134,9 +134,9 @@ func TestMailIsAWordInItsRoom(t *testing.T) {
 	}
 }
 
-// Seed 003, open question 3, conversations that are meant to be long: a room is left alone
-// until the expected completion of a task that somebody works on, and not for longer.
-func TestSeed003ExpectedTasksKeepTheirRoom(t *testing.T) {
+// A room is left alone until the expected completion of a task that somebody works on, and not
+// for longer.
+func TestWatchdogExpectedTasksKeepTheirRoom(t *testing.T) {
 	x := newSilentRoom(t)
 	x.must(ProgressTask{Work: x.work(), Expect: 3 * time.Hour})
 	x.jump(2 * time.Hour)

@@ -8,8 +8,8 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Seed 002, table 1.4.3: each priority, the moment of its limit, and what follows.
-func TestSeed002Table143AcknowledgementLimits(t *testing.T) {
+// Each priority, the moment of its limit, and what follows.
+func TestDetectionAcknowledgementLimits(t *testing.T) {
 	for _, tc := range []struct {
 		priority          noun.MailPriority
 		limit             time.Duration

@@ -105,8 +105,8 @@ func TestL6OnlyThePresentLifeReadsItsMail(t *testing.T) {
 	}
 }
 
-// Seed 002, section 1.4.1: what a sender is told.
-func TestSeed002Table141DeliveryErrors(t *testing.T) {
+// What a sender is told.
+func TestDetectionDeliveryErrors(t *testing.T) {
 	d, _ := post(t)
 	d.want(noun.NoAddressee, letter("r/nobody", noun.MailNormal))
 	d.want(noun.NoAddressee, letter("nowhere", noun.MailNormal))

@@ -284,8 +284,8 @@ func TestL11LateCompletionCountsForTheBudget(t *testing.T) {
 	}
 }
 
-// Seed 002, 1.5.3: who was started by hand beats by itself, so by default a human is told
-// instead of taking its task away.
+// Who was started by hand beats by itself, so by default a human is told instead of taking its
+// task away.
 func TestOwnBeatsAreNoFailure(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Minute)

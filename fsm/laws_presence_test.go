@@ -25,8 +25,8 @@ func TestI33ReportsThatNobodySends(t *testing.T) {
 	d.must(CompleteTask{Work: Work{Speaker: me, Task: task, Attempt: 1}, Result: "done"})
 }
 
-// Seed 002, section 1.6.2: every status, from a state.
-func TestSeed002Table162Statuses(t *testing.T) {
+// Every status, from a state.
+func TestDetectionStatuses(t *testing.T) {
 	d := newDrive(t)
 	h := d.host("h1", "w")
 	d.room("r", noun.RoleSpec{Name: "a", Runner: "w"})

@@ -10,9 +10,8 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Seed 003, Phase 4 (resurrection): what the watchdog canceled comes back with its
-// attempts, once, and finishes.
-func TestSeed003Resurrection(t *testing.T) {
+// What the watchdog canceled comes back with its attempts, once, and finishes.
+func TestWatchdogResurrection(t *testing.T) {
 	x := newSilentRoom(t)
 	x.want(noun.Conflict, ReopenRoom{Room: "r", By: "ann"})
 	x.want(noun.NotFound, ReopenRoom{Room: "nowhere", By: "ann"})
@@ -64,7 +63,7 @@ func (x *silentRoom) again() Speaker {
 
 // A result that comes after the cancellation is kept, and does not keep its task from
 // being reopened.
-func TestSeed003LateResultOfACanceledTask(t *testing.T) {
+func TestWatchdogLateResultOfACanceledTask(t *testing.T) {
 	x := newSilentRoom(t)
 	x.cancel()
 	x.want(noun.Superseded, CompleteTask{Work: x.work(), Result: "done after all"})
@@ -76,8 +75,7 @@ func TestSeed003LateResultOfACanceledTask(t *testing.T) {
 	}
 }
 
-// Seed 003, Rate limiting (L11): at most 10 within an interval, whoever leads; the rest
-// comes in the next one.
+// At most 10 within an interval, whoever leads; the rest comes in the next one.
 func TestL11CancellationsAreBounded(t *testing.T) {
 	d := newDrive(t)
 	for i := range 25 {
@@ -118,9 +116,9 @@ func TestL11CancellationsAreBounded(t *testing.T) {
 	}
 }
 
-// Seed 003, Per-Conversation Overrides: a limit of its own, at creation and later, and an
-// explicit deadline, which no activity moves.
-func TestSeed003PerConversationOverrides(t *testing.T) {
+// A limit of its own, at creation and later, and an explicit deadline, which no activity
+// moves.
+func TestWatchdogPerConversationOverrides(t *testing.T) {
 	x := newSilentRoom(t, noun.RoomWatch{IdleLimit: time.Hour})
 	x.jump(time.Hour)
 	x.is(RoomActive)
@@ -161,8 +159,8 @@ func TestSeed003PerConversationOverrides(t *testing.T) {
 	x.is(RoomActive) // it has the whole time again
 }
 
-// Seed 003, enabled: false.
-func TestSeed003SwitchedOff(t *testing.T) {
+// False.
+func TestWatchdogSwitchedOff(t *testing.T) {
 	x := newSilentRoom(t)
 	x.must(PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "false"}}})
 	x.jump(time.Hour)
@@ -175,8 +173,8 @@ func TestSeed003SwitchedOff(t *testing.T) {
 	x.is(RoomStalled)
 }
 
-// Seed 003, Security Considerations: what the watchdog says holds no content.
-func TestSeed003NoContentInEvents(t *testing.T) {
+// What the watchdog says holds no content.
+func TestWatchdogNoContentInEvents(t *testing.T) {
 	x := newSilentRoom(t)
 	x.must(ProgressTask{Work: x.work(), Note: "secret note"})
 	x.cancel()

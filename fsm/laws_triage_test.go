@@ -11,9 +11,8 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Seed 004, Fallback Chain 1 and 2: triage decides; when it fails in any way, the mechanical
-// rule decides at once, and says why.
-func TestSeed004FallbackChain(t *testing.T) {
+// Triage decides; when it fails in any way, the mechanical rule decides at once, and says why.
+func TestOverseerFallbackChain(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		fail     func(x *watch)
@@ -95,9 +94,9 @@ func TestTriageThatCannotRunIsNotWaitedFor(t *testing.T) {
 	x.decided(noun.DecideNothing, noun.ByRule, "(no_host)")
 }
 
-// Seed 004, Boot Handoff: the marker makes a second look at the same time impossible, also
-// across a change of leader and a restored snapshot, and lives for triage_limit.
-func TestSeed004MarkerAllowsOneLook(t *testing.T) {
+// The marker makes a second look at the same time impossible, also across a change of leader
+// and a restored snapshot, and lives for triage_limit.
+func TestOverseerMarkerAllowsOneLook(t *testing.T) {
 	x := overseerRoom(t, true)
 	task := x.ask()
 	began := x.clock
@@ -327,9 +326,9 @@ func TestLookFactsAreJSON(t *testing.T) {
 	}
 }
 
-// Seed 004, Degraded Mode: without tmux the look is the same, nothing is typed, and what triage
-// gets and the decision say so, in words that may hold anything.
-func TestSeed004DegradedMode(t *testing.T) {
+// Without tmux the look is the same, nothing is typed, and what triage gets and the decision
+// say so, in words that may hold anything.
+func TestOverseerDegradedMode(t *testing.T) {
 	x := overseerRoom(t, true)
 	why := "exec: \"tmux\": not found\\\n\x01 ä"
 	x.must(ReportTerminals{Host: x.h, Boot: "boot1", Why: why})

@@ -76,8 +76,8 @@ func (x *silentRoom) events(kinds ...string) (list []*noun.Event) {
 	return list
 }
 
-// Seed 003, Detection Criteria: active, silent for more than 10 min, older than 2 min.
-func TestSeed003DetectionCriteria(t *testing.T) {
+// Active, silent for more than 10 min, older than 2 min.
+func TestWatchdogDetectionCriteria(t *testing.T) {
 	x := newSilentRoom(t)
 	x.is(RoomActive)
 	x.jump(10 * time.Minute)
@@ -99,7 +99,7 @@ func TestSeed003DetectionCriteria(t *testing.T) {
 
 // Each word of an agent and each command of a human begins the silence anew; nothing that
 // supervision does by itself does.
-func TestSeed003WhatCountsAsActivity(t *testing.T) {
+func TestWatchdogWhatCountsAsActivity(t *testing.T) {
 	yes := map[string]func(x *silentRoom){
 		"task created":    func(x *silentRoom) { x.must(CreateTask{Room: "r", Role: "a", Title: "t"}) },
 		"task progresses": func(x *silentRoom) { x.must(ProgressTask{Work: x.work(), Note: "note"}) },
@@ -166,9 +166,9 @@ func TestSeed003WhatCountsAsActivity(t *testing.T) {
 	}
 }
 
-// Seed 003, Cancel Flow: agents stopped gracefully, one advisory event, one terminal event
-// with author, outcome, reason and the time of the last activity; nothing of it twice.
-func TestSeed003CancelFlow(t *testing.T) {
+// Agents stopped gracefully, one advisory event, one terminal event with author, outcome,
+// reason and the time of the last activity; nothing of it twice.
+func TestWatchdogCancelFlow(t *testing.T) {
 	x := newSilentRoom(t)
 	active := x.room().ActiveAt
 	x.jump(10*time.Minute + time.Second)
@@ -215,9 +215,8 @@ func TestSeed003CancelFlow(t *testing.T) {
 	x.want(noun.Superseded, ProgressTask{Work: x.work(), Note: "still here"}) // L6
 }
 
-// Seed 003, Cancellation Process: a stop that fails does not prevent the cancellation; one
-// by hand cannot be stopped at all.
-func TestSeed003StopFails(t *testing.T) {
+// A stop that fails does not prevent the cancellation; one by hand cannot be stopped at all.
+func TestWatchdogStopFails(t *testing.T) {
 	x := newSilentRoom(t)
 	x.must(ReportStuck{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Reason: "in uninterruptible sleep"})
 	if out := x.cancel(); out.Count != 2 || x.s.Task(x.held).State != noun.TaskCanceled {

@@ -145,8 +145,8 @@ func TestRoleCarriesItsHealth(t *testing.T) {
 	}
 }
 
-// Seed 002, section 1.6.1: the fields of the two example answers, and not_found.
-func TestSeed002Section161StatusQuery(t *testing.T) {
+// The fields of the two example answers, and not_found.
+func TestDetectionStatusQuery(t *testing.T) {
 	w := start(t, 2)
 	w.advance(time.Minute)
 	w.room("demo", "builder", 1)

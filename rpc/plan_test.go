@@ -26,9 +26,9 @@ func planning(t *testing.T, n int) *world {
 	return w
 }
 
-// Seed 002, section 1.5.1: every field of the example entry is in the answer about a task:
-// 09:00 assigned and expected by 12:00, 10:30 the last progress with 60 %, asked at 10:40.
-func TestSeed002Section1_5_1ExampleEntry(t *testing.T) {
+// Every field of the example entry is in the answer about a task: 09:00 assigned and expected
+// by 12:00, 10:30 the last progress with 60 %, asked at 10:40.
+func TestDetectionExampleEntry(t *testing.T) {
 	w := planning(t, 2)
 	code, got, _ := w.call(1, "POST", "/v1/rooms/libs/tasks",
 		`{"role":"svgbbox","title":"Implement bounding box calculation","expect":"10800s"}`)
@@ -158,8 +158,8 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 	}
 }
 
-// Seed 002, table 1.4.1, as a sender sees it: each error code, and what it says of the agent.
-func TestSeed002Table1_4_1ErrorCodes(t *testing.T) {
+// Each error code, and what it says of the agent.
+func TestDetectionErrorCodes(t *testing.T) {
 	w := planning(t, 1)
 	send := func(ctx context.Context, to string, id *vigilv1.WriteId) error {
 		no := false
@@ -195,8 +195,8 @@ func TestSeed002Table1_4_1ErrorCodes(t *testing.T) {
 	}
 }
 
-// Seed 002, section 1.4.2: the query for what nobody has acknowledged of what one has sent.
-func TestSeed002Section1_4_2UnacknowledgedQuery(t *testing.T) {
+// The query for what nobody has acknowledged of what one has sent.
+func TestDetectionUnacknowledgedQuery(t *testing.T) {
 	w := planning(t, 2)
 	for _, body := range []string{`{"from":"ecos","to":"libs/svgbbox","subject":"one"}`,
 		`{"from":"ecos","to":"libs/svgbbox","subject":"two"}`, `{"from":"ann","to":"libs/svgbbox","subject":"three"}`} {

@@ -23,8 +23,8 @@ func (w *world) planned(c fsm.Command) {
 	}
 }
 
-// Seed 003: a room's life with the watchdog, as the API shows it, and no content anywhere.
-func TestSeed003RoomOverTheAPI(t *testing.T) {
+// A room's life with the watchdog, as the API shows it, and no content anywhere.
+func TestWatchdogRoomOverTheAPI(t *testing.T) {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
 	w.task(0, "demo", "builder", "secret")
@@ -76,7 +76,7 @@ func (w *world) activity(room string) (at noun.Time) {
 }
 
 // A room's own limits over the API, in range, at creation and later.
-func TestSeed003RoomLimitsOverTheAPI(t *testing.T) {
+func TestWatchdogRoomLimitsOverTheAPI(t *testing.T) {
 	w := start(t, 1)
 	code, got, _ := w.call(0, "PUT", "/v1/rooms/demo", `{"roles":[{"name":"builder"}],"watch":{"idle_limit":"3600s"}}`)
 	if watch, _ := got["watch"].(map[string]any); code != 200 || watch["idle_limit"] != "3600s" {
@@ -107,8 +107,8 @@ func TestSeed003RoomLimitsOverTheAPI(t *testing.T) {
 	}
 }
 
-// Seed 003, Health Check: the counts of this server, leader or not, also without a leader.
-func TestSeed003Health(t *testing.T) {
+// The counts of this server, leader or not, also without a leader.
+func TestWatchdogHealth(t *testing.T) {
 	w := start(t, 2)
 	w.nodes[1].cutOff(true)
 	code, got, _ := w.call(1, "GET", "/v1/health", "")

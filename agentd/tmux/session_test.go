@@ -266,9 +266,9 @@ func TestADescendantPrintsOn(t *testing.T) {
 	}
 }
 
-// Seed 004, Common Issues, "Zombie Sessions Block Restart": a server that an earlier attempt of
-// the same life has left is ended first (a new life has a folder of its own, see I123).
-func TestSeed004CommonIssuesZombieSessionIsCleanedUp(t *testing.T) {
+// A server that an earlier attempt of the same life has left is ended first (a new life has a
+// folder of its own, see I123).
+func TestOverseerCommonIssuesZombieSessionIsCleanedUp(t *testing.T) {
 	r := newRig(t, "/bin/sleep", "1000")
 	old := r.open()
 	next := r.open()

@@ -50,7 +50,7 @@ func (f *overseerFleet) patrol() {
 	f.do(fsm.ReportPatrol{Speaker: me, Action: "scan"})
 }
 
-// Seed 004: a hung overseer is woken once, in its terminal too, and then it is the ladder's,
+// A hung overseer is woken once, in its terminal too, and then it is the ladder's,
 // which types what is its own and nothing of what was typed before.
 func TestWokenOverseerIsTypedToOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -48,10 +48,9 @@ func (r *replica) happened(kind string) (rooms []string) {
 	return rooms
 }
 
-// Seed 003, Startup Sequence and Cancellation Process: the first look 30 s after taking the
-// lead; a room is warned when it has been silent for 10 min, and canceled
-// after the grace.
-func TestSeed003StartupAndPasses(t *testing.T) {
+// The first look 30 s after taking the lead; a room is warned when it has been silent for 10
+// min, and canceled after the grace.
+func TestWatchdogStartupAndPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
 		inStint(t, r, Config{}, func(d *Duty) {
@@ -103,7 +102,7 @@ func TestActivityInTheGraceSavesTheRoom(t *testing.T) {
 
 // A change of leader between warning and cancellation: nothing of it happens twice, and
 // the next leader goes on where the last one was.
-func TestSeed003ChangeOfLeaderInTheMiddle(t *testing.T) {
+func TestWatchdogChangeOfLeaderInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
 		inStint(t, r, Config{}, func(*Duty) { r.after(10*time.Minute + 45*time.Second) })
@@ -126,10 +125,9 @@ func TestSeed003ChangeOfLeaderInTheMiddle(t *testing.T) {
 	})
 }
 
-// Incident I141: 10 of 30 rooms in a pass, those first that
-// are silent longest, and 10 in the next, not before the interval is over (law L11); each
-// once, and none that is too young.
-func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
+// Incident I141: 10 of 30 rooms in a pass, those first that are silent longest, and 10 in the
+// next, not before the interval is over (law L11); each once, and none that is too young.
+func TestI141MaxCancellationsPerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 0)
 		inStint(t, r, Config{}, func(d *Duty) {
@@ -171,8 +169,8 @@ func TestI141Seed003MaxCancellationsPerRun(t *testing.T) {
 	})
 }
 
-// Seed 003, enabled: false; and settings that are changed while it runs.
-func TestSeed003DisabledAndChangedSettings(t *testing.T) {
+// The watchdog switched off; and settings that are changed while it runs.
+func TestWatchdogDisabledAndChangedSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
 		r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_enabled", Value: "false"}}})
@@ -193,7 +191,7 @@ func TestSeed003DisabledAndChangedSettings(t *testing.T) {
 }
 
 // Passes never overlap: a grace longer than the interval holds the next pass back.
-func TestSeed003PassesNeverOverlap(t *testing.T) {
+func TestWatchdogPassesNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
 		r.do(fsm.PutSettings{Values: []noun.KV{{Key: "watchdog_grace", Value: "20m"}}})
@@ -213,7 +211,7 @@ func TestSeed003PassesNeverOverlap(t *testing.T) {
 }
 
 // What cannot be written is an error that is counted and tried again at the next pass.
-func TestSeed003ErrorsCancelNothing(t *testing.T) {
+func TestWatchdogErrorsCancelNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 1)
 		r.fail = noun.ErrUnknownOutcome

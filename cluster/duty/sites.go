@@ -46,9 +46,9 @@ type site struct {
 	load     uint32 // agents on it
 	capacity uint32
 
-	role  noun.RoleID // that looked at it last, and has put it into its berths
+	role  noun.RoleID // that looked at it last, and has put it into its offers
 	peers uint32      // agents of that role on it
-	at    int         // place in the berths
+	at    int         // place in the offers
 }
 
 // look brings what is known in line with the hosts, and gives the sum of their slots and the

@@ -16,7 +16,7 @@ type planner struct {
 	left   int         // roles of this round that are still to be looked at, at most; 0: the round is over
 	cut    bool        // the last look had visited enough before the round was over
 	visits int         // of the last look
-	berths berths      // memory for those of the role in hand
+	offers offers      // memory for those of the role in hand
 }
 
 // plan is that of the duty. What it visits beyond its budget is what the hosts themselves take (at
@@ -94,14 +94,14 @@ func (t *round) role(r *noun.Role) {
 		return
 	}
 	due := t.s.DueStarts(r.ID)
-	var b *berths
+	var b *offers
 	for id, braked := range t.s.DueAgents(r.ID) {
 		if due == 0 || t.over() || braked && t.braked == 0 {
 			return
 		}
 		t.visits++
 		if b == nil {
-			b = t.moor(r)
+			b = t.offersFor(r)
 		}
 		a := t.s.Agent(id)
 		h := b.take(a, t.sites.home(a))
@@ -116,12 +116,12 @@ func (t *round) role(r *noun.Role) {
 	}
 }
 
-// berths are the sites with slots that fit the role in hand, as a heap with the best one first.
-type berths []*site
+// offers are the sites with slots that fit the role in hand, as a heap with the best one first.
+type offers []*site
 
-// moor finds them.
-func (t *round) moor(r *noun.Role) *berths {
-	b := &t.berths
+// offersFor finds them.
+func (t *round) offersFor(r *noun.Role) *offers {
+	b := &t.offers
 	*b = (*b)[:0]
 	for _, i := range t.sites.fewest(r, t.free) {
 		t.visits++
@@ -136,7 +136,7 @@ func (t *round) moor(r *noun.Role) *berths {
 
 // take picks the host for an agent and takes one of its slots; 0: none has room. Home is the
 // site that ran the agent before, nil when that is none of the sites.
-func (b *berths) take(a *noun.Agent, home *site) noun.HostID {
+func (b *offers) take(a *noun.Agent, home *site) noun.HostID {
 	list := *b
 	if len(list) == 0 {
 		return 0
@@ -170,10 +170,10 @@ func failedOn(a *noun.Agent, h noun.HostID) bool {
 }
 
 // Len is heap.Interface.
-func (b *berths) Len() int { return len(*b) }
+func (b *offers) Len() int { return len(*b) }
 
 // Less is heap.Interface: fewest agents of the role, then least load, then the order of hosts.
-func (b *berths) Less(i, j int) bool {
+func (b *offers) Less(i, j int) bool {
 	x, y := (*b)[i], (*b)[j]
 	if x.peers != y.peers {
 		return x.peers < y.peers
@@ -185,17 +185,17 @@ func (b *berths) Less(i, j int) bool {
 }
 
 // Swap is heap.Interface.
-func (b *berths) Swap(i, j int) {
+func (b *offers) Swap(i, j int) {
 	list := *b
 	list[i], list[j] = list[j], list[i]
 	list[i].at, list[j].at = i, j
 }
 
 // Push is heap.Interface.
-func (b *berths) Push(x any) { *b = append(*b, x.(*site)) }
+func (b *offers) Push(x any) { *b = append(*b, x.(*site)) }
 
 // Pop is heap.Interface.
-func (b *berths) Pop() any {
+func (b *offers) Pop() any {
 	n := len(*b) - 1
 	x := (*b)[n]
 	*b = (*b)[:n]

@@ -106,7 +106,7 @@ func TestExplainShowsTheVerdictAndWhatItRestsOn(t *testing.T) {
 	}
 }
 
-func TestAgentStatusHasTheNamesOfSeed002(t *testing.T) {
+func TestAgentStatusHasItsNames(t *testing.T) {
 	s := newCanned(t)
 	s.agent = hung()
 	code, out, _ := terminalRun{}.do(t, "agent", "status", "web/builder", "--json", "--addr", s.addr)

@@ -16,7 +16,7 @@ import (
 
 // L8: mail to an agent that is off is kept, delivered once to the life that comes, given
 // again, marked, to the next life when that one died without an acknowledgement, and to
-// no other after that. Seed 002, sections 1.4.1 and 1.4.2: what senders are told.
+// no other after that. What senders are told.
 func TestMailIsKeptDeliveredAndGivenAgain(t *testing.T) {
 	t.Parallel()
 	setenv(t, "VIGIL_USER", "ann")

@@ -11,8 +11,8 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// Seed 003, Integration Tests: a room whose agent hangs is warned and canceled, the agent is
-// stopped; reopened, the task goes on with its next attempt and is completed.
+// A room whose agent hangs is warned and canceled, the agent is stopped; reopened, the task
+// goes on with its next attempt and is completed.
 func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)
@@ -53,7 +53,6 @@ func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	c.refuses(badInput{"", []string{"room", "reopen", "web"}, 4, []string{"not canceled by the watchdog"}})
 	c.starts("web/a")
 
-	// Seed 003, Health Check.
 	canceled := 0
 	for _, addr := range c.api {
 		answer, err := http.Get("http://" + addr + "/v1/health")

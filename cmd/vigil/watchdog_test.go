@@ -21,8 +21,8 @@ func (s *cannedServer) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest)
 	}}, nil
 }
 
-// Seed 003, Historical analysis of cancellation patterns: by role, host and hour.
-func TestSeed003HistoryShowsPatterns(t *testing.T) {
+// Cancellations are counted by role, host and hour.
+func TestWatchdogHistoryShowsPatterns(t *testing.T) {
 	s := newCanned(t)
 	code, out, _ := terminalRun{env: declareEnv(t, s)}.do(t, "watchdog", "history")
 	for _, want := range []string{"idle_timeout", "deadline", "by role  b 3, a 1", "by host  h1 1, h2 1",

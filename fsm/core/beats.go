@@ -206,7 +206,7 @@ func (s *State) verdict(host noun.HostID, beat Beat) noun.Verdict {
 	case beat.Kinds&BeatFence == 0 && a.Managed && !a.Proc.Fenced():
 		return noun.VerdictSuperseded
 	case beat.Kinds&BeatStranger != 0:
-		s.mistaken(a, "incarnation "+beat.Inc.String()+" was presented in a beat with a token that is not its own")
+		s.noteWrongIdentity(a, "incarnation "+beat.Inc.String()+" was presented in a beat with a token that is not its own")
 		return noun.VerdictDenied
 	case beat.Kinds&BeatFence == 0:
 		return noun.VerdictRejoin

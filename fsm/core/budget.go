@@ -186,17 +186,17 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	return x
 }
 
-// Overstay ends what has taken longer than a limit allows: the life, or for an agent
+// EndForLimit ends what has taken longer than a limit allows: the life, or for an agent
 // started by hand, of which there is no process to stop, its hold on the task. The
 // attempt is charged, the life too (law L11: a limit is no way around the budget).
-func (s *State) Overstay(a *noun.Agent, why string) {
+func (s *State) EndForLimit(a *noun.Agent, why string) {
 	if a.Proc.Fenced() {
 		s.OpenStop(a, why)
 		a.Overdue = true
 		return
 	}
 	t := s.TaskTable.Mut(a.Task)
-	s.bereave(a)
+	s.takeTask(a)
 	s.recover(t, &ending{why: why, charge: true})
 }
 

@@ -51,7 +51,7 @@ func (c DeleteRoom) Apply(s *State) noun.Outcome {
 	rm = s.RoomTable.Mut(rm.ID)
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.Meta.Index
 	s.Hooks.RoomChanged.Call(rm)
-	s.entomb(rm.Name, c.By)
+	s.rememberDeleted(rm.Name, c.By)
 	s.Event("room.deleting", About{Room: rm.ID}, "by "+Nobody(c.By))
 	id, rev := rm.ID, rm.Rev
 	for _, role := range rm.Roles {

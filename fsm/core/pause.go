@@ -248,8 +248,8 @@ func (v *View) startDetail(a *noun.Agent) string {
 	return ""
 }
 
-// entomb remembers that a room was deleted (law L9).
-func (s *State) entomb(room, by string) {
+// rememberDeleted remembers that a room was deleted (law L9).
+func (s *State) rememberDeleted(room, by string) {
 	list := s.withoutTombstone(room)
 	list = append(list[max(0, len(list)-noun.MaxTombstones+1):], noun.Tombstone{Room: room, By: by, At: s.Entry.Wall})
 	s.Meta.Tombstones = list

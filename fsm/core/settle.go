@@ -166,7 +166,7 @@ func (s *State) endLimit(a *noun.Agent, limit *due.Kind) {
 	case KindTurn:
 		why := "turn limit of " + s.RoleTable.Get(a.Role).Spec.TurnLimit.String()
 		s.Event("agent.turn_limit", About{Agent: a, Task: a.Task}, "the "+why+" is over")
-		s.Overstay(a, why)
+		s.EndForLimit(a, why)
 	case KindAccept:
 		s.withdraw(a, "its host did not accept the start order in time")
 	case KindHealthy:
@@ -175,11 +175,11 @@ func (s *State) endLimit(a *noun.Agent, limit *due.Kind) {
 		if a.Proc == noun.ProcAccepted {
 			why := "its host has accepted the start order but reported no process within the start limit"
 			s.Event("agent.start_limit", About{Agent: a, Host: a.Host}, why)
-			s.Overstay(a, why)
+			s.EndForLimit(a, why)
 			return
 		}
 		s.Event("agent.start_limit", About{Agent: a}, "it runs but has not joined; it is replaced")
-		s.Overstay(a, "runs without having joined within the start limit")
+		s.EndForLimit(a, "runs without having joined within the start limit")
 		a.Overdue = a.Done == 0 // one that hangs after its work is replaced at no charge
 	}
 }

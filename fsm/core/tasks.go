@@ -122,17 +122,17 @@ func (s *State) fireTask(id noun.TaskID) {
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == id {
 			charge = !s.silent(a)
 			was := ShadowOf(a)
-			s.bereave(a)
+			s.takeTask(a)
 			s.Settle(a, was)
 		}
 		s.recover(t, &ending{why: why, charge: charge})
 	}
 }
 
-// bereave takes the task from an agent that stays where it is. Its supervisor no longer
+// takeTask takes the task from an agent that stays where it is. Its supervisor no longer
 // vouches for it. The time is kept: what waits since before has not waited for
 // it.
-func (s *State) bereave(a *noun.Agent) {
+func (s *State) takeTask(a *noun.Agent) {
 	a.Task = 0
 	s.LeaseTable.Mut(a.ID).Vouch = false
 	a.TaskSince = s.Meta.Clock
@@ -329,7 +329,7 @@ func (s *State) Cancel(t *noun.Task, by, reason string) {
 	if t.State.Held() {
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == t.ID {
 			was := ShadowOf(a)
-			s.bereave(a)
+			s.takeTask(a)
 			s.Settle(a, was)
 		}
 	}

@@ -24,11 +24,11 @@ func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	case sp.Inc < a.Inc:
 		return nil, Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
 	case sp.Inc > a.Inc:
-		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
+		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
 		return nil, Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc,
 			a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
-		s.mistaken(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
+		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
 		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN",
 			a.Inc, a.Name)
 	}
@@ -39,9 +39,9 @@ func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 // one it carries the highest that any removed agent had, so that it gets a greater one.
 func (v *View) unborn(a *noun.Agent) bool { return a.Inc != 0 && v.LeaseTable.Get(a.ID).Inc == 0 }
 
-// mistaken makes a wrong identity visible, at most once a minute and agent: usually
+// noteWrongIdentity makes a wrong identity visible, at most once a minute and agent: usually
 // an agent was started in the environment of another one. No token is written.
-func (s *State) mistaken(a *noun.Agent, what string) {
+func (s *State) noteWrongIdentity(a *noun.Agent, what string) {
 	if a.Notes().RefusedAt > s.Meta.Clock {
 		return
 	}

@@ -169,9 +169,9 @@ func (f *Field) restart(ctx context.Context, agents ...string) {
 	}
 }
 
-// bereave kills an agent of a host and gives one whose start was ordered there then,
+// killOne kills an agent of a host and gives one whose start was ordered there then,
 // or "".
-func (f *Field) bereave(ctx context.Context, h *stand.Host, r *rand.Rand, t *Touched) string {
+func (f *Field) killOne(ctx context.Context, h *stand.Host, r *rand.Rand, t *Touched) string {
 	one, err := f.Resident(h, r, false)
 	if err != nil {
 		return ""

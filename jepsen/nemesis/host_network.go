@@ -45,7 +45,7 @@ func hostCut(c stand.Cut) strike {
 		case 2:
 			// An agent has died, and the next order for it does not arrive any more.
 			f.Stand.Wires.Cast(h.Machine, stand.Spell{HoldIn: true})
-			agent = f.bereave(ctx, h, r, t)
+			agent = f.killOne(ctx, h, r, t)
 		}
 		// The wires hold at once; dropping packets takes some milliseconds to arrange.
 		f.Stand.Wires.Cast(h.Machine, hold)

@@ -8,8 +8,8 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Seed 003, Environment Variables: each of them alone sets its setting, and no other.
-func TestSeed003EnvironmentVariables(t *testing.T) {
+// Each variable alone sets its setting, and no other.
+func TestWatchdogEnvironmentVariables(t *testing.T) {
 	defaults := noun.DefaultSettings().Watchdog
 	for _, x := range []struct {
 		seed, name, value string
@@ -56,9 +56,8 @@ func TestSeed003EnvironmentVariables(t *testing.T) {
 	}
 }
 
-// Seed 003, Environment Variables and Configuration: every key in the file and in the
-// environment, which wins; mistakes name the place.
-func TestSeed003Configuration(t *testing.T) {
+// Every key in the file and in the environment, which wins; mistakes name the place.
+func TestWatchdogConfiguration(t *testing.T) {
 	f, err := parseServerFile("s.yaml",
 		"id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n  untaken: cancel\n")
 	if err != nil {
@@ -96,8 +95,8 @@ func TestSeed003Configuration(t *testing.T) {
 	}
 }
 
-// Seed 003, Per-Conversation Overrides: a room's file.
-func TestSeed003RoomFile(t *testing.T) {
+// The limits in a room's file.
+func TestWatchdogRoomFile(t *testing.T) {
 	rooms, err := ParseRooms("f", "room: a\nwatchdog: {idle_limit: 1h, deadline: 8h, disabled: true}\n---\nroom: b\n")
 	if err != nil {
 		t.Fatal(err)

@@ -42,11 +42,11 @@ func (w *mailWatch) run(ctx context.Context, c *cli.Conn) error {
 	})
 }
 
-// Seed 002, table 1.4.3, through servers and clients: urgent mail that nobody acknowledges
-// is escalated after 2 min, high mail is reminded of after 5 and escalated after 10, normal
-// mail is reminded of after 15 min, low mail is recorded after 1 h. A reminder wakes the
-// life that waits for mail. Nothing follows of what was acknowledged.
-func TestSeed002Table143ThroughTheClient(t *testing.T) {
+// Urgent mail that nobody acknowledges is escalated after 2 min, high mail is reminded of
+// after 5 and escalated after 10, normal mail is reminded of after 15 min, low mail is
+// recorded after 1 h. A reminder wakes the life that waits for mail. Nothing follows of what
+// was acknowledged.
+func TestDetectionThroughTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHops(t, clustertest.Calm())
 		k := h.c.Client()

@@ -15,9 +15,8 @@ import (
 	"vigil/fsm"
 )
 
-// Seed 003, Metrics to Track, and Alerting on high cancellation rates: each is shown, and
-// the alert rules name nothing that is not.
-func TestSeed003MetricsAndAlerts(t *testing.T) {
+// Each figure of the watchdog is shown, and the alert rules name nothing that is not.
+func TestWatchdogMetricsAndAlerts(t *testing.T) {
 	d, err := duty.Open(duty.Config{Replica: idleReplica{s: fsm.New()}, Unheard: func() map[string]bool { return nil },
 		Escalate: &duty.Escalate{Notifiers: []duty.Notifier{{Name: "hook",
 			Send: func(context.Context, string, []byte) error { return nil }}}}})

@@ -164,7 +164,7 @@ func (s *State) lookFailed(a *noun.Agent, why string, late bool) {
 	for _, id := range hung {
 		x := s.AgentTable.Mut(id)
 		was := core.ShadowOf(x)
-		s.Overstay(x, "it was asked to look at "+a.Name+" and has not answered within "+
+		s.EndForLimit(x, "it was asked to look at "+a.Name+" and has not answered within "+
 			s.Meta.Settings.Chain.TriageLimit.String())
 		s.Settle(x, was)
 	}

@@ -46,7 +46,7 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 		s.withdrawMail(l)
 		l.Restarts++
 		s.blame(a)
-		s.Overstay(a, noun.Clip(why, noun.MaxReason))
+		s.EndForLimit(a, noun.Clip(why, noun.MaxReason))
 	case noun.RungEscalate:
 		g := s.Signals(a.ID, true)
 		text := because + "; no answer to " + s.asked(l)

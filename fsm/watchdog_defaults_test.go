@@ -8,8 +8,8 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Seed 003, Default Configuration: every key, its default and how it is called here.
-func TestSeed003DefaultConfiguration(t *testing.T) {
+// Every key, its default and how it is called here.
+func TestWatchdogDefaultConfiguration(t *testing.T) {
 	set := noun.DefaultSettings()
 	for _, x := range []struct {
 		seed, key, want string
@@ -33,8 +33,8 @@ func TestSeed003DefaultConfiguration(t *testing.T) {
 	}
 }
 
-// Seed 003, Stalled Detection Algorithm, step by step.
-func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
+// A stalled room is found step by step.
+func TestWatchdogStalledDetectionAlgorithm(t *testing.T) {
 	d := newDrive(t)
 	d.jump(time.Hour)
 	d.room("r", noun.RoleSpec{Name: "a", AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour})
@@ -61,9 +61,9 @@ func TestSeed003StalledDetectionAlgorithm(t *testing.T) {
 	is(RoomStalled, "after an error")
 }
 
-// Seed 003, Additional future criteria: an agent that is kept running and says nothing,
-// failures again and again in its turns, and a time-out set at creation.
-func TestSeed003FutureCriteria(t *testing.T) {
+// An agent that is kept running and says nothing, failures again and again in its turns, and a
+// time-out set at creation.
+func TestWatchdogFutureCriteria(t *testing.T) {
 	t.Run("ensure-running and silent", func(t *testing.T) {
 		x := newSilentRoom(t)
 		x.jump(judge.StalledAfter + time.Second)
@@ -99,8 +99,8 @@ func TestSeed003FutureCriteria(t *testing.T) {
 	})
 }
 
-// Seed 003, Open Questions, each with its answer.
-func TestSeed003OpenQuestions(t *testing.T) {
+// Each border case of the watchdog has its answer.
+func TestWatchdogOpenQuestions(t *testing.T) {
 	t.Run("1 agents are notified before", func(t *testing.T) {
 		x := newSilentRoom(t)
 		x.jump(10*time.Minute + time.Second)

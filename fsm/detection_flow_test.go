@@ -10,9 +10,9 @@ import (
 	"vigil/fsm/watch/ladder"
 )
 
-// Seed 002, section 1.7: the flow chart, one subtest for each way through it. Heartbeats are
-// health reports (every minute, three missed); the status API is Presence.
-func TestSeed002Section1_7FlowChart(t *testing.T) {
+// The flow chart, one subtest for each way through it. Heartbeats are health reports (every
+// minute, three missed); the status API is Presence.
+func TestDetectionFlowChart(t *testing.T) {
 	begin := func(t *testing.T) *hung {
 		x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) {
 			r.HealthEvery, r.HealthMissed,
@@ -112,9 +112,9 @@ func TestSeed002Section1_7FlowChart(t *testing.T) {
 	})
 }
 
-// Seed 002, troubleshooting: "Heartbeats show agent offline but it is running". A hook that
-// was never set up, or that fails later, costs no agent its life; it is shown.
-func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
+// "Heartbeats show agent offline but it is running". A hook that was never set up, or that
+// fails later, costs no agent its life; it is shown.
+func TestDetectionTroubleOfflineButItIsRunning(t *testing.T) {
 	x := plannedAgent(t, 3*time.Hour, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 	work := func(span time.Duration) {
 		for range span / time.Minute {
@@ -139,9 +139,9 @@ func TestSeed002TroubleOfflineButItIsRunning(t *testing.T) {
 	}
 }
 
-// Seed 002, troubleshooting: "False positives during long operations". Each of its three
-// remedies lets an agent be blocked for 25 minutes; without any it is found.
-func TestSeed002TroubleLongOperations(t *testing.T) {
+// "False positives during long operations". Each of its three remedies lets an agent be
+// blocked for 25 minutes; without any it is found.
+func TestDetectionTroubleLongOperations(t *testing.T) {
 	long := 25 * time.Minute
 	every := func(every time.Duration, missed uint32) func(*noun.RoleSpec) {
 		return func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = every, missed }
@@ -179,9 +179,9 @@ func TestSeed002TroubleLongOperations(t *testing.T) {
 	}
 }
 
-// Seed 002, troubleshooting: "connection refused". While no server leads nobody is called
-// dead, and nothing that was counted before goes on.
-func TestSeed002TroubleNoServer(t *testing.T) {
+// "connection refused". While no server leads nobody is called dead, and nothing that was
+// counted before goes on.
+func TestDetectionTroubleNoServer(t *testing.T) {
 	x := plannedAgent(t, time.Minute, func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed = time.Minute, 3 })
 	x.must(Declare{Speaker: x.me})
 	x.beating(2 * time.Hour)

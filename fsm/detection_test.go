@@ -11,12 +11,9 @@ import (
 	"vigil/fsm/watch/ladder"
 )
 
-// Seed 002 is "Failure detection for remote agents". Its tables 1.3.2, 1.4.1, 1.4.3 and
-// 1.6.2 have tests where what they are about lives; this file has 1.2, 1.3.3 and 1.5.
-
-// Seed 002, table 1.2: each mechanism, what it finds, and when; and no mechanism alone says
-// that an agent has failed.
-func TestSeed002Table1_2Mechanisms(t *testing.T) {
+// Each mechanism, what it finds, and when; and no mechanism alone says that an agent has
+// failed.
+func TestDetectionMechanisms(t *testing.T) {
 	t.Run("heartbeat monitoring", func(t *testing.T) { // agent offline or crashed, 30 to 60 s
 		x := plannedAgent(t, 0)
 		took := time.Duration(0)
@@ -75,8 +72,8 @@ func TestSeed002Table1_2Mechanisms(t *testing.T) {
 	})
 }
 
-// Seed 002, table 1.3.3: each response, what it means, and what follows.
-func TestSeed002Table1_3_3Responses(t *testing.T) {
+// Each response, what it means, and what follows.
+func TestDetectionResponses(t *testing.T) {
 	for _, tc := range []struct {
 		response string
 		say      func(x *hung) // at the end of each minute
@@ -129,10 +126,10 @@ func TestSeed002Table1_3_3Responses(t *testing.T) {
 	}
 }
 
-// Seed 002, section 1.5.2: a task is stalled when it shows no progress for more than 30
-// min, and its expected completion has passed, and its agent has sent no message. Each
-// alone, and any two, are not enough.
-func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
+// A task is stalled when it shows no progress for more than 30 min, and its expected
+// completion has passed, and its agent has sent no message. Each alone, and any two, are not
+// enough.
+func TestDetectionAllThreeConditions(t *testing.T) {
 	for i := range 8 {
 		silent, late, mute := i&1 != 0, i&2 != 0, i&4 != 0
 		t.Run(fmt.Sprintf("no progress %v, late %v, no message %v", silent, late, mute), func(t *testing.T) {
@@ -172,10 +169,10 @@ func TestSeed002Section1_5_2AllThreeConditions(t *testing.T) {
 	}
 }
 
-// Seed 002, section 1.5.3: a stalled task is no failed agent. Its agent is asked, with high
-// priority, and has 5 minutes; it has failed only when it does not answer and its beats have
-// stopped, or when it says that it cannot go on. Otherwise a human is told.
-func TestSeed002Section1_5_3SlowOrFailed(t *testing.T) {
+// A stalled task is no failed agent. Its agent is asked, with high priority, and has 5
+// minutes; it has failed only when it does not answer and its beats have stopped, or when it
+// says that it cannot go on. Otherwise a human is told.
+func TestDetectionSlowOrFailed(t *testing.T) {
 	reporting := func(r *noun.RoleSpec) { r.HealthEvery, r.HealthMissed, r.Ladder = time.Minute, 3, noun.LadderCareful }
 	ownBeats := func(r *noun.RoleSpec) { r.Proof, r.Ladder = noun.ProofAgent, noun.LadderCareful }
 	byProcess := func(r *noun.RoleSpec) { r.Ladder = noun.LadderCareful }

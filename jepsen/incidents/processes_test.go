@@ -25,7 +25,7 @@ import (
 
 // Verification 1, duplicate prevention: whatever started an agent is reloaded while
 // the agent works; nothing is started a second time.
-func TestSeed001ReloadSpawnsNoDuplicate(t *testing.T) {
+func TestReloadSpawnsNoDuplicate(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[0]
 	w.room(role("researcher", 1, "", on(h)))
@@ -48,7 +48,7 @@ func TestSeed001ReloadSpawnsNoDuplicate(t *testing.T) {
 
 // Verification 2, time-out: an agent that works on one task for longer than its role
 // allows is ended, with everything that it started, and the reason is kept.
-func TestSeed001TimeoutEndsTheTree(t *testing.T) {
+func TestTimeoutEndsTheTree(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[1]
 	w.room(role("slow", 1, "fork,trap-term", on(h), func(r *vigilv1.RoleSpec) {
@@ -103,7 +103,7 @@ func (w *world) treeOf(h *stand.Host, slot string) (pids []int) {
 // Verification 3, orphan clean-up: everything that watched an agent is killed while
 // the agent works; after the restart no process of that life is left, and its task
 // is done by the next one.
-func TestSeed001OrphansAreCleanedUp(t *testing.T) {
+func TestOrphansAreCleanedUp(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[2]
 	w.room(role("worker", 1, "fork", on(h)))
@@ -142,7 +142,7 @@ func TestSeed001OrphansAreCleanedUp(t *testing.T) {
 
 // Verification 4, heartbeat: while an agent works its proof of life is renewed again
 // and again, and everybody can see it.
-func TestSeed001HeartbeatIsRenewed(t *testing.T) {
+func TestHeartbeatIsRenewed(t *testing.T) {
 	w := fleet(t)
 	w.room(role("worker", 1, ""))
 	w.runs(1)
@@ -169,7 +169,7 @@ func TestSeed001HeartbeatIsRenewed(t *testing.T) {
 // Mitigation 1, state in two places: the host's journal and the cluster are brought
 // together when they meet again. What runs by right is kept, what was ended
 // meanwhile is not brought back.
-func TestSeed001TwoStoresAgree(t *testing.T) {
+func TestTwoStoresAgree(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[0]
 	w.room(role("kept", 1, "", on(h)), role("ended", 1, "", on(h)))
@@ -204,7 +204,7 @@ func (w *world) restartServers() {
 // Mitigation 2, time-outs are enforced by the host: a life that is longer than its
 // role allows is ended, with SIGKILL where SIGTERM does not help, and what it held
 // is free again.
-func TestSeed001RunLimitIsEnforced(t *testing.T) {
+func TestRunLimitIsEnforced(t *testing.T) {
 	w := fleet(t)
 	w.room(role("endless", 1, "trap-term", func(r *vigilv1.RoleSpec) { r.RunLimit = seconds(3) }))
 	life := w.runs(1)["endless"]
@@ -224,7 +224,7 @@ func TestSeed001RunLimitIsEnforced(t *testing.T) {
 
 // Mitigation 3, clean-up at start-up: after a machine lost all its processes nothing
 // is said to run there, and no task stays "running" for ever.
-func TestSeed001NothingRunsForEver(t *testing.T) {
+func TestNothingRunsForEver(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[1]
 	w.room(role("worker", 3, "", on(h)))
@@ -256,7 +256,7 @@ func TestSeed001NothingRunsForEver(t *testing.T) {
 
 // Mitigation 4, lost updates: of several writers that have read the same revision one
 // wins; the others are told, with the revision that is valid now, and lose nothing.
-func TestSeed001ConcurrentUpdatesConflict(t *testing.T) {
+func TestConcurrentUpdatesConflict(t *testing.T) {
 	w := fleet(t)
 	w.room(role("hand", 2, "", byHand))
 	const writers = 10
@@ -314,7 +314,7 @@ func TestSeed001ConcurrentUpdatesConflict(t *testing.T) {
 // Mitigation 5, heartbeats instead of a guess by age: a task that takes three times
 // the lease is left alone while its agent proves that it lives; one whose agent is
 // silent is taken back, although its process runs.
-func TestSeed001HungIsTheOneThatIsSilent(t *testing.T) {
+func TestHungIsTheOneThatIsSilent(t *testing.T) {
 	w := fleet(t)
 	proves := func(r *vigilv1.RoleSpec) { r.Proof = "agent" }
 	w.room(role("long", 1, "", proves), role("hung", 1, "silent", proves))

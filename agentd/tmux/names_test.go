@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// Seed 004, Common Issues, "Boot Spawns in Wrong Session": sessions of two lives have the same
-// name and nothing else in common, since each has a server of its own: what is typed into one
-// reaches no other, and the end of one ends no other.
-func TestSeed004CommonIssuesWrongSession(t *testing.T) {
+// Sessions of two lives have the same name and nothing else in common, since each has a server
+// of its own: what is typed into one reaches no other, and the end of one ends no other.
+func TestOverseerCommonIssuesWrongSession(t *testing.T) {
 	boot, deacon := newRig(t, "/bin/cat"), newRig(t, "/bin/cat")
 	a, b := boot.open(), deacon.open()
 	if err := a.Send("for boot", true); err != nil {

@@ -32,10 +32,9 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// Seed 003, Log Messages, Security Considerations and the shutdown: each message that the
-// seed lists has its counterpart, with names and numbers; nothing of a task is in any of
+// The watchdog says each step with names and numbers; nothing of a task is in any of
 // them; the last one has the final counts, and nothing is canceled after it.
-func TestSeed003LogMessages(t *testing.T) {
+func TestWatchdogLogMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := silentRooms(t, 2), &logged{}
 		inStint(t, r, Config{Logger: hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Debug})}, func(*Duty) {
@@ -78,9 +77,9 @@ func TestSeed003LogMessages(t *testing.T) {
 	})
 }
 
-// Seed 003, Testing Strategy, Concurrent operations: rooms in which something is done all
-// the time are none of the watchdog's business, beside one that is silent.
-func TestSeed003ConcurrentOperations(t *testing.T) {
+// Rooms in which something is done all the time are none of the watchdog's business, beside
+// one that is silent.
+func TestWatchdogConcurrentOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := silentRooms(t, 3)
 		inStint(t, r, Config{}, func(d *Duty) {
