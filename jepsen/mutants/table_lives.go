@@ -1,6 +1,6 @@
 package mutants
 
-// lifeMutants break fencing: which life may say what, and when it is over.
+// lifeMutants break fencing: which life may say what.
 func lifeMutants() []Mutant {
 	return []Mutant{
 		{
@@ -44,6 +44,12 @@ func lifeMutants() []Mutant {
 				New: "if l == nil || l.Inc < beat.Inc ||"}},
 			Hunt: tests("./fsm", "TestL6|TestL7|TestTwinAgrees"),
 		},
+	}
+}
+
+// leaseMutants break the times of fencing: when a lease and a fence are over.
+func leaseMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "late-beat-revives", Law: "L2", Says: "a beat renews a lease that has ended",
 			Edits: []Edit{{File: "fsm/core/beats.go",
