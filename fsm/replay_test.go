@@ -11,10 +11,17 @@ var (
 	moreFlag = flag.Int("rounds", 1, "run the random tests with so many times the usual number of seeds")
 )
 
-// seeds gives the seeds of a random test: fixed ones, or the one asked for.
+// underRace says that the race detector watches.
+var underRace bool
+
+// seeds gives the seeds of a random test: fixed ones, or the one asked for; the first alone
+// under the race detector.
 func seeds(n int) []uint64 {
 	if *seedFlag != 0 {
 		return []uint64{*seedFlag}
+	}
+	if underRace {
+		n = 1
 	}
 	list := make([]uint64, n**moreFlag)
 	for i := range list {

@@ -52,6 +52,7 @@ func TestWaitThatIsCutOff(t *testing.T) {
 
 	t.Run("its claim is recovered and it is told that another took its place", func(t *testing.T) {
 		c := c.in(t)
+		const ttl = 5 * time.Second // the task must come before the lease of the one that is cut off ends
 		c.role("taken", byHand(ttl, 1))
 		p := spawn(t, "cut off", "wait-for-task", "--agent", "taken/a", "--addr", strings.Join(w.addrs(), ","))
 		c.sees("agent.joined", "taken/a", 0)
@@ -61,7 +62,7 @@ func TestWaitThatIsCutOff(t *testing.T) {
 		task := c.task("taken", "lost on its way")
 		c.sees("task.claimed", "taken/a", task) // the answer never arrives
 		c.sees("task.recovered", "", task)
-		c.took("cut off -> its claim recovered (ttl 1.5s)", began)
+		c.took("cut off -> its claim recovered (ttl 5s)", began)
 		c.cli("wait-for-task", "--agent", "taken/a", "--incarnation", "").claimed(task)
 		c.took("cut off -> claimed by another process", began)
 		w.mend()
