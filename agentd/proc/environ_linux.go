@@ -18,8 +18,8 @@ const (
 	// gives to any program (6 MiB with its arguments).
 	maxEnviron = 8 << 20
 	// execTries and execPause (nanoseconds) bound how long a process in the middle of
-	// an exec is waited for.
-	execTries = 100
+	// an exec is waited for; it may have no processor, or load from a slow disk.
+	execTries = 1000
 	execPause = 100_000
 	// hungLook is after how long a look at one environment is looked into, and hungMost how long it
 	// may take at most.
@@ -35,8 +35,8 @@ var environs = newReader()
 // a goroutine that can be left behind, one for each such process at most. It is safe for
 // concurrent use.
 type reader struct {
-	read func(pid int, buf []byte) (env, grown []byte) // environ, unless a test sets it
-	hung func(pid int) bool                            // waits, unless a test sets it
+	read func(pid int, buf []byte) (env, grown []byte, sure bool) // environ, unless a test sets it
+	hung func(pid int) bool                                       // waits, unless a test sets it
 
 	mu    sync.Mutex
 	left  map[int]bool     // processes whose reader hangs
@@ -57,7 +57,13 @@ type series struct {
 
 type worker struct {
 	ask    chan int
-	answer chan []Mark
+	answer chan reading
+}
+
+// reading is what was read of a process.
+type reading struct {
+	marks []Mark
+	sure  bool // not in the middle of an exec
 }
 
 func (r *reader) begin() *series { return &series{r: r} }
@@ -83,7 +89,7 @@ func (s *series) marks(pid int) []Mark {
 	}
 	r.mu.Unlock()
 	if s.w == nil {
-		s.w = &worker{ask: make(chan int), answer: make(chan []Mark, 1)}
+		s.w = &worker{ask: make(chan int), answer: make(chan reading, 1)}
 		go s.w.work(r.read)
 	}
 	w := s.w
@@ -92,9 +98,8 @@ func (s *series) marks(pid int) []Mark {
 	defer look.Stop()
 	for began := time.Now(); ; {
 		select {
-		case marks := <-w.answer:
-			r.note(pid, marks)
-			return marks
+		case seen := <-w.answer:
+			return r.note(pid, seen)
 		case <-look.C:
 		}
 		// A machine without a free processor is slow too; what is not waiting will be read.
@@ -127,16 +132,22 @@ func (r *reader) remembered(pid int) []Mark {
 	return nil
 }
 
-// note remembers what was read of a process.
-func (r *reader) note(pid int, marks []Mark) {
+// note remembers what was read of a process, and gives its marks: of one whose exec lasts, those that it
+// had before, since nothing of a tree may be passed over (law L7).
+func (r *reader) note(pid int, seen reading) []Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	marks := seen.marks
+	if !seen.sure {
+		return r.remembered(pid)
+	}
 	switch s, known := r.known[pid]; {
 	case len(marks) == 0:
 		delete(r.known, pid)
 	case !known || !slices.Equal(s.marks, marks):
 		r.known[pid] = sighting{bornAt(pid), marks}
 	}
+	return marks
 }
 
 // forget drops what is known of processes that are gone.
@@ -150,12 +161,15 @@ func (r *reader) forget(there map[int]bool) {
 	}
 }
 
-func (w *worker) work(read func(int, []byte) (env, grown []byte)) {
+func (w *worker) work(read func(int, []byte) (env, grown []byte, sure bool)) {
 	buf := make([]byte, 16<<10)
 	for pid := range w.ask {
-		var env []byte
-		env, buf = read(pid, buf)
-		w.answer <- marksOf(env)
+		var (
+			env  []byte
+			sure bool
+		)
+		env, buf, sure = read(pid, buf)
+		w.answer <- reading{marksOf(env), sure}
 	}
 }
 
@@ -220,22 +234,26 @@ func bornAt(pid int) uint64 {
 //
 // A process in the middle of an exec has no environment for a moment, and one that is
 // asked meanwhile seems to carry no mark. So an empty answer is believed only when
-// there is a reason for it (L7: nothing of the tree may be passed over).
-func environ(pid int, buf []byte) (env, grown []byte) {
+// there is a reason for it (L7: nothing of the tree may be passed over); without one it
+// is not sure.
+func environ(pid int, buf []byte) (env, grown []byte, sure bool) {
 	folder := "/proc/" + strconv.Itoa(pid)
 	for try := 0; ; try++ {
 		var read bool
 		env, buf, read = readEnviron(folder, buf)
-		if !read || len(env) > 0 || try == execTries {
-			return env, buf
+		if !read || len(env) > 0 {
+			return env, buf, true
 		}
 		switch whyEmpty(pid) {
 		case isEmpty:
-			return env, buf
+			return env, buf, true
 		case leaderEnded:
 			if env, buf = threadEnviron(folder, buf); len(env) > 0 {
-				return env, buf
+				return env, buf, true
 			}
+		}
+		if try == execTries {
+			return env, buf, false
 		}
 		if try > 0 {
 			_ = unix.Nanosleep(&unix.Timespec{Nsec: execPause}, nil) // cut short is fine

@@ -18,12 +18,12 @@ func TestA05ProcessThatHangsHoldsNobodyUp(t *testing.T) {
 	pid := os.Getpid()
 	r := newReader()
 	r.hung = func(int) bool { return true }
-	r.read = func(p int, buf []byte) ([]byte, []byte) {
+	r.read = func(p int, buf []byte) ([]byte, []byte, bool) {
 		started <- p
 		if p == pid && hangs.Load() {
 			<-going
 		}
-		return append(buf[:0], (mark.Env() + "\x00")...), buf
+		return append(buf[:0], (mark.Env() + "\x00")...), buf, true
 	}
 	look := func(p int) []Mark {
 		s := r.begin()
@@ -63,14 +63,40 @@ func TestA05SlowProcessIsWaitedFor(t *testing.T) {
 	asked := make(chan struct{})
 	r := newReader()
 	r.hung = func(int) bool { close(asked); return false }
-	r.read = func(_ int, buf []byte) ([]byte, []byte) {
+	r.read = func(_ int, buf []byte) ([]byte, []byte, bool) {
 		<-asked
-		return append(buf[:0], (mark.Env() + "\x00")...), buf
+		return append(buf[:0], (mark.Env() + "\x00")...), buf, true
 	}
 	s := r.begin()
 	defer s.end()
 	if got := s.marks(1); !slices.Equal(got, []Mark{mark}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// L7: a process whose exec lasts, since it gets no processor or loads from a slow disk, is still known by
+// the mark that it had before.
+func TestL7WhatExecutesForLongKeepsItsMark(t *testing.T) {
+	mark := Mark{"exec", 7, 3}
+	r, executes := newReader(), false
+	r.read = func(_ int, buf []byte) ([]byte, []byte, bool) {
+		if executes {
+			return nil, buf, false
+		}
+		return append(buf[:0], (mark.Env() + "\x00")...), buf, true
+	}
+	s := r.begin()
+	defer s.end()
+	for _, executes = range []bool{false, true, true, false} {
+		if got := s.marks(os.Getpid()); !slices.Equal(got, []Mark{mark}) {
+			t.Errorf("in the middle of an exec %v: %v", executes, got)
+		}
+	}
+	r.read = func(_ int, buf []byte) ([]byte, []byte, bool) { return nil, buf, true }
+	fresh := r.begin()
+	defer fresh.end()
+	if got := fresh.marks(os.Getpid()); got != nil {
+		t.Errorf("it executes something that carries no mark: %v", got)
 	}
 }
 
