@@ -15,10 +15,13 @@ func (c *chaos) mute(host noun.HostID) bool { return host != 0 && c.index/60%5 =
 // pressure soon ends, so that the rest of the log has hosts to start on.
 func (c *chaos) hostWord(s *State) Command {
 	host := noun.HostID(1 + c.rng.IntN(3))
+	if c.ends && (!c.world || c.one(3)) { // the naive twin knows nothing of hosts that are not heard
+		return c.drain(s, host)
+	}
 	for h := range s.Hosts() {
 		switch {
 		case h.Drain && c.one(3):
-			return DrainHost{Host: h.ID, Off: true, By: "x"}
+			return DrainHost{Host: h.ID, Off: true, By: "x", For: c.lasts(s, false)}
 		case h.Pressure != "" && c.one(3):
 			return ReportPressure{Host: h.ID, Boot: h.Boot}
 		case h.State == noun.HostSuspect && c.one(4):
@@ -42,8 +45,7 @@ func (c *chaos) hostWord(s *State) Command {
 	case n < 11:
 		return SurrenderHost{Host: host, Reason: "nothing is heard"}
 	case n < 14:
-		return DrainHost{Host: host, Deadline: time.Duration(c.rng.IntN(4)) * 3 * time.Second,
-			By: pick(c, []string{"x", DrainBySelf})}
+		return c.drain(s, host)
 	case n < 16:
 		return ReportPressure{Host: host, Boot: boot, Reason: pick(c, []string{"", "short", "shorter"})}
 	case n < 18:
@@ -55,6 +57,19 @@ func (c *chaos) hostWord(s *State) Command {
 		return ForgetHost{Host: host, By: "x"}
 	}
 	return ForgetHost{Host: 99, By: "x"}
+}
+
+// drain is a human's or a daemon's word; where drains end by themselves, few are ended by humans.
+func (c *chaos) drain(s *State, host noun.HostID) Command {
+	if c.ends && c.one(8) {
+		return DrainHost{Host: host, Off: true, By: "x", For: c.lasts(s, false)}
+	}
+	d := DrainHost{Host: host, Deadline: time.Duration(c.rng.IntN(4)) * 3 * time.Second,
+		By: pick(c, []string{"x", DrainBySelf})}
+	if d.By == "x" {
+		d.For = c.lasts(s, true)
+	}
+	return d
 }
 
 // cutOff is what is said of a host that is mute.

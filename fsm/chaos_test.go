@@ -21,6 +21,7 @@ type chaos struct {
 	climbs   bool // leaders take rungs of the ladder
 	retries  bool // failed tasks are put off, and some are created for later
 	circuit  bool // roles half-open
+	ends     bool // what humans set has an end more often, and is ended by humans less often
 	world    bool // rooms, hosts, settings and servers change too
 	sessions []noun.SessionID
 	seq      map[noun.SessionID]uint64
@@ -71,6 +72,9 @@ func (c *chaos) opening() []*Entry {
 		RegisterHost{Key: "h2", Name: "h2", Boot: "1", Runners: []string{"w"}}}
 	if !c.world {
 		cmds = append(cmds, PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "24h"}}})
+	}
+	if c.ends && !c.retries {
+		cmds = append(cmds, RaiseLevel{Level: core.LevelRetry})
 	}
 	if c.retries {
 		failures := "0" // the naive twin knows of no half-open roles
@@ -304,22 +308,36 @@ func (c *chaos) command(s *State) Command {
 	case n < 73:
 		return RetryTask{Task: c.task(s), By: "x"}
 	case n < 77:
-		return SetAgent{Agent: c.agent(s).Name, Stop: c.one(3), By: "x", Fresh: c.one(4)}
+		set := SetAgent{Agent: c.agent(s).Name, Stop: c.one(3) || c.ends, By: "x", Fresh: c.one(4)}
+		set.For = c.lasts(s, set.Stop)
+		return set
 	}
 	return c.process(s)
+}
+
+// lasts is for how long something that a human sets lasts, usually until somebody ends it.
+func (c *chaos) lasts(s *State, set bool) time.Duration {
+	switch {
+	case s.Level() < core.LevelRetry || !set && !c.one(20) || set && !c.ends && !c.one(3):
+		return 0
+	case c.one(20):
+		return pick(c, []time.Duration{-1, 1, noun.MaxFor + 1})
+	}
+	return time.Second + time.Duration(c.rng.IntN(12_000))*time.Millisecond + 1 // no two things at once
 }
 
 // intent is what humans say of pauses and parking; a pause soon ends.
 func (c *chaos) intent(s *State) Command {
 	room := pick(c, c.rooms)
 	switch rm := s.Room(room); {
+	case c.ends && !c.one(4):
 	case s.Meta.Paused && !c.one(8):
 		return SetPause{By: "x"}
 	case rm != nil && rm.Paused && !c.one(8):
 		return SetPause{Scope: room, By: "x"}
 	}
 	for a := range s.Agents("") {
-		if a.Paused && c.one(2) {
+		if a.Paused && c.one(2) && !c.ends {
 			return SetPause{Scope: a.Name, By: "x"}
 		}
 	}
@@ -329,11 +347,15 @@ func (c *chaos) intent(s *State) Command {
 	case n < 6:
 		return UnquarantineTask{Task: c.task(s), By: "x"}
 	case n < 10:
-		return SetPause{Scope: c.agent(s).Name, Pause: true, By: "x"}
+		return SetPause{Scope: c.agent(s).Name, Pause: true, By: "x", For: c.lasts(s, true)}
 	case n == 10:
-		return SetPause{Scope: pick(c, []string{room, "nowhere"}), Pause: c.one(2), By: "x"}
+		p := SetPause{Scope: pick(c, []string{room, "nowhere"}), Pause: c.one(2), By: "x"}
+		p.For = c.lasts(s, p.Pause)
+		return p
 	}
-	return SetPause{Pause: c.one(2), By: "x"}
+	p := SetPause{Pause: c.one(2), By: "x"}
+	p.For = c.lasts(s, p.Pause)
+	return p
 }
 
 func (c *chaos) join(s *State) Command {

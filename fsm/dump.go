@@ -48,7 +48,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.BudgetSettings](),
 	reflect.TypeFor[noun.Retry](), reflect.TypeFor[noun.Failure](), reflect.TypeFor[noun.RetrySettings](),
 	reflect.TypeFor[noun.Ending](), reflect.TypeFor[noun.HalfOpen](), reflect.TypeFor[noun.Probe](),
-	reflect.TypeFor[noun.Probed](),
+	reflect.TypeFor[noun.Probed](), reflect.TypeFor[noun.End](), reflect.TypeFor[noun.Ends](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes
@@ -143,6 +143,9 @@ var added = []addition{
 		reflect.TypeFor[noun.Room]():             fieldsBefore[noun.Room]("Lived"),
 		reflect.TypeFor[noun.RoomWatch]():        fieldsBefore[noun.RoomWatch]("Untaken"),
 		reflect.TypeFor[noun.WatchdogSettings](): fieldsBefore[noun.WatchdogSettings]("Untaken"),
+		reflect.TypeFor[core.Meta]():             fieldsBefore[core.Meta]("PauseEnd"),
+		reflect.TypeFor[noun.Notes]():            fieldsBefore[noun.Notes]("Ends"),
+		reflect.TypeFor[noun.Host]():             fieldsBefore[noun.Host]("DrainEnd"),
 	}},
 }
 

@@ -72,7 +72,8 @@ func TestL12LevelsOnlyRise(t *testing.T) {
 		PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: "0"}}},
 		PutSettings{Values: []noun.KV{{Key: "watchdog_untaken", Value: "cancel"}}},
 		ApplyRoom{Watch: []noun.RoomWatch{{Untaken: noun.UntakenWarn}}},
-		SetRoomWatch{RoomWatch: noun.RoomWatch{Untaken: noun.UntakenWarn}}} {
+		SetRoomWatch{RoomWatch: noun.RoomWatch{Untaken: noun.UntakenWarn}},
+		SetAgent{Stop: true, For: 1}, SetPause{Pause: true, For: 1}, DrainHost{For: 1}} {
 		if Level(c) != core.LevelRetry {
 			t.Errorf("%T needs level %d", c, Level(c))
 		}

@@ -36,6 +36,7 @@ func TestL12ReplayAgrees(t *testing.T) {
 	for _, seed := range seeds(6) {
 		c := newChaos(seed, true)
 		c.plans, c.retries, c.circuit = seed%2 == 1, seed%3 == 1, seed%3 == 1
+		c.ends = seed%3 == 2
 		c.climbs = true
 		plain, restored, viewed := New(), New(), New()
 		type view struct {

@@ -12,7 +12,9 @@ import (
 
 type twinHost struct {
 	drain bool
+	by    string
 	until noun.Time
+	end   noun.Time // 0: none
 }
 
 func (w *twin) hostWord(t testingT, cmd Command, got noun.Outcome) (noun.Code, bool) {
@@ -29,7 +31,11 @@ func (w *twin) hostWord(t testingT, cmd Command, got noun.Outcome) (noun.Code, b
 		}
 		return w.known(c.Host), true
 	case DrainHost:
-		if w.known(c.Host) == noun.OK {
+		switch {
+		case w.known(c.Host) != noun.OK:
+		case !w.mayLast(c.For, !c.Off), c.For != 0 && c.Deadline >= c.For:
+			return noun.Invalid, true
+		default:
 			w.drain(c)
 		}
 		return w.known(c.Host), true
@@ -94,9 +100,12 @@ func (w *twin) drain(c DrainHost) {
 		delete(w.hosts, c.Host)
 		return
 	}
-	h := twinHost{drain: true}
-	if c.Deadline > 0 {
-		h.until = w.now.Add(c.Deadline)
+	h := twinHost{drain: true, by: c.By, until: w.endOf(c.Deadline), end: w.endOf(c.For)}
+	if was := w.hosts[c.Host]; was.drain && was.by != DrainBySelf && c.By == DrainBySelf {
+		h.by, h.end = was.by, was.end
+		if h.end != 0 && h.until >= h.end {
+			h.until = was.until
+		}
 	}
 	w.hosts[c.Host] = h
 	w.withdraw(c.Host)

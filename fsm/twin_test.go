@@ -23,6 +23,7 @@ type twin struct {
 	roles    map[string]noun.RoleSpec
 	// Pauses of the room and of everything.
 	pausedRoom, pausedAll bool
+	roomEnd, allEnd       noun.Time                // of them; 0: none
 	hosts                 map[noun.HostID]twinHost // that were drained
 	mails                 map[noun.MailID]*twinMail
 	lastMail              noun.MailID
@@ -45,6 +46,8 @@ type twinAgent struct {
 	since            noun.Time // the start or accept limit runs from here
 	taskSince        noun.Time // the turn limit runs from here
 	paused, overdue  bool
+	stopEnd          noun.Time // 0: none
+	pauseEnd         noun.Time
 	stuck            string
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
@@ -105,14 +108,19 @@ func (w *twin) byID(id noun.AgentID) *twinAgent {
 // entry either may be first; turned tells of which agents the turn was.
 func (w *twin) elapse(to noun.Time, turned map[string]bool) (came bool) {
 	w.now = max(w.now, to)
-	for w.due = w.now; ; w.due = w.now {
+	for {
 		next := w.nextDelayed()
-		if next != nil && next.notBefore <= w.now {
-			w.due = next.notBefore
+		w.due = min(w.now, w.nextEnd())
+		if next != nil {
+			w.due = min(w.due, next.notBefore)
 		}
 		w.elapseUntilDue(turned)
-		if next == nil || next.notBefore > w.now {
-			break
+		ended := w.endIntents()
+		if next == nil || next.notBefore > w.due {
+			if !ended {
+				break
+			}
+			continue
 		}
 		if next.notBefore != 0 { // else what was due before has ended it
 			w.move(next, noun.TaskQueued)
@@ -168,7 +176,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		w.turn(a, turned[name])
 		fenceOver := a.proc.Fenced() && a.fence <= w.due
 		if a.part != noun.PartDisconnected && a.until <= w.due {
-			w.disconnect(a, !fenceOver, false)
+			w.disconnect(a, !w.silent(a), false)
 		}
 		if fenceOver {
 			w.disconnect(a, false, false)
@@ -190,11 +198,16 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 &&
 				max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
 		if late {
+			charge := !w.silent(w.agents[t.holder])
 			w.takeFrom(t)
-			w.recover(t, true, false, -1)
+			w.recover(t, charge, false, -1)
 		}
 	}
 }
+
+// silent tells that the host of an agent was silent until the end of its fence, whichever of what is
+// due is looked at first: no fault of the task or its holder.
+func (w *twin) silent(a *twinAgent) bool { return a.proc.Fenced() && a.fence <= w.now }
 
 func (w *twin) takeFrom(t *twinTask) {
 	if a := w.agents[t.holder]; a.task == t.id {
@@ -429,7 +442,8 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		l := s.Lease(r.ID)
 		if r.Part != a.part || r.Task != a.task || r.Inc != a.inc || r.Proc != a.proc || l.Until != a.until ||
 			l.Fence != a.fence || l.Vouch != a.vouch || (r.Order == noun.StopOrder) != a.stopping || r.Overdue &&
-			!a.stopping || r.Paused != a.paused ||
+			!a.stopping || r.Paused != a.paused || r.Stopped != a.stopped ||
+			r.Ends() != (noun.Ends{Stop: end(a.stopEnd, r.Ends().Stop), Pause: end(a.pauseEnd, r.Ends().Pause)}) ||
 			a.proc.Fenced() && r.Notes().Stuck != a.stuck {
 			t.Fatalf("after entry %d at %s agent %s is\n%+v\n%+v, the twin says\n%+v", index,
 				time.Duration(w.now), a.name, r, l, a)
@@ -448,6 +462,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 		}
 	}
 	w.samePlans(t, s, index)
+	w.sameEnds(t, s, index)
 	for role := range w.roles {
 		first, id := w.first(role, noun.TaskPending), noun.TaskID(0)
 		if first != nil {
@@ -467,7 +482,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(8) {
 		c, s := newChaos(seed, false), New()
-		c.plans, c.retries = seed%2 == 1, seed%2 == 0
+		c.plans, c.retries, c.ends = seed%2 == 1, seed%2 == 0, seed%4 == 0
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}

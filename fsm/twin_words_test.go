@@ -77,7 +77,7 @@ func (w *twin) join(c Join) noun.Code {
 		}
 		if code = w.taken(a); code == noun.OK {
 			*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: a.inc + 1, since: w.now,
-				token: string(c.TokenHash), paused: a.paused}
+				token: string(c.TokenHash), paused: a.paused, pauseEnd: a.pauseEnd}
 			w.enter(a)
 			return noun.OK
 		}
@@ -290,7 +290,7 @@ func (w *twin) ordered(t *testing.T, c OrderStart, got noun.Outcome) noun.Code {
 	}
 	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true,
 		proc: noun.ProcOrdered,
-		host: c.Host, paused: a.paused}
+		host: c.Host, paused: a.paused, pauseEnd: a.pauseEnd}
 	return noun.OK
 }
 

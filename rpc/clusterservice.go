@@ -46,6 +46,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 		}
 		if paused, by, why, at := st.Pause(); paused {
 			out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, by, why, wall(at)
+			out.PauseEndsIn = until(st.Clock(), st.PauseEnd().At)
 		}
 		if b := st.Brake(); b.Set != 0 {
 			out.Brake = b.Why

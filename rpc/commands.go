@@ -94,8 +94,9 @@ func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
 	if stop && r.GetFresh() {
 		c.fail("fresh goes with desired running; a stop keeps the resume value, a start may forget it.")
 	}
+	span := c.lasts(r.GetFor(), stop, "a stop that ends")
 	return fsm.SetAgent{Agent: r.GetAgent(), Stop: stop, By: r.GetBy(), IfRev: r.GetIfRev(),
-		Fresh: r.GetFresh(), Reason: r.GetReason()}, c.err
+		Fresh: r.GetFresh(), Reason: r.GetReason(), For: span}, c.err
 }
 
 func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {

@@ -3,6 +3,9 @@ package rpc
 import (
 	"fmt"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -26,7 +29,8 @@ func setPauseCmd(r *vigilv1.SetPauseRequest) (fsm.Command, error) {
 	}
 	c.line("by", r.GetBy(), maxWho)
 	c.text("reason", r.GetReason(), noun.MaxReason)
-	return fsm.SetPause{Scope: r.GetScope(), Pause: r.GetPause(), By: r.GetBy(), Reason: r.GetReason()}, c.err
+	span := c.lasts(r.GetFor(), r.GetPause(), "a pause that ends")
+	return fsm.SetPause{Scope: r.GetScope(), Pause: r.GetPause(), By: r.GetBy(), Reason: r.GetReason(), For: span}, c.err
 }
 
 func unparkAgentCmd(r *vigilv1.UnparkAgentRequest) (fsm.Command, error) {
@@ -70,7 +74,27 @@ func drainHostCmd(r *vigilv1.DrainHostRequest, id noun.HostID) (fsm.Command, err
 	if r.GetOff() && deadline != 0 {
 		c.fail("deadline is %s with off; a drain that ends has no deadline.", deadline)
 	}
-	return fsm.DrainHost{Host: id, Off: r.GetOff(), Deadline: deadline, By: r.GetBy()}, c.err
+	span := c.lasts(r.GetFor(), !r.GetOff(), "a drain that ends")
+	if span != 0 && deadline >= span {
+		c.fail("deadline is %s and for is %s; the deadline must come before the drain ends.", deadline, span)
+	}
+	return fsm.DrainHost{Host: id, Off: r.GetOff(), Deadline: deadline, By: r.GetBy(), For: span}, c.err
+}
+
+// lasts is how long something lasts that a human sets; 0: until somebody ends it. What takes such a
+// word back, as ends names it, does not last.
+func (c *checks) lasts(d *durationpb.Duration, set bool, ends string) time.Duration {
+	if d == nil || c.err != nil {
+		return 0
+	}
+	v := d.AsDuration()
+	switch {
+	case !set:
+		c.fail("for is %s; %s is over at once, leave it out.", v, ends)
+	case d.CheckValid() != nil || v == 0 || noun.CheckFor(v) != nil:
+		c.fail("for is %s; give %s to %d days.", v, noun.MinFor, noun.MaxFor/(24*time.Hour))
+	}
+	return v
 }
 
 func confirmDeadCmd(r *vigilv1.ConfirmDeadRequest, id noun.HostID) (fsm.Command, error) {

@@ -173,6 +173,7 @@ func convertHost(st *fsm.View, h *noun.Host) *vigilv1.Host {
 		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
 		Terminals: h.Terminals(), Servers: slices.Clone(h.Servers), Containment: h.Containment,
 	}
+	out.DrainEndsIn = until(st.Clock(), h.DrainEnd.At)
 	if h.Drain {
 		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, wall(h.DrainAt), until(st.Clock(), h.DrainUntil)
 	}
@@ -224,6 +225,8 @@ func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 	if a.Paused {
 		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, wall(notes.PauseAt)
 	}
+	ends := a.Ends()
+	out.StopEndsIn, out.PauseEndsIn = until(now, ends.Stop.At), until(now, ends.Pause.At)
 	if out.Parked {
 		out.ParkedWhy = notes.ParkedWhy
 	}
@@ -265,6 +268,7 @@ func convertRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
 		ChangedBy: r.ChangedBy, Rev: r.Rev, Unfinished: uint32(st.Unfinished(r))}
 	if r.Paused {
 		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, r.PauseBy, r.PauseWhy, wall(r.PauseAt)
+		out.PauseEndsIn = until(st.Clock(), r.PauseEnd.At)
 	}
 	for _, id := range r.Roles {
 		if role := st.Role(id); role != nil {

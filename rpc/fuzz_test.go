@@ -71,7 +71,7 @@ func FuzzWrites(f *testing.F) {
 	seed(23, &vigilv1.PutSettingsRequest{Values: map[string]string{"ack_limit": "3m"}})
 	seed(25, &vigilv1.SetPauseRequest{Scope: "demo/builder", Pause: new(true), By: "x"})
 	seed(25, &vigilv1.SetPauseRequest{Pause: new(true)})
-	seed(29, &vigilv1.DrainHostRequest{Host: "h", Deadline: durationpb.New(1)})
+	seed(29, &vigilv1.DrainHostRequest{Host: "h", Deadline: durationpb.New(1), For: durationpb.New(1 << 40)})
 	seed(30, &vigilv1.ConfirmDeadRequest{Host: "h", Force: true})
 	seed(34, &vigilv1.ReportViewsRequest{Server: "s1", All: true,
 		Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "silent", Stream: "silent"}}})

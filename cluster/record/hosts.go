@@ -59,6 +59,7 @@ var hosts = []kind{
 		w.bool(2, &c.Off)
 		sig(w, 3, &c.Deadline)
 		w.str(4, &c.By)
+		sig(w, 5, &c.For)
 	}),
 	of(57, func(w *wire, c *fsm.ConfirmDead) {
 		uns(w, 1, &c.Host)

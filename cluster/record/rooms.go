@@ -54,6 +54,7 @@ var rooms = []kind{
 		uns(w, 4, &c.IfRev)
 		w.bool(5, &c.Fresh)
 		w.str(6, &c.Reason)
+		sig(w, 7, &c.For)
 	}),
 	of(41, func(w *wire, c *fsm.RestartAgent) {
 		w.str(1, &c.Agent)
@@ -66,6 +67,7 @@ var rooms = []kind{
 		w.bool(2, &c.Pause)
 		w.str(3, &c.By)
 		w.str(4, &c.Reason)
+		sig(w, 5, &c.For)
 	}),
 	of(43, func(w *wire, c *fsm.UnparkAgent) {
 		w.str(1, &c.Agent)

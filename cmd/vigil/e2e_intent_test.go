@@ -81,6 +81,21 @@ func TestPeoplePauseAndDrain(t *testing.T) {
 		}
 	})
 
+	t.Run("N34 for a time", func(t *testing.T) {
+		c := c.in(t)
+		for command, is := range map[string]string{"agent stop web/a": "stopped", "agent pause web/a": "paused",
+			"room pause web": "paused", "pause": "paused"} {
+			c.says(command+" --for 1h --why upgrade", is, " until ")
+			c.says("agent deadlines web/a", "end of the ")
+			c.says(command+" --for 1s", is) // a later word beats it
+			c.completed(c.task("web", "after the end of: "+command))
+		}
+		c.says("events", "the stop for 1s by ", "the pause for 1s by ", "is over")
+		c.says("host drain crew --for 1h --wait", "host crew is drained", " until ")
+		c.says("host drain crew --for 1s", "it is drained until ")
+		c.completed(c.task("web", "after the end of the drain"))
+	})
+
 	t.Run("waits until it has come true", func(t *testing.T) {
 		c := c.in(t)
 		c.says("agent stop web/a --wait", "desired stopped")

@@ -32,6 +32,11 @@ func (v *View) Check(c *Checker) {
 	for _, h := range v.HostTable.From(0) {
 		c.host(v, h)
 	}
+	for _, rm := range v.RoomTable.From(0) {
+		c.room(v, rm)
+	}
+	c.end(v, "everything", v.Meta.PauseEnd, v.Meta.Paused)
+	c.own(v, timerPause, 0, v.Meta.PauseEnd)
 	c.ledger(v)
 	for _, ss := range v.SessionTable.From(0) {
 		c.That(ss.Armed != 0, "L11: session %d has no timer", ss.ID) // session_ttl may have been shortened since
@@ -88,6 +93,8 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 		a.Name, a.Task, a.Retired)
 	c.That(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
 	c.That(a.Noted == nil || *a.Noted != noun.Notes{}, "%s has notes without anything in them", a.Name)
+	c.end(s, "the stop of "+a.Name, a.Ends().Stop, a.Stopped)
+	c.end(s, "the pause of "+a.Name, a.Ends().Pause, a.Paused)
 	if d := a.Declared; d != nil {
 		c.That(d.Since <= d.At && d.At <= s.Meta.Clock, "%s declared something at %d, first at %d", a.Name,
 			d.At, d.Since)
@@ -109,6 +116,25 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	c.That(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
 }
 
+// end tests that what a human has set, of this name, may have an end, and that it is not over.
+func (c *Checker) end(s *View, name string, e noun.End, set bool) {
+	c.That(e.At == 0 || set, "L9: the end of %s is at %d, and nothing is set that could end", name, e.At)
+	c.That(!e.Over(s.Meta.Clock) || s.Behind(), "L9: what was set of %s until %d goes on", name, e.At)
+	c.That(e.For == 0 && e.At == 0 || e.For >= noun.MinFor && e.For <= noun.MaxFor, "L9: %s has an end after %s",
+		name, e.For)
+}
+
+// own tests the timer of an end that has its own.
+func (c *Checker) own(s *View, kind timerKind, id uint64, e noun.End) {
+	_, armed := s.Timers.Get(TimerAt(e.At, kind, id))
+	c.That(armed == (e.At != 0), "L9: an end at %d has a timer: %v", e.At, armed)
+}
+
+func (c *Checker) room(s *View, rm *noun.Room) {
+	c.end(s, "room "+rm.Name, rm.PauseEnd, rm.Paused && !rm.Deleting)
+	c.own(s, timerRoom, uint64(rm.ID), rm.PauseEnd)
+}
+
 func (c *Checker) host(s *View, h *noun.Host) {
 	c.Armed(s, "L3", s.hostRow(h), h.Armed)
 	c.That((h.State == noun.HostLost || h.State == noun.HostLeft) == (h.Until == 0),
@@ -117,6 +143,9 @@ func (c *Checker) host(s *View, h *noun.Host) {
 		h.State, h.SteadyAt)
 	c.That(h.State == noun.HostSuspect || h.DoubtAt == 0 &&
 		h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
+	c.end(s, "host "+h.Name, h.DrainEnd, h.Drain)
+	c.That(h.DrainEnd.At == 0 || h.DrainUntil < h.DrainEnd.At, "L9: the drain of host %s ends at %d, its deadline is %d",
+		h.Name, h.DrainEnd.At, h.DrainUntil)
 	inService := h.InService()
 	hi := s.hostIdx.Get(h.ID)
 	if hi == nil {

@@ -50,6 +50,7 @@ func (c DeleteRoom) Apply(s *State) noun.Outcome {
 	}
 	rm = s.RoomTable.Mut(rm.ID)
 	rm.Deleting, rm.ChangedBy, rm.Rev = true, c.By, s.Meta.Index
+	s.setEnd(timerRoom, uint64(rm.ID), &rm.PauseEnd, noun.End{}) // nothing of it is resumed any more
 	s.Hooks.RoomChanged.Call(rm)
 	s.rememberDeleted(rm.Name, c.By)
 	s.Event("room.deleting", About{Room: rm.ID}, "by "+Nobody(c.By))

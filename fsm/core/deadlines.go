@@ -130,7 +130,7 @@ func waitRow(a *noun.Agent) due.Row {
 
 // AgentRow is the row for which an agent must be looked at again, those of features included.
 func (v *View) AgentRow(a *noun.Agent) due.Row {
-	r := v.agentLimit(a)
+	r := due.Sooner(v.agentLimit(a), intentRow(a))
 	for _, of := range v.Hooks.AgentDue {
 		r = due.Sooner(r, of(a))
 	}
@@ -181,7 +181,7 @@ func (v *View) holder(t *noun.Task) *noun.Agent {
 }
 
 // hostRows are all rows of a host, in no order.
-func (v *View) hostRows(h *noun.Host) (rows [5]due.Row) {
+func (v *View) hostRows(h *noun.Host) (rows [6]due.Row) {
 	of := due.OfHost(h.ID)
 	if h.Until != 0 {
 		rows[0] = due.Until(KindHostLease, of, h.BeatAt, h.Until)
@@ -201,6 +201,7 @@ func (v *View) hostRows(h *noun.Host) (rows [5]due.Row) {
 	if h.State == noun.HostSuspect && h.BeatAt.Add(SilentFor) > v.Meta.Clock {
 		rows[4] = due.Row{Kind: KindSuspicion, Of: of, From: h.BeatAt, Span: SilentFor}
 	}
+	rows[5] = drainEndRow(h)
 	return rows
 }
 
@@ -260,6 +261,7 @@ func (v *View) AgentDeadlines(id noun.AgentID) (rows []due.Row, more int) {
 			l.Add(r)
 		}
 	}
+	l.Add(roomEndRow(v.RoomTable.Get(a.Room)))
 	v.clusterRows(a, &l)
 	return l.Sort(), l.More
 }
@@ -275,6 +277,8 @@ func (v *View) RoomDeadlines(id noun.RoomID) (rows []due.Row, more int) {
 	for _, add := range v.Hooks.RoomRows {
 		add(rm, &l)
 	}
+	l.Add(roomEndRow(rm))
+	l.Add(v.allEndRow())
 	for _, role := range rm.Roles {
 		ri := v.roleIndex(role)
 		if ri.Pending.Len() > 0 {
@@ -307,6 +311,8 @@ func (v *View) agentRows(a *noun.Agent, l *due.List) {
 	l.Add(v.leaseRow(a.ID, x))
 	l.Add(v.fenceRow(a.ID, x))
 	l.Add(v.agentLimit(a))
+	l.Add(stopEndRow(a))
+	l.Add(pauseEndRow(a))
 	for _, of := range v.Hooks.AgentDue {
 		l.Add(of(a))
 	}
@@ -350,8 +356,9 @@ func (v *View) roleRow(r *noun.Role) (first due.Row) {
 	return first
 }
 
-// clusterRows adds what of the cluster keeps an agent from a start.
+// clusterRows adds what of the cluster keeps an agent from a start, or from tasks.
 func (v *View) clusterRows(a *noun.Agent, l *due.List) {
+	l.Add(v.allEndRow())
 	if a.Lives() {
 		return
 	}

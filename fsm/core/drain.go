@@ -10,12 +10,14 @@ import (
 const longestDrain = 365 * 24 * time.Hour
 
 // DrainHost is a human's wish that nothing runs on a host; Off ends it. After
-// Deadline (0: never) what still holds a task is stopped too.
+// Deadline (0: never) what still holds a task is stopped too. After For, 1 s to 365 days (0: never),
+// it ends by itself.
 type DrainHost struct {
 	Host     noun.HostID
 	Off      bool
 	Deadline time.Duration
 	By       string
+	For      time.Duration
 }
 
 // Apply notes a human's wish (law L9) and follows it at once: settle stops what
@@ -28,8 +30,13 @@ func (c DrainHost) Apply(s *State) noun.Outcome {
 	case c.Deadline < 0 || c.Deadline > longestDrain:
 		return Refuse(noun.Invalid, "the deadline of a drain is %s, 0 (none) to %s is allowed", c.Deadline,
 			longestDrain)
+	case checkFor(c.For, !c.Off).Code != noun.OK:
+		return checkFor(c.For, !c.Off)
+	case c.For != 0 && c.Deadline >= c.For:
+		return Refuse(noun.Invalid, "the drain ends after %s and would stop what is at work after %s: "+
+			"the deadline must come before the end", c.For, c.Deadline)
 	case c.Off:
-		s.undrain(h, c.By)
+		s.undrain(h, "by "+Nobody(c.By))
 		return noun.Outcome{Host: h.ID, Rev: h.Rev}
 	}
 	until := noun.Time(0)
@@ -38,9 +45,13 @@ func (c DrainHost) Apply(s *State) noun.Outcome {
 	}
 	if !h.Drain || h.DrainBy == DrainBySelf || c.By != DrainBySelf { // a human's wish outlives the daemon's
 		h.DrainBy = noun.Clip(c.By, noun.MaxName*4)
+		if end := noun.EndIn(s.Meta.Clock, c.For); !h.Drain || end != h.DrainEnd {
+			h.DrainEnd = end
+			s.Event("host.drained", About{Host: h.ID}, forText(c.For)+"by "+Nobody(h.DrainBy))
+		}
 	}
-	if !h.Drain {
-		s.Event("host.drained", About{Host: h.ID}, "by "+Nobody(h.DrainBy))
+	if e := h.DrainEnd.At; e != 0 && until >= e { // the daemon's deadline, which a human's end comes before
+		until = h.DrainUntil
 	}
 	h.Drain, h.DrainAt, h.DrainUntil, h.Rev = true, s.Entry.Wall, until, s.Meta.Index
 	s.armHost(h)
@@ -48,12 +59,13 @@ func (c DrainHost) Apply(s *State) noun.Outcome {
 	return noun.Outcome{Host: h.ID, Rev: h.Rev, Count: s.hostIndex(h.ID).running + s.hostIndex(h.ID).starting}
 }
 
-func (s *State) undrain(h *noun.Host, by string) {
+// undrain ends a drain; why is for the event.
+func (s *State) undrain(h *noun.Host, why string) {
 	if !h.Drain {
 		return
 	}
-	h.Drain, h.DrainBy, h.DrainAt, h.DrainUntil, h.Rev = false, "", 0, 0, s.Meta.Index
-	s.Event("host.undrained", About{Host: h.ID}, "by "+Nobody(by))
+	h.Drain, h.DrainBy, h.DrainAt, h.DrainUntil, h.DrainEnd, h.Rev = false, "", 0, 0, noun.End{}, s.Meta.Index
+	s.Event("host.undrained", About{Host: h.ID}, why)
 	s.Result.Effects.Plan = true
 }
 

@@ -70,7 +70,7 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 	h.Containment = noun.Clip(c.Containment, noun.MaxContainment)
 	h.Rev, h.Pressure = s.Meta.Index, "" // its agentd says so again if it must
 	if h.DrainBy == DrainBySelf {
-		s.undrain(h, "the agentd that was started since")
+		s.undrain(h, "by the agentd that was started since")
 	}
 	s.welcome(h)
 	s.takeInventory(h, c.Inventory)
@@ -213,6 +213,7 @@ func (s *State) fireHost(id noun.HostID) {
 	if h.Drain && s.drainOver(h) {
 		s.clearHost(h)
 	}
+	s.endDrain(h)
 	if h.State == noun.HostSuspect { // its last beat may be old enough now; see Surrenders
 		s.Result.Effects.Plan = true
 	}
@@ -258,7 +259,7 @@ func (c LeaveHost) Apply(s *State) noun.Outcome {
 		s.reported(h)
 	}
 	if h.DrainBy == DrainBySelf { // what it was for is done
-		s.undrain(h, "the good-bye of its agentd")
+		s.undrain(h, "by the good-bye of its agentd")
 	}
 	s.armHost(h)
 	return noun.Outcome{Host: id}

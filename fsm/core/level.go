@@ -18,7 +18,8 @@ import (
 // Baseline is the feature level at which every state begins.
 const Baseline = 1
 
-// LevelRetry is the feature level at which failed tasks are put off and roles half-open.
+// LevelRetry is the feature level at which failed tasks are put off, roles half-open, and what humans
+// set can have an end.
 const LevelRetry = 2
 
 // Newest is the highest feature level that this version reads.
@@ -40,6 +41,12 @@ func Level(c Command) uint32 {
 		return levelWhen(c.After != 0)
 	case FailTask:
 		return levelWhen(c.After != 0)
+	case SetAgent:
+		return levelWhen(c.For != 0)
+	case SetPause:
+		return levelWhen(c.For != 0)
+	case DrainHost:
+		return levelWhen(c.For != 0)
 	case PutSettings:
 		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_") ||
 			Put(c.Values).Any("watchdog_untaken"))

@@ -2,23 +2,28 @@ package core
 
 import (
 	"strings"
+	"time"
 
 	"vigil/fsm/noun"
 )
 
 // SetPause pauses or resumes everything (Scope ""), a room ("room") or an agent
 // ("room/role.2"): while paused nothing is started and no new task is claimed;
-// what runs goes on.
+// what runs goes on. A pause ends by itself after For, 1 s to 365 days; 0: never.
 type SetPause struct {
 	Scope      string
 	Pause      bool
 	By, Reason string
+	For        time.Duration
 }
 
 // Apply pauses or resumes an agent, a room or everything (law L9). Orders that no
 // host has accepted are withdrawn; what runs goes on and finishes its task. It is
-// idempotent: a second pause keeps who was first.
+// idempotent: a second pause keeps who was first, unless it sets another end.
 func (c SetPause) Apply(s *State) noun.Outcome {
+	if no := checkFor(c.For, c.Pause); no.Code != noun.OK {
+		return no
+	}
 	reason := noun.Clip(c.Reason, noun.MaxReason)
 	switch _, _, agent := strings.Cut(c.Scope, "/"); {
 	case c.Scope == "":
@@ -35,15 +40,17 @@ func (s *State) pauseAgent(c *SetPause, reason string) noun.Outcome {
 		return no
 	}
 	out := a.Outcome()
-	if a.Paused != c.Pause {
+	end := noun.EndIn(s.Meta.Clock, c.For)
+	if a.Paused != c.Pause || end != a.Ends().Pause {
 		s.Touch(a.Room)
 		was := ShadowOf(a)
-		if a.Paused = c.Pause; c.Pause {
+		if c.Pause {
+			a.Paused = true
 			a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = c.By, s.Entry.Wall, reason })
-			s.Event("agent.paused", About{Agent: a}, said(c.By, reason))
+			a.SetEnds(noun.Ends{Stop: a.Ends().Stop, Pause: end})
+			s.Event("agent.paused", About{Agent: a}, forText(c.For)+said(c.By, reason))
 		} else {
-			a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = "", 0, "" })
-			s.Event("agent.resumed", About{Agent: a}, said(c.By, reason))
+			s.resumeAgent(a, said(c.By, reason))
 		}
 		s.intend(a, "paused by "+Nobody(c.By))
 		s.Settle(a, was)
@@ -59,52 +66,88 @@ func (s *State) pauseAgent(c *SetPause, reason string) noun.Outcome {
 	return out
 }
 
+// resumeAgent ends the pause of an agent; why is for the event. The caller settles it.
+func (s *State) resumeAgent(a *noun.Agent, why string) {
+	a.Paused = false
+	a.Note(func(n *noun.Notes) { n.PauseBy, n.PauseAt, n.PauseWhy = "", 0, "" })
+	a.SetEnds(noun.Ends{Stop: a.Ends().Stop})
+	s.Event("agent.resumed", About{Agent: a}, why)
+}
+
 func (s *State) pauseRoom(c *SetPause, reason string) noun.Outcome {
-	rm := s.Room(c.Scope)
+	rm, end := s.Room(c.Scope), noun.EndIn(s.Meta.Clock, c.For)
 	switch {
 	case rm == nil:
 		return s.NoRoom(c.Scope)
 	case rm.Deleting:
 		return Refuse(noun.Stopped, "room %q is being deleted", c.Scope)
-	case rm.Paused == c.Pause:
+	case rm.Paused == c.Pause && rm.PauseEnd == end:
 		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 	}
 	rm = s.RoomTable.Mut(rm.ID)
-	rm.Rev = s.Meta.Index
-	if rm.Paused = c.Pause; c.Pause {
-		rm.PauseBy, rm.PauseAt, rm.PauseWhy = c.By, s.Entry.Wall, reason
-		s.Event("room.paused", About{Room: rm.ID}, said(c.By, reason))
-	} else {
-		rm.PauseBy, rm.PauseAt, rm.PauseWhy = "", 0, ""
-		s.Event("room.resumed", About{Room: rm.ID}, said(c.By, reason))
-	}
 	s.Touch(rm.ID)
+	if !c.Pause {
+		s.resumeRoom(rm, said(c.By, reason))
+		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+	}
+	rm.Paused, rm.PauseBy, rm.PauseAt, rm.PauseWhy = true, c.By, s.Entry.Wall, reason
+	s.setEnd(timerRoom, uint64(rm.ID), &rm.PauseEnd, end)
+	s.Event("room.paused", About{Room: rm.ID}, forText(c.For)+said(c.By, reason))
+	s.roomPaused(rm)
+	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+}
+
+// resumeRoom ends the pause of a room; why is for the event.
+func (s *State) resumeRoom(rm *noun.Room, why string) {
+	rm.Paused, rm.PauseBy, rm.PauseAt, rm.PauseWhy = false, "", 0, ""
+	s.setEnd(timerRoom, uint64(rm.ID), &rm.PauseEnd, noun.End{})
+	s.Event("room.resumed", About{Room: rm.ID}, why)
+	s.roomPaused(rm)
+}
+
+// roomPaused follows the begin and the end of a pause of a room.
+func (s *State) roomPaused(rm *noun.Room) {
+	rm.Rev = s.Meta.Index
 	s.Hooks.RoomChanged.Call(rm)
+	s.Weigh(weightOfLook * len(rm.Roles) / looksPerWeight)
 	for _, role := range rm.Roles {
 		s.reviewRole(role)
 		s.offer(s.RoleTable.Get(role))
 	}
-	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 }
 
 func (s *State) pauseAll(c *SetPause, reason string) noun.Outcome {
-	m := &s.Meta
-	if m.Paused == c.Pause {
+	m, end := &s.Meta, noun.EndIn(s.Meta.Clock, c.For)
+	switch {
+	case m.Paused == c.Pause && m.PauseEnd == end:
 		return noun.Outcome{}
+	case !c.Pause:
+		s.resumeAll(said(c.By, reason))
+		return noun.Outcome{Rev: m.Index}
 	}
-	if m.Paused = c.Pause; c.Pause {
-		m.PauseBy, m.PauseAt, m.PauseWhy = c.By, s.Entry.Wall, reason
-		s.Event("cluster.paused", About{}, said(c.By, reason))
-	} else {
-		m.PauseBy, m.PauseAt, m.PauseWhy = "", 0, ""
-		s.Event("cluster.resumed", About{}, said(c.By, reason))
-		s.Hooks.Resumed.Call(struct{}{})
-	}
+	m.Paused, m.PauseBy, m.PauseAt, m.PauseWhy = true, c.By, s.Entry.Wall, reason
+	s.setEnd(timerPause, 0, &m.PauseEnd, end)
+	s.Event("cluster.paused", About{}, forText(c.For)+said(c.By, reason))
+	s.allPaused()
+	return noun.Outcome{Rev: m.Index}
+}
+
+// resumeAll ends the pause of everything; why is for the event.
+func (s *State) resumeAll(why string) {
+	m := &s.Meta
+	m.Paused, m.PauseBy, m.PauseAt, m.PauseWhy = false, "", 0, ""
+	s.setEnd(timerPause, 0, &m.PauseEnd, noun.End{})
+	s.Event("cluster.resumed", About{}, why)
+	s.Hooks.Resumed.Call(struct{}{})
+	s.allPaused()
+}
+
+// allPaused follows the begin and the end of a pause of everything.
+func (s *State) allPaused() {
 	s.reviewAll()
 	for _, r := range s.RoleTable.From(0) {
 		s.offer(r)
 	}
-	return noun.Outcome{Rev: m.Index}
 }
 
 // A pause changes nothing of the agents below it. Only start orders that no host has accepted are
@@ -187,13 +230,14 @@ func (v *View) PausedText(a *noun.Agent, code string) string {
 	rm, m := v.RoomTable.Get(a.Room), v.Meta
 	switch {
 	case code == "all_paused":
-		return "paused with everything " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
+		return "paused with everything" + v.stillFor(m.PauseEnd) + " " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
 	case code == "room_paused":
-		return "paused with its room " + saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " +
-			rm.Name + "` ends it"
+		return "paused with its room" + v.stillFor(rm.PauseEnd) + " " +
+			saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " + rm.Name + "` ends it"
 	case a.Paused:
 		n := a.Notes()
-		return "paused " + saidAt(n.PauseBy, n.PauseWhy, n.PauseAt) + "; `vigil agent resume " + a.Name + "` ends it"
+		return "paused" + v.stillFor(a.Ends().Pause) + " " + saidAt(n.PauseBy, n.PauseWhy, n.PauseAt) +
+			"; `vigil agent resume " + a.Name + "` ends it"
 	}
 	return "declared as paused; apply the room with `desired: running`"
 }

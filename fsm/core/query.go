@@ -42,6 +42,9 @@ func (v *View) Pause() (paused bool, by, why string, at noun.Wall) {
 	return v.Meta.Paused, v.Meta.PauseBy, v.Meta.PauseWhy, v.Meta.PauseAt
 }
 
+// PauseEnd is when the pause of everything ends by itself.
+func (v *View) PauseEnd() noun.End { return v.Meta.PauseEnd }
+
 // Brake is the mass-failure brake (law L11); it is set when Set is not 0.
 func (v *View) Brake() noun.Brake { return v.Meta.Brake }
 

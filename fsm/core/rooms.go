@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"vigil/fsm/noun"
 )
@@ -210,7 +211,8 @@ func (v *View) RoleName(id noun.RoleID) string {
 	return v.RoomTable.Get(r.Room).Name + "/" + r.Spec.Name
 }
 
-// SetAgent is a durable stop or start of one agent. Fresh forgets its resume value.
+// SetAgent is a durable stop or start of one agent. Fresh forgets its resume value. A stop ends by
+// itself after For, 1 s to 365 days; 0: never.
 type SetAgent struct {
 	Agent string
 	Stop  bool
@@ -219,9 +221,13 @@ type SetAgent struct {
 	Fresh bool
 	// Reason is why, for people: it becomes the agent's IntentWhy.
 	Reason string
+	For    time.Duration
 }
 
 func (c SetAgent) Apply(s *State) noun.Outcome {
+	if no := checkFor(c.For, c.Stop); no.Code != noun.OK {
+		return no
+	}
 	a, no := s.ChangeableAgent(c.Agent, c.IfRev)
 	if a == nil {
 		return no
@@ -229,21 +235,22 @@ func (c SetAgent) Apply(s *State) noun.Outcome {
 	s.Touch(a.Room)
 	was := ShadowOf(a)
 	reason := noun.Clip(c.Reason, noun.MaxReason)
-	if !c.Stop || !a.Stopped || reason != "" { // who stops it again without a reason does not erase the first one's
-		a.IntentBy, a.IntentAt = c.By, s.Entry.Wall
-		a.Note(func(n *noun.Notes) { n.IntentWhy = reason })
-	}
 	if c.Fresh {
 		a.ForgetResume()
 	}
 	if c.Stop {
+		end := noun.EndIn(s.Meta.Clock, c.For)
+		// who stops it again, without a reason or another end, does not erase the first one's word
+		if !a.Stopped || reason != "" || end != a.Ends().Stop {
+			a.IntentBy, a.IntentAt = c.By, s.Entry.Wall
+			a.Note(func(n *noun.Notes) { n.IntentWhy = reason })
+			a.SetEnds(noun.Ends{Stop: end, Pause: a.Ends().Pause})
+		}
 		a.Stopped = true
-		s.Event("agent.stopped", About{Agent: a}, said(c.By, reason))
+		s.Event("agent.stopped", About{Agent: a}, forText(c.For)+said(c.By, reason))
 		s.intend(a, "stopped by "+Nobody(c.By))
 	} else {
-		a.Stopped = false
-		a.Forgive()
-		s.Event("agent.wanted", About{Agent: a}, said(c.By, reason))
+		s.letRun(a, c.By, reason, said(c.By, reason))
 	}
 	out := a.Outcome()
 	out.Rev = s.Meta.Index
@@ -252,6 +259,16 @@ func (c SetAgent) Apply(s *State) noun.Outcome {
 	}
 	s.Settle(a, was)
 	return out
+}
+
+// letRun ends the stop of an agent and forgives its failures; text is for the event. The caller
+// settles it.
+func (s *State) letRun(a *noun.Agent, by, why, text string) {
+	a.Stopped, a.IntentBy, a.IntentAt = false, by, s.Entry.Wall
+	a.Note(func(n *noun.Notes) { n.IntentWhy = why })
+	a.SetEnds(noun.Ends{Pause: a.Ends().Pause})
+	a.Forgive()
+	s.Event("agent.wanted", About{Agent: a}, text)
 }
 
 func (s *State) ChangeableAgent(name string, ifRev uint64) (*noun.Agent, noun.Outcome) {

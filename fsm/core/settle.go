@@ -154,6 +154,7 @@ func (s *State) fireAgent(id noun.AgentID) {
 	was := ShadowOf(a)
 	a.Armed = 0
 	s.Hooks.AgentFires.Call(a)
+	s.endIntents(a)
 	if row := s.agentLimit(a); row.Due(s.Meta.Clock) {
 		s.endLimit(a, row.Kind)
 	}

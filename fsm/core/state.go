@@ -76,6 +76,8 @@ type Meta struct {
 	// said since what runs on them; replaced, never changed. See restore.go.
 	HoldFor    time.Duration
 	Unreported []string
+
+	PauseEnd noun.End // of Paused
 }
 
 // State is the live state: the replicated image and the indexes that are built
@@ -455,6 +457,7 @@ func (s *State) Rebuild() {
 		if r.Clearing {
 			s.clearing.Set(r.ID)
 		}
+		s.Arm(timerRoom, uint64(r.ID), r.PauseEnd.At)
 	}
 	for _, r := range s.RoleTable.From(0) {
 		s.roleIndexOf(r.ID)
@@ -495,6 +498,7 @@ func (s *State) Rebuild() {
 	}
 	s.armHold()
 	s.Arm(timerBrake, 0, s.Meta.Brake.Armed)
+	s.Arm(timerPause, 0, s.Meta.PauseEnd.At)
 	s.Hooks.Index.Call(struct{}{})
 	s.meters()
 	for id := range s.RoleTable.From(0) {

@@ -23,6 +23,8 @@ const (
 	TimerEscalation
 	TimerChain
 	timerRole
+	timerRoom
+	timerPause
 	timerKinds
 )
 
@@ -148,6 +150,10 @@ func (s *State) fire() {
 			s.fireBrake()
 		case timerRole:
 			s.fireRole(noun.RoleID(t.id()))
+		case timerRoom:
+			s.fireRoom(noun.RoomID(t.id()))
+		case timerPause:
+			s.firePause()
 		default:
 			s.Hooks.Timers[t.kind()](t.id())
 		}

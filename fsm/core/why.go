@@ -83,12 +83,12 @@ func (v *View) Why(id noun.AgentID) Why {
 		return v.whyRunning(a, r)
 	case "stopped":
 		if a.Stopped {
-			return Why{Code: code, Text: "stopped " + saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) +
-				"; start it with `vigil agent start " + a.Name + "`"}
+			return Why{code, "stopped" + v.stillFor(a.Ends().Stop) + " " +
+				saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) + "; start it with `vigil agent start " + a.Name + "`", v.left(stopEndRow(a))}
 		}
 		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
 	case "paused", "room_paused", "all_paused":
-		return Why{Code: code, Text: v.PausedText(a, code)}
+		return Why{code, v.PausedText(a, code), v.left(v.pausedRow(a, code))}
 	case "order_open":
 		return Why{code, "a start order waits for host " + v.hostName(a.Host), v.left(v.agentLimit(a))}
 	case "by_hand":
@@ -225,7 +225,7 @@ func (v *View) Misfit(h *noun.Host, a *noun.Agent) string {
 	case h.State != noun.HostReady:
 		return v.unready(h)
 	case h.Drain:
-		return "is drained by " + Nobody(h.DrainBy)
+		return "is drained" + v.stillFor(h.DrainEnd) + " by " + Nobody(h.DrainBy)
 	case h.Pressure != "":
 		return "takes no starts: " + h.Pressure
 	case lacks(h, r) != "":

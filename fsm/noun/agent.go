@@ -67,6 +67,8 @@ func (k OrderKind) String() string { return orderNames[k] }
 //  6. Its timer is not set later than its earliest row (Checker.Armed).
 //  7. A start of it is due exactly when WhyNot gives no reason against it, unless timers are due
 //     that the next entry fires (law L3).
+//  8. Its stop has an end only while it is stopped, its pause only while it is paused, and neither is
+//     over, unless timers are due that the next entry fires (law L9).
 type Agent struct {
 	ID      AgentID
 	Room    RoomID
@@ -144,6 +146,30 @@ type Notes struct {
 
 	Screen *Screen // nil: nobody looks at its terminal; replaced, never changed
 	Chain  *Chain  // nil: it is no overseer; replaced, never changed
+
+	Ends *Ends // of Stopped and Paused; nil: neither has one; replaced, never changed
+}
+
+// Ends are when what a human has set of an agent ends by itself.
+type Ends struct{ Stop, Pause End }
+
+// Ends gives the ends of what humans have set of the agent.
+func (a *Agent) Ends() Ends {
+	if a.Noted == nil || a.Noted.Ends == nil {
+		return Ends{}
+	}
+	return *a.Noted.Ends
+}
+
+// SetEnds replaces the ends of what humans have set of the agent.
+func (a *Agent) SetEnds(e Ends) {
+	switch was := a.Ends(); {
+	case e == was:
+	case e == Ends{}:
+		a.Note(func(n *Notes) { n.Ends = nil })
+	default:
+		a.Note(func(n *Notes) { n.Ends = &e })
+	}
 }
 
 // Waits tells that the breaker or a usage limit keeps the agent from running: not

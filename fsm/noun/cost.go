@@ -14,6 +14,7 @@ const (
 	costLadder     = 112
 	costScreen     = 96
 	costChain      = 256
+	costEnds       = 32
 	costExit       = 128
 	costDeclared   = 80
 	costTask       = 400
@@ -103,6 +104,9 @@ func CostOfAgent(a *Agent) int64 {
 	if x := a.Noted; x != nil {
 		n += costNotes + textOf(x.PauseBy) + textOf(x.PauseWhy) + textOf(x.IntentWhy) + textOf(x.Stuck) +
 			textOf(x.ParkedWhy) + textOf(x.StartFault)
+		if x.Ends != nil {
+			n += costEnds
+		}
 		if x.Ladder != nil {
 			n += costLadder
 		}

@@ -31,6 +31,8 @@ func (s HostState) String() string { return hostNames[s] }
 //  3. Its timer is not set later than its earliest row (Checker.Armed, law L3).
 //  4. A start waits only for a host in service, without drain and pressure (law L9).
 //  5. What runs on a drained host holds a task, or has a stop order (law L9).
+//  6. DrainEnd is set only while it is drained, comes after DrainUntil, and is not over, unless timers
+//     are due that the next entry fires (law L9).
 type Host struct {
 	ID       HostID
 	Key      string // stable id from the host's own file
@@ -78,6 +80,8 @@ type Host struct {
 	// Containment is what holds the processes of an agent together there, as its agentd
 	// measured: sealed, group or weak; empty: it has not said.
 	Containment string
+
+	DrainEnd End // of Drain
 }
 
 // MaxContainment bounds the word for what holds processes together, in bytes.

@@ -2,7 +2,9 @@ package noun
 
 import "time"
 
-// Room is one conversation or project: its roles, tasks and events.
+// Room is one conversation or project: its roles, tasks and events. Checked by Checker.room of
+// package core: PauseEnd is set only while it is paused and not being deleted, its timer is set for
+// that, and it is not over, unless timers are due that the next entry fires.
 type Room struct {
 	ID        RoomID
 	Name      string
@@ -32,6 +34,8 @@ type Room struct {
 
 	Clearing bool // it is being deleted, and later entries go on with that; see clear.go
 	Lived    bool // an agent has joined it since it was created
+
+	PauseEnd End // of Paused
 }
 
 // ResumedWork tells that the room has got new work since the watchdog canceled it: it is not

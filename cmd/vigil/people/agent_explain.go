@@ -119,7 +119,7 @@ func agentRemedy(g *vigilv1.Agent) string {
 		return "look at host " + g.GetHost() +
 			": a process that outlives KILL usually hangs in the kernel, on a disk or a network file system"
 	case "no_host":
-		if strings.Contains(g.GetWhy(), " is drained by ") {
+		if strings.Contains(g.GetWhy(), " is drained ") {
 			return "end a drain (`vigil host undrain HOST`), or start `vigil agentd` with that runner on another machine"
 		}
 		return "start `vigil agentd` with that runner, or make room: the table below says what each host lacks"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
@@ -133,13 +134,24 @@ func printAgent(a *cli.App, g *vigilv1.Agent) error {
 		"resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }
 
+// intentEnd is until what is wanted of an agent ends by itself; nil: it does not.
+func intentEnd(g *vigilv1.Agent) *durationpb.Duration {
+	switch g.GetDesired() {
+	case "stopped":
+		return g.GetStopEndsIn()
+	case "paused":
+		return g.GetPauseEndsIn()
+	}
+	return nil
+}
+
 // intentText says what is wanted, who said so and why.
 func intentText(a *cli.App, g *vigilv1.Agent) string {
 	by, at, why := g.GetIntentBy(), g.GetIntentAt(), g.GetIntentWhy()
 	if g.GetPaused() && g.GetDesired() == "paused" {
 		by, at, why = g.GetPauseBy(), g.GetPauseAt(), g.GetPauseWhy()
 	}
-	text := g.GetDesired()
+	text := g.GetDesired() + endsText(a, intentEnd(g))
 	if by != "" {
 		text = strings.TrimSpace(fmt.Sprintf("%s, by %s %s", text, by, a.Ago(at)))
 	}
@@ -178,29 +190,44 @@ func newAgentStartCmd(a *cli.App) *cobra.Command {
 }
 
 func newAgentStopCmd(a *cli.App) *cobra.Command {
-	return newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it",
+	cmd := newAgentSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it",
 		"nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
+	cmd.Long = `Stop an agent and keep it stopped, whatever else asks for it, until a human starts it or until the
+end that was given to the stop: it is started then, as if a human had asked for it. A later stop
+replaces the end; one without --for and --until takes it away.`
+	cmd.Example = `  vigil agent stop web/builder --for 2h --why "its disk is being replaced"
+  vigil agent stop web/builder --until 15:00`
+	return cmd
 }
 
 func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentRequest) *cobra.Command {
 	var wait bool
+	var end cli.UntilFlags
+	stop := request.GetDesired() == "stopped"
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM/ROLE[.N]...",
 		Short:             short,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			span, err := spanOf(a, cmd, &end, stop)
+			if err != nil {
+				return err
+			}
 			return eachAgent(a, cmd, args, wait,
 				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
 					return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(),
-						By:    a.Me(),
-						IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason()})
+						By: a.Me(), IfRev: request.GetIfRev(), Fresh: request.GetFresh(),
+						Reason: request.GetReason(), For: span})
 				})
 		},
 	}
 	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
 	waitFlag(cmd, &wait, until)
 	whyFlag(cmd, &request.Reason)
+	if stop {
+		end.Add(cmd, "the stop")
+	}
 	return cmd
 }
 
@@ -277,7 +304,7 @@ func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool,
 				list.Agents[i], g = now, now
 			}
 			if !a.JSON {
-				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired(),
+				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired()+endTime(a, intentEnd(g)),
 					changedText(cmd.Name(), g)); err != nil {
 					return err
 				}

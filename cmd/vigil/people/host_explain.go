@@ -72,7 +72,11 @@ func explainHost(a *cli.App, h *vigilv1.Host) error {
 func hostWhy(h *vigilv1.Host) string {
 	var parts []string
 	if h.GetDrain() {
-		parts = append(parts, "drained by "+term.OrWord(h.GetDrainBy(), "somebody"))
+		drained := "drained by " + term.OrWord(h.GetDrainBy(), "somebody")
+		if d := term.Span(h.GetDrainEndsIn()); d != "" {
+			drained += " for another " + d
+		}
+		parts = append(parts, drained)
 	}
 	if h.GetSuspectWhy() != "" {
 		parts = append(parts, h.GetSuspectWhy())
@@ -144,6 +148,9 @@ func drainLine(a *cli.App, h *vigilv1.Host) string {
 		text += ", all are stopped in " + d
 	} else if h.GetDrainLeft() == nil {
 		text += ", without a deadline"
+	}
+	if h.GetDrainEndsIn() != nil {
+		text += ";" + endsText(a, h.GetDrainEndsIn())
 	}
 	return text
 }

@@ -19,25 +19,35 @@ const drainLook = time.Second
 func newHostDrainCmd(a *cli.App) *cobra.Command {
 	var deadline time.Duration
 	var wait bool
+	var end cli.UntilFlags
 	cmd := &cobra.Command{
 		Use:   "drain HOST",
 		Short: "Have nothing run on a host: its agents move when they hold no task",
 		Long: `Have nothing run on a host. Nothing is started there any more; agents without a task
 are stopped at once, the others when they give it back, all of them at the deadline.
-They are started on other hosts. It stays so until vigil host undrain.`,
-		Example:           "  vigil host drain w1 --deadline 30m --wait",
+They are started on other hosts. It stays so until vigil host undrain, or until the end that
+was given to it; a later drain replaces the end, one without --for and --until takes it away.`,
+		Example: `  vigil host drain w1 --deadline 30m --wait
+  vigil host drain w1 --until 18:00`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if deadline < 0 {
 				return cli.Usagef("flag --deadline: %s is negative; give a duration like 30m, or 0 for none", deadline)
 			}
+			span, err := end.Read(cmd, a.Now())
+			if err != nil {
+				return err
+			}
+			if span != nil && deadline >= span.AsDuration() {
+				return cli.Usagef("the drain ends in %s, before its --deadline of %s", span.AsDuration(), deadline)
+			}
 			ask := a.Ask
 			if wait {
 				ask = a.Follow
 			}
 			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				request := &vigilv1.DrainHostRequest{Host: args[0], By: a.Me()}
+				request := &vigilv1.DrainHostRequest{Host: args[0], By: a.Me(), For: span}
 				if deadline > 0 {
 					request.Deadline = durationpb.New(deadline)
 				}
@@ -51,13 +61,22 @@ They are started on other hosts. It stays so until vigil host undrain.`,
 				if err != nil {
 					return err
 				}
-				return hostDone(a, h, drainText(h))
+				return hostDone(a, h, drainText(h)+drainEnd(a, h))
 			})
 		},
 	}
 	cmd.Flags().DurationVar(&deadline, "deadline", 0, "stop agents that still hold a task after this long (0: never)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until nothing runs there")
+	end.Add(cmd, "the drain")
 	return cmd
+}
+
+// drainEnd says when a drain ends by itself; "" when it does not.
+func drainEnd(a *cli.App, h *vigilv1.Host) string {
+	if h.GetDrainEndsIn() == nil {
+		return ""
+	}
+	return "; it is drained" + endsText(a, h.GetDrainEndsIn())
 }
 
 func drainText(h *vigilv1.Host) string {
@@ -82,7 +101,7 @@ func awaitDrain(ctx context.Context, a *cli.App, c *cli.Conn, name string) (*vig
 		case err != nil:
 			return nil, err
 		case !h.GetDrain():
-			return nil, fmt.Errorf("the drain of host %s was ended by somebody else; `vigil events` says who",
+			return nil, fmt.Errorf("the drain of host %s was ended by somebody else or is over; `vigil events` says which",
 				h.GetName())
 		case h.GetRunning()+h.GetStarting() == 0:
 			return h, nil

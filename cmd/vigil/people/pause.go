@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -16,9 +19,39 @@ func whyFlag(cmd *cobra.Command, why *string) {
 	cmd.Flags().StringVar(why, "why", "", "the reason, for everybody who asks")
 }
 
+// spanOf reads how long what a human sets lasts; what ends it has no such flags.
+func spanOf(a *cli.App, cmd *cobra.Command, end *cli.UntilFlags, set bool) (*durationpb.Duration, error) {
+	if !set {
+		return nil, nil
+	}
+	return end.Read(cmd, a.Now())
+}
+
+// endsText says when something ends by itself, in words and in local time; "" when it does not.
+func endsText(a *cli.App, in *durationpb.Duration) string {
+	if in == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (for another %s)", endTime(a, in), term.Short(in.AsDuration()))
+}
+
+// endTime is endsText without for how long that is; for people, since the cluster has a clock of its own.
+func endTime(a *cli.App, in *durationpb.Duration) string {
+	if in == nil {
+		return ""
+	}
+	now := a.Now()
+	at, form := now.Add(in.AsDuration()), "15:04"
+	if in.AsDuration() >= 24*time.Hour || at.YearDay() != now.YearDay() {
+		form = "2006-01-02 15:04"
+	}
+	return " until " + at.Format(form)
+}
+
 // pauseHelp says once what a pause is.
 const pauseHelp = `Nothing is started and no new task is claimed; what runs goes on and finishes its
-task. A pause stays until a human ends it: no automation does.`
+task. A pause stays until a human ends it, or until the end that was given to it: no automation
+ends it before. A later pause replaces the end; one without --for and --until takes it away.`
 
 func newPauseCmd(a *cli.App) *cobra.Command {
 	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no new tasks; what runs goes on",
@@ -33,19 +66,25 @@ func newResumeCmd(a *cli.App) *cobra.Command {
 // newPauseAllCmd makes a verb about everything.
 func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Command {
 	var why string
+	var end cli.UntilFlags
 	cmd := &cobra.Command{
 		Use:   verb,
 		Short: short,
 		Long:  long,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			span, err := spanOf(a, cmd, &end, pause)
+			if err != nil {
+				return err
+			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				answer, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Pause: new(pause), By: a.Me(),
-					Reason: why})
+					Reason: why, For: span})
 				if err != nil {
 					return err
 				}
-				line := "everything is paused: no starts, no new tasks; what runs goes on. `vigil resume` ends it"
+				line := "everything is paused" + endsText(a, span) +
+					": no starts, no new tasks; what runs goes on. `vigil resume` ends it"
 				if !pause {
 					line = "the fleet is resumed"
 				}
@@ -54,12 +93,16 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 		},
 	}
 	whyFlag(cmd, &why)
+	if pause {
+		end.Add(cmd, "the pause")
+	}
 	return cmd
 }
 
 // newRoomPauseCmd makes a verb about whole rooms.
 func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command {
 	var why string
+	var end cli.UntilFlags
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM...",
 		Short:             short,
@@ -72,11 +115,15 @@ func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command 
 					return cli.Usagef("%q is not a room: for an agent write vigil agent %s %s", name, verb, name)
 				}
 			}
+			span, err := spanOf(a, cmd, &end, pause)
+			if err != nil {
+				return err
+			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListRoomsResponse{}
 				for _, name := range args {
 					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause),
-						By: a.Me(), Reason: why}); err != nil {
+						By: a.Me(), Reason: why, For: span}); err != nil {
 						return err
 					}
 					room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
@@ -89,7 +136,8 @@ func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command 
 					}
 					what := "is resumed"
 					if room.GetPaused() {
-						what = "is paused: no starts, no new tasks; what runs goes on"
+						what = "is paused" + endsText(a, room.GetPauseEndsIn()) +
+							": no starts, no new tasks; what runs goes on"
 					}
 					if err := a.Printf("room %s %s\n", name, what); err != nil {
 						return err
@@ -103,12 +151,16 @@ func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command 
 		},
 	}
 	whyFlag(cmd, &why)
+	if pause {
+		end.Add(cmd, "the pause")
+	}
 	return cmd
 }
 
 // newAgentPauseCmd makes a verb about single agents.
 func newAgentPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command {
 	var why string
+	var end cli.UntilFlags
 	cmd := &cobra.Command{
 		Use:               verb + " ROOM/ROLE[.N]...",
 		Short:             short,
@@ -124,10 +176,14 @@ func newAgentPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command
 					return cli.WrongUsage(err)
 				}
 			}
+			span, err := spanOf(a, cmd, &end, pause)
+			if err != nil {
+				return err
+			}
 			return eachAgent(a, cmd, args, false,
 				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
 					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause),
-						By: a.Me(), Reason: why}); err != nil {
+						By: a.Me(), Reason: why, For: span}); err != nil {
 						return nil, err
 					}
 					answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
@@ -136,5 +192,8 @@ func newAgentPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command
 		},
 	}
 	whyFlag(cmd, &why)
+	if pause {
+		end.Add(cmd, "the pause")
+	}
 	return cmd
 }

@@ -59,6 +59,8 @@ func addRoom(a *cli.App, t *term.Table, r *vigilv1.Room) {
 	name := r.GetName()
 	if r.GetDeleting() {
 		name += " (deleting)"
+	} else if d := term.Span(r.GetPauseEndsIn()); d != "" {
+		name += " (paused, " + d + " left)"
 	} else if r.GetPaused() {
 		name += " (paused)"
 	} else if r.GetCanceled() != nil && !r.GetCanceled().GetResumed() {
@@ -98,8 +100,8 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 	if room.GetDeleting() {
 		state = "being deleted: it goes once nothing of it runs"
 	} else if room.GetPaused() {
-		state = strings.TrimSpace(fmt.Sprintf("paused by %s %s", term.OrWord(room.GetPauseBy(), "somebody"),
-			a.Ago(room.GetPauseAt()))) +
+		state = strings.TrimSpace(fmt.Sprintf("paused%s by %s %s", endsText(a, room.GetPauseEndsIn()),
+			term.OrWord(room.GetPauseBy(), "somebody"), a.Ago(room.GetPauseAt()))) +
 			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
 	if n := room.GetUnfinished(); n > 0 && state == "" {

@@ -2026,8 +2026,10 @@ type SetAgentRequest struct {
 	// Forgets the resume value.
 	Fresh bool `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`
 	// Why, for people.
-	Reason        string   `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// With stopped: how long that lasts, 1 s to 365 days; absent: until somebody ends it.
+	For           *durationpb.Duration `protobuf:"bytes,7,opt,name=for,proto3" json:"for,omitempty"`
+	Id            *WriteId             `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2102,6 +2104,13 @@ func (x *SetAgentRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *SetAgentRequest) GetFor() *durationpb.Duration {
+	if x != nil {
+		return x.For
+	}
+	return nil
 }
 
 func (x *SetAgentRequest) GetId() *WriteId {
@@ -2322,10 +2331,12 @@ type SetPauseRequest struct {
 	// Empty: everything; room; or room/role.2.
 	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Must be given: true pauses, false resumes.
-	Pause         *bool    `protobuf:"varint,2,opt,name=pause,proto3,oneof" json:"pause,omitempty"`
-	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
-	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	Pause  *bool  `protobuf:"varint,2,opt,name=pause,proto3,oneof" json:"pause,omitempty"`
+	By     string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How long a pause lasts, 1 s to 365 days; absent: until somebody ends it.
+	For           *durationpb.Duration `protobuf:"bytes,5,opt,name=for,proto3" json:"for,omitempty"`
+	Id            *WriteId             `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2386,6 +2397,13 @@ func (x *SetPauseRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *SetPauseRequest) GetFor() *durationpb.Duration {
+	if x != nil {
+		return x.For
+	}
+	return nil
 }
 
 func (x *SetPauseRequest) GetId() *WriteId {
@@ -2534,8 +2552,11 @@ type DrainHostRequest struct {
 	// Ends the drain.
 	Off bool `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
 	// What still holds a task then is stopped too; 0: never.
-	Deadline      *durationpb.Duration `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	By            string               `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	Deadline *durationpb.Duration `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	By       string               `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	// How long the drain lasts, 1 s to 365 days and longer than until its deadline; absent: until
+	// somebody ends it.
+	For           *durationpb.Duration `protobuf:"bytes,5,opt,name=for,proto3" json:"for,omitempty"`
 	Id            *WriteId             `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2597,6 +2618,13 @@ func (x *DrainHostRequest) GetBy() string {
 		return x.By
 	}
 	return ""
+}
+
+func (x *DrainHostRequest) GetFor() *durationpb.Duration {
+	if x != nil {
+		return x.For
+	}
+	return nil
 }
 
 func (x *DrainHostRequest) GetId() *WriteId {
@@ -3588,14 +3616,15 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06ladder\x18\n" +
 	" \x01(\v2\x10.vigil.v1.LadderR\x06ladder\x12-\n" +
 	"\x06screen\x18F \x01(\v2\x15.vigil.v1.ScreenStateR\x06screen\x12\x1a\n" +
-	"\bdegraded\x18G \x01(\tR\bdegraded\"\xb9\x01\n" +
+	"\bdegraded\x18G \x01(\tR\bdegraded\"\xe6\x01\n" +
 	"\x0fSetAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x18\n" +
 	"\adesired\x18\x02 \x01(\tR\adesired\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x04 \x01(\x04R\x05ifRev\x12\x14\n" +
 	"\x05fresh\x18\x05 \x01(\bR\x05fresh\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\x12!\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12+\n" +
+	"\x03for\x18\a \x01(\v2\x19.google.protobuf.DurationR\x03for\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x8c\x01\n" +
 	"\x13RestartAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
@@ -3611,12 +3640,13 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\x04R\x04task\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x97\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xc4\x01\n" +
 	"\x0fSetPauseRequest\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x19\n" +
 	"\x05pause\x18\x02 \x01(\bH\x00R\x05pause\x88\x01\x01\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12+\n" +
+	"\x03for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02idB\b\n" +
 	"\x06_pause\"$\n" +
 	"\x10SetPauseResponse\x12\x10\n" +
@@ -3624,12 +3654,13 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x13ReleaseBrakeRequest\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x16\n" +
-	"\x14ReleaseBrakeResponse\"\xa2\x01\n" +
+	"\x14ReleaseBrakeResponse\"\xcf\x01\n" +
 	"\x10DrainHostRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x10\n" +
 	"\x03off\x18\x02 \x01(\bR\x03off\x125\n" +
 	"\bdeadline\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x0e\n" +
-	"\x02by\x18\x04 \x01(\tR\x02by\x12!\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12+\n" +
+	"\x03for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"q\n" +
 	"\x12ConfirmDeadRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
@@ -3853,87 +3884,90 @@ var file_vigil_v1_fleet_proto_depIdxs = []int32{
 	63, // 35: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
 	64, // 36: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
 	65, // 37: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	51, // 38: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 39: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 40: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 41: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	51, // 42: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	51, // 43: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	55, // 44: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	51, // 45: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	51, // 46: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	51, // 47: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	51, // 48: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	66, // 49: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 50: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 51: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 52: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	12, // 53: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 54: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 55: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 56: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	14, // 57: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	15, // 58: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	17, // 59: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	18, // 60: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	19, // 61: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	30, // 62: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	20, // 63: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	22, // 64: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	25, // 65: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	9,  // 66: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
-	27, // 67: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	28, // 68: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	29, // 69: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	31, // 70: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	33, // 71: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	39, // 72: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	41, // 73: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	42, // 74: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	43, // 75: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	45, // 76: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	47, // 77: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	35, // 78: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	36, // 79: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	37, // 80: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	48, // 81: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	52, // 82: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 83: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	52, // 84: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	13, // 85: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 86: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	52, // 87: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 88: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	58, // 89: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	16, // 90: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	58, // 91: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	58, // 92: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	58, // 93: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	58, // 94: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	21, // 95: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	23, // 96: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	26, // 97: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	10, // 98: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
-	59, // 99: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	59, // 100: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	59, // 101: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	32, // 102: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	34, // 103: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	40, // 104: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	59, // 105: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	40, // 106: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	44, // 107: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	46, // 108: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	66, // 109: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	66, // 110: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	66, // 111: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	38, // 112: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	60, // 113: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	82, // [82:114] is the sub-list for method output_type
-	50, // [50:82] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	55, // 38: vigil.v1.SetAgentRequest.for:type_name -> google.protobuf.Duration
+	51, // 39: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 40: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 41: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	51, // 42: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	55, // 43: vigil.v1.SetPauseRequest.for:type_name -> google.protobuf.Duration
+	51, // 44: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	51, // 45: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	55, // 46: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	55, // 47: vigil.v1.DrainHostRequest.for:type_name -> google.protobuf.Duration
+	51, // 48: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	51, // 49: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	51, // 50: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	51, // 51: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	66, // 52: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 53: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	6,  // 54: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	8,  // 55: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	12, // 56: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 57: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	3,  // 58: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	4,  // 59: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	14, // 60: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	15, // 61: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	17, // 62: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	18, // 63: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	19, // 64: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	30, // 65: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	20, // 66: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	22, // 67: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	25, // 68: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	9,  // 69: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
+	27, // 70: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	28, // 71: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	29, // 72: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	31, // 73: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	33, // 74: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	39, // 75: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	41, // 76: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	42, // 77: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	43, // 78: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	45, // 79: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	47, // 80: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	35, // 81: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	36, // 82: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	37, // 83: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	48, // 84: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	52, // 85: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	7,  // 86: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	52, // 87: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	13, // 88: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 89: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	52, // 90: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	5,  // 91: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	58, // 92: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	16, // 93: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	58, // 94: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	58, // 95: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	58, // 96: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	58, // 97: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	21, // 98: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	23, // 99: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	26, // 100: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	10, // 101: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
+	59, // 102: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	59, // 103: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	59, // 104: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	32, // 105: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	34, // 106: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	40, // 107: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	59, // 108: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	40, // 109: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	44, // 110: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	46, // 111: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	66, // 112: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	66, // 113: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	66, // 114: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	38, // 115: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	60, // 116: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	85, // [85:117] is the sub-list for method output_type
+	53, // [53:85] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }

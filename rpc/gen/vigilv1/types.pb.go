@@ -806,7 +806,9 @@ type Room struct {
 	Plan *RoomPlan `protobuf:"bytes,23,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Agents that are still to be created, or changed as the last word about the room says: what is
 	// declared for many agents is carried out over several entries of the log.
-	Unfinished    uint32 `protobuf:"varint,24,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
+	Unfinished uint32 `protobuf:"varint,24,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
+	// Until its pause ends by itself; absent: it does not, or it is not paused.
+	PauseEndsIn   *durationpb.Duration `protobuf:"bytes,30,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -944,6 +946,13 @@ func (x *Room) GetUnfinished() uint32 {
 		return x.Unfinished
 	}
 	return 0
+}
+
+func (x *Room) GetPauseEndsIn() *durationpb.Duration {
+	if x != nil {
+		return x.PauseEndsIn
+	}
+	return nil
 }
 
 // RoomPlan is what a change of a room would do.
@@ -2164,7 +2173,11 @@ type Agent struct {
 	// Why nothing can be typed to it or seen of it; empty: it can be, or nobody knows.
 	Degraded string `protobuf:"bytes,71,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// What is known of its patrols and of the looks at it; absent: it is no overseer.
-	Overseer      *OverseerStatus `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
+	Overseer *OverseerStatus `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
+	// Until the human's stop ends by itself; absent: it does not, or there is none.
+	StopEndsIn *durationpb.Duration `protobuf:"bytes,80,opt,name=stop_ends_in,json=stopEndsIn,proto3" json:"stop_ends_in,omitempty"`
+	// Until its own pause ends by itself; absent: it does not, or there is none.
+	PauseEndsIn   *durationpb.Duration `protobuf:"bytes,81,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2517,6 +2530,20 @@ func (x *Agent) GetDegraded() string {
 func (x *Agent) GetOverseer() *OverseerStatus {
 	if x != nil {
 		return x.Overseer
+	}
+	return nil
+}
+
+func (x *Agent) GetStopEndsIn() *durationpb.Duration {
+	if x != nil {
+		return x.StopEndsIn
+	}
+	return nil
+}
+
+func (x *Agent) GetPauseEndsIn() *durationpb.Duration {
+	if x != nil {
+		return x.PauseEndsIn
 	}
 	return nil
 }
@@ -3389,7 +3416,9 @@ type Host struct {
 	// What holds the processes of an agent together there, as its agentd measured: sealed (nothing
 	// leaves the agent's control group), group (what leaves it is found by its mark) or weak (what
 	// leaves the process group is neither frozen nor killed: two lives may overlap); empty: unknown.
-	Containment   string `protobuf:"bytes,72,opt,name=containment,proto3" json:"containment,omitempty"`
+	Containment string `protobuf:"bytes,72,opt,name=containment,proto3" json:"containment,omitempty"`
+	// Until the drain ends by itself; absent: it does not, or there is none.
+	DrainEndsIn   *durationpb.Duration `protobuf:"bytes,80,opt,name=drain_ends_in,json=drainEndsIn,proto3" json:"drain_ends_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3604,6 +3633,13 @@ func (x *Host) GetContainment() string {
 		return x.Containment
 	}
 	return ""
+}
+
+func (x *Host) GetDrainEndsIn() *durationpb.Duration {
+	if x != nil {
+		return x.DrainEndsIn
+	}
+	return nil
 }
 
 // HostView is what one server hears of a host: none, alive, silent or left.
@@ -3866,7 +3902,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\tR\x06result\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xa1\x04\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xe0\x04\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdeleting\x18\x02 \x01(\bR\bdeleting\x12$\n" +
@@ -3887,7 +3923,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04plan\x18\x17 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\x12\x1e\n" +
 	"\n" +
 	"unfinished\x18\x18 \x01(\rR\n" +
-	"unfinished\"\xb7\x01\n" +
+	"unfinished\x12=\n" +
+	"\rpause_ends_in\x18\x1e \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\"\xb7\x01\n" +
 	"\bRoomPlan\x12\x18\n" +
 	"\acreated\x18\x01 \x01(\bR\acreated\x12\x18\n" +
 	"\adeleted\x18\x02 \x01(\bR\adeleted\x12\x18\n" +
@@ -4005,7 +4042,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9e\f\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9a\r\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4060,7 +4097,10 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06ladder\x18+ \x01(\v2\x10.vigil.v1.LadderR\x06ladder\x12-\n" +
 	"\x06screen\x18F \x01(\v2\x15.vigil.v1.ScreenStateR\x06screen\x12\x1a\n" +
 	"\bdegraded\x18G \x01(\tR\bdegraded\x124\n" +
-	"\boverseer\x18< \x01(\v2\x18.vigil.v1.OverseerStatusR\boverseer\"\xde\a\n" +
+	"\boverseer\x18< \x01(\v2\x18.vigil.v1.OverseerStatusR\boverseer\x12;\n" +
+	"\fstop_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"stopEndsIn\x12=\n" +
+	"\rpause_ends_in\x18Q \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\"\xde\a\n" +
 	"\x0eOverseerStatus\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -4139,7 +4179,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\xbf\a\n" +
+	" \x01(\tR\x04host\"\xfe\a\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
@@ -4171,7 +4211,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x12\x1c\n" +
 	"\tterminals\x18F \x01(\tR\tterminals\x12\x18\n" +
 	"\aservers\x18G \x03(\tR\aservers\x12 \n" +
-	"\vcontainment\x18H \x01(\tR\vcontainment\x1a9\n" +
+	"\vcontainment\x18H \x01(\tR\vcontainment\x12=\n" +
+	"\rdrain_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\vdrainEndsIn\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
@@ -4258,107 +4299,111 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
-	0,  // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
-	6,  // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	34, // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	35, // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	35, // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	35, // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	34, // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	35, // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	35, // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	35, // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
-	4,  // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
-	34, // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
-	35, // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	34, // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	18, // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	34, // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	34, // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	11, // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
-	12, // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
-	14, // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	8,  // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	9,  // 21: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
-	10, // 22: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	35, // 23: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	35, // 24: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	35, // 25: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	34, // 26: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	35, // 27: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	35, // 28: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	35, // 29: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	34, // 30: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	35, // 31: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	35, // 32: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	34, // 33: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	34, // 34: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	35, // 35: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	30, // 36: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	31, // 37: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	35, // 38: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	35, // 39: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	35, // 40: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	35, // 41: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	35, // 42: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	35, // 43: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	35, // 44: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	35, // 45: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	17, // 46: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	35, // 47: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	16, // 48: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	35, // 49: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
-	35, // 50: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
-	35, // 51: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	35, // 52: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	35, // 53: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	15, // 54: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	32, // 55: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	34, // 56: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	35, // 57: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	35, // 58: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	35, // 59: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	35, // 60: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	26, // 61: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	35, // 62: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	34, // 63: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	35, // 64: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	23, // 65: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	25, // 66: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	21, // 67: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	22, // 68: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	20, // 69: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	35, // 70: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	35, // 71: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	35, // 72: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	35, // 73: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	35, // 74: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	35, // 75: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	35, // 76: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	35, // 77: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	35, // 78: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	35, // 79: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	24, // 80: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	35, // 81: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	35, // 82: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	35, // 83: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	35, // 84: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	34, // 85: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	35, // 86: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	33, // 87: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	35, // 88: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	34, // 89: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	34, // 90: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	35, // 91: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	35, // 92: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	28, // 93: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	35, // 94: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	34, // 95: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	96, // [96:96] is the sub-list for method output_type
-	96, // [96:96] is the sub-list for method input_type
-	96, // [96:96] is the sub-list for extension type_name
-	96, // [96:96] is the sub-list for extension extendee
-	0,  // [0:96] is the sub-list for field type_name
+	0,   // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
+	6,   // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
+	34,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	35,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	35,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	35,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	34,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	35,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	35,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	35,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
+	4,   // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
+	34,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	35,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	34,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	18,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	34,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	34,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	11,  // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	12,  // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	14,  // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	8,   // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
+	35,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
+	9,   // 22: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
+	10,  // 23: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
+	35,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	35,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	35,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	34,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	35,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	35,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	35,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	34,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	35,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	35,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	34,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	34,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	35,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	30,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	31,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	35,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	35,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	35,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	35,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	35,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	35,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	35,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	35,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	17,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	35,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	16,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	35,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	35,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	35,  // 52: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	35,  // 53: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	35,  // 54: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	15,  // 55: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	32,  // 56: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	34,  // 57: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	35,  // 58: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	35,  // 59: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	35,  // 60: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	35,  // 61: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	26,  // 62: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	35,  // 63: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	34,  // 64: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	35,  // 65: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	23,  // 66: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	25,  // 67: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	21,  // 68: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	22,  // 69: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	20,  // 70: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	35,  // 71: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
+	35,  // 72: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
+	35,  // 73: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	35,  // 74: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	35,  // 75: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	35,  // 76: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	35,  // 77: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	35,  // 78: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	35,  // 79: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	35,  // 80: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	35,  // 81: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	35,  // 82: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	24,  // 83: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	35,  // 84: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	35,  // 85: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	35,  // 86: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	35,  // 87: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	34,  // 88: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	35,  // 89: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	33,  // 90: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	35,  // 91: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	34,  // 92: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	34,  // 93: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	35,  // 94: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	35,  // 95: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	28,  // 96: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	35,  // 97: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	35,  // 98: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
+	34,  // 99: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	100, // [100:100] is the sub-list for method output_type
+	100, // [100:100] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
