@@ -108,7 +108,7 @@
 // Agents of hosts (room "outage", two roles) work on tasks some of which fail: for one attempt or
 // two, with and without a word on how long to wait, or always. Their agents give them back or
 // crash; nemeses take down what a role depends on, and then all of its tasks fail. A human cancels a
-// few. Agents note in the ledger what they gave back.
+// few, and at the end those that always fail. Agents note in the ledger what they gave back.
 //
 //	rules     Key (the room), Rules: how often a task is tried, and what it waits in between
 //	create    Key (role), Value (title, unique); answered: Task, State

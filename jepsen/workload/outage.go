@@ -2,10 +2,12 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"vigil/jepsen/history"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -27,8 +29,9 @@ type outage struct {
 	s     *Set
 	waits bool // the cluster has been told how long tasks wait between attempts
 
-	mu   sync.Mutex
-	made []uint64 // tasks that may not be finished, the newest last
+	mu       sync.Mutex
+	made     []uint64 // tasks that may not be finished, the newest last
+	hopeless []uint64 // those that always fail
 }
 
 func newOutage(s *Set) load { return &outage{s: s} }
@@ -70,7 +73,7 @@ func (o *outage) run(ctx context.Context) error {
 	})
 	all.Go(func() {
 		for human.pace(ctx, 20*processes) {
-			o.cancel(human)
+			o.some(human)
 		}
 	})
 	all.Go(func() {
@@ -82,50 +85,57 @@ func (o *outage) run(ctx context.Context) error {
 	return nil
 }
 
-// troubles are the texts of tasks and how often they come. Most succeed when nothing is down; some
-// fail for a while, and few always.
+// troubles are the texts of tasks and how often they come, in percent. Most succeed when nothing is
+// down; some fail for a while, and few always.
 var troubles = []struct {
-	weight int
-	text   string
+	percent  int
+	text     string
+	hopeless bool
 }{
-	{70, ""}, {10, "fail=1"}, {6, "fail=1,after=1500ms"}, {6, "fail=2"}, {4, "crash=50ms,quiet=1s"}, {4, "fail=1000"},
+	{74, "", false}, {8, "fail=1", false}, {6, "fail=1,after=1500ms", false}, {6, "fail=2", false},
+	{3, "crash=50ms,quiet=1s", true}, {3, "fail=1000", true},
 }
 
 func (o *outage) create(p *process, role string) {
-	n, text := p.rand.IntN(100), ""
-	for _, t := range troubles {
-		if n -= t.weight; n < 0 {
-			text = t.text
-			break
-		}
+	n, at := p.rand.IntN(100), 0
+	for ; n >= troubles[at].percent; at++ {
+		n -= troubles[at].percent
 	}
 	op := history.Op{Kind: "create", Key: role, Value: p.value()}
 	_ = p.call(&op, func(ctx context.Context, a *asker) error { // the record tells
 		t, err := a.fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: outageRoom, Role: role, Title: op.Value,
-			Text: text, By: by})
+			Text: troubles[at].text, By: by})
 		op.Task, op.State = t.GetId(), state(t.GetState())
 		return err
 	})
-	if op.Task != 0 {
-		o.mu.Lock()
-		o.made = append(o.made[max(0, len(o.made)-outageBacklog):], op.Task)
-		o.mu.Unlock()
+	if op.Task == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.made = append(o.made[max(0, len(o.made)-outageBacklog):], op.Task)
+	if troubles[at].hopeless {
+		o.hopeless = append(o.hopeless, op.Task)
 	}
 }
 
-// cancel cancels one of the newest tasks by a human's word.
-func (o *outage) cancel(p *process) {
+// some cancels one of the newest tasks.
+func (o *outage) some(p *process) {
 	o.mu.Lock()
 	var task uint64
 	if n := len(o.made); n > 0 {
 		task = o.made[p.rand.IntN(n)]
 	}
 	o.mu.Unlock()
-	if task == 0 {
-		return
+	if task != 0 {
+		_ = o.cancel(p, task) // the record tells
 	}
+}
+
+// cancel cancels a task by a human's word.
+func (o *outage) cancel(p *process, task uint64) error {
 	op := history.Op{Kind: "cancel", Task: task}
-	_ = p.call(&op, func(ctx context.Context, a *asker) error { // the record tells
+	return p.call(&op, func(ctx context.Context, a *asker) error {
 		t, err := a.fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: task, By: by})
 		op.State, op.Rev = state(t.GetState()), t.GetRev()
 		return err
@@ -142,7 +152,20 @@ func (o *outage) index(p *process) {
 	})
 }
 
-// quiesce waits until all tasks are finished and lists them.
+// quiesce gives up tasks that always fail: where no others are left their role never opens, and
+// they lose no attempt. It waits until all tasks are finished and lists them.
 func (o *outage) quiesce(ctx context.Context) error {
+	p := o.s.process("outage")
+	for _, task := range o.hopeless {
+		for {
+			err := o.cancel(p, task)
+			if err == nil || errors.Is(err, client.ErrConflict) || errors.Is(err, client.ErrNotFound) {
+				break
+			}
+			if !pause(ctx, 200*time.Millisecond) {
+				break
+			}
+		}
+	}
 	return o.s.drain(ctx, o.s.process("outage"), outageRoom)
 }
