@@ -45,8 +45,9 @@ func taskMutants() []Mutant {
 		{
 			Name: "outage-charged", Law: "L8",
 			Says: "attempts and deaths are charged to a task also while its role is half-open",
-			Edits: []Edit{{File: "fsm/core/tasks.go", Old: "	if e.charge && !half {\n", New: "	if e.charge {\n"},
-				{File: "fsm/core/tasks.go", Old: "	if e.killed && !half {\n", New: "	if e.killed {\n"}},
+			Edits: []Edit{{File: "fsm/core/tasks.go",
+				Old: "	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil\n",
+				New: "	spec, half := &s.RoleTable.Get(t.Role).Spec, false\n"}},
 			Hunt: stand("-time", "60s", "-seed", "3", "-workloads", "outage", "-nemesis", "dependency_down"),
 		},
 		{
