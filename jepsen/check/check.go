@@ -110,6 +110,8 @@ var checks = []struct {
 		"worked on and completed only by its last attempt", claims},
 	{"lifecycle", "L8", "no task that was accepted is lost, none is completed twice, and each was " +
 		"completed by its last attempt", lifecycle},
+	{"retries", "L8", "a task is FAILED or QUARANTINED only when its own attempts are used up, none of them " +
+		"begins before its wait is over, and a half-open role tries 1, 2, 4, 8 tasks at once", retries},
 	{"requests", "L8", "one write id has one effect, and every repetition of it gets the same answer", requests},
 	{"reads", "L8", "linearizable reads show every write acknowledged before them; stale reads of one " +
 		"server never go back", reads},

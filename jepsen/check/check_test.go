@@ -135,7 +135,7 @@ func (c *trialCase) run(t *testing.T) {
 // Every law is broken once, which must be seen, and kept once, which must not be.
 func TestChecks(t *testing.T) {
 	covered := map[string]map[string]bool{}
-	for _, cases := range [][]trialCase{registerCases(), claimCases(), lifecycleCases(), requestCases(),
+	for _, cases := range [][]trialCase{registerCases(), claimCases(), lifecycleCases(), retryCases(), requestCases(),
 		readCases(), ledgerCases(), mailCases(), roomCases(), orderCases(), intentCases(), leaseCases(),
 		restartCases(), watchCases(), progressCases()} {
 		for _, c := range cases {

@@ -28,17 +28,18 @@ type told struct {
 // lifecycle compares the list of tasks at the end with what was acknowledged.
 func lifecycle(t *trial, r *Result) {
 	final := map[uint64]history.Op{}
-	titles := map[string]history.Op{}
+	titles := map[string]history.Op{} // by workload and title
 	states := map[string]int{}
 	for _, op := range t.rec.Ops {
-		if op.Workload != "lifecycle" || op.Kind != "final" || op.Outcome != history.OK || op.Task == 0 {
+		if !listed(op) || op.Kind != "final" || op.Outcome != history.OK || op.Task == 0 {
 			continue
 		}
-		if first, ok := titles[op.Value]; ok && first.Task != op.Task {
+		title := op.Workload + " " + op.Value
+		if first, ok := titles[title]; ok && first.Task != op.Task {
 			r.found(Finding{From: first.Call, To: op.Return, Ops: []history.Op{first, op}},
 				"%q is there twice: as task %d and as %d", op.Value, first.Task, op.Task)
 		}
-		titles[op.Value], final[op.Task] = op, op
+		titles[title], final[op.Task] = op, op
 		states[op.State]++
 	}
 	if len(final) == 0 {
@@ -66,10 +67,13 @@ func lifecycle(t *trial, r *Result) {
 	}
 }
 
+// listed tells that the tasks of its workload are listed at the end.
+func listed(op history.Op) bool { return op.Workload == "lifecycle" || op.Workload == "outage" }
+
 // created judges that every task that was acknowledged is there.
 func (t *trial) created(r *Result, final map[uint64]history.Op) {
 	for _, op := range t.rec.Ops {
-		if op.Workload != "lifecycle" || op.Kind != "create" || op.Outcome != history.OK {
+		if !listed(op) || op.Kind != "create" || op.Outcome != history.OK {
 			continue
 		}
 		r.judged(1)
@@ -123,7 +127,7 @@ func (t *trial) forgotten(r *Result, final map[uint64]history.Op) {
 		}
 		key := end.Key
 		if !strings.Contains(key, "/") {
-			key = "lifecycle/" + key
+			key = end.Workload + "/" + key // its room has the same name
 		}
 		look, waits := idle[key]
 		if !waits || t.rec.Run.Ended-t.rec.Run.Calm < int64(t.bounds.Agents) {

@@ -169,6 +169,10 @@ func lifecycleCases() []trialCase {
 		{"lifecycle", "a task is forgotten while its agent waits", waiting(made()), Broken, "waits for a task"},
 		{"lifecycle", "a task is not finished and nobody is idle",
 			final(made(), op{Task: 7, Key: "work", Value: "t", State: "PENDING"}), Kept, "nobody idle"},
+		{"lifecycle", "a task of another workload is lost",
+			final(newBook().op("outage", "create", 0, 10, op{Task: 9, Key: "fetch", Value: "t"}), done), Broken, "is lost"},
+		{"lifecycle", "two workloads have the same title", final(made(), done).op("outage", "final", 0, 10,
+			op{Task: 8, Key: "fetch", Value: "t", State: completed}), Kept, ""},
 		{"lifecycle", "the log completes it twice",
 			newBook().event(1, 10, history.Event{Kind: "task.completed", Task: 7}).
 				event(1, 20, history.Event{Kind: "task.completed", Task: 7}), Broken, "twice"},

@@ -37,6 +37,15 @@ type Op struct {
 	Share    uint64 `json:"share,omitempty"`     // bytes that its room may use
 	Floor    uint64 `json:"floor,omitempty"`     // of them that its texts may use in any case
 	TextSize uint64 `json:"text_size,omitempty"` // bytes of each text
+	Rules    *Rules `json:"rules,omitempty"`
+}
+
+// Rules are how often a task is tried.
+type Rules struct {
+	Attempts uint32 `json:"attempts"`           // that fail before it is FAILED; 0: no limit
+	Kills    uint32 `json:"kills"`              // lives that die of it before it is QUARANTINED; 0: no limit
+	First    int64  `json:"first_ns,omitempty"` // before the second attempt, then twice as much; 0: unknown
+	Most     int64  `json:"most_ns,omitempty"`  // between two attempts
 }
 
 // Fault is one thing that a nemesis did and undid.

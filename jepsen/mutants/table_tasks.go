@@ -42,5 +42,18 @@ func taskMutants() []Mutant {
 			Hunt: stand("-time", "45s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "flood",
 				"-nemesis", "leadership_moved"),
 		},
+		{
+			Name: "outage-charged", Law: "L8",
+			Says: "attempts and deaths are charged to a task also while its role is half-open",
+			Edits: []Edit{{File: "fsm/core/tasks.go",
+				Old: "	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil\n",
+				New: "	spec, half := &s.RoleTable.Get(t.Role).Spec, false\n"}},
+			Hunt: stand("-time", "60s", "-seed", "3", "-workloads", "outage", "-nemesis", "dependency_down"),
+		},
+		{
+			Name: "retried-at-once", Law: "L8", Says: "a task that was given back does not wait for its next attempt",
+			Edits: []Edit{{File: "fsm/core/retry.go", Old: "	case delay > 0:\n", New: "	case delay > noun.MaxAfter:\n"}},
+			Hunt:  stand("-time", "60s", "-seed", "3", "-workloads", "outage", "-nemesis", "dependency_down"),
+		},
 	}
 }

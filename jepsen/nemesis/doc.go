@@ -8,11 +8,12 @@
 //
 // # Lanes
 //
-//	servers  servers and the links between them, one fault at a time
-//	disks    disks of servers
-//	clocks   wall clocks of servers and hosts
-//	host     hosts and what runs on them; every host has a lane of its own
-//	alone    what needs everything else to be quiet: outages of all servers
+//	servers       servers and the links between them, one fault at a time
+//	disks         disks of servers
+//	clocks        wall clocks of servers and hosts
+//	host          hosts and what runs on them; every host has a lane of its own
+//	dependencies  what agents depend on
+//	alone         what needs everything else to be quiet: outages of all servers
 //
 // Kinds that take a server away (Takes) never strike at the same time as another one
 // that does, so that a majority of servers is unharmed unless a kind of lane alone

@@ -12,12 +12,12 @@ import (
 // groups are where kinds come from; each has a file of its own.
 var groups = []func() []*Kind{
 	serverKinds, partitionKinds, linkKinds, memberKinds, wrongMemberKinds, snapshotKinds, upgradeKinds,
-	outageKinds, diskKinds, clockKinds, hostKinds,
+	outageKinds, diskKinds, clockKinds, hostKinds, dependencyKinds,
 }
 
 // healers undo, on the whole field, what a Strike may have left behind. They run after
 // the last Strike, in this order, and do nothing where nothing is left.
-var healers = []func(*Field) error{healClocks, healDisks, healMachines, healHosts, healMembers}
+var healers = []func(*Field) error{healClocks, healDisks, healMachines, healHosts, healMembers, healDependencies}
 
 // Kinds are all kinds, in the order of their lanes and names.
 func Kinds() []*Kind {
@@ -25,7 +25,7 @@ func Kinds() []*Kind {
 	for _, group := range groups {
 		all = append(all, group()...)
 	}
-	lanes := []string{Servers, Disks, Clocks, Host, Alone}
+	lanes := []string{Servers, Disks, Clocks, Host, Dependencies, Alone}
 	slices.SortFunc(all, func(a, b *Kind) int {
 		if n := slices.Index(lanes, a.Lane) - slices.Index(lanes, b.Lane); n != 0 {
 			return n

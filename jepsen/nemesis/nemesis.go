@@ -24,6 +24,8 @@ const (
 	Clocks  = "clocks"
 	Host    = "host"
 	Alone   = "alone"
+	// Dependencies is what agents depend on.
+	Dependencies = "dependencies"
 )
 
 // ErrNobody says that there was nothing to strike at this moment; such a fault is not
@@ -64,8 +66,10 @@ type Field struct {
 	Cluster vigilv1.ClusterClient
 	TTL     time.Duration // of leases, fences and hosts: faults are shorter and longer
 	Room    string        // where the agents are
-	Older   string        // program of an older build of vigil; empty: there is none
-	Say     func(format string, args ...any)
+	// Dependents are roles, as room/role, whose tasks need what may be down: see package depend.
+	Dependents []string
+	Older      string // program of an older build of vigil; empty: there is none
+	Say        func(format string, args ...any)
 
 	once   sync.Once
 	quiet  *semaphore.Weighted // every strike holds one, kinds of lane alone all of them

@@ -38,7 +38,7 @@ func Run(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var lanes []*lane
-	for _, name := range []string{Servers, Disks, Clocks, Alone} {
+	for _, name := range []string{Servers, Disks, Clocks, Dependencies, Alone} {
 		lanes = append(lanes, newLane(c, name, nil))
 	}
 	for _, h := range c.Field.Stand.Hosts {
@@ -102,11 +102,16 @@ type lane struct {
 	name string
 	on   *stand.Host
 	r    *rand.Rand
-	rare bool // others wait while it strikes
+	// slow is how many times longer than others it waits between two faults.
+	slow time.Duration
 }
 
-// rarely is how many times longer than others lane alone waits between two faults.
-const rarely = 8
+// rarely is how much longer lane alone waits, since others wait while it strikes; and calmly how
+// much longer lane dependencies does, so that tasks succeed between two outages.
+const (
+	rarely = 8
+	calmly = 3
+)
 
 func newLane(c Config, name string, on *stand.Host) *lane {
 	l := &lane{Config: c, name: name, on: on, r: stream(c.Seed, name, on)}
@@ -116,7 +121,12 @@ func newLane(c Config, name string, on *stand.Host) *lane {
 			l.Kinds = append(l.Kinds, k)
 		}
 	}
-	l.rare = name == Alone && len(l.Kinds) < len(c.Kinds)
+	switch l.slow = 1; {
+	case name == Alone && len(l.Kinds) < len(c.Kinds):
+		l.slow = rarely
+	case name == Dependencies:
+		l.slow = calmly
+	}
 	return l
 }
 
@@ -127,11 +137,7 @@ func (l *lane) run(ctx context.Context) error {
 	}
 	f := l.Field
 	gap := func() time.Duration {
-		d := l.GapFrom + time.Duration(l.r.Int64N(int64(l.GapTo-l.GapFrom)+1))
-		if l.rare {
-			d *= rarely
-		}
-		return d
+		return l.slow * (l.GapFrom + time.Duration(l.r.Int64N(int64(l.GapTo-l.GapFrom)+1)))
 	}
 	for f.Pause(ctx, gap()) {
 		k := l.draw()

@@ -26,4 +26,11 @@
 //	               usage limit is reached, and exits with code 75
 //	remember       it leaves a resume value, and notes from which life it got one
 //	eat=64         it takes so many MiB of memory
+//	fail=2         it gives back attempt 1 and 2 at a task, to be tried again
+//	after=2s       with fail: and says that it is not to be tried again before that
+//
+// # What it depends on
+//
+// Before it completes a task it looks whether what its role depends on is there (package depend). If
+// not, the task gets the words that the outage has.
 package main

@@ -30,6 +30,8 @@ type behaviour struct {
 	remember                      bool
 	crash                         time.Duration // with crashes
 	eat                           int           // MiB
+	fail                          uint32        // attempts up to this one are given back
+	after                         time.Duration // with fail; 0: it does not say when to try again
 }
 
 // also adds words; see the documentation of the command.
@@ -52,6 +54,12 @@ func (b behaviour) also(words string) (behaviour, error) {
 			b.crash, err = time.ParseDuration(value)
 		case "eat":
 			b.eat, err = strconv.Atoi(value)
+		case "fail":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 32)
+			b.fail = uint32(n)
+		case "after":
+			b.after, err = time.ParseDuration(value)
 		case "hang":
 			b.hang = true
 		case "late":

@@ -61,7 +61,7 @@ func run() error {
 		return err
 	}
 	defer c.Close()
-	a := &agent{book: book, cfg: cfg, client: c, does: does}
+	a := &agent{book: book, folder: folder, cfg: cfg, client: c, does: does}
 	if err := a.live(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -97,6 +97,7 @@ func heed(book *ledger.Writer, cancel context.CancelCauseFunc, trap bool) {
 // agent is one life.
 type agent struct {
 	book   *ledger.Writer
+	folder string // of the ledger
 	cfg    client.WorkerConfig
 	client *client.Client
 	does   behaviour
@@ -161,12 +162,16 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 		if err := does.before(ctx, step.what, job, a.worker); err != nil {
 			return err
 		}
+		if step.what == "complete" {
+			if failed, err := a.fails(ctx, does, job); failed || err != nil {
+				return err
+			}
+		}
 		sent := ledger.Now()
 		err := step.call()
 		switch {
 		case err == nil:
-		case errors.Is(err, client.ErrLate), errors.Is(err, client.ErrRejoin), errors.Is(err, client.ErrConflict),
-			errors.Is(err, client.ErrSuperseded): // if it is the life that is over, the next wait says so
+		case over(err):
 			return nil
 		default:
 			return fmt.Errorf("%s: %w", step.what, err)
@@ -179,4 +184,15 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 		}
 	}
 	return nil
+}
+
+// over tells that somebody else has the task now. If it is the life that is over, the next wait
+// says so.
+func over(err error) bool {
+	for _, why := range []error{client.ErrLate, client.ErrRejoin, client.ErrConflict, client.ErrSuperseded} {
+		if errors.Is(err, why) {
+			return true
+		}
+	}
+	return false
 }

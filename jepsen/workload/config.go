@@ -87,6 +87,7 @@ func kinds() []kind {
 		{name: "lifecycle", rooms: []string{lifecycleRoom}, make: newLifecycle},
 		{name: "dedup", hosts: true, rooms: []string{dedupRoom}, make: newDedup},
 		{name: "intent", hosts: true, rooms: []string{intentRoom, intentWhole}, make: newIntent},
+		{name: "outage", hosts: true, rooms: []string{outageRoom}, make: newOutage},
 		{name: "watch", make: newWatch},
 		{name: "requests", make: newRequests},
 		{name: "reads", make: newReads},

@@ -103,6 +103,26 @@
 // for each incarnation of an agent, none while another order or life of it is open,
 // and each incarnation started by one process.
 //
+// # outage
+//
+// Agents of hosts (room "outage", two roles) work on tasks some of which fail: for one attempt or
+// two, with and without a word on how long to wait, or always. Their agents give them back or
+// crash; nemeses take down what a role depends on, and then all of its tasks fail. A human cancels a
+// few, and at the end those that always fail. Agents note in the ledger what they gave back.
+//
+//	rules     Key (the room), Rules: how often a task is tried, and what it waits in between
+//	create    Key (role), Value (title, unique); answered: Task, State
+//	cancel    Task, by a human; answered: State, Rev
+//	index     answered: Index, linearizable
+//	final     as in lifecycle
+//
+// Promised (with Events task.* and role.*): as in lifecycle, each accepted task is in the list at the
+// end. A task is FAILED or QUARANTINED only when as many attempts have failed, or lives died of it, as
+// the rules say while its role was not half-open. No attempt begins before the wait of the one
+// before is over: what its agent said, else First, doubled with each failure up to Most, and half
+// of that at least. A half-open role lets one task through at a time, after each success twice as many
+// up to 8, after each failure half as many. CANCELED is only what a human canceled.
+//
 // # intent
 //
 // One human for each of the agents of room "intent", and one for the whole room

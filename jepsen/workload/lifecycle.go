@@ -78,26 +78,8 @@ func (l *lifecycle) run(ctx context.Context) error {
 
 // room tells whether a role has room for more tasks.
 func (l *lifecycle) room(ctx context.Context, role string) bool {
-	open, err := l.open(ctx, role)
+	open, err := l.s.open(ctx, lifecycleRoom, role)
 	return err == nil && open < lifecycleBacklog
-}
-
-// open counts the tasks that are not finished, of a role or (empty) of all.
-func (l *lifecycle) open(ctx context.Context, role string) (n uint32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, l.s.cfg.Timeout)
-	defer cancel()
-	room, err := l.s.whole.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: lifecycleRoom})
-	for _, r := range room.GetRoles() {
-		if role != "" && r.GetSpec().GetName() != role {
-			continue
-		}
-		for state, tasks := range r.GetTasks() {
-			if !finished(state) {
-				n += tasks
-			}
-		}
-	}
-	return n, err
 }
 
 // create creates tasks in one batch: one Op for each.
@@ -178,40 +160,7 @@ func (l *lifecycle) job(p *process, w *client.Worker) error {
 // quiesce waits until all tasks are finished and lists them.
 func (l *lifecycle) quiesce(ctx context.Context) error {
 	defer l.home()
-	for {
-		open, err := l.open(ctx, "")
-		if err == nil && open == 0 {
-			break
-		}
-		if !pause(ctx, 200*time.Millisecond) {
-			l.s.cfg.Say("lifecycle: %d tasks are not finished (%v)", open, err)
-			break
-		}
-	}
-	return l.s.final(ctx, l.s.process("lifecycle"), lifecycleRoom)
-}
-
-// final records all tasks of a room, as a list shows them.
-func (s *Set) final(ctx context.Context, p *process, room string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*s.cfg.Timeout) // also when the time is over
-	defer cancel()
-	for after := uint64(0); ; {
-		sent := history.Now()
-		page, err := s.whole.fleet.ListTasks(ctx, &vigilv1.ListTasksRequest{Room: room, After: after, Limit: 1000})
-		at := history.Now()
-		if err != nil {
-			return fmt.Errorf("list tasks of %s: %w", room, err)
-		}
-		for _, t := range page.GetTasks() {
-			s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "final", Call: sent,
-				Return: at, Outcome: history.OK, Key: t.GetRole(), Value: t.GetTitle(), Task: t.GetId(),
-				State: state(t.GetState()), Attempt: t.GetAttempt(), Agent: t.GetHolder(),
-				Incarnation: incarnation(t.GetHolderIncarnation()), Rev: t.GetRev()})
-		}
-		if after = page.GetNext(); after == 0 {
-			return nil
-		}
-	}
+	return l.s.drain(ctx, l.s.process("lifecycle"), lifecycleRoom)
 }
 
 // number is a number as text.

@@ -38,6 +38,8 @@ type Set struct {
 	background sync.WaitGroup
 	watchers   *watchers
 
+	dependents []string // by Prepare
+
 	mu        sync.Mutex
 	processes map[string]int // newest number by workload
 	fenced    []string
@@ -135,6 +137,10 @@ func (s *Set) Fenced() []string {
 	defer s.mu.Unlock()
 	return append([]string(nil), s.fenced...)
 }
+
+// Dependents lists the roles that Prepare has declared, as room/role, whose tasks need what may be
+// down: see package depend.
+func (s *Set) Dependents() []string { return s.dependents }
 
 // managed is a role of agents of hosts, under policy fenced; does is their behaviour.
 func (s *Set) managed(room, name string, replicas uint32) *vigilv1.RoleSpec {

@@ -22,6 +22,7 @@ var expected = []string{
 	"claim fail ok", "claim handoff ok", "claim cancel ok", "claim get ok", "claim complete superseded",
 	"lifecycle create ok", "lifecycle claim ok", "lifecycle complete ok",
 	"dedup restart ok", "dedup crash ok",
+	"outage rules ok", "outage create ok", "outage cancel ok", "outage index ok",
 	"intent stop ok", "intent start ok", "intent pause ok", "intent resume ok", "intent look ok",
 	"requests create ok", "requests cancel ok", "requests set ok",
 	"reads write ok", "reads read ok", "reads index ok",
@@ -81,7 +82,7 @@ func TestWorkloads(t *testing.T) {
 	checkOps(t, got.Ops)
 	checkEnd(t, got)
 	if want := []string{"lifecycle/work", "dedup/work", "intent/work",
-		"intent-room/work"}; !slices.Equal(s.Fenced(), want) {
+		"intent-room/work", "outage/fetch", "outage/build"}; !slices.Equal(s.Fenced(), want) {
 		t.Errorf("fenced roles: got %v, want %v", s.Fenced(), want)
 	}
 	lives, err := ledger.Read(f.ledger())
@@ -195,7 +196,7 @@ func checkEnd(t *testing.T, got *history.Record) {
 			t.Errorf("task %d (%s) was created and is %q at the end", op.Task, op.Value, shown[op.Value])
 		}
 	}
-	for _, w := range []string{"claim", "lifecycle", "requests", "reads", "mail"} {
+	for _, w := range []string{"claim", "lifecycle", "outage", "requests", "reads", "mail"} {
 		if finals[w] == 0 {
 			t.Errorf("%s has read nothing at the end", w)
 		}

@@ -101,6 +101,31 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 	}
 }
 
+// Every key of a role gets into the request, and every field of the request has a key.
+func TestEveryKeyOfARoleIsSent(t *testing.T) {
+	keys := map[string]string{"name": "x", "runner": "r", "replicas": "2", "desired": "stopped",
+		"start": "on_demand", "proof": "agent", "policy": "fast", "labels": "{a: b}", "params": "{c: d}",
+		"health": "active", "ladder": "off", "overseer": "{triage: boot}", "attempt_limit": "7", "kill_limit": "8"}
+	text := "room: a\nroles:\n-"
+	for _, key := range keysOf(reflect.TypeFor[roleFile]()) {
+		value := keys[key]
+		if value == "" {
+			value = "3s"
+		}
+		text += " " + key + ": " + value + "\n "
+	}
+	rooms, err := ParseRooms("f", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := rooms[0].GetRoles()[0].ProtoReflect()
+	for i := range role.Descriptor().Fields().Len() {
+		if f := role.Descriptor().Fields().Get(i); !role.Has(f) {
+			t.Errorf("%s is not sent", f.Name())
+		}
+	}
+}
+
 func TestRoomFileSaysHowLongTasksTake(t *testing.T) {
 	rooms, err := ParseRooms("f", "room: a\nroles:\n- name: x\n  expect: 3h\n- name: y\n")
 	if err != nil || rooms[0].GetRoles()[0].GetExpect().AsDuration() != 3*time.Hour ||

@@ -30,7 +30,7 @@ type Life struct {
 // Said is one acknowledged call.
 type Said struct {
 	Sent, At int64
-	What     string // join, claim, start, progress or complete
+	What     string // join, claim, start, progress, complete, fail, fail=2s
 	Task     uint64
 	Attempt  uint32
 }
