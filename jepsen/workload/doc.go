@@ -113,7 +113,7 @@
 //	rules     Key (the room), Rules: how often a task is tried, and what it waits in between
 //	create    Key (role), Value (title, unique); answered: Task, State
 //	cancel    Task, by a human; answered: State, Rev
-//	index     answered: Index, linearizable
+//	index     answered: Index, linearizable; 0 when no leader told it
 //	final     as in lifecycle
 //
 // Promised (with Events task.* and role.*): as in lifecycle, each accepted task is in the list at the

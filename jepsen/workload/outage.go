@@ -142,12 +142,15 @@ func (o *outage) cancel(p *process, task uint64) error {
 	})
 }
 
-// index ties a log index to time.
+// index ties a log index to time. A server that knows no leader tells its own status, which may
+// be old: only what the leader itself has told counts.
 func (o *outage) index(p *process) {
 	op := history.Op{Kind: "index"}
 	_ = p.call(&op, func(ctx context.Context, a *asker) error { // the record tells
 		st, err := a.cluster.Status(ctx, &vigilv1.StatusRequest{})
-		op.Index = st.GetIndex()
+		if st.GetServer() == st.GetLeader() {
+			op.Index = st.GetIndex()
+		}
 		return err
 	})
 }
