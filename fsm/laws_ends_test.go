@@ -84,12 +84,12 @@ func TestN34WhatAHumanSetsEndsByItself(t *testing.T) {
 			if !x.on(d) || x.end(d) != noun.EndIn(d.clock, 2*time.Hour) {
 				t.Fatalf("set: %v, it ends %+v", x.on(d), x.end(d))
 			}
-			why := d.s.Why(1)
-			if x.name != "drain" && (why.Left != 2*time.Hour || !strings.Contains(why.Text, "for another 2h0m0s by ann")) {
+			why, row := d.s.Why(1), x.rowOf(d)
+			if !strings.Contains(why.Text, "for another 2h0m0s by ann") || x.name != "drain" && why.Left != 2*time.Hour {
 				t.Errorf("explained as %+v", why)
 			}
-			if r := x.rowOf(d); x.name != "drain" && (r.Kind == nil || r.Span != 2*time.Hour || r.At().Sub(d.clock) != 2*time.Hour) {
-				t.Errorf("the row of its end is %+v", r)
+			if x.name != "drain" && (row.Kind == nil || row.Span != 2*time.Hour || row.At() != d.clock.Add(2*time.Hour)) {
+				t.Errorf("the row of its end is %+v", row)
 			}
 			if text := d.said(x.begins); !strings.Contains(text, "for 2h0m0s by ann") {
 				t.Errorf("its event says %q", text)
@@ -199,8 +199,8 @@ func TestN34EndsOutOfRangeAreRefused(t *testing.T) {
 		}
 	}
 	d := timedScene(t)
-	if out := d.want(noun.Invalid, DrainHost{Host: 1, Deadline: time.Hour, For: time.Hour}); !strings.Contains(out.Detail,
-		"before the end") {
+	out := d.want(noun.Invalid, DrainHost{Host: 1, Deadline: time.Hour, For: time.Hour})
+	if !strings.Contains(out.Detail, "before the end") {
 		t.Errorf("a deadline that never comes: %q", out.Detail)
 	}
 	d.must(DrainHost{Host: 1, Deadline: time.Hour - 1, For: time.Hour})

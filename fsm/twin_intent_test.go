@@ -124,8 +124,9 @@ func (w *twin) sameEnds(t testingT, s *State, index uint64) {
 	rm := s.Room("r")
 	if s.Meta.Paused != w.pausedAll || s.Meta.PauseEnd.At != w.allEnd || rm.Paused != w.pausedRoom ||
 		rm.PauseEnd.At != w.roomEnd {
-		t.Fatalf("after entry %d: all is paused %v until %d, the room %v until %d, the twin says %v %d, %v %d", index,
-			s.Meta.Paused, s.Meta.PauseEnd.At, rm.Paused, rm.PauseEnd.At, w.pausedAll, w.allEnd, w.pausedRoom, w.roomEnd)
+		t.Fatalf("after entry %d: all is paused %v until %d, the room %v until %d, the twin says %v %d, %v %d",
+			index, s.Meta.Paused, s.Meta.PauseEnd.At, rm.Paused, rm.PauseEnd.At, w.pausedAll, w.allEnd,
+			w.pausedRoom, w.roomEnd)
 	}
 	for h := range s.Hosts() {
 		x := w.hosts[h.ID]

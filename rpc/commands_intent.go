@@ -30,7 +30,8 @@ func setPauseCmd(r *vigilv1.SetPauseRequest) (fsm.Command, error) {
 	c.line("by", r.GetBy(), maxWho)
 	c.text("reason", r.GetReason(), noun.MaxReason)
 	span := c.lasts(r.GetFor(), r.GetPause(), "a pause that ends")
-	return fsm.SetPause{Scope: r.GetScope(), Pause: r.GetPause(), By: r.GetBy(), Reason: r.GetReason(), For: span}, c.err
+	return fsm.SetPause{Scope: r.GetScope(), Pause: r.GetPause(), By: r.GetBy(), Reason: r.GetReason(),
+		For: span}, c.err
 }
 
 func unparkAgentCmd(r *vigilv1.UnparkAgentRequest) (fsm.Command, error) {

@@ -27,8 +27,8 @@ func TestN34EndsAreShownUntilTheyCome(t *testing.T) {
 		By: "ann", For: durationpb.New(2 * time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	if status, h, _ := w.call(1, "POST", "/v1/hosts/h1:drain", `{"by":"ann","for":"3600s","deadline":"60s"}`); status != 200 ||
-		h["drain_ends_in"] != "3600s" {
+	status, h, _ := w.call(1, "POST", "/v1/hosts/h1:drain", `{"by":"ann","for":"3600s","deadline":"60s"}`)
+	if status != 200 || h["drain_ends_in"] != "3600s" {
 		t.Fatalf("drain over HTTP: %d %v", status, h)
 	}
 	seen := func() (ends [5]time.Duration, g *vigilv1.Agent) {
@@ -56,7 +56,8 @@ func TestN34EndsAreShownUntilTheyCome(t *testing.T) {
 	}
 	ends, g := seen()
 	if ends != [5]time.Duration{time.Hour, time.Hour, time.Hour, time.Hour, 2 * time.Hour} ||
-		g.GetWhyLeft().AsDuration() != 2*time.Hour || !strings.Contains(g.GetWhy(), "stopped for another 2h0m0s by ann") {
+		g.GetWhyLeft().AsDuration() != 2*time.Hour ||
+		!strings.Contains(g.GetWhy(), "stopped for another 2h0m0s by ann") {
 		t.Errorf("they end in %v; the agent is %v", ends, g)
 	}
 	rows, err := w.fleet(1).ListDeadlines(within(t), &vigilv1.ListDeadlinesRequest{Agent: "demo/builder"})
@@ -95,11 +96,13 @@ func TestN34ImpossibleEndsAreRefused(t *testing.T) {
 			return err
 		}, "1s to 365 days"},
 		{"nothing", func() error {
-			_, err := setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b", Desired: "stopped", For: &durationpb.Duration{}})
+			_, err := setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b", Desired: "stopped",
+				For: &durationpb.Duration{}})
 			return err
 		}, "1s to 365 days"},
 		{"no duration", func() error {
-			_, err := drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: &durationpb.Duration{Seconds: 5, Nanos: -1}}, 1)
+			_, err := drainHostCmd(&vigilv1.DrainHostRequest{Host: "h",
+				For: &durationpb.Duration{Seconds: 5, Nanos: -1}}, 1)
 			return err
 		}, "1s to 365 days"},
 		{"too long", func() error {

@@ -27,13 +27,15 @@ func TestN34ForAndUntilReachTheCluster(t *testing.T) {
 		want proto.Message
 		says string
 	}{
-		{"agent stop web/b --for 2h", &vigilv1.SetAgentRequest{Agent: "web/b", Desired: "stopped", By: "alice", For: in},
+		{"agent stop web/b --for 2h",
+			&vigilv1.SetAgentRequest{Agent: "web/b", Desired: "stopped", By: "alice", For: in},
 			"web/b: desired stopped until 14:00, stopped for another 2h by alice"},
 		{"agent stop web/b --until " + at, &vigilv1.SetAgentRequest{Agent: "web/b", Desired: "stopped", By: "alice",
 			For: in}, "for another 2h"},
 		{"agent stop web/b --until " + testNow.Add(2*time.Hour).Format("15:04:05"),
 			&vigilv1.SetAgentRequest{Agent: "web/b", Desired: "stopped", By: "alice", For: in}, "for another 2h"},
-		{"agent pause web/b --for 2h", &vigilv1.SetPauseRequest{Scope: "web/b", Pause: new(true), By: "alice", For: in},
+		{"agent pause web/b --for 2h",
+			&vigilv1.SetPauseRequest{Scope: "web/b", Pause: new(true), By: "alice", For: in},
 			"web/b: desired"},
 		{"room pause web --for 1h60m", &vigilv1.SetPauseRequest{Scope: "web", Pause: new(true), By: "alice", For: in},
 			"room web is paused" + until + ": no starts"},
@@ -118,8 +120,8 @@ func TestN34EndsAreShown(t *testing.T) {
 		"host explain w1":     "by bob 1h ago, without a deadline; " + until,
 		"status":              "everything " + until + ", by bob 1h ago; no starts",
 	} {
-		if _, out, errs := (terminalRun{}).do(t, append(strings.Fields(args), "--addr", s.addr)...); !strings.Contains(out,
-			want) {
+		_, out, errs := terminalRun{}.do(t, append(strings.Fields(args), "--addr", s.addr)...)
+		if !strings.Contains(out, want) {
 			t.Errorf("%s printed\n%s%s\nwithout %q", args, out, errs, want)
 		}
 	}

@@ -144,8 +144,8 @@ func (c *Checker) host(s *View, h *noun.Host) {
 	c.That(h.State == noun.HostSuspect || h.DoubtAt == 0 &&
 		h.SuspectWhy == "", "host %s is %s and in doubt since %d", h.Name, h.State, h.DoubtAt)
 	c.end(s, "host "+h.Name, h.DrainEnd, h.Drain)
-	c.That(h.DrainEnd.At == 0 || h.DrainUntil < h.DrainEnd.At, "L9: the drain of host %s ends at %d, its deadline is %d",
-		h.Name, h.DrainEnd.At, h.DrainUntil)
+	c.That(h.DrainEnd.At == 0 || h.DrainUntil < h.DrainEnd.At,
+		"L9: the drain of host %s ends at %d, its deadline is %d", h.Name, h.DrainEnd.At, h.DrainUntil)
 	inService := h.InService()
 	hi := s.hostIdx.Get(h.ID)
 	if hi == nil {

@@ -43,9 +43,10 @@
 //
 // Four things keep an agent from being started, and WhyNot is the only place that
 // asks for them, so no path goes around (laws L9, L11): what humans want (stop,
-// pause of the agent, its room or everything, the declared role), its restart budget
-// (back-off, breaker, usage limit), its old life (fence, open order, a process that
-// cannot be killed), and the cluster (hold, brake, no host that fits).
+// pause of the agent, its room or everything, each for good or for a time, and the
+// declared role), its restart budget (back-off, breaker, usage limit), its old life
+// (fence, open order, a process that cannot be killed), and the cluster (hold, brake,
+// no host that fits).
 //
 // # Declarations
 //

@@ -230,7 +230,8 @@ func (v *View) PausedText(a *noun.Agent, code string) string {
 	rm, m := v.RoomTable.Get(a.Room), v.Meta
 	switch {
 	case code == "all_paused":
-		return "paused with everything" + v.stillFor(m.PauseEnd) + " " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) + "; `vigil resume` ends it"
+		return "paused with everything" + v.stillFor(m.PauseEnd) + " " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) +
+			"; `vigil resume` ends it"
 	case code == "room_paused":
 		return "paused with its room" + v.stillFor(rm.PauseEnd) + " " +
 			saidAt(rm.PauseBy, rm.PauseWhy, rm.PauseAt) + "; `vigil room resume " + rm.Name + "` ends it"

@@ -83,8 +83,8 @@ func (v *View) Why(id noun.AgentID) Why {
 		return v.whyRunning(a, r)
 	case "stopped":
 		if a.Stopped {
-			return Why{code, "stopped" + v.stillFor(a.Ends().Stop) + " " +
-				saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt) + "; start it with `vigil agent start " + a.Name + "`", v.left(stopEndRow(a))}
+			text := "stopped" + v.stillFor(a.Ends().Stop) + " " + saidAt(a.IntentBy, a.Notes().IntentWhy, a.IntentAt)
+			return Why{code, text + "; start it with `vigil agent start " + a.Name + "`", v.left(stopEndRow(a))}
 		}
 		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
 	case "paused", "room_paused", "all_paused":

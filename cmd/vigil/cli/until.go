@@ -23,6 +23,9 @@ const (
 // untilForms are the forms of --until in local time; a time of day is the next such time.
 const untilForms = "15:00, 2026-01-31 15:00 or RFC 3339 (2026-01-31T15:00:00+01:00)"
 
+// untilForm is how errors name a time.
+const untilForm = "2006-01-02 15:04:05 -07:00"
+
 // Add adds the flags to a command; what names the thing that ends.
 func (f *UntilFlags) Add(cmd *cobra.Command, what string) {
 	cmd.Flags().DurationVar(&f.span, "for", 0, what+" ends by itself after this long, 1s to 365d (0: never)")
@@ -44,9 +47,9 @@ func (f *UntilFlags) Read(cmd *cobra.Command, now time.Time) (*durationpb.Durati
 			return nil, err
 		}
 		span := at.Sub(now).Round(time.Second)
-		switch text := at.Format("2006-01-02 15:04:05 -07:00"); {
+		switch text := at.Format(untilForm); {
 		case !at.After(now):
-			return nil, Usagef("flag --until: %s is past, it is %s now", text, now.Format("2006-01-02 15:04:05 -07:00"))
+			return nil, Usagef("flag --until: %s is past, it is %s now", text, now.Format(untilForm))
 		case span > maxFor:
 			return nil, Usagef("flag --until: %s is more than 365 days from now", text)
 		}
@@ -73,8 +76,8 @@ func untilTime(text string, now time.Time) (time.Time, error) {
 		}
 		return at, nil
 	}
-	for _, form := range [...]string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05",
-		time.RFC3339} {
+	for _, form := range [...]string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04",
+		"2006-01-02T15:04:05", time.RFC3339} {
 		if at, err := time.ParseInLocation(form, text, now.Location()); err == nil {
 			return at, nil
 		}

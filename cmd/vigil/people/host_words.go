@@ -101,8 +101,8 @@ func awaitDrain(ctx context.Context, a *cli.App, c *cli.Conn, name string) (*vig
 		case err != nil:
 			return nil, err
 		case !h.GetDrain():
-			return nil, fmt.Errorf("the drain of host %s was ended by somebody else or is over; `vigil events` says which",
-				h.GetName())
+			return nil, fmt.Errorf(
+				"the drain of host %s was ended by somebody else or is over; `vigil events` says which", h.GetName())
 		case h.GetRunning()+h.GetStarting() == 0:
 			return h, nil
 		}

@@ -89,7 +89,8 @@ func pausedLine(a *cli.App, st *vigilv1.StatusResponse) string {
 		return ""
 	}
 	who := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(st.GetPauseBy(), "somebody"), a.Ago(st.GetPauseAt())))
-	return "everything" + endsText(a, st.GetPauseEndsIn()) + ", " + who + becauseText(st.GetPauseWhy()) + "; no starts, no new tasks; `vigil resume` ends it"
+	return "everything" + endsText(a, st.GetPauseEndsIn()) + ", " + who + becauseText(st.GetPauseWhy()) +
+		"; no starts, no new tasks; `vigil resume` ends it"
 }
 
 // becauseText adds the reason that a human gave, if any.
