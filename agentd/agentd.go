@@ -9,7 +9,6 @@ import (
 
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
-	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -27,7 +26,7 @@ type Agentd struct {
 	data    *dataDir
 	boot    string
 	place   string // of the data directory
-	runners *runner.Set
+	offers  *offers
 	metrics *metrics
 	silence time.Duration // pingLimit, unless a test sets it
 	shims   launcher      // as well
@@ -45,7 +44,8 @@ func Open(config Config) (*Agentd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	runners, err := runner.Compile(config.Runners, config.Tools)
+	o := &offers{tools: config.Tools}
+	first, _, err := o.compile(config.Offer)
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
@@ -65,12 +65,13 @@ func Open(config Config) (*Agentd, error) {
 		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
+	o.current.Store(first)
 	m, err := newMetrics(config.Registerer)
 	if err != nil {
 		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	return &Agentd{config: config, data: data, boot: boot, place: place, runners: runners, metrics: m,
+	return &Agentd{config: config, data: data, boot: boot, place: place, offers: o, metrics: m,
 		silence: pingLimit,
 		shims:   shims{shim.Launcher{Command: config.Shim}}}, nil
 }
@@ -107,11 +108,13 @@ func (a *Agentd) Run(ctx context.Context) error {
 		k.log.Warn("results that the cluster refuses may be lost", "error", err)
 	}
 	k.registration.recall()
-	k.registration.measure()
+	k.offers.get().tell(k.log)
+	k.measure(k.offers.get())
 	var tasks sync.WaitGroup
 	listen, deaf := context.WithCancel(work)
 	defer deaf()
 	tasks.Go(func() { k.stream.run(listen) })
+	tasks.Go(func() { k.takeOffers(listen, a.config.Offers) })
 	tasks.Go(func() { a.gossipUntil(work) })
 
 	stop, halt := context.WithCancel(ctx)

@@ -154,8 +154,8 @@ func TestHostKeyIsTakenOverOnce(t *testing.T) {
 func TestMissingProgramIsRefusedAtOpen(t *testing.T) {
 	f := newFake(t, time.Minute)
 	_, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
-		Shim:    shimCommand(),
-		Runners: []runner.Runner{{Name: "a", Program: "/no/such/program", User: runner.SameUser()}}})
+		Shim:  shimCommand(),
+		Offer: Offer{Runners: []runner.Runner{{Name: "a", Program: "/no/such/program", User: runner.SameUser()}}}})
 	var faults runner.Faults
 	if !errors.As(err, &faults) || faults[0].Place() != "runners[0].program" {
 		t.Errorf("error %v", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
-	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
 )
@@ -66,14 +65,10 @@ type Config struct {
 	Labels map[string]string
 	// Capacity is the greatest number of agents; 0: the cluster's default.
 	Capacity uint32
-	// Runners are the ways to start agents.
-	Runners []runner.Runner
-	// Broken tells, by name, why runners are not among Runners although they are
-	// declared: whoever orders a start with one is told.
-	Broken map[string]string
-	// Warnings are shown with the host, for people; what the runners and the agents'
-	// shims report is added.
-	Warnings []string
+	// Offer is what the host offers at first, and each of Offers takes its place while Run runs;
+	// nil: none ever comes.
+	Offer
+	Offers <-chan Offer
 	// Tools is the folder in which agents find the program vigil: it is on their PATH.
 	// Empty: none is.
 	Tools string
@@ -221,6 +216,7 @@ func (c Config) prepare() (Config, error) {
 	c.Seams.prepare(c.DataDir)
 	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)
 	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
+	c.Broken = slices.Clone(c.Broken)
 	return c, nil
 }
 

@@ -5,21 +5,21 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"syscall"
 
 	"vigil/agentd/proc"
 )
 
-// measure keeps what contain finds for the host's registration.
-func (r *registration) measure() {
-	weakest, warnings := r.contain()
-	r.containment, r.found = weakest, append(r.found, warnings...)
+// measure adds what contain finds to an offer that nobody reads yet.
+func (s *site) measure(o *offer) {
+	weakest, warnings := s.contain(o.Accounts())
+	o.containment, o.warnings = weakest, append(o.warnings, warnings...)
 }
 
-// contain measures once, at the start, what holds agents of each account together here: in a container with
+// contain measures, once for each offer, what holds agents of each account together here: in a container with
 // too few rights nothing may, and nobody would know before two lives of one agent run (law L7). What is weak
 // becomes a warning of the host, which `vigil host show` and `vigil status` tell.
-func (s *site) contain() (weakest proc.Containment, warnings []string) {
-	accounts := s.runners.Accounts()
+func (s *site) contain(accounts map[string]*syscall.Credential) (weakest proc.Containment, warnings []string) {
 	for i, name := range slices.Sorted(maps.Keys(accounts)) {
 		mark := proc.Mark{Host: fmt.Sprintf("%s-probe%d", s.mark, os.Getpid()), Agent: uint32(i + 1), Incarnation: 1}
 		level, why := s.scans.Contain(mark, accounts[name])

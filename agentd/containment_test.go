@@ -14,7 +14,7 @@ func TestA02RegistrationNamesTheContainment(t *testing.T) {
 	for _, runners := range [][]runner.Runner{nil, {{Name: "a", Program: "/bin/true", User: runner.SameUser()}}} {
 		f := newFake(t, time.Minute)
 		a, err := Open(Config{DataDir: t.TempDir(), Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
-			Shim: shimCommand(), Runners: runners})
+			Shim: shimCommand(), Offer: Offer{Runners: runners}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func beDaemon(text string) {
 	}
 	a, err := Open(Config{DataDir: spec.Dir, Name: "h1", Conn: conn, Addrs: []string{"127.0.0.1:7420"},
 		Seams: Seams{Boot: spec.Boot},
-		Shim:  shimCommand(), Stops: Stops{OnStop: spec.OnStop}, Runners: testRunners(spec.Agents),
+		Shim:  shimCommand(), Stops: Stops{OnStop: spec.OnStop}, Offer: Offer{Runners: testRunners(spec.Agents)},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: os.Stderr})})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

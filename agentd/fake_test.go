@@ -41,14 +41,14 @@ type fake struct {
 	screens   chan *vigilv1.ReportScreenRequest
 	terminals chan *vigilv1.ReportTerminalsRequest
 	drains    chan *vigilv1.DrainSelfRequest
-	completed chan *vigilv1.WorkRequest
+	completed chan *vigilv1.CompleteTaskRequest
 
 	mu       sync.Mutex
 	onAccept func(*vigilv1.AcceptOrderRequest) error
 	onBeat   func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error)
 	onExit   func(*vigilv1.ReportExitRequest) error
 	onDrain  func() error
-	onWork   func(*vigilv1.WorkRequest) error
+	onWork   func(*vigilv1.CompleteTaskRequest) error
 	onScreen func(*vigilv1.ReportScreenRequest) error
 	// onRegister may refuse; nil takes all.
 	onRegister func(*vigilv1.RegisterRequest) error
@@ -70,7 +70,7 @@ func newFake(t testing.TB, ttl time.Duration) *fake {
 		exits: make(chan *vigilv1.ReportExitRequest, 1000), beats: make(chan *vigilv1.BeatRequest, 1000),
 		streams: make(chan *fakeStream, 100), stucks: make(chan *vigilv1.ReportStuckRequest, 100),
 		pressures: make(chan *vigilv1.ReportPressureRequest, 100), drains: make(chan *vigilv1.DrainSelfRequest, 100),
-		completed: make(chan *vigilv1.WorkRequest, 100), screens: make(chan *vigilv1.ReportScreenRequest, 100),
+		completed: make(chan *vigilv1.CompleteTaskRequest, 100), screens: make(chan *vigilv1.ReportScreenRequest, 100),
 		terminals: make(chan *vigilv1.ReportTerminalsRequest, 1000)}
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
@@ -171,7 +171,7 @@ func (f *fake) DrainSelf(_ context.Context, r *vigilv1.DrainSelfRequest) (*vigil
 	return &vigilv1.DrainSelfResponse{}, nil
 }
 
-func (f *fake) CompleteTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+func (f *fake) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
 	f.mu.Lock()
 	on := f.onWork
 	f.mu.Unlock()

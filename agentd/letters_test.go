@@ -48,7 +48,7 @@ func TestA08RefusedResultsAreKept(t *testing.T) {
 	one := next(t, p.started)
 	next(t, r.starts)
 	codes := []string{"denied", "unimplemented", "too_large", "invalid", "conflict", "superseded", "late", "not_found"}
-	r.set(func() { r.onWork = func(w *vigilv1.WorkRequest) error { return no(codes[w.GetTask()]) } })
+	r.set(func() { r.onWork = func(w *vigilv1.CompleteTaskRequest) error { return no(codes[w.GetTask()]) } })
 	spool := spoolOf(t, one.spec)
 	for task, code := range codes {
 		leave(t, spool, fmt.Sprintf("%02d", task), Completion{Agent: "demo/r1", Incarnation: 5,

@@ -9,7 +9,6 @@ import (
 
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
-	"vigil/agentd/runner"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -17,8 +16,8 @@ import (
 // stand still while the machine is suspended, the clock does not.
 const longestNap = 250 * time.Millisecond
 
-// site is what stays as it is while the daemon runs: which host this is, and what its
-// parts work with. It is safe for concurrent use.
+// site is which host this is, and what its parts work with. Only offers changes while the daemon
+// runs. It is safe for concurrent use.
 type site struct {
 	config   *Config
 	log      hclog.Logger
@@ -27,7 +26,7 @@ type site struct {
 	mark     string // of the processes of this host: key and place
 	data     *dataDir
 	journal  journal
-	runners  *runner.Set
+	offers   *offers
 	logs     *output.Dir
 	launcher launcher
 	scans    *proc.Scanner

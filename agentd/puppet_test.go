@@ -227,7 +227,7 @@ func TestProcessThatCannotBeKilled(t *testing.T) {
 // A start with a runner whose declaration is broken fails with the reason.
 func TestStartWithABrokenRunner(t *testing.T) {
 	r, _ := newPuppetRig(t, false, func(c *Config) {
-		c.Broken = map[string]string{"typo": "runners.d/typo.yaml:2:1: unknown key"}
+		c.Broken = []Broken{{Runner: "typo", Why: "runners.d/typo.yaml:2:1: unknown key"}}
 	})
 	r.stream.orders(t, order("start", 1, 1, "typo"), order("start", 2, 1, "nowhere"))
 	for range 2 {

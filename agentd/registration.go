@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"vigil/agentd/proc"
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -28,12 +27,8 @@ type registration struct {
 	taken   func(moved bool) // the cluster has taken the host; moved: under another number
 	fatal   chan error       // holds one: the cluster will never take it
 
-	// found are the warnings that do not change, and containment what holds agents'
-	// processes together here, of the weakest account.
-	found       []string
-	containment proc.Containment
-
-	inUse    bool // refused, and said so
+	offered  *offer // of the last request
+	inUse    bool   // refused, and said so
 	underway bool
 	due      time.Duration
 	pauses   backoff
@@ -78,10 +73,11 @@ func (r *registration) look(now time.Duration) time.Duration {
 	if now < r.due {
 		return r.due - now
 	}
+	r.offered = r.offers.get()
 	request := &vigilv1.RegisterRequest{Key: r.key, Name: r.config.Name, Boot: r.boot, Version: r.config.Version,
-		Runners: r.runners.Names(), Labels: r.config.Labels, Capacity: r.config.Capacity,
+		Runners: r.offered.Names(), Labels: r.config.Labels, Capacity: r.config.Capacity,
 		Taken: uint64(max(now, 1)), Warnings: r.warnings(), GossipAddr: r.gossipAddr(), Servers: r.servers.told(),
-		Containment: string(r.containment)}
+		Containment: string(r.offered.containment)}
 	ended := r.outbox.untold()
 	for _, l := range r.lives.all {
 		if !l.covered() {
@@ -135,6 +131,9 @@ func (r *registration) enrolled(answer *vigilv1.RegisterResponse, err error) {
 	r.taken(moved)
 	r.beats.now()
 	r.introduce(answer)
+	if r.offered != r.offers.get() { // replaced while the request was on its way
+		r.enroll()
+	}
 }
 
 // failed judges a refusal. The host's id being in use is none for ever: the
@@ -174,7 +173,7 @@ func (r *registration) warnings() []string {
 	if w := r.outbox.letters.warning(); w != "" {
 		letters = []string{w}
 	}
-	all := slices.Concat(letters, r.found, r.runners.Warnings(), slices.Sorted(maps.Keys(r.lives.warned)))
+	all := slices.Concat(letters, r.offered.warnings, r.offered.Warnings(), slices.Sorted(maps.Keys(r.lives.warned)))
 	all = all[:min(len(all), maxWarnings)]
 	for i := range all {
 		all[i] = clip(all[i], maxReason)

@@ -320,7 +320,7 @@ func TestOverseerHostSaysWhetherItHasTmux(t *testing.T) {
 		x.advance(lookForTerminals)
 		wants(to.tool, to.why)
 	}
-	if text := x.log.String(); !strings.Contains(text, "degraded: no tmux") {
+	if text := x.log.String(); !strings.Contains(text, "no terminals: no tmux") {
 		t.Error("the log does not say that tmux is missing")
 	}
 }

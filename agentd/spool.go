@@ -119,8 +119,8 @@ func (o *outbox) deliver(ctx context.Context, s spool) error {
 			return err
 		}
 		if err == nil {
-			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.WorkRequest{Task: c.Task, Attempt: c.Attempt,
-				Text:    c.Result,
+			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.CompleteTaskRequest{
+				Task: c.Task, Attempt: c.Attempt, Result: c.Result,
 				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
 			if err != nil && !refused(err) {
 				return err

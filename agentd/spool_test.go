@@ -41,7 +41,7 @@ func TestCompletionsOfARunningAgent(t *testing.T) {
 	spool := spoolOf(t, one.spec)
 	var calls atomic.Int32
 	r.set(func() {
-		r.onWork = func(*vigilv1.WorkRequest) error {
+		r.onWork = func(*vigilv1.CompleteTaskRequest) error {
 			if calls.Add(1) <= 2 {
 				return no("unavailable")
 			}
@@ -60,7 +60,7 @@ func TestCompletionsOfARunningAgent(t *testing.T) {
 		if s.GetAgent() != "demo/r1" || s.GetIncarnation() != 5 || s.GetToken() != "secret" {
 			t.Fatalf("completion %v", w)
 		}
-		got = append(got, w.GetText())
+		got = append(got, w.GetResult())
 	}
 	if strings.Join(got, " ") != "first first first second" {
 		t.Errorf("delivered %q", got)
@@ -91,7 +91,7 @@ func TestCompletionsComeBeforeTheEnd(t *testing.T) {
 	until(t, "the record", func() bool { return readExit(filepath.Join(h.spec.Dir, "lives", "1-1")) != nil })
 	taken := make(chan bool, 1)
 	h.set(func() {
-		h.onWork = func(*vigilv1.WorkRequest) error { taken <- true; return nil }
+		h.onWork = func(*vigilv1.CompleteTaskRequest) error { taken <- true; return nil }
 		h.onExit = func(*vigilv1.ReportExitRequest) error {
 			if len(taken) != 1 {
 				t.Error("the end came before the completion")
@@ -100,7 +100,7 @@ func TestCompletionsComeBeforeTheEnd(t *testing.T) {
 		}
 	})
 	d = h.start(t)
-	if w := next(t, h.completed); w.GetText() != "done" || w.GetTask() != 7 {
+	if w := next(t, h.completed); w.GetResult() != "done" || w.GetTask() != 7 {
 		t.Errorf("completion %v", w)
 	}
 	next(t, h.exits)
@@ -139,7 +139,7 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 			}
 		}
 		calls := 0
-		r.onWork = func(*vigilv1.WorkRequest) error {
+		r.onWork = func(*vigilv1.CompleteTaskRequest) error {
 			if calls++; calls == 1 {
 				return no("unavailable")
 			}
@@ -149,7 +149,7 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 	drained(r.registers)
 	go func() {
 		for i := range 2*maxSpool + 2 { // the first of them twice
-			if w := <-r.completed; w.GetText() != fmt.Sprintf("%03d", max(i-1, 0)) ||
+			if w := <-r.completed; w.GetResult() != fmt.Sprintf("%03d", max(i-1, 0)) ||
 				w.GetSpeaker().GetIncarnation() != 3 {
 				t.Errorf("completion %d: %v", i, w)
 			}

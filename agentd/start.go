@@ -26,13 +26,14 @@ func (v *lives) start(l *life) {
 		v.failed(l, err)
 		return
 	}
-	command, err := v.runners.Command(l.order.GetRunner(), runner.Life{
+	offered := v.offers.get()
+	command, err := offered.Command(l.order.GetRunner(), runner.Life{
 		Addr: strings.Join(v.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
 		Incarnation: strconv.FormatUint(l.inc, 10), Token: l.token, Resume: l.order.GetResume(),
 		Params: l.order.GetParams(),
 	})
 	l.token = ""
-	if why := v.config.Broken[l.order.GetRunner()]; err != nil && why != "" {
+	if why := offered.broken[l.order.GetRunner()]; err != nil && why != "" {
 		err = fmt.Errorf("runner %q is not offered by this host: %s", l.order.GetRunner(), why)
 	}
 	if err != nil {
@@ -146,7 +147,7 @@ func (v *lives) started(l *life, p process, err error) {
 // hold makes p the process of a life that runs.
 func (v *lives) hold(l *life, p process) {
 	l.phase, l.process = running, p
-	l.sight = newSight(v.runners, l.order.GetRunner())
+	l.sight = newSight(v.offers.get().Set, l.order.GetRunner())
 	p.Acknowledge(l.acked)
 	if d := p.Started().Degraded; d != "" && !v.warned[d] {
 		v.warned[d] = true

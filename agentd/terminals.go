@@ -59,8 +59,8 @@ func (t *terminals) found(tool string, err error) {
 	if t.known && t.tool == tool && t.why == why {
 		return
 	}
-	if needed := len(t.runners.WithTerminal()) > 0; tool == "" && needed {
-		t.log.Warn("degraded: no tmux: nothing can be typed to agents that are started now, nor seen of "+
+	if needed := len(t.offers.get().WithTerminal()) > 0; tool == "" && needed {
+		t.log.Warn("no terminals: no tmux: nothing can be typed to agents that are started now, nor seen of "+
 			"them; mail and restarts only", "why", why)
 	} else if t.known {
 		t.log.Info("what makes terminals on this host has changed", "tool", tool, "was", t.tool)
@@ -69,9 +69,10 @@ func (t *terminals) found(tool string, err error) {
 }
 
 func (t *terminals) tell(now time.Duration) {
+	offered := t.offers.get()
 	request := &vigilv1.ReportTerminalsRequest{Host: t.member.host, Boot: t.boot, Tool: t.tool,
 		Why:     clip(t.why, maxReason),
-		Runners: t.runners.WithTerminal(), Watched: t.runners.Watched()}
+		Runners: offered.WithTerminal(), Watched: offered.Watched()}
 	t.telling, t.again = true, now+screenGap
 	t.spawn(func() {
 		ctx, cancel := context.WithTimeout(t.ctx, attemptLimit)
@@ -79,7 +80,8 @@ func (t *terminals) tell(now time.Duration) {
 		_, err := t.host.ReportTerminals(ctx, request)
 		t.send(func() {
 			t.telling = false
-			t.told = err == nil && t.tool == request.GetTool() && clip(t.why, maxReason) == request.GetWhy()
+			t.told = err == nil && t.tool == request.GetTool() && clip(t.why, maxReason) == request.GetWhy() &&
+				offered == t.offers.get()
 		})
 	})
 }

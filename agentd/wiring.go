@@ -3,7 +3,6 @@ package agentd
 import (
 	"context"
 	"hash/maphash"
-	"slices"
 	"time"
 
 	"vigil/agentd/output"
@@ -15,7 +14,7 @@ import (
 func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	b := base{
 		site: &site{config: &a.config, log: a.config.Logger.Named("agentd"), key: a.data.key, boot: a.boot,
-			mark: a.mark(), data: a.data, runners: a.runners, journal: journal{a.data.lives()},
+			mark: a.mark(), data: a.data, offers: a.offers, journal: journal{a.data.lives()},
 			launcher: a.shims, scans: proc.NewScanner(), logs: logs, metrics: a.metrics,
 			host: vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
 		loop: &loop{ctx: ctx, inbox: make(chan func(), 64), done: make(chan struct{})},
@@ -42,7 +41,6 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	servers := &servers{base: b, enroll: enroll}
 	k.registration = &registration{base: b, member: member, lives: k.lives, beats: k.beats,
 		servers: servers, outbox: k.outbox, gossip: a.gossip, taken: k.taken, fatal: make(chan error, 1),
-		found:  slices.Clone(a.config.Warnings),
 		pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}}
 	k.spools = &spools{base: b, member: member, lives: k.lives, outbox: k.outbox}
 	k.terminals = &terminals{base: b, member: member}

@@ -104,6 +104,39 @@ func TestCitedFilesExist(t *testing.T) {
 	})
 }
 
+// N19: what people read counts one as one, and uses no word for two things: a host has a capacity and
+// not rooms, an agent has no terminal and is not degraded by that, and who waits for a time of its own
+// choice sleeps, whereas parked is what a breaker or a usage limit does.
+func TestN19WordsThatMislead(t *testing.T) {
+	text := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|` + "`[^`]*`")
+	counted := regexp.MustCompile(`%d (?:roles|tasks|agents|mails|hosts|rooms|lives|failures)\b`)
+	many := regexp.MustCompile(`at most|more than|, more |%d of|of %d|have %d|has %d|sent to %d|wait, the first|created %d|` +
+		`are watched|hosts are called|%d servers|tasks completed|for %d`)
+	misleading := regexp.MustCompile(`room for %d|usable snapshot|configuration is right|degraded: (?:no tmux|its runner)|` +
+		`needs_input, parked|busy, parked`)
+	seen := 0
+	eachFile(t, func(path, code string) {
+		top, _, _ := strings.Cut(path, "/")
+		shown := top == "fsm" || top == "rpc" || top == "agentd" || top == "cmd" && !strings.Contains(path, "/bench/")
+		if !shown || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+			strings.Contains(path, "check") {
+			return
+		}
+		for _, one := range text.FindAllString(code, -1) {
+			seen++
+			if counted.MatchString(one) && !many.MatchString(one) {
+				t.Errorf("%s: %s says 1 agents: use noun.Plural", path, one)
+			}
+			if m := misleading.FindString(one); m != "" {
+				t.Errorf("%s: %s: %q misleads", path, one, m)
+			}
+		}
+	})
+	if seen < 5000 {
+		t.Errorf("only %d texts were found", seen)
+	}
+}
+
 // No change is told twice: changes that were made side by side are joined line by line.
 func TestChangesAreToldOnce(t *testing.T) {
 	_, changes, ok := strings.Cut(readPage(t, "CHANGELOG.md").text, "\n## ")

@@ -184,7 +184,7 @@ func TestOverseerLooksWithoutTriage(t *testing.T) {
 	x.beating(time.Minute)
 	x.decided(noun.DecideNothing, noun.ByRule)
 	x.beating(time.Minute + 20*time.Second) // the patrol is 5 min old now: an event, not a turn
-	x.decided(noun.DecideNudge, noun.ByRule, "1 mails wait", "nudged by mail and in its terminal")
+	x.decided(noun.DecideNudge, noun.ByRule, "1 mail waits", "nudged by mail and in its terminal")
 	if c := x.chain(); c.Prod == 0 || x.s.Mail(c.Mail).Kind != "check-in" ||
 		strings.Contains(x.lastEvent("agent.triage"), "secret") {
 		t.Errorf("nudged with %+v", c)

@@ -35,14 +35,14 @@ func TestOverseerDegradedModeIsSaidInEveryDecision(t *testing.T) {
 		"tmux":         {func(x *watched) { x.tell("tmux 3.3a", "", "w") }, ""},
 		"nobody knows": {func(x *watched) {}, ""},
 		"no tmux": {func(x *watched) { x.tell("", "no tmux") },
-			"degraded: no tmux on host h1: nothing can be typed or observed; mail and restarts only"},
+			"no terminal: no tmux on host h1: nothing can be typed or observed; mail and restarts only"},
 		"no tmux, why": {func(x *watched) { x.tell("", "it was not found") },
-			"degraded: no tmux on host h1 (it was not found): nothing can be typed"},
+			"no terminal: no tmux on host h1 (it was not found): nothing can be typed"},
 		"not its kind": {func(x *watched) { x.tell("tmux 3.3a", "", "other") },
-			"degraded: its runner w has no terminal"},
+			"no terminal: its runner w asks for none"},
 		"tmux is back": {func(x *watched) { x.tell("", "no tmux"); x.tell("tmux 3.4", "", "w") }, ""},
 		"tmux has gone": {func(x *watched) { x.tell("tmux 3.3a", "", "w"); x.tell("", "no tmux", "w") },
-			"degraded: no tmux on host h1"},
+			"no terminal: no tmux on host h1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newWatched(t)
@@ -145,7 +145,7 @@ func TestTerminalsOfAHost(t *testing.T) {
 	}
 	x.tell("", "it was not found")
 	want := []string{"tmux 3.3a",
-		"degraded: no tmux (it was not found): nothing can be typed or observed; mail and restarts only"}
+		"no terminal: no tmux (it was not found): nothing can be typed or observed; mail and restarts only"}
 	if got := x.eventTexts("host.terminals"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

@@ -336,11 +336,11 @@ func TestOverseerDegradedMode(t *testing.T) {
 	task := x.ask()
 	var got map[string]any
 	if err := json.Unmarshal([]byte(x.s.Task(task).Text), &got); err != nil ||
-		!strings.Contains(fmt.Sprint(got["degraded"]), "degraded: no tmux on host h1") {
+		!strings.Contains(fmt.Sprint(got["degraded"]), "no terminal: no tmux on host h1") {
 		t.Fatalf("triage gets %s (%v)", x.s.Task(task).Text, err)
 	}
 	x.answer(noun.DecideNudge, "")
-	x.decided(noun.DecideNudge, noun.ByTriage, "degraded: no tmux on host h1")
+	x.decided(noun.DecideNudge, noun.ByTriage, "no terminal: no tmux on host h1")
 	if c := x.chain(); c.Prod != 0 || c.Act != "it is nudged by mail" {
 		t.Errorf("typed without a terminal: %+v", c)
 	}

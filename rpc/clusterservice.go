@@ -118,9 +118,9 @@ func hostTrouble(st *fsm.View, h *noun.Host) []string {
 	case h.State == noun.HostSuspect && h.SuspectWhy != "":
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.SuspectWhy)}
 	case h.State == noun.HostLost && st.HostLoad(h.ID).Running > 0:
-		return []string{fmt.Sprintf("Host %s is lost and may still run %d agents; they move when their "+
+		return []string{fmt.Sprintf("Host %s is lost and may still run %s; they move when their "+
 			"fences end, or at once with `vigil host confirm-dead %s`.",
-			h.Name, st.HostLoad(h.ID).Running, h.Name)}
+			h.Name, noun.Plural(st.HostLoad(h.ID).Running, "agent"), h.Name)}
 	case h.Pressure != "":
 		return []string{fmt.Sprintf("Host %s gets no starts: %s.", h.Name, h.Pressure)}
 	}

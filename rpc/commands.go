@@ -173,10 +173,10 @@ func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	return cmd, c.err
 }
 
-func completeTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
+func completeTaskCmd(r *vigilv1.CompleteTaskRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxResult)
-	done := fsm.CompleteTask{Work: w, Result: r.GetText()}
+	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), noun.MaxResult)
+	done := fsm.CompleteTask{Work: w, Result: r.GetResult()}
 	if d, why, ok := triage.Parse(done.Result); ok { // it counts where the task is a look
 		return fsm.AnswerLook{CompleteTask: done, Decision: d, Reason: why}, c.err
 	}

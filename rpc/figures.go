@@ -34,6 +34,8 @@ type scrape struct {
 	escalations fsm.EscalationCounts
 	budgets     []fsm.BudgetUse
 	rooms       []roomLoad
+	halfOpen    int // roles
+	trying      int // of these
 }
 
 // collector reads the state's figures at every scrape, under one short read lock.
@@ -183,7 +185,7 @@ func lawFigures() []figure {
 // serverFigures are this server's own.
 func (c *collector) serverFigures() []figure {
 	return []figure{
-		gauge("vigil_waiters", "Waits parked on this server.",
+		gauge("vigil_waiters", "Calls that wait on this server for a task, mail or a change.",
 			func(*scrape) float64 { return float64(c.park.TaskFigures().Parked) }),
 		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.",
 			func(*scrape) float64 { return float64(c.park.TaskFigures().Woken) }),
@@ -223,6 +225,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		out.paused, _, _, _ = st.Pause()
 		out.braked, out.budgets = st.Brake().Set != 0, st.Budgets()
 		out.rooms = busiest(st)
+		out.halfOpen, out.trying = st.HalfOpenRoles(), st.HalfOpenTrying()
 		for h := range st.Hosts() {
 			out.hosts[h.Status()]++
 		}

@@ -19,13 +19,14 @@ func TestImports(t *testing.T) {
 			"vigil/rpc/park", "vigil/rpc/triage", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang"),
 		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
-			"vigil/rpc/link",
+			"vigil/rpc/link", "vigil/rpc/jsonform",
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
-		"park":   {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},
-		"fault":  append(grpc, "vigil/fsm/noun", "vigil/rpc/code", "vigil/rpc/gen/vigilv1"),
-		"triage": {"vigil/fsm/noun"},
-		"code":   append(grpc, "vigil/rpc/gen/vigilv1"),
+		"park":     {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},
+		"fault":    append(grpc, "vigil/fsm/noun", "vigil/rpc/code", "vigil/rpc/gen/vigilv1"),
+		"triage":   {"vigil/fsm/noun"},
+		"jsonform": {"google.golang.org/protobuf"},
+		"code":     append(grpc, "vigil/rpc/gen/vigilv1"),
 	}
 	for room, allowed := range rooms {
 		files, err := filepath.Glob(filepath.Join(room, "*.go"))

@@ -94,7 +94,7 @@ func TestTriageAnswersAreReadAtTheDoor(t *testing.T) {
 		if status, got, _ = w.call(1, "POST", "/v1/work:claim", `{`+me+`}`); status != 200 {
 			t.Fatalf("claim: %d %v", status, got)
 		}
-		word := fmt.Sprintf(`{%s,"task":%v,"attempt":1,"text":%q}`, me, task, tc.text)
+		word := fmt.Sprintf(`{%s,"task":%v,"attempt":1,"result":%q}`, me, task, tc.text)
 		if status, got, _ = w.call(1, "POST", "/v1/work:complete", word); status != 200 {
 			t.Fatalf("complete: %d %v", status, got)
 		}
@@ -108,8 +108,8 @@ func TestTriageAnswersAreReadAtTheDoor(t *testing.T) {
 			t.Errorf("the task is %v", got)
 		}
 	}
-	it := item(&vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: &vigilv1.WorkRequest{
-		Speaker: &vigilv1.Speaker{Agent: "ops/boot", Incarnation: 1}, Task: 7, Attempt: 1, Text: good}}})
+	it := item(&vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: &vigilv1.CompleteTaskRequest{
+		Speaker: &vigilv1.Speaker{Agent: "ops/boot", Incarnation: 1}, Task: 7, Attempt: 1, Result: good}}})
 	if c, ok := it.req.Cmd.(fsm.AnswerLook); !ok || c.Decision != noun.DecideNudge || c.Task != 7 || c.Result != good {
 		t.Errorf("a write of a batch becomes %+v (%v)", it.req.Cmd, it.err)
 	}

@@ -85,7 +85,7 @@ func TestDetectionExampleEntry(t *testing.T) {
 		}
 	}
 	if code, got, _ = w.call(1, "POST", "/v1/work:complete",
-		`{`+said(me)+`,"task":"1","attempt":1,"text":"done"}`); code != 200 {
+		`{`+said(me)+`,"task":"1","attempt":1,"result":"done"}`); code != 200 {
 		t.Fatalf("complete: %d %v", code, got)
 	}
 	if _, got, _ = w.call(1, "GET", "/v1/tasks/1", ""); got["expect_left"] != nil ||
@@ -135,7 +135,7 @@ func TestPlansThroughEveryDoor(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 		if _, err = w.work(0).CompleteTask(within(t),
-			&vigilv1.WorkRequest{Speaker: me, Task: id, Attempt: 1}); err != nil {
+			&vigilv1.CompleteTaskRequest{Speaker: me, Task: id, Attempt: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -96,5 +97,11 @@ func TestN30StatusNamesAHalfOpenRole(t *testing.T) {
 	if err != nil || len(st.GetUnserved()) != 1 || st.GetUnserved()[0].GetWhyCode() != "half_open" ||
 		st.GetUnserved()[0].GetWaiting() != 5 {
 		t.Errorf("%v, %v", st, err)
+	}
+	text := w.metrics(0)
+	for state, n := range map[string]int{"trying": 0, "waiting": 1} {
+		if line := fmt.Sprintf("vigil_roles_half_open{state=%q} %d\n", state, n); !strings.Contains(text, line) {
+			t.Errorf("/metrics lacks %s", line)
+		}
 	}
 }

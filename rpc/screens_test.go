@@ -69,10 +69,10 @@ func TestScreensAndTerminalsAreShown(t *testing.T) {
 		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Runners: []string{"sh"},
 			Watched: []string{"sh"}}, "tmux 3.3a", ""},
 		{&vigilv1.ReportTerminalsRequest{Tool: "tmux 3.3a", Watched: []string{"sh"}}, "tmux 3.3a",
-			"degraded: its runner sh has no terminal"},
+			"no terminal: its runner sh asks for none"},
 		{&vigilv1.ReportTerminalsRequest{Why: "no tmux", Runners: []string{"sh"}, Watched: []string{"sh"}},
-			"degraded: no tmux: nothing can be typed or observed; mail and restarts only",
-			"degraded: no tmux on host h1"},
+			"no terminal: no tmux: nothing can be typed or observed; mail and restarts only",
+			"no terminal: no tmux on host h1"},
 	} {
 		tt.r.Host, tt.r.Boot = host, "b1"
 		if _, err := w.host(0).ReportTerminals(within(t), tt.r); err != nil {

@@ -37,8 +37,8 @@ func TestLifeOfATask(t *testing.T) {
 	if err != nil || started.GetState() != vigilv1.TaskState_IN_PROGRESS {
 		t.Fatalf("start: %v, %v", started, err)
 	}
-	word.Text = "all done"
-	done, err := work.CompleteTask(within(t), word)
+	done, err := work.CompleteTask(within(t), &vigilv1.CompleteTaskRequest{Speaker: me, Task: task.GetId(),
+		Attempt: 1, Result: "all done"})
 	if err != nil || done.GetState() != vigilv1.TaskState_COMPLETED {
 		t.Fatalf("complete: %v, %v", done, err)
 	}

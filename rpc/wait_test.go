@@ -240,11 +240,12 @@ func (w *world) turn(ctx context.Context, me *vigilv1.Speaker, i int, hasty bool
 	if err != nil {
 		return err
 	}
-	word := &vigilv1.WorkRequest{Speaker: me, Task: r.GetTask().GetId(), Attempt: r.GetAttempt(), Text: "ok"}
+	word := &vigilv1.WorkRequest{Speaker: me, Task: r.GetTask().GetId(), Attempt: r.GetAttempt()}
 	if _, err := w.work((i+1)%3).StartTask(ctx, word); err != nil {
 		return err
 	}
-	if _, err := w.work((i+2)%3).CompleteTask(ctx, word); err != nil {
+	if _, err := w.work((i+2)%3).CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: me, Task: word.GetTask(),
+		Attempt: word.GetAttempt(), Result: "ok"}); err != nil {
 		return err
 	}
 	_, err = w.work(i).Join(ctx, &vigilv1.JoinRequest{Speaker: me})
@@ -272,7 +273,7 @@ func TestLosingClaimsStayOutOfTheLog(t *testing.T) {
 		}
 		me := speakers[r.who]
 		if _, err := w.work(0).CompleteTask(within(t),
-			&vigilv1.WorkRequest{Speaker: me, Task: task.GetId(), Attempt: 1}); err != nil {
+			&vigilv1.CompleteTaskRequest{Speaker: me, Task: task.GetId(), Attempt: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.work(0).Join(within(t), &vigilv1.JoinRequest{Speaker: me}); err != nil {

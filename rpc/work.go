@@ -89,7 +89,7 @@ func (w *work) ProgressTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigil
 }
 
 // CompleteTask ends a task with a result.
-func (w *work) CompleteTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+func (w *work) CompleteTask(ctx context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
 	return write(ctx, w.core, r, completeTaskCmd, workAnswer(r.GetTask()))
 }
 

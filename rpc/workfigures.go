@@ -24,7 +24,7 @@ const agesKept = 10 * time.Second
 // workFigures are the metrics of tasks that wait or are worked on; the same on every server.
 type workFigures struct {
 	*core
-	queue, oldest, overdue, open *prometheus.Desc
+	queue, oldest, overdue, open, half *prometheus.Desc
 
 	mu    sync.Mutex
 	until time.Time
@@ -56,11 +56,14 @@ func newWorkFigures(c *core) *workFigures {
 			"Tasks that are worked on and have passed their expected completion.", nil, nil),
 		open: prometheus.NewDesc("vigil_room_open_tasks",
 			"Tasks that have not ended, of the 20 rooms with the most.", []string{"room"}, nil),
+		half: prometheus.NewDesc("vigil_roles_half_open",
+			"Roles most of whose attempts fail: trying, a few tasks are offered or worked on; waiting, none is "+
+				"before the next is tried.", []string{"state"}, nil),
 	}
 }
 
 func (w *workFigures) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.queue, w.oldest, w.overdue, w.open} {
+	for _, d := range []*prometheus.Desc{w.queue, w.oldest, w.overdue, w.open, w.half} {
 		ch <- d
 	}
 }
@@ -80,6 +83,9 @@ func (w *workFigures) collect(ch chan<- prometheus.Metric, s *scrape) {
 			a.room, a.role)
 	}
 	ch <- prometheus.MustNewConstMetric(w.overdue, prometheus.GaugeValue, float64(late))
+	for state, n := range map[string]int{"trying": s.trying, "waiting": s.halfOpen - s.trying} {
+		ch <- prometheus.MustNewConstMetric(w.half, prometheus.GaugeValue, float64(n), state)
+	}
 	for _, r := range s.rooms {
 		ch <- prometheus.MustNewConstMetric(w.open, prometheus.GaugeValue, float64(r.open), r.room)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type compiled struct {
 	params        map[string]*regexp.Regexp
 	prompts       Prompts
 	account       *account // nil: the daemon's own
+	warnings      []string
 }
 
 var (
@@ -64,13 +66,14 @@ func Compile(runners []Runner, tools string) (*Set, error) {
 			continue
 		}
 		if r.Kind == KindTmux && noTmux != nil {
-			set.warnings = append(set.warnings,
+			c.runner.warnings = append(c.runner.warnings,
 				fmt.Sprintf("runner %s starts its agents without a terminal: %v", r.Name, noTmux))
 		}
 		if problem := c.runner.lacksVigil(tools); problem != "" {
-			set.warnings = append(set.warnings, fmt.Sprintf("agents of runner %s do not find vigil: %s",
-				r.Name, problem))
+			c.runner.warnings = append(c.runner.warnings,
+				fmt.Sprintf("agents of runner %s do not find vigil: %s", r.Name, problem))
 		}
+		set.warnings = append(set.warnings, c.runner.warnings...)
 		set.byName[r.Name] = c.runner
 	}
 	if len(faults) > 0 {
@@ -106,6 +109,52 @@ func (s *Set) Accounts() map[string]*syscall.Credential {
 
 // Names gives the names of the runners, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.byName)) }
+
+// Declared gives the runners as they were declared, by name.
+func (s *Set) Declared() (all []Runner) {
+	for _, name := range s.Names() {
+		all = append(all, s.byName[name].Runner)
+	}
+	return all
+}
+
+// Keep takes over a runner of an earlier set as it was checked then. It reports false, and changes
+// nothing, when there is none or this set has one of that name. Not while others use this set.
+func (s *Set) Keep(earlier *Set, name string) bool {
+	r := earlier.byName[name]
+	if r == nil || s.byName[name] != nil {
+		return false
+	}
+	s.byName[name] = r
+	s.warnings = append(s.warnings, r.warnings...)
+	return true
+}
+
+// Since compares the set with an earlier one; all names are sorted. A runner has changed when its
+// declaration has, or what it was found to mean on this host.
+func (s *Set) Since(earlier *Set) (added, gone, changed []string) {
+	for _, name := range s.Names() {
+		switch was := earlier.byName[name]; {
+		case was == nil:
+			added = append(added, name)
+		case !s.byName[name].same(was):
+			changed = append(changed, name)
+		}
+	}
+	for _, name := range earlier.Names() {
+		if s.byName[name] == nil {
+			gone = append(gone, name)
+		}
+	}
+	return added, gone, changed
+}
+
+// same leaves out where the runners are declared.
+func (c *compiled) same(other *compiled) bool {
+	a, b := c.Runner, other.Runner
+	a.From, a.File, b.From, b.File = "", "", "", ""
+	return reflect.DeepEqual(a, b) && c.path == other.path && reflect.DeepEqual(c.account, other.account)
+}
 
 type checker struct {
 	index  int

@@ -69,6 +69,8 @@ type Runner struct {
 
 	// From is where the runner is declared, for messages; empty: its index.
 	From string
+	// File is the file that declares it; empty: there is none.
+	File string
 }
 
 // Kinds of runners.

@@ -73,3 +73,46 @@ func TestN18BrakeThatIsNotSet(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, out, errs)
 	}
 }
+
+// A file that cannot be decoded has every mistake told too, each with its place, and what could be
+// read of it is looked at.
+func TestN09CheckOfBrokenFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tt := range []struct {
+		name, args, text string
+		want             []string
+	}{
+		{"keys and values", "server --config f.yaml", "id: a\nadress: x\naddr: 10.0.0.1\ngossip:\n  bindd: x\n" +
+			"settings:\n  lease_ttl_of_all: 3s\n  ttl: soon\nwatchdog: {nonsense: 1}\nlog_json: maybe\n",
+			[]string{`f.yaml:2:1: unknown key "adress"`, `f.yaml:5:3: unknown key "bindd"`, "f.yaml:7:21: ",
+				"f.yaml:8:8: ", `f.yaml:9:22: unknown key "nonsense" below watchdog`, "f.yaml:10:11: want true or false", `addr "10.0.0.1"`}},
+		{"no YAML", "server --config f.yaml", "id: a\n\tname: x\nadress: x\nlog_json: maybe\n",
+			[]string{"f.yaml:2:", `f.yaml:3:1: unknown key "adress"`, "f.yaml:4:11: "}},
+		{"an open bracket", "server --config f.yaml", "id: a\njoin: [x\nadress: x\n",
+			[]string{"f.yaml:"}},
+		{"a host", "agentd --config f.yaml", "servers: [\"127.0.0.1:1\"]\nnam: x\nstop_grace: soon\nrunners:\n" +
+			"  - {name: a, progam: sh}\n  - {name: b, program: /no/such, pty: 3x}\n",
+			[]string{`f.yaml:2:1: unknown key "nam"`, "f.yaml:3:13: ", `f.yaml:5:15: unknown key "progam"`, "f.yaml:6:39: want true or false",
+				"f.yaml:6:24: /no/such does not exist"}},
+	} {
+		if err := os.WriteFile("f.yaml", []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, _ := terminalRun{}.do(t, append(strings.Fields(tt.args), "--check")...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		for _, want := range tt.want {
+			found := 0
+			for _, line := range lines {
+				if strings.HasPrefix(line, want) {
+					found++
+				}
+			}
+			if found != 1 {
+				t.Errorf("%s: %d lines begin with %q:\n%s", tt.name, found, want, out)
+			}
+		}
+		if code != cli.ExitFailed {
+			t.Errorf("%s: exit code %d", tt.name, code)
+		}
+	}
+}

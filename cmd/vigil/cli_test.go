@@ -156,20 +156,20 @@ func (s *cannedServer) Wait(ctx context.Context, _ *vigilv1.WaitRequest) (*vigil
 	return nil, ctx.Err()
 }
 
-func (s *cannedServer) say(what string, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+func (s *cannedServer) say(what, text string, speaker *vigilv1.Speaker) (*vigilv1.WorkResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, err := term.Marshal(r.GetSpeaker())
-	s.said = append(s.said, what+" "+r.GetText()+" "+string(b))
+	b, err := term.Marshal(speaker)
+	s.said = append(s.said, what+" "+text+" "+string(b))
 	return &vigilv1.WorkResponse{State: vigilv1.TaskState_COMPLETED}, err
 }
 
 func (s *cannedServer) StartTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return s.say("start", r)
+	return s.say("start", r.GetText(), r.GetSpeaker())
 }
 
-func (s *cannedServer) CompleteTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return s.say("complete", r)
+func (s *cannedServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
+	return s.say("complete", r.GetResult(), r.GetSpeaker())
 }
 
 // terminalRun is one run of the command line in a test.
@@ -359,7 +359,7 @@ func TestClaimByHandKeepsBeatingAndIsKeptForItsAgent(t *testing.T) {
 	if code, out, errs = r.do(t, "task", "complete", "done"); code != 0 || out != "task 41 is completed\n" {
 		t.Errorf("complete: exit code %d, %q, %q", code, out, errs)
 	}
-	if want := `complete done {"agent":"web/builder","incarnation":"5","token":""}`; len(s.said) != 1 ||
+	if want := `complete done {"agent":"web/builder","incarnation":"5"}`; len(s.said) != 1 ||
 		s.said[0] != want {
 		t.Errorf("the server heard %q, want %q", s.said, want)
 	}

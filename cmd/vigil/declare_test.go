@@ -37,13 +37,13 @@ func declareEnv(t *testing.T, s *cannedServer) map[string]string {
 func TestDeclareSaysWhoHowAndForHowLong(t *testing.T) {
 	s := newCanned(t)
 	for args, want := range map[string]struct{ status, waiting, lasting, prints string }{
-		"healthy":             {"", "", "", "web/builder: healthy\n"},
-		"busy":                {"busy", "", "", "web/builder: busy\n"},
-		"busy --for 20m why":  {"busy", "", "20m0s", "web/builder: busy for 20m\n"},
-		"degraded":            {"degraded", "", "", "web/builder: degraded\n"},
-		"needs-input":         {"", "needs_input", "24h0m0s", "web/builder: needs-input for 24h\n"},
-		"parked --for 1h why": {"", "parked", "1h0m0s", "web/builder: parked for 1h\n"},
-		"in-tool":             {"", "in_tool", "30m0s", "web/builder: in-tool for 30m\n"},
+		"healthy":               {"", "", "", "web/builder: healthy\n"},
+		"busy":                  {"busy", "", "", "web/builder: busy\n"},
+		"busy --for 20m why":    {"busy", "", "20m0s", "web/builder: busy for 20m\n"},
+		"degraded":              {"degraded", "", "", "web/builder: degraded\n"},
+		"needs-input":           {"", "needs_input", "24h0m0s", "web/builder: needs-input for 24h\n"},
+		"sleeping --for 1h why": {"", "sleeping", "1h0m0s", "web/builder: sleeping for 1h\n"},
+		"in-tool":               {"", "in_tool", "30m0s", "web/builder: in-tool for 30m\n"},
 		"busy --sequence 3 --for 1m": {"busy", "", "1m0s",
 			"web/builder: nothing was changed, it has declared number 7 already\n"},
 	} {

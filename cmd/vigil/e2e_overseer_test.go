@@ -262,5 +262,5 @@ func TestTriageRunner(t *testing.T) {
 	look("good", `{"decision":"NOTHING","reason":"nothing to see here"}`,
 		"START", "mechanical", "triage has said NOTHING", "stopped by")
 	c.says("triage status ops/deacon --json", `"decision":"START"`, `"decided_by":"mechanical"`,
-		`"session":"dead"`, `"look_task":"0"`)
+		`"session":"dead"`)
 }

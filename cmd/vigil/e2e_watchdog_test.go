@@ -41,7 +41,7 @@ func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 		t.Fatalf("the task is %v (%v)", got, err)
 	}
 
-	c.says("room reopen web", "room web is reopened: 1 tasks wait again")
+	c.says("room reopen web", "room web is reopened: 1 task waits again")
 	c.completed(task)
 	if got := c.attempt(task); got != 2 {
 		t.Errorf("attempt %d has completed it, want 2: attempts are kept", got)

@@ -14,7 +14,7 @@ import (
 // rooms are the rooms of this tree, from the bottom up. Each may import those above it in the list
 // that it names, and the rest of vigil where it says so.
 var rooms = [...]struct{ name, imports string }{
-	{"term", "rpc"},
+	{"term", "fsm rpc"},
 	{"cli", "term rpc"},
 	{"life", "cli rpc agentd"},
 	{"conf", "cli fsm cluster rpc agentd"},

@@ -201,8 +201,8 @@ func TestHostExplainAnswersOnOneScreen(t *testing.T) {
 	want := `w2: suspect: drained by alice; gossip is blocked (UDP port?) while its beats arrive
 
 to do        let UDP and TCP through to the gossip port between it and the servers; its agents go on meanwhile
-drain        by alice 1m ago, 1 agents left, all are stopped in 20m
-agents       1 running, 0 starting, room for 8
+drain        by alice 1m ago, 1 agent left, all are stopped in 20m
+agents       1 running, 0 starting, capacity 8
 lease        ends in 50s
 seen         3s ago
 runners      claude
@@ -270,7 +270,7 @@ func TestStatusShowsPauseBrakeAndHosts(t *testing.T) {
 	}
 	s.status = &vigilv1.StatusResponse{}
 	if _, out, _ = (terminalRun{}).do(t, "brake", "show", "--json", "--addr",
-		s.addr); out != `{"set":false,"why":""}`+"\n" {
+		s.addr); out != `{"set":false}`+"\n" {
 		t.Errorf("brake show: %q", out)
 	}
 }

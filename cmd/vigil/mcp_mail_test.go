@@ -26,7 +26,7 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 	r := <-wait
-	r.holds(t, "read_mail", "1 mails", "Mail 1 (high, delivered)", "written by web/builder", "Kind: question",
+	r.holds(t, "read_mail", "1 mail. ", "Mail 1 (high, delivered)", "written by web/builder", "Kind: question",
 		"Subject: which branch?", "main, or the hushed one", "ack_mail")
 	if m := f.letter(1); m.GetState() != "delivered" || m.GetFrom() != "web/builder" ||
 		m.GetFromIncarnation() == "" || m.GetPriority() != "high" {
@@ -35,7 +35,7 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 	reviewer.says("read_mail", nil, "There is no unread mail")
 	// a model that has forgotten
 	reviewer.says("read_mail", map[string]any{"mail": 1}, "nothing was marked", "the hushed one")
-	reviewer.says("inbox", nil, "1 mails wait for your acknowledgement", "Mail 1 (", "written by web/builder")
+	reviewer.says("inbox", nil, "1 mail waits for your acknowledgement", "Mail 1 (", "written by web/builder")
 	reviewer.says("send_mail", map[string]any{"reply_to": 1, "body": "main"}, "Mail 2 is sent")
 	reviewer.says("ack_mail", map[string]any{"mails": []int{1}}, "Acknowledged: 1 of 1")
 	reviewer.says("ack_mail", map[string]any{"mails": []int{1}}, "Acknowledged: 1 of 1")

@@ -82,7 +82,7 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 	c.says("my_status", nil, "You are web/builder", "You hold task 1, which is in progress", "all of it, and quietly")
 	c.says("colleagues", nil, "3 agents of room web", "web/builder (you): active", "task 1",
 		"web/reviewer: disconnected")
-	c.says("colleagues", map[string]any{"role": "web/reviewer"}, "1 agents of room web")
+	c.says("colleagues", map[string]any{"role": "web/reviewer"}, "1 agent of room web")
 
 	next := c.says("handoff_task", map[string]any{"role": "reviewer", "title": "Review it",
 		"text": "look closely", "result": "built", "priority": 3}, "Task 1 is completed; task 2 follows it")
@@ -146,11 +146,11 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 		{"wait_for_task", map[string]any{"seconds": 3601}, "seconds"},
 		{"wait_for_task", map[string]any{"seconds": 1.5}, "seconds"},
 		{"declare", map[string]any{"state": "asleep"}, "asleep"},
-		{"declare", map[string]any{"state": "parked", "for_minutes": 0}, "for_minutes"},
-		{"declare", map[string]any{"state": "parked", "for_minutes": 5, "until": "15:00"}, "not both"},
-		{"declare", map[string]any{"state": "parked", "until": "teatime"}, "write a time like 15:00"},
-		{"declare", map[string]any{"state": "parked", "until": "2020-01-01T00:00:00Z"}, "already"},
-		{"declare", map[string]any{"state": "parked", "for_minutes": 6 * 24 * 60}, "Nothing was changed"},
+		{"declare", map[string]any{"state": "sleeping", "for_minutes": 0}, "for_minutes"},
+		{"declare", map[string]any{"state": "sleeping", "for_minutes": 5, "until": "15:00"}, "not both"},
+		{"declare", map[string]any{"state": "sleeping", "until": "teatime"}, "write a time like 15:00"},
+		{"declare", map[string]any{"state": "sleeping", "until": "2020-01-01T00:00:00Z"}, "already"},
+		{"declare", map[string]any{"state": "sleeping", "for_minutes": 6 * 24 * 60}, "Nothing was changed"},
 		{"declare", map[string]any{"state": "healthy", "for_minutes": 5}, "healthy has no end"},
 		{"handoff_task", map[string]any{"role": "shop/reviewer", "title": "x"}, "no role of your room web"},
 		{"handoff_task", map[string]any{"role": "painter", "title": "x"}, "Nothing was changed"},

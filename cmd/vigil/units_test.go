@@ -89,6 +89,18 @@ func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 	}
 }
 
+// A reload of agentd's unit is the signal on which it reads its runners. A server reads nothing
+// again, so that its unit has none that could be believed to have done something.
+func TestN10UnitsReload(t *testing.T) {
+	_, agentd := unit(t, "vigil-agentd.service")
+	if got := agentd["ExecReload"]; got != "/bin/kill -HUP $MAINPID" {
+		t.Errorf("ExecReload=%s", got)
+	}
+	if _, server := unit(t, "vigil-server.service"); server["ExecReload"] != "" {
+		t.Errorf("the server's unit: ExecReload=%s", server["ExecReload"])
+	}
+}
+
 // systemd itself finds nothing that it does not know, and how much each unit is exposed.
 func TestN11UnitsBySystemd(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {

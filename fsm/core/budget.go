@@ -73,8 +73,8 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit) {
 func (s *State) recovered(a *noun.Agent) {
 	if a.Parked && a.Notes().ParkedWhy == "" {
 		s.Event("agent.recovered", About{Agent: a},
-			fmt.Sprintf("its trial is healthy for %s; %d failures are forgotten",
-				s.Meta.Settings.HealthyAfter, a.Failures))
+			fmt.Sprintf("its trial is healthy for %s; %s forgotten",
+				s.Meta.Settings.HealthyAfter, noun.Plural(a.Failures, "failure is", "failures are")))
 	}
 	a.Forgive()
 }
@@ -95,7 +95,7 @@ func (s *State) chargeFailure(a *noun.Agent) {
 	a.Failures++
 	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
 		a.Starts = nil
-		s.park(a, set.BreakerPause, fmt.Sprintf("%d failures", a.Failures))
+		s.park(a, set.BreakerPause, noun.Plural(a.Failures, "failure"))
 		s.escalateAgent(noun.EscBreaker, a)
 		return
 	}

@@ -88,7 +88,7 @@ func (v *View) checkDeclare(c *Declare) noun.Outcome {
 	case c.Waiting != noun.WaitingNone && c.For == 0:
 		return Refuse(noun.Invalid, "%s needs an end: say for how long, at most %s (%s)", c.Waiting, limit, which)
 	case c.Waiting == noun.WaitingNone && c.Status != noun.StatusBusy && c.For != 0:
-		return Refuse(noun.Invalid, "%s has no end: for goes with busy, needs_input, parked and in_tool", c.Status)
+		return Refuse(noun.Invalid, "%s has no end: for goes with busy, needs_input, sleeping and in_tool", c.Status)
 	case c.For > limit:
 		return Refuse(noun.Invalid,
 			"%s is too long: at most %s is allowed (%s); declare it again before it lapses", c.For, limit, which)

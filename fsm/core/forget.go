@@ -32,7 +32,8 @@ func (c ForgetHost) Apply(s *State) noun.Outcome {
 	}
 	if n := s.fencesOn(h.ID); n > 0 {
 		return Refuse(noun.Conflict,
-			"host %s may still run %d agents: wait for the end of their fences, or confirm that it is dead", h.Name, n)
+			"host %s may still run %s: wait until the fences of its agents have ended, or confirm that it is dead",
+			h.Name, noun.Plural(n, "agent"))
 	}
 	s.removeHost(h, "by "+Nobody(c.By))
 	return noun.Outcome{Host: c.Host, Rev: s.Meta.Index}

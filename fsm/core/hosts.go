@@ -37,9 +37,9 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 		if h.Boot != c.Boot {
 			if left := s.fencesOn(id); left > 0 {
 				return Refuse(noun.HostInUse,
-					"host id %s (%s) was seen with another boot id and may still run %d agents: "+
+					"host id %s (%s) was seen with another boot id and may still run %s: "+
 						"a reboot is let in when their fences have ended; a cloned machine needs an id of its own",
-					c.Key, h.Name, left)
+					c.Key, h.Name, noun.Plural(left, "agent"))
 			}
 			s.Event("host.rebooted", About{Host: id}, "")
 			h.Views, h.Rev = nil, s.Meta.Index // they are about the other boot

@@ -160,8 +160,8 @@ func (s *State) reported(h *noun.Host) {
 func (v *View) whyHeld() Why {
 	text := "no starts for a while after a restore: lives that the backup does not know freeze first"
 	if n := len(v.Meta.Unreported); n > 0 && !v.held() {
-		text = fmt.Sprintf("no starts after a restore before %d hosts have said what runs on them (%s)",
-			n, v.someUnreported())
+		text = fmt.Sprintf("no starts after a restore before %s said what runs there (%s)",
+			noun.Plural(n, "host has", "hosts have"), v.someUnreported())
 	}
 	return Why{"hold", text, v.StartsHeld()}
 }

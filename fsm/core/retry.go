@@ -117,6 +117,18 @@ func (v *View) Delayed(id noun.RoleID) int { return v.roleIndex(id).Delayed.Len(
 // HalfOpenRoles counts the roles that are half-open.
 func (v *View) HalfOpenRoles() int { return v.halfOpen.Len() }
 
+// HalfOpenTrying counts those of them that offer or work on single tasks now; the others wait until
+// the next is tried. It walks over them.
+func (v *View) HalfOpenTrying() (n int) {
+	v.halfOpen.Scan(func(id noun.RoleID) bool {
+		if len(v.RoleTable.Get(id).Half.Probes) > 0 {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
 // whyDelayed says when the first of a role's tasks that are put off is tried again.
 func (v *View) whyDelayed(id noun.RoleID) Why {
 	ri := v.roleIndex(id)
@@ -126,9 +138,9 @@ func (v *View) whyDelayed(id noun.RoleID) Why {
 	}
 	t := v.TaskTable.Get(first.Id)
 	left := v.DelayLeft(t)
-	text := fmt.Sprintf("the next of %d tasks comes in %s", ri.Delayed.Len(), inTime(left))
+	text := fmt.Sprintf("the next of %s comes in %s", noun.Plural(ri.Delayed.Len(), "task"), inTime(left))
 	if r := t.Retried(); len(r.Reasons) > 0 {
-		text = fmt.Sprintf("the next of %d tasks, task %d, is tried again in %s, attempt %d", ri.Delayed.Len(),
+		text = fmt.Sprintf("the next of %s, task %d, is tried again in %s, attempt %d", noun.Plural(ri.Delayed.Len(), "task"),
 			t.ID, inTime(left), t.Attempt+1)
 		text += v.usedText(t) + ": " + r.Reasons[len(r.Reasons)-1].Text
 	}

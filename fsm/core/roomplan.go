@@ -63,7 +63,8 @@ func (v *View) harmless(room string, p *RoomPlan) noun.Outcome {
 		return noun.Outcome{}
 	}
 	return Refuse(noun.Conflict,
-		"room %q: this would end %d agents at work and cancel %d tasks; look at the plan with --dry-run, and allow it with --yes", room, atWork, canceled)
+		"room %q: this would end %s at work and cancel %s; look at the plan with --dry-run, and allow it with --yes",
+		room, noun.Plural(atWork, "agent"), noun.Plural(canceled, "task"))
 }
 
 // PlanApply tells what ApplyRoom would do, when CheckRoom has nothing against it.

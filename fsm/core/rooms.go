@@ -57,7 +57,7 @@ func (c ApplyRoom) Apply(s *State) noun.Outcome {
 	for i := range c.Watch {
 		rm.Watch = c.Watch[i]
 	}
-	s.Event("room.applied", About{Room: rm.ID}, fmt.Sprintf("%d roles, by %s", len(c.Roles), Nobody(c.By)))
+	s.Event("room.applied", About{Room: rm.ID}, fmt.Sprintf("%s, by %s", noun.Plural(len(c.Roles), "role"), Nobody(c.By)))
 	s.Touch(rm.ID)
 	s.Hooks.RoomChanged.Call(rm)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev}

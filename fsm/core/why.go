@@ -108,8 +108,8 @@ func (v *View) Why(id noun.AgentID) Why {
 				v.left(v.agentLimit(a))}
 		}
 		return Why{code,
-			fmt.Sprintf("parked after %d failures; one trial follows (`vigil agent unpark %s` starts it before)%s",
-				a.Failures, a.Name, a.Fault()), v.left(v.agentLimit(a))}
+			fmt.Sprintf("parked after %s; one trial follows (`vigil agent unpark %s` starts it before)%s",
+				noun.Plural(a.Failures, "failure"), a.Name, a.Fault()), v.left(v.agentLimit(a))}
 	case "back_off":
 		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), v.left(v.agentLimit(a))}
 	case "hold":
@@ -231,9 +231,9 @@ func (v *View) Misfit(h *noun.Host, a *noun.Agent) string {
 	case lacks(h, r) != "":
 		return lacks(h, r)
 	case load.Running+load.Starting >= capacity:
-		return fmt.Sprintf("is full: %d of %d agents", load.Running+load.Starting, capacity)
+		return fmt.Sprintf("is full: %d of %s", load.Running+load.Starting, noun.Plural(capacity, "agent"))
 	case load.Starting >= v.Meta.Settings.StartsPerHost:
-		return fmt.Sprintf("is starting %d agents already", load.Starting)
+		return fmt.Sprintf("is starting %s already", noun.Plural(load.Starting, "agent"))
 	}
 	return ""
 }
@@ -244,7 +244,7 @@ func (v *View) unready(h *noun.Host) string {
 	case h.State == noun.HostSuspect && h.SuspectWhy != "":
 		return "is suspect: " + h.SuspectWhy
 	case h.State == noun.HostReturning:
-		return fmt.Sprintf("is returning: it came and went %d times, no starts for %s", len(h.Flaps),
+		return fmt.Sprintf("is returning: it came and went %s, no starts for %s", noun.Plural(len(h.Flaps), "time"),
 			h.SteadyAt.Sub(v.Meta.Clock))
 	}
 	return out(h.State)

@@ -208,14 +208,14 @@ func (v *View) Degraded(id noun.AgentID) string {
 	h := v.Host(a.Host)
 	switch {
 	case !a.Managed && a.Part != noun.PartDisconnected:
-		return "degraded: it was started by hand, so it has no terminal: mail only"
+		return "no terminal: it was started by hand; mail only"
 	case h == nil || h.Terminal == nil:
 		return ""
 	case h.Terminal.Tool == "":
-		return strings.Replace(h.Terminals(), "degraded: no tmux", "degraded: no tmux on host "+h.Name, 1)
+		return strings.Replace(h.Terminals(), "no terminal: no tmux", "no terminal: no tmux on host "+h.Name, 1)
 	}
 	if r := v.RoleTable.Get(a.Role).Spec.Runner; !slices.Contains(h.Terminal.Runners, r) {
-		return fmt.Sprintf("degraded: its runner %s has no terminal: nothing can be typed; mail and restarts only", r)
+		return fmt.Sprintf("no terminal: its runner %s asks for none: nothing can be typed; mail and restarts only", r)
 	}
 	return ""
 }

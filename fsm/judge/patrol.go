@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"time"
 
 	"vigil/fsm/noun"
@@ -44,11 +43,11 @@ func (f *OverseerFacts) Freshness() string {
 // Words are the facts for people.
 func (f *OverseerFacts) Words() string {
 	if f.Dead {
-		return fmt.Sprintf("its session is dead, %d mails wait", f.Mail)
+		return "its session is dead, " + noun.Plural(f.Mail, "mail waits", "mails wait")
 	}
 	patrol := "its last patrol was " + f.Age.Round(time.Second).String() + " ago"
 	if !f.Patrolled {
 		patrol = "its life began " + f.Age.Round(time.Second).String() + " ago and has reported no patrol"
 	}
-	return fmt.Sprintf("its session lives, %s, %d mails wait", patrol, f.Mail)
+	return "its session lives, " + patrol + ", " + noun.Plural(f.Mail, "mail waits", "mails wait")
 }

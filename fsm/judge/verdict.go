@@ -28,7 +28,7 @@ const (
 	AgentNotFound          // there is no such agent
 )
 
-var verdictKindNames = [...]string{"healthy", "busy", "idle", "degraded", "needs_input", "parked", "suspect", "deaf",
+var verdictKindNames = [...]string{"healthy", "busy", "idle", "degraded", "needs_input", "sleeping", "suspect", "deaf",
 	"stalled", "unresponsive", "offline", "not_found"}
 
 func (k Kind) String() string { return verdictKindNames[k] }

@@ -27,7 +27,7 @@ const (
 	WaitingTool          // the end of a long call of a tool
 )
 
-var waitingNames = [...]string{"none", "needs_input", "parked", "in_tool"}
+var waitingNames = [...]string{"none", "needs_input", "sleeping", "in_tool"}
 
 func (w Waiting) String() string { return waitingNames[w] }
 
@@ -58,7 +58,7 @@ type Declaration struct {
 }
 
 // Holds tells whether the agent has declared something with an end that is not over:
-// it is busy, parked, in a tool or waits for a human, and silence means nothing.
+// it is busy, sleeping, in a tool or waits for a human, and silence means nothing.
 func (d *Declaration) Holds(now Time) bool { return d != nil && d.Until > now }
 
 // Kind is the declaration in one word, as it was said: what it waits for, else how it is.

@@ -91,9 +91,9 @@ func (h *Host) Terminals() string {
 	case t.Tool != "":
 		return t.Tool
 	case t.Why != "" && t.Why != "no tmux":
-		return fmt.Sprintf("degraded: no tmux (%s): %s", t.Why, degradedMeans)
+		return fmt.Sprintf("no terminal: no tmux (%s): %s", t.Why, degradedMeans)
 	}
-	return "degraded: no tmux: " + degradedMeans
+	return "no terminal: no tmux: " + degradedMeans
 }
 
 // degradedMeans is what a host without terminals can do.

@@ -91,7 +91,7 @@ var SettingTable = []setting{
 	{Name: "forget_hosts",
 		help: "a host that is lost or has left is forgotten after so long without a beat, unless a life may come back with it or a human drains it; 0: never", Min: 0, Max: 3650 * day, Dur: func(s *Settings) *time.Duration { return &s.ForgetHosts }},
 	{Name: "declare_limit",
-		help: "the longest that an agent may declare itself busy, parked or in a tool at once", Min: 1000,
+		help: "the longest that an agent may declare itself busy, sleeping or in a tool at once", Min: 1000,
 		Max: 7 * day, Dur: func(s *Settings) *time.Duration { return &s.DeclareLimit }},
 	{Name: "mail_urgent_limit", help: "urgent mail without an acknowledgement is escalated after", Min: 1000,
 		Max: 7 * day, Dur: func(s *Settings) *time.Duration { return &s.MailUrgentLimit }},

@@ -37,7 +37,7 @@ type Settings struct {
 
 	UsagePause time.Duration // of an agent whose tool is out of quota for an unknown time
 
-	DeclareLimit time.Duration // the longest that an agent may declare itself busy, parked or in a tool
+	DeclareLimit time.Duration // the longest that an agent may declare itself busy, sleeping or in a tool
 
 	MailUrgentLimit time.Duration // a mail without an acknowledgement: escalated after this
 	MailHighLimit   time.Duration // reminded after this, escalated after twice as much

@@ -103,7 +103,8 @@ func (h *hand) words(task uint64, attempt uint32) map[string]func() error {
 		"start":    func() error { _, err := h.w.work.StartTask(h.w.ctx(), request("")); return err },
 		"progress": func() error { _, err := h.w.work.ProgressTask(h.w.ctx(), request("half of it")); return err },
 		"complete": func() error {
-			_, err := h.w.work.CompleteTask(h.w.ctx(), request("by "+h.speaker.GetAgent()))
+			_, err := h.w.work.CompleteTask(h.w.ctx(), &vigilv1.CompleteTaskRequest{Speaker: h.speaker, Task: task,
+				Attempt: attempt, Result: "by " + h.speaker.GetAgent()})
 			return err
 		},
 	}

@@ -314,15 +314,15 @@ func TestI159FloodStarvesNobody(t *testing.T) {
 	w := fleet(t)
 	const many, workers, flooders = 1000, 20, 40
 	c := w.crowd(many, 10*time.Second)
-	var claims []*vigilv1.WorkRequest
+	var claims []*vigilv1.CompleteTaskRequest
 	for _, who := range c.who[:workers] {
 		w.task("crowd", "")
 		claim, err := w.work.Claim(w.ctx(), &vigilv1.ClaimRequest{Speaker: who})
 		if err != nil {
 			t.Fatal(err)
 		}
-		claims = append(claims, &vigilv1.WorkRequest{Speaker: who, Task: claim.GetTask().GetId(),
-			Attempt: claim.GetAttempt(), Text: "done"})
+		claims = append(claims, &vigilv1.CompleteTaskRequest{Speaker: who, Task: claim.GetTask().GetId(),
+			Attempt: claim.GetAttempt(), Result: "done"})
 	}
 	stop, beats := c.beats(2 * time.Second)
 	lead := w.leader()

@@ -189,16 +189,15 @@ func (l *claimer) end(kind string, h *hold) (*history.Op, error) {
 	}
 	again := l.rand.IntN(3) > 0
 	err := l.call(op, func(ctx context.Context, a *asker) error {
-		r := &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Text: op.Value,
-			Retryable: again}
 		var answer *vigilv1.WorkResponse
 		var err error
 		switch kind {
 		case "complete":
-			answer, err = a.work.CompleteTask(ctx, r)
+			answer, err = a.work.CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: h.speaker(), Task: h.task,
+				Attempt: h.attempt, Result: op.Value})
 		case "fail":
-			r.Text = "it did not work"
-			answer, err = a.work.FailTask(ctx, r)
+			answer, err = a.work.FailTask(ctx, &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task,
+				Attempt: h.attempt, Text: "it did not work", Retryable: again})
 		default:
 			var next *vigilv1.HandoffResponse
 			next, err = a.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: h.speaker(), Task: h.task,

@@ -140,8 +140,8 @@ func (o *owner) word(h *hold) {
 			op.Value = answer.GetTask().GetTitle()
 			return err
 		}
-		_, err := a.work.CompleteTask(ctx, &vigilv1.WorkRequest{Speaker: h.speaker(), Task: h.task,
-			Attempt: h.attempt, Text: "late"})
+		_, err := a.work.CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: h.speaker(), Task: h.task,
+			Attempt: h.attempt, Result: "late"})
 		return err
 	})
 }

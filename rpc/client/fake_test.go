@@ -343,27 +343,30 @@ func (s *fakeServer) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1
 	}
 }
 
-func (s *fakeServer) set(r *vigilv1.WorkRequest, state vigilv1.TaskState) (*vigilv1.WorkResponse, error) {
+func (s *fakeServer) set(r interface {
+	GetTask() uint64
+	GetAttempt() uint32
+}, result string, state vigilv1.TaskState) (*vigilv1.WorkResponse, error) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	t := s.all.tasks[r.GetTask()-1]
 	if t.Attempt != r.GetAttempt() {
 		return nil, refuse(codes.FailedPrecondition, "superseded", "")
 	}
-	t.State, t.Result = state, r.GetText()
+	t.State, t.Result = state, result
 	return &vigilv1.WorkResponse{State: state}, nil
 }
 
 func (s *fakeServer) StartTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return s.set(r, vigilv1.TaskState_IN_PROGRESS)
+	return s.set(r, r.GetText(), vigilv1.TaskState_IN_PROGRESS)
 }
 
-func (s *fakeServer) CompleteTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return s.set(r, vigilv1.TaskState_COMPLETED)
+func (s *fakeServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
+	return s.set(r, r.GetResult(), vigilv1.TaskState_COMPLETED)
 }
 
 func (s *fakeServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return s.set(r, vigilv1.TaskState_FAILED)
+	return s.set(r, r.GetText(), vigilv1.TaskState_FAILED)
 }
 
 func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {

@@ -77,6 +77,8 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.WorkRequest:
 		m.Id = id
+	case *vigilv1.CompleteTaskRequest:
+		m.Id = id
 	case *vigilv1.HandoffRequest:
 		m.Id = id
 	case *vigilv1.SetResumeRequest:

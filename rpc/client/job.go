@@ -93,7 +93,8 @@ func (j *Job) Advance(ctx context.Context, a Advance) error {
 
 // Complete finishes the task with a result of at most 256 KiB.
 func (j *Job) Complete(ctx context.Context, result string) error {
-	_, err := j.w.work.CompleteTask(ctx, j.request(result))
+	_, err := j.w.work.CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: j.w.speaker, Task: j.Task.GetId(),
+		Attempt: j.Attempt, Result: result})
 	return j.finish(err)
 }
 

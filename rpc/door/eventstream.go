@@ -12,6 +12,7 @@ import (
 
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/jsonform"
 )
 
 // eventsPath is the call that a browser or a script may follow as server-sent events.
@@ -65,7 +66,7 @@ func (g *gateway) streamEvents(w http.ResponseWriter, r *http.Request) {
 			g.endEvents(ctx, w, err)
 			return
 		}
-		data, err := appendJSON(nil, e.ProtoReflect())
+		data, err := jsonform.Append(nil, e.ProtoReflect())
 		if err != nil {
 			g.endEvents(ctx, w, err)
 			return

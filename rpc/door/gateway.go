@@ -26,6 +26,7 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/jsonform"
 )
 
 // What an HTTP request may bring, in bytes: JSON may be longer than the message that it says, since
@@ -240,12 +241,12 @@ func (j *jsonForm) Marshal(v any) ([]byte, error) {
 			return json.Marshal(map[string]errorBody{"error": j.g.body(p)})
 		}
 		if result := chunk["result"]; result != nil {
-			b, err := appendJSON([]byte(`{"result":`), result.ProtoReflect())
+			b, err := jsonform.Append([]byte(`{"result":`), result.ProtoReflect())
 			return append(b, '}'), err
 		}
 	}
 	if m, ok := v.(proto.Message); ok {
-		return appendJSON(nil, m.ProtoReflect())
+		return jsonform.Append(nil, m.ProtoReflect())
 	}
 	return j.JSONPb.Marshal(v)
 }

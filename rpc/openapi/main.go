@@ -120,7 +120,7 @@ func named(name string, s object) object {
 var askedFor = map[string]bool{"RoleSpec": true, "RoomWatch": true, "OverseerSpec": true, "HealthSpec": true,
 	"Speaker": true, "WriteId": true}
 
-// alwaysThere tells whether answers have a field whatever its value, as package door writes them.
+// alwaysThere tells whether answers have a field whatever its value, as package jsonform writes them.
 func alwaysThere(f protoreflect.FieldDescriptor) bool {
 	switch f.Kind() {
 	case protoreflect.BoolKind, protoreflect.Int32Kind, protoreflect.Uint32Kind:

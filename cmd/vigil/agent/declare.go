@@ -31,7 +31,7 @@ func Sayings() []Saying {
 		{Verb: "degraded", Status: "degraded", short: "At work, with difficulties"},
 		{Verb: "needs-input", Waiting: "needs_input", Lasting: 24 * time.Hour, Ends: true,
 			short: "Waiting for a human's answer"},
-		{Verb: "parked", Waiting: "parked", Lasting: 30 * time.Minute, Ends: true,
+		{Verb: "sleeping", Waiting: "sleeping", Lasting: 30 * time.Minute, Ends: true,
 			short: "Waiting for a time, for instance the end of a usage limit"},
 		{Verb: "in-tool", Waiting: "in_tool", Lasting: 30 * time.Minute, Ends: true,
 			short: "Inside a long call of a tool"},

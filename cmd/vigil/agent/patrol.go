@@ -67,7 +67,7 @@ is the next one. The answer says when this life has made as many patrols as one 
 func patrolled(o *vigilv1.OverseerStatus) string {
 	text := fmt.Sprintf("%s: patrol %d of this life, cycle %d", o.GetAgent(), o.GetPatrols(), o.GetCycle())
 	if o.GetMailWaiting() > 0 {
-		text += fmt.Sprintf("; %d mails wait: vigil mail read", o.GetMailWaiting())
+		text += "; " + term.Plural(o.GetMailWaiting(), "mail waits", "mails wait") + ": vigil mail read"
 	}
 	if o.GetHandoffDue() {
 		text += `; the hand-over is due: vigil handoff -s "Routine cycle" -m "what the next life must know"`

@@ -95,6 +95,16 @@ func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool,
 	})
 }
 
+// complete ends the task with a result.
+func (w *word) complete(cmd *cobra.Command, result string) error {
+	return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
+		map[string]any, error) {
+		answer, err := c.Work.CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: l.Speaker(), Task: l.Task,
+			Attempt: l.Attempt, Result: result})
+		return answer.GetState(), nil, err
+	})
+}
+
 func newTaskStartCmd(a *cli.App) *cobra.Command {
 	w := &word{App: a}
 	cmd := &cobra.Command{
@@ -171,10 +181,7 @@ does, before it reports the end of the agent.`,
 			if err != nil {
 				return err
 			}
-			err = w.plain(cmd, true, text, false,
-				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-					return c.Work.CompleteTask(ctx, r)
-				})
+			err = w.complete(cmd, text)
 			return w.leaveBehind(text, err)
 		},
 	}

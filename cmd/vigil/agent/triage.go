@@ -126,10 +126,7 @@ func newTriageAnswerCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("write answer: %w", err)
 			}
-			return w.plain(cmd, true, string(answer), false,
-				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-					return c.Work.CompleteTask(ctx, r)
-				})
+			return w.complete(cmd, string(answer))
 		},
 	}
 	w.add(cmd)

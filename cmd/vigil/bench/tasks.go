@@ -98,7 +98,7 @@ func (d *rounds) round(ctx context.Context) error {
 		return fmt.Errorf("start: %w", err)
 	}
 	for i, w := range words {
-		writes[i] = &vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: w}}
+		writes[i] = &vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: completion(w)}}
 	}
 	if _, err := batch(ctx, d.c, writes); err != nil {
 		return fmt.Errorf("complete: %w", err)
@@ -107,6 +107,11 @@ func (d *rounds) round(ctx context.Context) error {
 		d.book.completed(w.GetTask())
 	}
 	return nil
+}
+
+// completion ends the task that a word is about.
+func completion(w *vigilv1.WorkRequest) *vigilv1.CompleteTaskRequest {
+	return &vigilv1.CompleteTaskRequest{Speaker: w.GetSpeaker(), Task: w.GetTask(), Attempt: w.GetAttempt()}
 }
 
 // single takes one task through its life, in single calls.
@@ -126,7 +131,7 @@ func (d *rounds) single(ctx context.Context) error {
 	if _, err := work.StartTask(ctx, w); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	if _, err := work.CompleteTask(ctx, w); err != nil {
+	if _, err := work.CompleteTask(ctx, completion(w)); err != nil {
 		return fmt.Errorf("complete: %w", err)
 	}
 	d.book.completed(w.GetTask())

@@ -146,7 +146,7 @@ func (w *waking) note(claim *vigilv1.ClaimResponse, held time.Time) {
 
 // finish completes the task and joins again.
 func (w *waking) finish(ctx context.Context, work vigilv1.WorkClient, a agent, claim *vigilv1.ClaimResponse) error {
-	done := &vigilv1.WorkRequest{Speaker: a.speaker, Task: claim.GetTask().GetId(), Attempt: claim.GetAttempt()}
+	done := &vigilv1.CompleteTaskRequest{Speaker: a.speaker, Task: claim.GetTask().GetId(), Attempt: claim.GetAttempt()}
 	if _, err := work.CompleteTask(ctx, done); err != nil {
 		return fmt.Errorf("complete: %w", err)
 	}

@@ -97,31 +97,33 @@ func ReadAgentd(name string) (*Agentd, error) {
 		return nil, cli.Usagef("read configuration: %s names programs to run and %s", name, exposed(name, info))
 	}
 	f, err := parseAgentdFile(name, string(text))
-	if err == nil {
+	if f != nil {
 		f.file = name
 	}
 	return f, err
 }
 
+// parseAgentdFile gives what the file says as far as it could be read, also beside Mistakes; nil: it
+// is no YAML.
 func parseAgentdFile(name, text string) (*Agentd, error) {
 	f := DefaultAgentd()
 	parsed, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
-		return nil, misread(name, text, err)
+		return nil, mistakes(syntax(name, text, err, func() any { return DefaultAgentd() }))
 	}
+	var all []error
 	for _, doc := range parsed.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.CommentGroupType {
 			continue
 		}
 		if f.document != nil {
-			return nil, placed(name, text, doc.Body.GetToken(), "a second document: agentd has one configuration")
+			all = append(all, placed(name, text, doc.Body.GetToken(), "a second document: agentd has one configuration"))
+			break
 		}
 		f.document = &document{file: name, text: text, body: doc.Body}
-		if err := f.document.decode(f); err != nil {
-			return nil, err
-		}
+		all = append(all, f.document.decodeAll(f)...)
 	}
-	return f, nil
+	return f, mistakes(all)
 }
 
 // Check tells the first thing that is wrong before anything is opened.
@@ -217,14 +219,23 @@ func (f *Agentd) wrong(at *token.Token, message string) error {
 	return placed(f.document.file, f.document.text, at, message)
 }
 
-// Config is what the daemon gets: the runners that are sound, and why the others are
-// not offered.
+// Offer gives the runners that are sound, and why the others are not offered.
+func (f *Agentd) Offer() (offer agentd.Offer) {
+	var broken []finding
+	offer.Runners, broken = f.sift()
+	for _, b := range broken {
+		offer.Broken = append(offer.Broken, agentd.Broken{Runner: b.runner, File: b.file, Why: InOneLine(b.err)})
+	}
+	return offer
+}
+
+// Config is what the daemon gets.
 func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 	registerer prometheus.Registerer) agentd.Config {
-	conf := agentd.Config{
+	return agentd.Config{
 		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
-		Broken: map[string]string{}, Logger: log, Registerer: registerer,
+		Offer: f.Offer(), Logger: log, Registerer: registerer,
 		Stops: agentd.Stops{StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span,
 			OrphanLimit: f.OrphanLimit.Span, ShutdownLimit: f.ShutdownLimit.Span,
 			OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.Span},
@@ -234,15 +245,6 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 			KeepDeleted: f.KeepDeleted.Span, LogBytes: f.Logs.MaxBytes.N, LogKeep: int(f.Logs.Keep.n)},
 		Seams: agentd.Seams{Boot: f.boot},
 	}
-	var broken []finding
-	conf.Runners, broken = f.sift()
-	for _, b := range broken {
-		conf.Warnings = append(conf.Warnings, fmt.Sprintf("runner %s is not offered: %s", b.runner, InOneLine(b.err)))
-		if conf.Broken[b.runner] == "" {
-			conf.Broken[b.runner] = InOneLine(b.err)
-		}
-	}
-	return conf
 }
 
 // Flags adds the flags that win over the file.

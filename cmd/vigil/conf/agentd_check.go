@@ -17,6 +17,7 @@ import (
 // finding is one thing that is wrong with the declaration of a runner.
 type finding struct {
 	runner string // its name or, where it cannot be read, that of its file
+	file   string // that holds nothing else, or cannot be read at all; empty: only the runner is wrong
 	err    error
 }
 
@@ -30,7 +31,7 @@ func (f *Agentd) sift() (good []runner.Runner, broken []finding) {
 	if _, err := runner.Compile(all, ""); errors.As(err, &faults) {
 		for _, one := range faults {
 			bad[one.Runner] = true
-			broken = append(broken, finding{all[one.Runner].Name, f.explain(one)})
+			broken = append(broken, finding{all[one.Runner].Name, f.ownFile(one.Runner), f.explain(one)})
 		}
 	}
 	for i, r := range all {
@@ -39,6 +40,14 @@ func (f *Agentd) sift() (good []runner.Runner, broken []finding) {
 		}
 	}
 	return good, broken
+}
+
+// ownFile is the file that declares runner i and nothing else; empty: it stands in the configuration.
+func (f *Agentd) ownFile(i int) string {
+	if i < len(f.Runners)-len(f.places) {
+		return ""
+	}
+	return f.runnerPlace(i).document.file
 }
 
 // explain gives what is wrong with a runner its place in a file.
@@ -81,7 +90,7 @@ func (f *Agentd) Inspect() (wrong []error, notes []string) {
 	}
 	good, broken := f.sift()
 	for _, b := range broken {
-		wrong = append(wrong, b.err)
+		wrong = append(wrong, Each(b.err)...)
 	}
 	if set, err := runner.Compile(good, toolFolder()); err == nil {
 		notes = set.Warnings()
@@ -109,14 +118,6 @@ func kindsOf(prompts []runner.Prompt) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// each gives the errors that were joined into one.
-func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 // folderOrNothing refuses a name that is taken by something else.

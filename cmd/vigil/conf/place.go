@@ -3,6 +3,7 @@ package conf
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -100,7 +101,24 @@ func reworded(err yaml.Error) string {
 	case errors.As(err, &repeated):
 		return fmt.Sprintf("key %q stands here for the second time: remove one", err.GetToken().Value)
 	}
-	return strings.TrimSpace(err.GetMessage())
+	var kind *yaml.TypeError
+	if errors.As(err, &kind) && kind.DstType != nil {
+		switch kind.DstType.Kind() {
+		case reflect.Bool:
+			return "want true or false"
+		case reflect.String:
+			return "want a text"
+		case reflect.Slice:
+			return "want a list"
+		case reflect.Map, reflect.Struct:
+			return "want keys with values"
+		}
+	}
+	said := strings.TrimSpace(err.GetMessage())
+	if strings.HasPrefix(said, "found character '\t'") {
+		return "a tab stands here: indent with spaces"
+	}
+	return said
 }
 
 // placed makes a placeError at a token.

@@ -204,8 +204,8 @@ func TestExampleOfAnOverseer(t *testing.T) {
 func TestRoomFileDeclaresHealth(t *testing.T) {
 	for text, want := range map[string]string{
 		"critical":                `{"preset":"critical","missed":0}`,
-		"{every: 45s, missed: 4}": `{"preset":"","every":"45s","missed":4}`,
-		"{every: 45s}":            `{"preset":"","every":"45s","missed":0}`,
+		"{every: 45s, missed: 4}": `{"every":"45s","missed":4}`,
+		"{every: 45s}":            `{"every":"45s","missed":0}`,
 		"none":                    "null",
 	} {
 		rooms, err := ParseRooms("room.yaml", "room: web\nroles:\n- name: b\n  health: "+text+"\n")

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"vigil/agentd"
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/cmd/vigil/cli"
@@ -118,7 +119,12 @@ func (r *runnerFile) runner(from string) runner.Runner {
 func (f *Agentd) runners() []runner.Runner {
 	var all []runner.Runner
 	for i := range f.Runners {
-		all = append(all, f.Runners[i].runner(f.runnerPlace(i).String()))
+		place := f.runnerPlace(i)
+		one := f.Runners[i].runner(place.String())
+		if place.document != nil {
+			one.File = place.document.file
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -135,17 +141,9 @@ func (f *Agentd) runnerPlace(i int) runnerPlace {
 // names. They name programs that will run, so nobody but their owner may be able to
 // change them. A file that cannot be read is kept in mind as broken.
 func (f *Agentd) ReadRunners() error {
-	dir := f.RunnersDir
-	switch {
-	case dir != "" && !filepath.IsAbs(dir) && f.file != "" && !f.dirByFlag:
-		dir = filepath.Join(filepath.Dir(f.file), dir)
-	case dir == "" && f.file == "":
+	dir := f.runnersFolder()
+	if dir == "" {
 		return nil
-	case dir == "":
-		dir = filepath.Join(filepath.Dir(f.file), runnersFolder)
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 	}
 	if err := guarded(dir, fs.ModeDir); err != nil {
 		return err
@@ -160,13 +158,54 @@ func (f *Agentd) ReadRunners() error {
 		}
 		one, doc, err := readRunnerFile(filepath.Join(dir, e.Name()))
 		if err != nil { // the others do not depend on it
-			f.broken = append(f.broken, finding{strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), err})
+			f.broken = append(f.broken, finding{strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())),
+				filepath.Join(dir, e.Name()), err})
 			continue
 		}
 		f.Runners = append(f.Runners, *one)
 		f.places = append(f.places, runnerPlace{document: doc})
 	}
 	return nil
+}
+
+// runnersFolder is where runners have files of their own; empty: nowhere.
+func (f *Agentd) runnersFolder() string {
+	dir := f.RunnersDir
+	switch {
+	case dir != "" && !filepath.IsAbs(dir) && f.file != "" && !f.dirByFlag:
+		return filepath.Join(filepath.Dir(f.file), dir)
+	case dir != "" || f.file == "":
+		return dir
+	}
+	dir = filepath.Join(filepath.Dir(f.file), runnersFolder)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return dir
+}
+
+// Reread gives what the files offer by now. What cannot be read is broken in the offer, so that
+// what it declared before stays. f itself does not change, nor does anything but the runners.
+func (f *Agentd) Reread() agentd.Offer {
+	next, lost := *f, []agentd.Broken(nil)
+	next.Runners, next.places, next.broken = nil, nil, nil
+	if f.file != "" {
+		again, err := ReadAgentd(f.file)
+		if err != nil {
+			lost = append(lost, agentd.Broken{File: f.file, Why: InOneLine(err)})
+		} else {
+			next.Runners, next.document = again.Runners, again.document
+			if !f.dirByFlag {
+				next.RunnersDir = again.RunnersDir
+			}
+		}
+	}
+	if err := next.ReadRunners(); err != nil {
+		lost = append(lost, agentd.Broken{File: next.runnersFolder(), Why: InOneLine(err)})
+	}
+	offer := next.Offer()
+	offer.Broken = append(lost, offer.Broken...)
+	return offer
 }
 
 func readRunnerFile(name string) (*runnerFile, *document, error) {
@@ -200,7 +239,7 @@ func guarded(name string, want fs.FileMode) error {
 func parseRunnerFile(name, text string) (*runnerFile, *document, error) {
 	parsed, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
-		return nil, nil, misread(name, text, err)
+		return nil, nil, mistakes(syntax(name, text, err, func() any { return &runnerFile{} }))
 	}
 	var doc *document
 	one := &runnerFile{}
@@ -216,8 +255,8 @@ func parseRunnerFile(name, text string) (*runnerFile, *document, error) {
 			return nil, nil,
 				placed(name, text, d.Body.GetToken(), "a list: a file holds one runner, without a dash before its keys")
 		}
-		if err := doc.decode(one); err != nil {
-			return nil, nil, err
+		if all := doc.decodeAll(one); len(all) > 0 {
+			return nil, nil, mistakes(all)
 		}
 	}
 	if doc == nil {

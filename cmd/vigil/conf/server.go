@@ -2,6 +2,7 @@ package conf
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -103,49 +104,61 @@ func ReadServer(name string) (*Server, error) {
 	return parseServerFile(name, string(text))
 }
 
+// parseServerFile gives what the file says as far as it could be read, also beside Mistakes; nil: it
+// is no YAML.
 func parseServerFile(name, text string) (*Server, error) {
 	f := DefaultServer()
 	parsed, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
-		return nil, misread(name, text, err)
+		return nil, mistakes(syntax(name, text, err, func() any { return DefaultServer() }))
 	}
+	var all []error
 	for i, doc := range parsed.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.CommentGroupType {
 			continue
 		}
 		if i > 0 {
-			return nil, placed(name, text, doc.Body.GetToken(), "a second document: a server has one configuration")
+			all = append(all, placed(name, text, doc.Body.GetToken(),
+				"a second document: a server has one configuration"))
+			break
 		}
-		d := &document{file: name, text: text, body: doc.Body}
-		if err := d.decode(f); err != nil {
-			return nil, err
+		all = append(all, (&document{file: name, text: text, body: doc.Body}).decodeAll(f)...)
+		if err := f.checkNotify(name, text); err != nil && len(all) == 0 { // else it may miss what was cut
+			all = append(all, err)
 		}
-		if err := f.checkNotify(name, text); err != nil {
-			return nil, err
-		}
-		set := noun.DefaultSettings()
-		for key, v := range f.Settings {
-			if err := set.Set(key, cli.PlainSpan(v.text)); err != nil {
-				return nil, placed(name, text, v.at, err.Error())
-			}
-		}
-		for key, v := range f.Watchdog {
-			if !slices.Contains(watchdogKeys(), key) {
-				return nil, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s",
-					key, strings.Join(watchdogKeys(), ", ")))
-			}
-			if err := set.Set("watchdog_"+key, cli.PlainSpan(v.text)); err != nil {
-				return nil, placed(name, text, v.at, err.Error())
-			}
-			if _, twice := f.Settings["watchdog_"+key]; twice {
-				return nil, placed(name, text, v.at, "watchdog_"+key+" stands below settings too: remove one")
-			}
-		}
-		if err := set.Check(); err != nil {
-			return nil, placed(name, text, f.clashing(err.Error()), err.Error())
+		all = append(all, f.checkSettings(name, text)...)
+	}
+	return f, mistakes(all)
+}
+
+// checkSettings finds the settings of a new cluster that it could not take.
+func (f *Server) checkSettings(name, text string) (all []error) {
+	set := noun.DefaultSettings()
+	for _, key := range slices.Sorted(maps.Keys(f.Settings)) {
+		v := f.Settings[key]
+		if err := set.Set(key, cli.PlainSpan(v.text)); err != nil {
+			all = append(all, placed(name, text, v.at, err.Error()))
 		}
 	}
-	return f, nil
+	for _, key := range slices.Sorted(maps.Keys(f.Watchdog)) {
+		v := f.Watchdog[key]
+		_, twice := f.Settings["watchdog_"+key]
+		switch {
+		case !slices.Contains(watchdogKeys(), key):
+			all = append(all, placed(name, text, v.at, fmt.Sprintf("unknown key %q below watchdog: write %s",
+				key, strings.Join(watchdogKeys(), ", "))))
+		case twice:
+			all = append(all, placed(name, text, v.at, "watchdog_"+key+" stands below settings too: remove one"))
+		default:
+			if err := set.Set("watchdog_"+key, cli.PlainSpan(v.text)); err != nil {
+				all = append(all, placed(name, text, v.at, err.Error()))
+			}
+		}
+	}
+	if err := set.Check(); err != nil && len(all) == 0 {
+		all = append(all, placed(name, text, f.clashing(err.Error()), err.Error()))
+	}
+	return all
 }
 
 // clashing finds the value of which a sentence speaks that names two settings which clash: the one
@@ -172,7 +185,7 @@ func (f *Server) Inspect() (wrong []error, notes []string) {
 	if wrong = f.problems(); len(wrong) == 0 { // what follows builds on it
 		repl := f.ClusterConfig()
 		if err := repl.Validate(); err != nil {
-			wrong = append(wrong, each(err)...)
+			wrong = append(wrong, Each(err)...)
 		}
 	}
 	if f.Gossip.KeyFile != "" {

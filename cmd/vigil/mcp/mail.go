@@ -180,9 +180,13 @@ func (d *mcpDesk) readMail(ctx context.Context, _ *mcp.CallToolRequest, in readM
 	case len(list) == 0:
 		return newMailAnswer(saidf("There is no unread mail."), nil), nil
 	case answer.GetUnread() > 0:
-		return newMailAnswer(saidf("%d mails, and %d more are unread: call read_mail again. Call ack_mail for each that you have dealt with.", len(list), answer.GetUnread()), list), nil
+		return newMailAnswer(saidf("%s, and %s: call read_mail again. "+
+			"Call ack_mail for each that you have dealt with.", term.Plural(len(list), "mail"),
+			term.Plural(answer.GetUnread(), "more is unread", "more are unread")),
+			list), nil
 	}
-	return newMailAnswer(saidf("%d mails. Call ack_mail for each that you have dealt with.", len(list)), list), nil
+	return newMailAnswer(saidf("%s. Call ack_mail for each that you have dealt with.",
+		term.Plural(len(list), "mail")), list), nil
 }
 
 // showMail shows a mail of this agent, whatever became of it, and marks nothing.
@@ -214,7 +218,8 @@ func (d *mcpDesk) inbox(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs) (
 	if len(list) == 0 {
 		return newMailAnswer(saidf("You have acknowledged all mail."), nil), nil
 	}
-	return newMailAnswer(saidf("%d mails wait for your acknowledgement. read_mail gives what is queued; with its number also what you have read before.", len(list)), list), nil
+	return newMailAnswer(saidf("%s for your acknowledgement. read_mail gives what is queued; "+
+		"with its number also what you have read before.", term.Plural(len(list), "mail waits", "mails wait")), list), nil
 }
 
 type ackMailArgs struct {

@@ -96,14 +96,14 @@ func mcpStateTools() []mcpTool {
 	return []mcpTool{
 		{name: "declare", title: "Say how you are", do: deed((*mcpDesk).declare),
 			about: "Say how you are, and beforehand why nothing will be heard of you for a while, so that nobody takes " +
-				"you for hung. in_tool: a long call of a tool; busy: long work; needs_input: a human must answer; parked: " +
+				"you for hung. in_tool: a long call of a tool; busy: long work; needs_input: a human must answer; sleeping: " +
 				"waiting for a time, such as the end of a usage limit; degraded: you go on, with difficulties; healthy: " +
 				"all is well. Each replaces what you declared before, so healthy ends it early; it lapses at its end.",
 			params: []mcpParam{
 				required("state", oneOf(declarable()...), "How you are."),
 				optional("for_minutes", positive(7*24*60), "How long it may last, for "+
 					strings.Join(withEnd(), ", ")+". Left "+
-					"out: 30 for in_tool and parked, a day for needs_input; busy then excuses no silence."),
+					"out: 30 for in_tool and sleeping, a day for needs_input; busy then excuses no silence."),
 				optional("until", atMost(40),
 					"Its end instead: a time such as 15:00 on this machine's clock, or an RFC 3339 "+
 						"time."),

@@ -257,7 +257,7 @@ func (d *mcpDesk) colleagues(ctx context.Context, _ *mcp.CallToolRequest, in col
 	for _, g := range list.GetAgents() {
 		out.Agents = append(out.Agents, newMCPAgent(g, w.Agent()))
 	}
-	out.Message = fmt.Sprintf("%d agents of room %s.", len(out.Agents), room)
+	out.Message = fmt.Sprintf("%s of room %s.", term.Plural(len(out.Agents), "agent"), room)
 	if out.More != "" {
 		out.Message += fmt.Sprintf(" There are more: call colleagues again with after %s.", out.More)
 	}

@@ -19,7 +19,7 @@ func TestScreenLine(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := screenLine(nil, "degraded: no tmux"); got != "degraded: no tmux" {
+	if got := screenLine(nil, "no terminal: no tmux"); got != "no terminal: no tmux" {
 		t.Errorf("%q", got)
 	}
 }

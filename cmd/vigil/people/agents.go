@@ -126,7 +126,7 @@ func printAgent(a *cli.App, g *vigilv1.Agent) error {
 		"participant", g.GetParticipant(),
 		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid,
 		"incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()),
-		"task", task, "done", fmt.Sprintf("%d tasks in this life", g.GetDone()), "lease", left(g.GetLeaseLeft()),
+		"task", task, "done", term.Plural(g.GetDone(), "task")+" in this life", "lease", left(g.GetLeaseLeft()),
 		"fence", left(g.GetFenceLeft()),
 		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),

@@ -26,7 +26,10 @@ func newBrakeShowCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				object := map[string]any{"set": st.GetBrake() != "", "why": st.GetBrake()}
+				object := map[string]any{"set": st.GetBrake() != ""}
+				if why := st.GetBrake(); why != "" {
+					object["why"] = why
+				}
 				if st.GetBrake() == "" {
 					return a.Done(object, "the brake is not set")
 				}

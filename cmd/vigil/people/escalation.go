@@ -203,9 +203,10 @@ func printEscalation(a *cli.App, x *vigilv1.Escalation) error {
 	if !x.GetLasts() {
 		still = "over; it stays open until a human closes it"
 	}
-	often := fmt.Sprintf("%d times, first %s, last %s", x.GetCount(), a.Ago(x.GetFirstAt()), a.Ago(x.GetLastAt()))
+	often := fmt.Sprintf("%s, first %s, last %s", term.Plural(x.GetCount(), "time"), a.Ago(x.GetFirstAt()),
+		a.Ago(x.GetLastAt()))
 	if x.GetReopened() > 0 {
-		often += fmt.Sprintf(", came back %d times soon after it was closed", x.GetReopened())
+		often += fmt.Sprintf(", came back %s soon after it was closed", term.Plural(x.GetReopened(), "time"))
 	}
 	err := a.Pairs("escalation", fmt.Sprint(x.GetId()), "about", x.GetSubject(), "kind", x.GetKind(),
 		"priority", x.GetPriority(),

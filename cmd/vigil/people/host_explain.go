@@ -50,10 +50,8 @@ func explainHost(a *cli.App, h *vigilv1.Host) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range h.GetWarnings() {
-		if err := a.Printf("%s %s\n", a.Screen.Paint("33", "warning:"), term.OneLine(w)); err != nil {
-			return err
-		}
+	if err := printWarningsOf(a, h); err != nil {
+		return err
 	}
 	if len(h.GetViews()) == 0 {
 		return nil
@@ -88,6 +86,16 @@ func hostWhy(h *vigilv1.Host) string {
 		parts = append(parts, h.GetPressure())
 	}
 	return strings.Join(parts, "; ")
+}
+
+// printWarningsOf prints what people should know of a host, a line each.
+func printWarningsOf(a *cli.App, h *vigilv1.Host) error {
+	for _, w := range h.GetWarnings() {
+		if err := a.Printf("%s %s\n", a.Screen.Paint("33", "warning:"), term.OneLine(w)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hostVerdict says what the state means for starts.
@@ -142,7 +150,7 @@ func drainLine(a *cli.App, h *vigilv1.Host) string {
 	}
 	text := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(h.GetDrainBy(), "somebody"), a.Ago(h.GetDrainAt())))
 	if n := h.GetRunning() + h.GetStarting(); n > 0 {
-		text += fmt.Sprintf(", %d agents left", n)
+		text += ", " + term.Plural(n, "agent") + " left"
 	}
 	if d := term.Span(h.GetDrainLeft()); d != "" {
 		text += ", all are stopped in " + d

@@ -83,7 +83,8 @@ func drainText(h *vigilv1.Host) string {
 	if h.GetRunning()+h.GetStarting() == 0 {
 		return "is drained: nothing runs there"
 	}
-	text := fmt.Sprintf("is draining: %d agents still run there", h.GetRunning()+h.GetStarting())
+	text := "is draining: " +
+		term.Plural(h.GetRunning()+h.GetStarting(), "agent still runs", "agents still run") + " there"
 	if d := term.Span(h.GetDrainLeft()); d != "" {
 		text += "; all are stopped in " + d
 	}
@@ -183,8 +184,9 @@ cannot tell, and takes your word. A host that is heard is refused, unless --forc
 }
 
 func deadQuestion(h *vigilv1.Host) string {
-	return fmt.Sprintf("Host %s is %s; %d agents may still run there, and would run twice.\nIs the machine off? Type its name to say so: ",
-		h.GetName(), h.GetState(), h.GetRunning()+h.GetStarting())
+	return fmt.Sprintf("Host %s is %s; %s may still run there, and would run twice.\n"+
+		"Is the machine off? Type its name to say so: ",
+		h.GetName(), h.GetState(), term.Plural(h.GetRunning()+h.GetStarting(), "agent"))
 }
 
 func newHostForgetCmd(a *cli.App) *cobra.Command {

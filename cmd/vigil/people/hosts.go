@@ -106,6 +106,9 @@ func newHostShowCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if err := printWarningsOf(a, h); err != nil {
+					return err
+				}
 				return printAgentsOf(ctx, a, c, h)
 			})
 		},
@@ -113,7 +116,7 @@ func newHostShowCmd(a *cli.App) *cobra.Command {
 }
 
 func hostLoad(h *vigilv1.Host) string {
-	return fmt.Sprintf("%d running, %d starting, room for %d", h.GetRunning(), h.GetStarting(), h.GetCapacity())
+	return fmt.Sprintf("%d running, %d starting, capacity %d", h.GetRunning(), h.GetStarting(), h.GetCapacity())
 }
 
 // printAgentsOf prints the agents of a host, all of them.

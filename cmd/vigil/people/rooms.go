@@ -105,7 +105,7 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
 	if n := room.GetUnfinished(); n > 0 && state == "" {
-		state = fmt.Sprintf("%d agents are still to be created or changed", n)
+		state = term.Plural(n, "agent is", "agents are") + " still to be created or changed"
 	}
 	err := a.Pairs("room", room.GetName(), "state", state, "created", a.Ago(room.GetCreatedAt()),
 		"changed by", room.GetChangedBy(), "revision", fmt.Sprint(room.GetRev()),

@@ -114,7 +114,7 @@ of it, and go on.`,
 			}
 			defer f.Close()
 			if _, err := fsm.Load(bufio.NewReaderSize(f, 1<<20)); err != nil {
-				return fmt.Errorf("snapshot %s is not usable, nothing was changed: %w: use another backup",
+				return fmt.Errorf("snapshot %s cannot be used, nothing was changed: %w: use another backup",
 					args[0], err)
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -52,8 +52,8 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 		"brake", term.Tidy(st.GetBrake()),
 		"escalations", escalationCounts(st),
 		"hosts", hostCounts(st),
-		"agents", fmt.Sprintf("%d should run, %d run; %d live of %d, in %d rooms",
-			st.GetAgentsWanted(), st.GetAgentsRunning(), st.GetAgentsLive(), st.GetAgents(), st.GetRooms()),
+		"agents", fmt.Sprintf("%d should run, %d run; %d live of %d, in %s",
+			st.GetAgentsWanted(), st.GetAgentsRunning(), st.GetAgentsLive(), st.GetAgents(), term.Plural(st.GetRooms(), "room")),
 		"tasks", taskCounts(st.GetTasks()),
 		"waiting calls", fmt.Sprint(st.GetWaiters()),
 	); err != nil {

@@ -27,7 +27,7 @@ func expectText(t *vigilv1.Task) string {
 		}
 	}
 	if n := t.GetExtended(); n > 0 {
-		text += fmt.Sprintf(", put off %d times after it had passed", n)
+		text += ", put off " + times(n) + " after it had passed"
 	}
 	return text
 }

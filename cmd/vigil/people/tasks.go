@@ -259,7 +259,7 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 		parent = fmt.Sprintf("task %d handed over to this one", t.GetParent())
 	}
 	if t.GetKills() > 0 {
-		kills = fmt.Sprintf("%d lives died or had to be ended while they held it", t.GetKills())
+		kills = term.Plural(t.GetKills(), "life", "lives") + " died or had to be ended while holding it"
 	}
 	err := a.Pairs("task", fmt.Sprint(t.GetId()), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(),
 		"state", state,

@@ -25,7 +25,7 @@ for longer than their limit, and then cancels their tasks and stops the agents t
 them. A canceled room is brought back with vigil room reopen. Its settings begin with
 watchdog_ (vigil settings show); a room has its own limit, a deadline or no watchdog with
 vigil room watchdog or in its file. A room is exempt while an agent that holds a task of it
-has declared itself busy, in a tool, parked or waiting for a human, and while it is paused.
+has declared itself busy, in a tool, sleeping or waiting for a human, and while it is paused.
 A room in which no agent has lived since it was created, and which has no limits of its own,
 is not canceled: a human is told that nobody serves it (setting watchdog_untaken).`
 	return group
@@ -151,7 +151,7 @@ func newRoomReopenCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 				return a.Done(map[string]any{"room": args[0], "tasks": answer.GetTasks()},
-					"room %s is reopened: %d tasks wait again", args[0], answer.GetTasks())
+					"room %s is reopened: %s again", args[0], term.Plural(answer.GetTasks(), "task waits", "tasks wait"))
 			})
 		},
 	}
@@ -262,6 +262,7 @@ func canceledText(a *cli.App, room *vigilv1.Room) string {
 	if x.GetResumed() {
 		since = ", and it has got new work since"
 	}
-	return fmt.Sprintf("by the watchdog %s: %s, %d tasks%s; `vigil room reopen %s` brings them back",
-		a.Ago(x.GetAt()), strings.ReplaceAll(x.GetReason(), "_", " "), x.GetTasks(), since, room.GetName())
+	return fmt.Sprintf("by the watchdog %s: %s, %s%s; `vigil room reopen %s` brings them back",
+		a.Ago(x.GetAt()), strings.ReplaceAll(x.GetReason(), "_", " "),
+		term.Plural(x.GetTasks(), "task"), since, room.GetName())
 }

@@ -41,7 +41,11 @@ machine down they are ended, while the cluster can be told. With --drain (or on_
 the agents are handed over to other hosts first and the host is taken out of service;
 a second signal breaks that off. With on_stop: end they are stopped at once.
 
-A runner whose declaration is broken is not offered, the others are: the log and
+On SIGHUP the runners are read again, from the configuration and the folder, and nothing
+else of it. The log says which were added, changed and taken away. Agents that run keep
+what they were started with; a runner whose declaration is broken now stays as it was.
+
+A runner whose declaration is broken from the start is not offered, the others are: the log and
 ` + "`vigil host show`" + ` tell why. With --check everything that is wrong is printed, one line
 each with its place and remedy, and nothing is started or changed; the exit code is 1
 when something was found.`,
@@ -50,13 +54,16 @@ when something was found.`,
   vigil agentd --config agentd.yaml --server 10.0.0.1:7420,10.0.0.2:7420,10.0.0.3:7420`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set := conf.DefaultAgentd()
+			hangups := cli.TakeHangups(cmd.Context())
+			set, unread := conf.DefaultAgentd(), []error(nil)
 			if file != "" {
 				var err error
-				if set, err = conf.ReadAgentd(file); err != nil && check {
-					return printFindings(a, []error{err}, nil)
-				} else if err != nil {
+				set, err = conf.ReadAgentd(file)
+				switch unread = conf.Each(err); {
+				case err != nil && !check:
 					return err
+				case set == nil: // nothing of it can be looked at
+					return printFindings(a, unread, nil)
 				}
 			}
 			set.Override(flags, cmd.Flags().Changed)
@@ -71,9 +78,9 @@ when something was found.`,
 			}
 			if check {
 				wrong, notes := set.Inspect()
-				return printFindings(a, wrong, notes)
+				return printFindings(a, append(unread, wrong...), notes)
 			}
-			return runAgentd(cmd.Context(), set, a.Err)
+			return runAgentd(cmd.Context(), set, hangups, a.Err)
 		},
 	}
 	fl := cmd.Flags()
@@ -87,8 +94,8 @@ when something was found.`,
 	return cmd
 }
 
-// runAgentd runs the daemon until ctx ends.
-func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
+// runAgentd runs the daemon until ctx ends. On each hangup it reads the runners again.
+func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, logTo io.Writer) error {
 	if err := conf.ReadRunners(); err != nil {
 		return err
 	}
@@ -108,9 +115,8 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
 	defer conn.Close()
 	host := conf.Config(conn, log, registry)
 	host.Shim, host.Servers, host.Rebooting = shimCommand(), conn.Servers, rebooting
-	for _, w := range host.Warnings {
-		log.Error(w)
-	}
+	offers := make(chan agentd.Offer)
+	host.Offers = offers
 	daemon, err := agentd.Open(host)
 	if err != nil {
 		return cli.ExitWith(cli.ExitFailed, err)
@@ -135,9 +141,6 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
 			return err
 		}
 	}
-	if len(host.Runners) == 0 {
-		log.Warn("no runner is offered: this host can start nothing")
-	}
 	log.Info("agentd starts", "pid", os.Getpid(), "servers", conn.Servers(), "version", cli.Version())
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -147,6 +150,10 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
 		}
 		return errAgentdEnded
 	})
+	group.Go(func() error {
+		reread(groupCtx, conf, hangups, offers)
+		return nil
+	})
 	if figures != nil {
 		group.Go(func() error { return figures.run(groupCtx) })
 	}
@@ -154,6 +161,22 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, logTo io.Writer) error {
 		return err
 	}
 	return nil
+}
+
+// reread has the daemon offer what the files say by then, on each hangup, until ctx ends.
+func reread(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, offers chan<- agentd.Offer) {
+	for {
+		select {
+		case <-hangups:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case offers <- conf.Reread():
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // errAgentdEnded is how an orderly end gets out of the group.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -44,13 +45,16 @@ was found.`,
 			if len(args) > 0 {
 				return cli.ChooseSubcommand(cmd, args)
 			}
-			set := conf.DefaultServer()
+			hangups := cli.TakeHangups(cmd.Context())
+			set, unread := conf.DefaultServer(), []error(nil)
 			if file != "" {
 				var err error
-				if set, err = conf.ReadServer(file); err != nil && check {
-					return printFindings(a, []error{err}, nil)
-				} else if err != nil {
+				set, err = conf.ReadServer(file)
+				switch unread = conf.Each(err); {
+				case err != nil && !check:
 					return err
+				case set == nil: // nothing of it can be looked at
+					return printFindings(a, unread, nil)
 				}
 			}
 			var err error
@@ -65,12 +69,13 @@ was found.`,
 			set.Override(flags, cmd.Flags().Changed)
 			if check {
 				wrong, notes := set.Inspect()
-				return printFindings(a, wrong, notes)
+				return printFindings(a, append(unread, wrong...), notes)
 			}
 			s, err := Open(set, a.Err)
 			if err != nil {
 				return err
 			}
+			go s.explainHangups(cmd.Context(), hangups)
 			return s.Run(cmd.Context())
 		},
 	}
@@ -82,6 +87,19 @@ was found.`,
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagDirname("data-dir")
 	return cmd
+}
+
+// explainHangups tells, until ctx ends, who sends SIGHUP that it does nothing here.
+func (s *server) explainHangups(ctx context.Context, hangups <-chan struct{}) {
+	for {
+		select {
+		case <-hangups:
+			s.log.Info("SIGHUP: a server reads nothing again; restart it to have its configuration read, or change " +
+				"what the cluster shares with vigil settings set")
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // serverError gives what ended a server its exit code.

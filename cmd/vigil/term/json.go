@@ -3,12 +3,13 @@ package term
 import (
 	"encoding/json"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"vigil/rpc/jsonform"
 )
 
-// PrintJSON prints v as one JSON object. Messages keep the field names of the
-// public interface, with every field present, so that scripts need no defaults.
+// PrintJSON prints v as one JSON object. Messages have the form of answers over HTTP, see
+// package jsonform: what is not there is absent, lists are always there.
 func (t *Terminal) PrintJSON(v any) error {
 	b, err := Marshal(v)
 	if err != nil {
@@ -18,16 +19,10 @@ func (t *Terminal) PrintJSON(v any) error {
 	return err
 }
 
-// Marshal renders one line. protojson puts spaces in at random, so its output is
-// rendered again; names stay in the order of the message.
+// Marshal renders one line.
 func Marshal(v any) ([]byte, error) {
-	m, ok := v.(proto.Message)
-	if !ok {
-		return json.Marshal(v)
+	if m, ok := v.(proto.Message); ok {
+		return jsonform.Append(nil, m.ProtoReflect())
 	}
-	b, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(json.RawMessage(b))
+	return json.Marshal(v)
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"vigil/rpc/gen/vigilv1"
+
+	"vigil/fsm/noun"
 )
 
 // Cut shortens text to width columns, with an ellipsis.
@@ -71,15 +73,9 @@ func (t *Terminal) Ago(at *timestamppb.Timestamp) string {
 	return Short(d) + " ago"
 }
 
-// Plural says "1 shim", "2 shims".
-func Plural(n int, one string, many ...string) string {
-	switch {
-	case n == 1:
-		return "1 " + one
-	case len(many) > 0:
-		return fmt.Sprintf("%d %s", n, many[0])
-	}
-	return fmt.Sprintf("%d %ss", n, one)
+// Plural says "1 shim", "2 shims", as events do.
+func Plural[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, one string, many ...string) string {
+	return noun.Plural(n, one, many...)
 }
 
 // BytesText prints a size: 512 B, 3.4 MiB.

@@ -314,8 +314,8 @@ func (c ReadMail) Apply(of *core.State) noun.Outcome {
 		}
 		s.Rearm(core.TimerMail, uint64(m.ID), &m.Armed, s.mailRow(m))
 	}
-	s.Event("mail.delivered", core.About{Agent: a}, fmt.Sprintf("%d mails, %d of them not for the first time",
-		len(list), again))
+	s.Event("mail.delivered", core.About{Agent: a}, fmt.Sprintf("%s, %d of them not for the first time",
+		noun.Plural(len(list), "mail"), again))
 	return out
 }
 

@@ -69,8 +69,8 @@ func (s *State) escalateUntaken(rm *noun.Room, q *RoomQuiet) {
 	}
 	list, tasks := strings.Join(roles, " "), s.RoomIndex(rm.ID).Open
 	s.Event("room.untaken", core.About{Room: rm.ID},
-		fmt.Sprintf("%s; nobody serves %s: no agent has lived in the room since it was created, and %d tasks wait",
-			s.silentText(rm, q), list, tasks))
+		fmt.Sprintf("%s; nobody serves %s: no agent has lived in the room since it was created, and %s",
+			s.silentText(rm, q), list, noun.Plural(tasks, "task waits", "tasks wait")))
 	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscUntaken, Subject: rm.Name, Priority: noun.MailNormal,
 		Room: rm.Name,
 		Facts: []noun.KV{{Key: "roles", Value: list},

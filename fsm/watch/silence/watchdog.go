@@ -155,8 +155,8 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 	w.History = append(append([]noun.Cancellation(nil),
 		w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
 	s.Event("room.canceled", core.About{Room: rm.ID},
-		fmt.Sprintf("by %s: outcome canceled, reason %s, %d tasks, last activity %s",
-			noun.WatchedBy, x.Reason, x.Tasks, activeText(x.ActiveAt)))
+		fmt.Sprintf("by %s: outcome canceled, reason %s, %s, last activity %s",
+			noun.WatchedBy, x.Reason, noun.Plural(x.Tasks, "task"), activeText(x.ActiveAt)))
 	s.escalateRoom(x)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
@@ -232,7 +232,7 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 	}
 	rm = s.RoomTable.Mut(rm.ID)
 	rm.Canceled, rm.ChangedBy, rm.Rev = nil, c.By, s.Meta.Index
-	s.Event("room.reopened", core.About{Room: rm.ID}, fmt.Sprintf("by %s, %d tasks", core.Nobody(c.By), n))
+	s.Event("room.reopened", core.About{Room: rm.ID}, fmt.Sprintf("by %s, %s", core.Nobody(c.By), noun.Plural(n, "task")))
 	s.Touch(rm.ID)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: n}
 }

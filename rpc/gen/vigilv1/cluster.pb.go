@@ -1675,7 +1675,7 @@ var File_vigil_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\x12\n" +
+	"\x16vigil/v1/cluster.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\x12\n" +
 	"\x10GetHealthRequest\"\x91\x01\n" +
 	"\x11GetHealthResponse\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x16\n" +
@@ -1763,19 +1763,19 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tHelpEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa1\x01\n" +
-	"\x12PutSettingsRequest\x12@\n" +
-	"\x06values\x18\x01 \x03(\v2(.vigil.v1.PutSettingsRequest.ValuesEntryR\x06values\x12\x0e\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x01\n" +
+	"\x12PutSettingsRequest\x12E\n" +
+	"\x06values\x18\x01 \x03(\v2(.vigil.v1.PutSettingsRequest.ValuesEntryB\x03\xe0A\x02R\x06values\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x14\n" +
 	"\x12ListServersRequest\"A\n" +
 	"\x13ListServersResponse\x12*\n" +
-	"\aservers\x18\x01 \x03(\v2\x10.vigil.v1.ServerR\aservers\"?\n" +
-	"\x10AddServerRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
-	"\traft_addr\x18\x02 \x01(\tR\braftAddr\"\x13\n" +
+	"\aservers\x18\x01 \x03(\v2\x10.vigil.v1.ServerR\aservers\"I\n" +
+	"\x10AddServerRequest\x12\x13\n" +
+	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x02R\x02id\x12 \n" +
+	"\traft_addr\x18\x02 \x01(\tB\x03\xe0A\x02R\braftAddr\"\x13\n" +
 	"\x11AddServerResponse\"C\n" +
 	"\x13RemoveServerRequest\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +

@@ -799,7 +799,7 @@ var File_vigil_v1_escalation_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_escalation_proto_rawDesc = "" +
 	"\n" +
-	"\x19vigil/v1/escalation.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xe4\x06\n" +
+	"\x19vigil/v1/escalation.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xe4\x06\n" +
 	"\n" +
 	"Escalation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
@@ -865,16 +865,16 @@ const file_vigil_v1_escalation_proto_rawDesc = "" +
 	"\n" +
 	"escalation\x18\x01 \x01(\x04R\n" +
 	"escalation\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"i\n" +
-	"\x14AckEscalationRequest\x12\x1e\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"n\n" +
+	"\x14AckEscalationRequest\x12#\n" +
 	"\n" +
-	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x18\x01 \x01(\x04B\x03\xe0A\x02R\n" +
 	"escalation\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x7f\n" +
-	"\x16CloseEscalationRequest\x12\x1e\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x84\x01\n" +
+	"\x16CloseEscalationRequest\x12#\n" +
 	"\n" +
-	"escalation\x18\x01 \x01(\x04R\n" +
+	"escalation\x18\x01 \x01(\x04B\x03\xe0A\x02R\n" +
 	"escalation\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\x12!\n" +

@@ -961,7 +961,7 @@ var File_vigil_v1_mail_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_mail_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/mail.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\x1a\x13vigil/v1/work.proto\"\x8d\x04\n" +
+	"\x13vigil/v1/mail.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\x1a\x13vigil/v1/work.proto\"\x8d\x04\n" +
 	"\x04Mail\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12)\n" +
@@ -1018,22 +1018,22 @@ const file_vigil_v1_mail_proto_rawDesc = "" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\":\n" +
 	"\x0eGetMailRequest\x12\x12\n" +
 	"\x04mail\x18\x01 \x01(\x04R\x04mail\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"s\n" +
-	"\x0fReadMailRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x10\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"x\n" +
+	"\x0fReadMailRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\rR\x03max\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"P\n" +
 	"\x10ReadMailResponse\x12$\n" +
 	"\x05mails\x18\x01 \x03(\v2\x0e.vigil.v1.MailR\x05mails\x12\x16\n" +
-	"\x06unread\x18\x02 \x01(\rR\x06unread\"t\n" +
-	"\x0fWaitMailRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x124\n" +
+	"\x06unread\x18\x02 \x01(\rR\x06unread\"y\n" +
+	"\x0fWaitMailRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x124\n" +
 	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\"*\n" +
 	"\x10WaitMailResponse\x12\x16\n" +
-	"\x06unread\x18\x01 \x01(\rR\x06unread\"t\n" +
-	"\x0eAckMailRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x12\n" +
-	"\x04mail\x18\x02 \x01(\x04R\x04mail\x12!\n" +
+	"\x06unread\x18\x01 \x01(\rR\x06unread\"~\n" +
+	"\x0eAckMailRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x17\n" +
+	"\x04mail\x18\x02 \x01(\x04B\x03\xe0A\x02R\x04mail\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"+\n" +
 	"\x0fAckMailResponse\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\bR\aapplied2\x9e\x04\n" +

@@ -469,7 +469,7 @@ var File_vigil_v1_overseer_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_overseer_proto_rawDesc = "" +
 	"\n" +
-	"\x17vigil/v1/overseer.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x14vigil/v1/types.proto\x1a\x13vigil/v1/work.proto\"l\n" +
+	"\x17vigil/v1/overseer.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x14vigil/v1/types.proto\x1a\x13vigil/v1/work.proto\"l\n" +
 	"\x14ListOverseersRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x14\n" +
@@ -482,20 +482,20 @@ const file_vigil_v1_overseer_proto_rawDesc = "" +
 	"\x04next\x18\x02 \x01(\tR\x04next\"@\n" +
 	"\x12GetOverseerRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"`\n" +
-	"\x15LookAtOverseerRequest\x12\x14\n" +
-	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x0e\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"e\n" +
+	"\x15LookAtOverseerRequest\x12\x19\n" +
+	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xcb\x01\n" +
-	"\x13ReportPatrolRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x14\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd0\x01\n" +
+	"\x13ReportPatrolRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x14\n" +
 	"\x05cycle\x18\x02 \x01(\x04R\x05cycle\x12\x16\n" +
 	"\x06action\x18\x03 \x01(\tR\x06action\x12\x18\n" +
 	"\ahealthy\x18\x04 \x01(\rR\ahealthy\x12\x1c\n" +
 	"\tunhealthy\x18\x05 \x01(\rR\tunhealthy\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x8f\x01\n" +
-	"\x0fHandOverRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x18\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x94\x01\n" +
+	"\x0fHandOverRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x12\n" +
 	"\x04body\x18\x03 \x01(\tR\x04body\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"&\n" +

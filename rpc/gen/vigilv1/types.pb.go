@@ -11,6 +11,7 @@
 package vigilv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -3161,7 +3162,7 @@ type Declaration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// healthy, busy or degraded
 	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
-	// none, needs_input, parked or in_tool
+	// none, needs_input, sleeping or in_tool
 	Waiting string `protobuf:"bytes,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	Text    string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// Until it lapses; absent: it has no end of its own, or has lapsed.
@@ -3832,7 +3833,7 @@ var File_vigil_v1_types_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/types.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"5\n" +
+	"\x14vigil/v1/types.proto\x12\bvigil.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"5\n" +
 	"\aWriteId\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x91\x01\n" +
@@ -3979,9 +3980,9 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
 	"\x05hosts\x18\b \x03(\tR\x05hosts\x12\x18\n" +
-	"\aresumed\x18\t \x01(\bR\aresumed\"\xcc\t\n" +
-	"\bRoleSpec\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\aresumed\x18\t \x01(\bR\aresumed\"\xd1\t\n" +
+	"\bRoleSpec\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
 	"\breplicas\x18\x03 \x01(\rR\breplicas\x12\x18\n" +
 	"\adesired\x18\x04 \x01(\tR\adesired\x12\x14\n" +

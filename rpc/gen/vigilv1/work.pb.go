@@ -522,7 +522,7 @@ type WorkRequest struct {
 	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	Task    uint64                 `protobuf:"varint,2,opt,name=task,proto3" json:"task,omitempty"`
 	Attempt uint32                 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Note, result or reason, by call.
+	// With ProgressTask the note, with FailTask the reason.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	// With FailTask: another attempt may succeed.
 	Retryable bool     `protobuf:"varint,5,opt,name=retryable,proto3" json:"retryable,omitempty"`
@@ -632,6 +632,83 @@ func (x *WorkRequest) GetAfter() *durationpb.Duration {
 	return nil
 }
 
+type CompleteTaskRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	Task    uint64                 `protobuf:"varint,2,opt,name=task,proto3" json:"task,omitempty"`
+	Attempt uint32                 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The answer itself, or where the work is to be found. The task has it by the same name.
+	Result        string   `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompleteTaskRequest) Reset() {
+	*x = CompleteTaskRequest{}
+	mi := &file_vigil_v1_work_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompleteTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompleteTaskRequest) ProtoMessage() {}
+
+func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompleteTaskRequest.ProtoReflect.Descriptor instead.
+func (*CompleteTaskRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CompleteTaskRequest) GetSpeaker() *Speaker {
+	if x != nil {
+		return x.Speaker
+	}
+	return nil
+}
+
+func (x *CompleteTaskRequest) GetTask() uint64 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *CompleteTaskRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *CompleteTaskRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *CompleteTaskRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 type WorkResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rev           uint64                 `protobuf:"varint,1,opt,name=rev,proto3" json:"rev,omitempty"`
@@ -642,7 +719,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[9]
+	mi := &file_vigil_v1_work_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +731,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[9]
+	mi := &file_vigil_v1_work_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +744,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkResponse) GetRev() uint64 {
@@ -701,7 +778,7 @@ type HandoffRequest struct {
 
 func (x *HandoffRequest) Reset() {
 	*x = HandoffRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[10]
+	mi := &file_vigil_v1_work_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +790,7 @@ func (x *HandoffRequest) String() string {
 func (*HandoffRequest) ProtoMessage() {}
 
 func (x *HandoffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[10]
+	mi := &file_vigil_v1_work_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +803,7 @@ func (x *HandoffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffRequest.ProtoReflect.Descriptor instead.
 func (*HandoffRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HandoffRequest) GetSpeaker() *Speaker {
@@ -801,7 +878,7 @@ type HandoffResponse struct {
 
 func (x *HandoffResponse) Reset() {
 	*x = HandoffResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[11]
+	mi := &file_vigil_v1_work_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +890,7 @@ func (x *HandoffResponse) String() string {
 func (*HandoffResponse) ProtoMessage() {}
 
 func (x *HandoffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[11]
+	mi := &file_vigil_v1_work_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +903,7 @@ func (x *HandoffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandoffResponse.ProtoReflect.Descriptor instead.
 func (*HandoffResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HandoffResponse) GetNextTask() uint64 {
@@ -847,7 +924,7 @@ type SetResumeRequest struct {
 
 func (x *SetResumeRequest) Reset() {
 	*x = SetResumeRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[12]
+	mi := &file_vigil_v1_work_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +936,7 @@ func (x *SetResumeRequest) String() string {
 func (*SetResumeRequest) ProtoMessage() {}
 
 func (x *SetResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[12]
+	mi := &file_vigil_v1_work_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +949,7 @@ func (x *SetResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResumeRequest.ProtoReflect.Descriptor instead.
 func (*SetResumeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetResumeRequest) GetSpeaker() *Speaker {
@@ -904,7 +981,7 @@ type SetResumeResponse struct {
 
 func (x *SetResumeResponse) Reset() {
 	*x = SetResumeResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[13]
+	mi := &file_vigil_v1_work_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +993,7 @@ func (x *SetResumeResponse) String() string {
 func (*SetResumeResponse) ProtoMessage() {}
 
 func (x *SetResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[13]
+	mi := &file_vigil_v1_work_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1006,7 @@ func (x *SetResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResumeResponse.ProtoReflect.Descriptor instead.
 func (*SetResumeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{14}
 }
 
 type DeclareRequest struct {
@@ -937,10 +1014,10 @@ type DeclareRequest struct {
 	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// healthy, busy or degraded; empty: healthy
 	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
-	// none, needs_input, parked or in_tool; empty: none
+	// none, needs_input, sleeping or in_tool; empty: none
 	Waiting string `protobuf:"bytes,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// How long it holds; then it lapses by itself. Needed with needs_input (at most 7
-	// days), parked and in_tool, possible with busy (at most the setting declare_limit).
+	// days), sleeping and in_tool, possible with busy (at most the setting declare_limit).
 	For *durationpb.Duration `protobuf:"bytes,4,opt,name=for,proto3" json:"for,omitempty"`
 	// Why, for people; at most 1 KiB.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
@@ -954,7 +1031,7 @@ type DeclareRequest struct {
 
 func (x *DeclareRequest) Reset() {
 	*x = DeclareRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	mi := &file_vigil_v1_work_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1043,7 @@ func (x *DeclareRequest) String() string {
 func (*DeclareRequest) ProtoMessage() {}
 
 func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	mi := &file_vigil_v1_work_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1056,7 @@ func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclareRequest.ProtoReflect.Descriptor instead.
 func (*DeclareRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeclareRequest) GetSpeaker() *Speaker {
@@ -1045,7 +1122,7 @@ type DeclareResponse struct {
 
 func (x *DeclareResponse) Reset() {
 	*x = DeclareResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	mi := &file_vigil_v1_work_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1134,7 @@ func (x *DeclareResponse) String() string {
 func (*DeclareResponse) ProtoMessage() {}
 
 func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	mi := &file_vigil_v1_work_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1147,7 @@ func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclareResponse.ProtoReflect.Descriptor instead.
 func (*DeclareResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeclareResponse) GetApplied() bool {
@@ -1103,7 +1180,7 @@ type BatchRequest struct {
 
 func (x *BatchRequest) Reset() {
 	*x = BatchRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	mi := &file_vigil_v1_work_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1192,7 @@ func (x *BatchRequest) String() string {
 func (*BatchRequest) ProtoMessage() {}
 
 func (x *BatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	mi := &file_vigil_v1_work_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1205,7 @@ func (x *BatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRequest.ProtoReflect.Descriptor instead.
 func (*BatchRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BatchRequest) GetWrites() []*Write {
@@ -1158,7 +1235,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	mi := &file_vigil_v1_work_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1247,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	mi := &file_vigil_v1_work_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1260,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Write) GetOp() isWrite_Op {
@@ -1229,7 +1306,7 @@ func (x *Write) GetProgressTask() *WorkRequest {
 	return nil
 }
 
-func (x *Write) GetCompleteTask() *WorkRequest {
+func (x *Write) GetCompleteTask() *CompleteTaskRequest {
 	if x != nil {
 		if x, ok := x.Op.(*Write_CompleteTask); ok {
 			return x.CompleteTask
@@ -1295,7 +1372,7 @@ type Write_ProgressTask struct {
 }
 
 type Write_CompleteTask struct {
-	CompleteTask *WorkRequest `protobuf:"bytes,5,opt,name=complete_task,json=completeTask,proto3,oneof"`
+	CompleteTask *CompleteTaskRequest `protobuf:"bytes,5,opt,name=complete_task,json=completeTask,proto3,oneof"`
 }
 
 type Write_FailTask struct {
@@ -1341,7 +1418,7 @@ type BatchResponse struct {
 
 func (x *BatchResponse) Reset() {
 	*x = BatchResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[18]
+	mi := &file_vigil_v1_work_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1430,7 @@ func (x *BatchResponse) String() string {
 func (*BatchResponse) ProtoMessage() {}
 
 func (x *BatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[18]
+	mi := &file_vigil_v1_work_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1443,7 @@ func (x *BatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchResponse.ProtoReflect.Descriptor instead.
 func (*BatchResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BatchResponse) GetResults() []*WriteResult {
@@ -1393,7 +1470,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_vigil_v1_work_proto_msgTypes[19]
+	mi := &file_vigil_v1_work_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1482,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[19]
+	mi := &file_vigil_v1_work_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1495,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WriteResult) GetError() *ErrorInfo {
@@ -1491,7 +1568,7 @@ type BeatRequest struct {
 
 func (x *BeatRequest) Reset() {
 	*x = BeatRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[20]
+	mi := &file_vigil_v1_work_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1580,7 @@ func (x *BeatRequest) String() string {
 func (*BeatRequest) ProtoMessage() {}
 
 func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[20]
+	mi := &file_vigil_v1_work_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1593,7 @@ func (x *BeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
 func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BeatRequest) GetHost() uint32 {
@@ -1576,7 +1653,7 @@ type BeatResponse struct {
 
 func (x *BeatResponse) Reset() {
 	*x = BeatResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[21]
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1665,7 @@ func (x *BeatResponse) String() string {
 func (*BeatResponse) ProtoMessage() {}
 
 func (x *BeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[21]
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1678,7 @@ func (x *BeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatResponse.ProtoReflect.Descriptor instead.
 func (*BeatResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeatResponse) GetRenewed() uint32 {
@@ -1641,7 +1718,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1730,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1743,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RenewRequest) GetSpeaker() *Speaker {
@@ -1686,7 +1763,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1775,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1788,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RenewResponse) GetTtl() *durationpb.Duration {
@@ -1734,7 +1811,7 @@ type BeatException struct {
 
 func (x *BeatException) Reset() {
 	*x = BeatException{}
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1823,7 @@ func (x *BeatException) String() string {
 func (*BeatException) ProtoMessage() {}
 
 func (x *BeatException) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1836,7 @@ func (x *BeatException) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatException.ProtoReflect.Descriptor instead.
 func (*BeatException) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BeatException) GetAgent() uint32 {
@@ -1792,7 +1869,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[25]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1881,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[25]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1894,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OpenSessionRequest) GetClient() string {
@@ -1836,7 +1913,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[26]
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +1925,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[26]
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +1938,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OpenSessionResponse) GetSession() uint64 {
@@ -1880,7 +1957,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +1969,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +1982,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CloseSessionRequest) GetSession() uint64 {
@@ -1923,7 +2000,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[28]
+	mi := &file_vigil_v1_work_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2012,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[28]
+	mi := &file_vigil_v1_work_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,20 +2025,20 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{29}
 }
 
 var File_vigil_v1_work_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_work_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/work.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/fleet.proto\x1a\x14vigil/v1/types.proto\"W\n" +
-	"\aSpeaker\x12\x14\n" +
-	"\x05agent\x18\x01 \x01(\tR\x05agent\x12 \n" +
+	"\x13vigil/v1/work.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/fleet.proto\x1a\x14vigil/v1/types.proto\"\\\n" +
+	"\aSpeaker\x12\x19\n" +
+	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05token\x18\x03 \x01(\tR\x05token\"]\n" +
-	"\vJoinRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12!\n" +
+	"\x05token\x18\x03 \x01(\tR\x05token\"b\n" +
+	"\vJoinRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xbc\x01\n" +
 	"\fJoinResponse\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x19\n" +
@@ -1969,29 +2046,29 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x12\n" +
 	"\x04task\x18\x05 \x01(\x04R\x04task\x12\x18\n" +
-	"\amanaged\x18\x06 \x01(\bR\amanaged\"v\n" +
-	"\fLeaveRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x16\n" +
+	"\amanaged\x18\x06 \x01(\bR\amanaged\"{\n" +
+	"\fLeaveRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x0f\n" +
-	"\rLeaveResponse\"\x93\x01\n" +
-	"\vWaitRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x124\n" +
+	"\rLeaveResponse\"\x98\x01\n" +
+	"\vWaitRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x124\n" +
 	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"r\n" +
-	"\fClaimRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x12\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"w\n" +
+	"\fClaimRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\x04R\x04task\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x90\x01\n" +
 	"\rClaimResponse\x12\"\n" +
 	"\x04task\x18\x01 \x01(\v2\x0e.vigil.v1.TaskR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\"\xcc\x02\n" +
-	"\vWorkRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\x04R\x04task\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x12\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\"\xdb\x02\n" +
+	"\vWorkRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x17\n" +
+	"\x04task\x18\x02 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x1d\n" +
+	"\aattempt\x18\x03 \x01(\rB\x03\xe0A\x02R\aattempt\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1c\n" +
 	"\tretryable\x18\x05 \x01(\bR\tretryable\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x12\x1d\n" +
@@ -1999,29 +2076,35 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x06expect\x183 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
 	"\x05after\x184 \x01(\v2\x19.google.protobuf.DurationR\x05afterB\n" +
 	"\n" +
-	"\b_percent\"K\n" +
+	"\b_percent\"\xba\x01\n" +
+	"\x13CompleteTaskRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x17\n" +
+	"\x04task\x18\x02 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x1d\n" +
+	"\aattempt\x18\x03 \x01(\rB\x03\xe0A\x02R\aattempt\x12\x16\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"K\n" +
 	"\fWorkResponse\x12\x10\n" +
 	"\x03rev\x18\x01 \x01(\x04R\x03rev\x12)\n" +
-	"\x05state\x18\x02 \x01(\x0e2\x13.vigil.v1.TaskStateR\x05state\"\x85\x02\n" +
-	"\x0eHandoffRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\x04R\x04task\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x16\n" +
-	"\x06result\x18\x04 \x01(\tR\x06result\x12\x17\n" +
-	"\ato_role\x18\x05 \x01(\tR\x06toRole\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x13.vigil.v1.TaskStateR\x05state\"\x99\x02\n" +
+	"\x0eHandoffRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x17\n" +
+	"\x04task\x18\x02 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x1d\n" +
+	"\aattempt\x18\x03 \x01(\rB\x03\xe0A\x02R\aattempt\x12\x16\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result\x12\x1c\n" +
+	"\ato_role\x18\x05 \x01(\tB\x03\xe0A\x02R\x06toRole\x12\x14\n" +
 	"\x05title\x18\x06 \x01(\tR\x05title\x12\x12\n" +
 	"\x04text\x18\a \x01(\tR\x04text\x12\x1a\n" +
 	"\bpriority\x18\b \x01(\x05R\bpriority\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\".\n" +
 	"\x0fHandoffResponse\x12\x1b\n" +
-	"\tnext_task\x18\x01 \x01(\x04R\bnextTask\"z\n" +
-	"\x10SetResumeRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x16\n" +
+	"\tnext_task\x18\x01 \x01(\x04R\bnextTask\"\x7f\n" +
+	"\x10SetResumeRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x16\n" +
 	"\x06resume\x18\x02 \x01(\tR\x06resume\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x13\n" +
-	"\x11SetResumeResponse\"\xef\x01\n" +
-	"\x0eDeclareRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\x12\x16\n" +
+	"\x11SetResumeResponse\"\xf4\x01\n" +
+	"\x0eDeclareRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x18\n" +
 	"\awaiting\x18\x03 \x01(\tR\awaiting\x12+\n" +
 	"\x03for\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12\x12\n" +
@@ -2033,15 +2116,15 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
 	"\x04left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04left\"7\n" +
 	"\fBatchRequest\x12'\n" +
-	"\x06writes\x18\x01 \x03(\v2\x0f.vigil.v1.WriteR\x06writes\"\xfa\x03\n" +
+	"\x06writes\x18\x01 \x03(\v2\x0f.vigil.v1.WriteR\x06writes\"\x82\x04\n" +
 	"\x05Write\x12>\n" +
 	"\vcreate_task\x18\x01 \x01(\v2\x1b.vigil.v1.CreateTaskRequestH\x00R\n" +
 	"createTask\x12.\n" +
 	"\x05claim\x18\x02 \x01(\v2\x16.vigil.v1.ClaimRequestH\x00R\x05claim\x126\n" +
 	"\n" +
 	"start_task\x18\x03 \x01(\v2\x15.vigil.v1.WorkRequestH\x00R\tstartTask\x12<\n" +
-	"\rprogress_task\x18\x04 \x01(\v2\x15.vigil.v1.WorkRequestH\x00R\fprogressTask\x12<\n" +
-	"\rcomplete_task\x18\x05 \x01(\v2\x15.vigil.v1.WorkRequestH\x00R\fcompleteTask\x124\n" +
+	"\rprogress_task\x18\x04 \x01(\v2\x15.vigil.v1.WorkRequestH\x00R\fprogressTask\x12D\n" +
+	"\rcomplete_task\x18\x05 \x01(\v2\x1d.vigil.v1.CompleteTaskRequestH\x00R\fcompleteTask\x124\n" +
 	"\tfail_task\x18\x06 \x01(\v2\x15.vigil.v1.WorkRequestH\x00R\bfailTask\x124\n" +
 	"\ahandoff\x18\a \x01(\v2\x18.vigil.v1.HandoffRequestH\x00R\ahandoff\x12+\n" +
 	"\x04join\x18\b \x01(\v2\x15.vigil.v1.JoinRequestH\x00R\x04join\x12.\n" +
@@ -2070,9 +2153,9 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\n" +
 	"exceptions\x18\x03 \x03(\v2\x17.vigil.v1.BeatExceptionR\n" +
 	"exceptions\x12+\n" +
-	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\";\n" +
-	"\fRenewRequest\x12+\n" +
-	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerR\aspeaker\"<\n" +
+	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"@\n" +
+	"\fRenewRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\"<\n" +
 	"\rRenewResponse\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"a\n" +
 	"\rBeatException\x12\x14\n" +
@@ -2085,7 +2168,7 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\"/\n" +
 	"\x13CloseSessionRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\"\x16\n" +
-	"\x14CloseSessionResponse2\xee\n" +
+	"\x14CloseSessionResponse2\xf6\n" +
 	"\n" +
 	"\x04Work\x12O\n" +
 	"\x04Join\x12\x15.vigil.v1.JoinRequest\x1a\x16.vigil.v1.JoinResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:join\x12S\n" +
@@ -2093,8 +2176,8 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x04Wait\x12\x15.vigil.v1.WaitRequest\x1a\x17.vigil.v1.ClaimResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:wait\x12S\n" +
 	"\x05Claim\x12\x16.vigil.v1.ClaimRequest\x1a\x17.vigil.v1.ClaimResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/work:claim\x12U\n" +
 	"\tStartTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/work:start\x12[\n" +
-	"\fProgressTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:progress\x12[\n" +
-	"\fCompleteTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:complete\x12S\n" +
+	"\fProgressTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:progress\x12c\n" +
+	"\fCompleteTask\x12\x1d.vigil.v1.CompleteTaskRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:complete\x12S\n" +
 	"\bFailTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:fail\x12[\n" +
 	"\aHandoff\x12\x18.vigil.v1.HandoffRequest\x1a\x19.vigil.v1.HandoffResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:handoff\x12`\n" +
 	"\tSetResume\x12\x1a.vigil.v1.SetResumeRequest\x1a\x1b.vigil.v1.SetResumeResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/work:resume\x12[\n" +
@@ -2117,7 +2200,7 @@ func file_vigil_v1_work_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_work_proto_rawDescData
 }
 
-var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_vigil_v1_work_proto_goTypes = []any{
 	(*Speaker)(nil),              // 0: vigil.v1.Speaker
 	(*JoinRequest)(nil),          // 1: vigil.v1.JoinRequest
@@ -2128,113 +2211,116 @@ var file_vigil_v1_work_proto_goTypes = []any{
 	(*ClaimRequest)(nil),         // 6: vigil.v1.ClaimRequest
 	(*ClaimResponse)(nil),        // 7: vigil.v1.ClaimResponse
 	(*WorkRequest)(nil),          // 8: vigil.v1.WorkRequest
-	(*WorkResponse)(nil),         // 9: vigil.v1.WorkResponse
-	(*HandoffRequest)(nil),       // 10: vigil.v1.HandoffRequest
-	(*HandoffResponse)(nil),      // 11: vigil.v1.HandoffResponse
-	(*SetResumeRequest)(nil),     // 12: vigil.v1.SetResumeRequest
-	(*SetResumeResponse)(nil),    // 13: vigil.v1.SetResumeResponse
-	(*DeclareRequest)(nil),       // 14: vigil.v1.DeclareRequest
-	(*DeclareResponse)(nil),      // 15: vigil.v1.DeclareResponse
-	(*BatchRequest)(nil),         // 16: vigil.v1.BatchRequest
-	(*Write)(nil),                // 17: vigil.v1.Write
-	(*BatchResponse)(nil),        // 18: vigil.v1.BatchResponse
-	(*WriteResult)(nil),          // 19: vigil.v1.WriteResult
-	(*BeatRequest)(nil),          // 20: vigil.v1.BeatRequest
-	(*BeatResponse)(nil),         // 21: vigil.v1.BeatResponse
-	(*RenewRequest)(nil),         // 22: vigil.v1.RenewRequest
-	(*RenewResponse)(nil),        // 23: vigil.v1.RenewResponse
-	(*BeatException)(nil),        // 24: vigil.v1.BeatException
-	(*OpenSessionRequest)(nil),   // 25: vigil.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),  // 26: vigil.v1.OpenSessionResponse
-	(*CloseSessionRequest)(nil),  // 27: vigil.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 28: vigil.v1.CloseSessionResponse
-	(*WriteId)(nil),              // 29: vigil.v1.WriteId
-	(*durationpb.Duration)(nil),  // 30: google.protobuf.Duration
-	(*Task)(nil),                 // 31: vigil.v1.Task
-	(TaskState)(0),               // 32: vigil.v1.TaskState
-	(*CreateTaskRequest)(nil),    // 33: vigil.v1.CreateTaskRequest
-	(*ErrorInfo)(nil),            // 34: vigil.v1.ErrorInfo
+	(*CompleteTaskRequest)(nil),  // 9: vigil.v1.CompleteTaskRequest
+	(*WorkResponse)(nil),         // 10: vigil.v1.WorkResponse
+	(*HandoffRequest)(nil),       // 11: vigil.v1.HandoffRequest
+	(*HandoffResponse)(nil),      // 12: vigil.v1.HandoffResponse
+	(*SetResumeRequest)(nil),     // 13: vigil.v1.SetResumeRequest
+	(*SetResumeResponse)(nil),    // 14: vigil.v1.SetResumeResponse
+	(*DeclareRequest)(nil),       // 15: vigil.v1.DeclareRequest
+	(*DeclareResponse)(nil),      // 16: vigil.v1.DeclareResponse
+	(*BatchRequest)(nil),         // 17: vigil.v1.BatchRequest
+	(*Write)(nil),                // 18: vigil.v1.Write
+	(*BatchResponse)(nil),        // 19: vigil.v1.BatchResponse
+	(*WriteResult)(nil),          // 20: vigil.v1.WriteResult
+	(*BeatRequest)(nil),          // 21: vigil.v1.BeatRequest
+	(*BeatResponse)(nil),         // 22: vigil.v1.BeatResponse
+	(*RenewRequest)(nil),         // 23: vigil.v1.RenewRequest
+	(*RenewResponse)(nil),        // 24: vigil.v1.RenewResponse
+	(*BeatException)(nil),        // 25: vigil.v1.BeatException
+	(*OpenSessionRequest)(nil),   // 26: vigil.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),  // 27: vigil.v1.OpenSessionResponse
+	(*CloseSessionRequest)(nil),  // 28: vigil.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 29: vigil.v1.CloseSessionResponse
+	(*WriteId)(nil),              // 30: vigil.v1.WriteId
+	(*durationpb.Duration)(nil),  // 31: google.protobuf.Duration
+	(*Task)(nil),                 // 32: vigil.v1.Task
+	(TaskState)(0),               // 33: vigil.v1.TaskState
+	(*CreateTaskRequest)(nil),    // 34: vigil.v1.CreateTaskRequest
+	(*ErrorInfo)(nil),            // 35: vigil.v1.ErrorInfo
 }
 var file_vigil_v1_work_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.JoinRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
-	30, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
+	31, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 3: vigil.v1.LeaveRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
+	30, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 5: vigil.v1.WaitRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
-	29, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
+	31, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
+	30, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 8: vigil.v1.ClaimRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
-	31, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
-	30, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
+	32, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
+	31, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 12: vigil.v1.WorkRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
-	30, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
-	30, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
-	32, // 16: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
-	0,  // 17: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 18: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 19: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
-	29, // 20: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 21: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 22: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
-	29, // 23: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
-	30, // 24: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
-	17, // 25: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
-	33, // 26: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
-	6,  // 27: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
-	8,  // 28: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
-	8,  // 29: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
-	8,  // 30: vigil.v1.Write.complete_task:type_name -> vigil.v1.WorkRequest
-	8,  // 31: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
-	10, // 32: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
-	1,  // 33: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
-	3,  // 34: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
-	19, // 35: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
-	34, // 36: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
-	31, // 37: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
-	24, // 38: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	30, // 39: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
-	0,  // 40: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 41: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	1,  // 42: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 43: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 44: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 45: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 46: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 47: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	8,  // 48: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.WorkRequest
-	8,  // 49: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	10, // 50: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	12, // 51: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	14, // 52: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
-	16, // 53: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	20, // 54: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	22, // 55: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
-	25, // 56: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	27, // 57: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 58: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 59: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 60: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 61: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	9,  // 62: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	9,  // 63: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	9,  // 64: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	9,  // 65: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	11, // 66: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	13, // 67: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	15, // 68: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
-	18, // 69: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	21, // 70: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	23, // 71: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
-	26, // 72: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	28, // 73: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	58, // [58:74] is the sub-list for method output_type
-	42, // [42:58] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	30, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
+	31, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
+	31, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
+	0,  // 16: vigil.v1.CompleteTaskRequest.speaker:type_name -> vigil.v1.Speaker
+	30, // 17: vigil.v1.CompleteTaskRequest.id:type_name -> vigil.v1.WriteId
+	33, // 18: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
+	0,  // 19: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
+	30, // 20: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 21: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
+	30, // 22: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 23: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
+	31, // 24: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
+	30, // 25: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
+	31, // 26: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
+	18, // 27: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
+	34, // 28: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
+	6,  // 29: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
+	8,  // 30: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
+	8,  // 31: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
+	9,  // 32: vigil.v1.Write.complete_task:type_name -> vigil.v1.CompleteTaskRequest
+	8,  // 33: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
+	11, // 34: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
+	1,  // 35: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
+	3,  // 36: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
+	20, // 37: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
+	35, // 38: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
+	32, // 39: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
+	25, // 40: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
+	31, // 41: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 42: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
+	31, // 43: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 44: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 45: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 46: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 47: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 48: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 49: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	9,  // 50: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.CompleteTaskRequest
+	8,  // 51: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	11, // 52: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	13, // 53: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	15, // 54: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
+	17, // 55: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	21, // 56: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	23, // 57: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
+	26, // 58: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	28, // 59: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 60: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 61: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 62: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 63: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	10, // 64: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	10, // 65: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	10, // 66: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	10, // 67: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	12, // 68: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	14, // 69: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	16, // 70: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
+	19, // 71: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	22, // 72: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	24, // 73: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
+	27, // 74: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	29, // 75: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	60, // [60:76] is the sub-list for method output_type
+	44, // [44:60] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }
@@ -2245,7 +2331,7 @@ func file_vigil_v1_work_proto_init() {
 	file_vigil_v1_fleet_proto_init()
 	file_vigil_v1_types_proto_init()
 	file_vigil_v1_work_proto_msgTypes[8].OneofWrappers = []any{}
-	file_vigil_v1_work_proto_msgTypes[17].OneofWrappers = []any{
+	file_vigil_v1_work_proto_msgTypes[18].OneofWrappers = []any{
 		(*Write_CreateTask)(nil),
 		(*Write_Claim)(nil),
 		(*Write_StartTask)(nil),
@@ -2262,7 +2348,7 @@ func file_vigil_v1_work_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_work_proto_rawDesc), len(file_vigil_v1_work_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

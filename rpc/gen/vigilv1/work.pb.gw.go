@@ -199,7 +199,7 @@ func local_request_Work_ProgressTask_0(ctx context.Context, marshaler runtime.Ma
 
 func request_Work_CompleteTask_0(ctx context.Context, marshaler runtime.Marshaler, client WorkClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
-		protoReq WorkRequest
+		protoReq CompleteTaskRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
@@ -214,7 +214,7 @@ func request_Work_CompleteTask_0(ctx context.Context, marshaler runtime.Marshale
 
 func local_request_Work_CompleteTask_0(ctx context.Context, marshaler runtime.Marshaler, server WorkServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
-		protoReq WorkRequest
+		protoReq CompleteTaskRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {

@@ -58,7 +58,7 @@ type WorkClient interface {
 	// Says that the work goes on, and how far it is.
 	ProgressTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
 	// Ends a task with a result, exactly once.
-	CompleteTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
+	CompleteTask(ctx context.Context, in *CompleteTaskRequest, opts ...grpc.CallOption) (*WorkResponse, error)
 	// Gives a task up with a reason; another attempt follows when it is retryable.
 	FailTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
 	// Completes a task and creates the next role's task, both or neither.
@@ -150,7 +150,7 @@ func (c *workClient) ProgressTask(ctx context.Context, in *WorkRequest, opts ...
 	return out, nil
 }
 
-func (c *workClient) CompleteTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error) {
+func (c *workClient) CompleteTask(ctx context.Context, in *CompleteTaskRequest, opts ...grpc.CallOption) (*WorkResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WorkResponse)
 	err := c.cc.Invoke(ctx, Work_CompleteTask_FullMethodName, in, out, cOpts...)
@@ -268,7 +268,7 @@ type WorkServer interface {
 	// Says that the work goes on, and how far it is.
 	ProgressTask(context.Context, *WorkRequest) (*WorkResponse, error)
 	// Ends a task with a result, exactly once.
-	CompleteTask(context.Context, *WorkRequest) (*WorkResponse, error)
+	CompleteTask(context.Context, *CompleteTaskRequest) (*WorkResponse, error)
 	// Gives a task up with a reason; another attempt follows when it is retryable.
 	FailTask(context.Context, *WorkRequest) (*WorkResponse, error)
 	// Completes a task and creates the next role's task, both or neither.
@@ -318,7 +318,7 @@ func (UnimplementedWorkServer) StartTask(context.Context, *WorkRequest) (*WorkRe
 func (UnimplementedWorkServer) ProgressTask(context.Context, *WorkRequest) (*WorkResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ProgressTask not implemented")
 }
-func (UnimplementedWorkServer) CompleteTask(context.Context, *WorkRequest) (*WorkResponse, error) {
+func (UnimplementedWorkServer) CompleteTask(context.Context, *CompleteTaskRequest) (*WorkResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CompleteTask not implemented")
 }
 func (UnimplementedWorkServer) FailTask(context.Context, *WorkRequest) (*WorkResponse, error) {
@@ -478,7 +478,7 @@ func _Work_ProgressTask_Handler(srv interface{}, ctx context.Context, dec func(i
 }
 
 func _Work_CompleteTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(WorkRequest)
+	in := new(CompleteTaskRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -490,7 +490,7 @@ func _Work_CompleteTask_Handler(srv interface{}, ctx context.Context, dec func(i
 		FullMethod: Work_CompleteTask_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(WorkServer).CompleteTask(ctx, req.(*WorkRequest))
+		return srv.(WorkServer).CompleteTask(ctx, req.(*CompleteTaskRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }

@@ -1,4 +1,4 @@
-package door
+package jsonform
 
 import (
 	"encoding/json"
@@ -9,11 +9,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// appendJSON writes a message as answers over HTTP show it: protojson with the names of the .proto
-// files, where what is not there is absent. That are empty texts, 64-bit numbers that are 0 (ids,
-// incarnations, revisions) and messages that are not set. Lists, maps, counts and yes or no are
-// always there, so that a script finds them. The library knows only all or nothing.
-func appendJSON(b []byte, m protoreflect.Message) ([]byte, error) {
+// Append writes a message behind b, as one line. It fails where a value of a well-known type is
+// outside of its range.
+func Append(b []byte, m protoreflect.Message) ([]byte, error) {
 	if m.Descriptor().ParentFile().Package() == "google.protobuf" {
 		return protojson.MarshalOptions{}.MarshalAppend(b, m.Interface())
 	}
@@ -88,7 +86,7 @@ func appendField(b []byte, f protoreflect.FieldDescriptor, v protoreflect.Value)
 func appendValue(b []byte, f protoreflect.FieldDescriptor, v protoreflect.Value) ([]byte, error) {
 	switch f.Kind() {
 	case protoreflect.MessageKind:
-		return appendJSON(b, v.Message())
+		return Append(b, v.Message())
 	case protoreflect.EnumKind:
 		if known := f.Enum().Values().ByNumber(v.Enum()); known != nil {
 			return strconv.AppendQuote(b, string(known.Name())), nil

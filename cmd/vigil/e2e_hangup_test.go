@@ -1,0 +1,42 @@
+//go:build linux
+
+package main_test
+
+import (
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A hangup ends no daemon: agentd reads its runners again and `host show` tells the new names, a
+// server says that it reads nothing.
+func TestN10HangupEndsNoDaemon(t *testing.T) {
+	t.Parallel()
+	f := &testFleet{t: t, dir: t.TempDir(), api: []string{freePort(t)}, raft: []string{freePort(t)}}
+	server := f.startServer(0)
+	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\nname: h\ndata_dir: "+f.path("h/data")+"\n")
+	f.write("h/runners.d/a.yaml", owned("name: a\nprogram: sh\n"))
+	agentd := spawn(t, "h", "agentd", "--config", f.path("h/agentd.yaml"))
+	agentd.shows(regexp.MustCompile(`host registered`))
+
+	f.write("h/runners.d/a.yaml", "name: a\nprogramm: sh\n")
+	f.write("h/runners.d/b.yaml", owned("name: b\nprogram: sh\n"))
+	agentd.signal(syscall.SIGHUP)
+	agentd.shows(regexp.MustCompile(`runner a stays as it was: \S+a\.yaml:2:1: unknown key`))
+	agentd.shows(regexp.MustCompile(`read again.*added=\[?"?b`))
+	agentd.shows(regexp.MustCompile(`(?s)read again.*host registered`))
+	show := spawn(t, "show", "host", "show", "h", "--addr", f.api[0])
+	if code := show.end(); code != 0 || !regexp.MustCompile(`runners\W+a, b\b`).MatchString(show.out.String()) ||
+		!strings.Contains(show.out.String(), "runner a stays as it was") {
+		t.Errorf("exit code %d:\n%s", code, show.out.String())
+	}
+	server.signal(syscall.SIGHUP)
+	server.shows(regexp.MustCompile(`SIGHUP: a server reads nothing again`))
+	for _, p := range []*proc{agentd, server} {
+		p.signal(syscall.SIGTERM)
+		if code := p.end(); code != 0 {
+			t.Errorf("%s: exit code %d", p.name, code)
+		}
+	}
+}
