@@ -153,6 +153,9 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 			term.Plural(len(room.GetRoles()), "role"), room.GetRev()); err != nil {
 			return err
 		}
+		if err := saysOutdated(x.App, room); err != nil {
+			return err
+		}
 	}
 	for _, room := range gone {
 		if err := deleteRoom(ctx, x.App, c, &vigilv1.DeleteRoomRequest{Room: room, By: x.Me()}); err != nil {

@@ -273,8 +273,11 @@ type StatusResponse struct {
 	EscalationsOpen           uint32 `protobuf:"varint,28,opt,name=escalations_open,json=escalationsOpen,proto3" json:"escalations_open,omitempty"`
 	EscalationsUnacknowledged uint32 `protobuf:"varint,29,opt,name=escalations_unacknowledged,json=escalationsUnacknowledged,proto3" json:"escalations_unacknowledged,omitempty"`
 	// Roles with waiting tasks and nobody who could take one, at most 100, and how many more.
-	Unserved      []*UnservedRole `protobuf:"bytes,30,rep,name=unserved,proto3" json:"unserved,omitempty"`
-	UnservedMore  uint32          `protobuf:"varint,31,opt,name=unserved_more,json=unservedMore,proto3" json:"unserved_more,omitempty"`
+	Unserved     []*UnservedRole `protobuf:"bytes,30,rep,name=unserved,proto3" json:"unserved,omitempty"`
+	UnservedMore uint32          `protobuf:"varint,31,opt,name=unserved_more,json=unservedMore,proto3" json:"unserved_more,omitempty"`
+	// While no leader is known: for which servers the answering one waits, a sentence. Empty: one
+	// leads.
+	Leaderless    string `protobuf:"bytes,40,opt,name=leaderless,proto3" json:"leaderless,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -526,6 +529,13 @@ func (x *StatusResponse) GetUnservedMore() uint32 {
 	return 0
 }
 
+func (x *StatusResponse) GetLeaderless() string {
+	if x != nil {
+		return x.Leaderless
+	}
+	return ""
+}
+
 type Server struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -537,8 +547,11 @@ type Server struct {
 	Features uint32                 `protobuf:"varint,7,opt,name=features,proto3" json:"features,omitempty"`
 	Diverged bool                   `protobuf:"varint,8,opt,name=diverged,proto3" json:"diverged,omitempty"`
 	// Unknown when it cannot be reached from the answering server.
-	Health        string `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
-	GossipAddr    string `protobuf:"bytes,10,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	Health     string `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
+	GossipAddr string `protobuf:"bytes,10,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	// For how long the answering server has not heard it, or has not reached it. Absent: it hears
+	// it, or nothing is known.
+	Silent        *durationpb.Duration `protobuf:"bytes,20,opt,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -641,6 +654,13 @@ func (x *Server) GetGossipAddr() string {
 		return x.GossipAddr
 	}
 	return ""
+}
+
+func (x *Server) GetSilent() *durationpb.Duration {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
 }
 
 type GetSettingsRequest struct {
@@ -1678,7 +1698,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05stats\x18\x02 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\"9\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
-	"\x04room\x18\x02 \x01(\tR\x04room\"\xbd\t\n" +
+	"\x04room\x18\x02 \x01(\tR\x04room\"\xdd\t\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1717,14 +1737,17 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x10escalations_open\x18\x1c \x01(\rR\x0fescalationsOpen\x12=\n" +
 	"\x1aescalations_unacknowledged\x18\x1d \x01(\rR\x19escalationsUnacknowledged\x122\n" +
 	"\bunserved\x18\x1e \x03(\v2\x16.vigil.v1.UnservedRoleR\bunserved\x12#\n" +
-	"\runserved_more\x18\x1f \x01(\rR\funservedMore\x1a8\n" +
+	"\runserved_more\x18\x1f \x01(\rR\funservedMore\x12\x1e\n" +
+	"\n" +
+	"leaderless\x18( \x01(\tR\n" +
+	"leaderless\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fHostStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x89\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xbc\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\traft_addr\x18\x02 \x01(\tR\braftAddr\x12\x19\n" +
@@ -1737,7 +1760,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x06health\x18\t \x01(\tR\x06health\x12\x1f\n" +
 	"\vgossip_addr\x18\n" +
 	" \x01(\tR\n" +
-	"gossipAddr\"*\n" +
+	"gossipAddr\x121\n" +
+	"\x06silent\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x06silent\"*\n" +
 	"\x12GetSettingsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xf5\x02\n" +
 	"\bSettings\x126\n" +
@@ -1883,43 +1907,44 @@ var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	28, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
 	35, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
 	36, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
-	29, // 8: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	30, // 9: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	31, // 10: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	32, // 11: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
-	5,  // 12: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	22, // 13: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
-	3,  // 14: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
-	0,  // 15: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
-	6,  // 16: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	8,  // 17: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	9,  // 18: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	11, // 19: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	13, // 20: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	15, // 21: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	17, // 22: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	19, // 23: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	21, // 24: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	24, // 25: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	25, // 26: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
-	4,  // 27: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	1,  // 28: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
-	7,  // 29: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	7,  // 30: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	10, // 31: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	12, // 32: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	14, // 33: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	16, // 34: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	18, // 35: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	20, // 36: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	23, // 37: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	25, // 38: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	26, // 39: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	27, // [27:40] is the sub-list for method output_type
-	14, // [14:27] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	34, // 8: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
+	29, // 9: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	30, // 10: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	31, // 11: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	32, // 12: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	5,  // 13: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
+	22, // 14: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	3,  // 15: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
+	0,  // 16: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
+	6,  // 17: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	8,  // 18: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	9,  // 19: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	11, // 20: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	13, // 21: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	15, // 22: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	17, // 23: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	19, // 24: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	21, // 25: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	24, // 26: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	25, // 27: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
+	4,  // 28: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 29: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	7,  // 30: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	7,  // 31: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	10, // 32: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	12, // 33: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	14, // 34: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	16, // 35: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	18, // 36: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	20, // 37: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	23, // 38: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	25, // 39: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	26, // 40: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	28, // [28:41] is the sub-list for method output_type
+	15, // [15:28] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_cluster_proto_init() }
