@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -267,5 +268,28 @@ func TestBrakeHoldsOnlyLostAgents(t *testing.T) {
 	}
 	if n := f.s.Figures().Brakes; n != 1 {
 		t.Fatalf("counted %d", n)
+	}
+}
+
+// N23, L9: who switches the brake off ends one that is set, and everybody reads why it ended.
+func TestN23NoBrakeEndsTheBrake(t *testing.T) {
+	f := newFarm(t, 3, 1)
+	f.must(RaiseLevel{Level: core.LevelRetry})
+	f.live(20 * time.Second)
+	f.mute[f.hosts[0]], f.mute[f.hosts[1]] = true, true
+	f.live(75 * time.Second)
+	if f.s.Brake().Set == 0 || f.restart() != 0 {
+		t.Fatalf("the brake does not hold: %+v", f.s.Brake())
+	}
+	f.must(PutSettings{Values: []noun.KV{{Key: "brake_share", Value: "90"}}, By: "ann"})
+	if f.s.Brake().Set == 0 {
+		t.Fatal("another share has ended the brake")
+	}
+	f.must(PutSettings{Values: []noun.KV{{Key: "brake_agents", Value: "0"}}, By: "ann"})
+	if f.s.Brake().Set != 0 || f.happened("brake.over") != 1 {
+		t.Fatalf("the brake is set after it was switched off: %+v", f.s.Brake())
+	}
+	if n := f.restart(); n != 2 {
+		t.Fatalf("%d starts after the brake was switched off, want 2", n)
 	}
 }

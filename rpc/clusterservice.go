@@ -91,6 +91,9 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 		return nil, err
 	}
 	resp.Servers = servers
+	if l.ID == "" {
+		resp.Leaderless = leaderlessText(servers)
+	}
 	resp.Warnings = slices.Concat(c.warnings(servers), c.forlorn(servers), resp.Warnings)
 	return resp, nil
 }
@@ -183,6 +186,9 @@ func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error)
 	byID := map[string]*vigilv1.Server{}
 	for _, m := range members {
 		byID[m.ID] = &vigilv1.Server{Id: m.ID, RaftAddr: m.RaftAddr, Voter: m.Voter, Health: m.Health}
+		if m.Silent > 0 {
+			byID[m.ID].Silent = durationpb.New(m.Silent)
+		}
 	}
 	c.reader.Read(func(st *fsm.View) {
 		for _, s := range st.Servers() {

@@ -218,7 +218,7 @@ func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 		Failures: a.Failures, Parked: a.Waits(), LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
 		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault,
-		ResumeBytes: uint32(len(a.Resume)),
+		ResumeBytes: uint32(len(a.Resume)), Outdated: st.Outdated(a),
 	}
 	out.Declaration = convertDeclaration(now, a.Declared)
 	out.Screen, out.Degraded = convertScreen(now, a), st.Degraded(a.ID)

@@ -33,7 +33,8 @@ type Reader interface {
 type Member struct {
 	ID, RaftAddr string
 	Voter        bool
-	Health       string // alive, suspect, dead; empty: not known
+	Health       string        // alive, suspect, dead; empty: not known
+	Silent       time.Duration // not heard, or not reached, for so long; 0: it is heard, or nothing is known
 }
 
 // Members changes and lists the servers of the cluster. All but List work on the

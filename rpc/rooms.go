@@ -27,7 +27,7 @@ func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vi
 	}
 	room, err := write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
-			return convertRoom(st, room)
+			return shownRoom(st, room)
 		}
 		return &vigilv1.Room{Name: r.GetRoom(), Rev: out.Rev}
 	})
@@ -50,13 +50,25 @@ func (f *fleet) grown(ctx context.Context, room *vigilv1.Room) *vigilv1.Room {
 		}
 		f.reader.Read(func(st *fsm.View) {
 			if now := st.Room(room.GetName()); now != nil {
-				room = convertRoom(st, now)
+				room = shownRoom(st, now)
 			} else {
 				room.Unfinished = 0
 			}
 		})
 	}
 	return room
+}
+
+// shownRoom is a room with the agents that still live by what was declared before, which takes a
+// look at each.
+func shownRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
+	out := convertRoom(st, r)
+	for _, role := range out.GetRoles() {
+		if known := st.RoleByName(r.Name, role.GetSpec().GetName()); known != nil {
+			role.Outdated = st.OutdatedOf(known)
+		}
+	}
+	return out
 }
 
 // DeleteRoom stops the room's agents, cancels its tasks and removes it.
@@ -78,7 +90,7 @@ func (f *fleet) GetRoom(_ context.Context, r *vigilv1.GetRoomRequest) (*vigilv1.
 	var err error
 	out := read(f.core, func(st *fsm.View) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
-			return convertRoom(st, room)
+			return shownRoom(st, room)
 		}
 		err = noRoom(st, r.GetRoom())
 		return nil

@@ -142,3 +142,21 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 		t.Errorf("idle room: exit code %d, %q, %q", code, out, errs)
 	}
 }
+
+// N18: a room in which nobody lives is not deleted without a question while it has tasks.
+func TestN18DeletingARoomWithTasksAsks(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "idle", By: "test",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}}}))(t)
+	task := must(f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "idle", Role: "builder", Title: "Build",
+		By: "ann"}))(t).GetId()
+	env := map[string]string{"VIGIL_ADDR": f.addr}
+	code, out, errs := terminalRun{env: env}.do(t, "room", "delete", "idle")
+	if code != cli.ExitConflict || !strings.Contains(errs, "cancels 1 task") ||
+		f.get(task).GetState() == vigilv1.TaskState_CANCELED {
+		t.Errorf("without a terminal: exit code %d, %q, %q", code, out, errs)
+	}
+	if code, out, errs = (terminalRun{env: env}).do(t, "room", "delete", "idle", "--yes"); code != 0 {
+		t.Errorf("--yes: exit code %d, %q, %q", code, out, errs)
+	}
+}

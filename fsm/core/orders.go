@@ -40,7 +40,7 @@ func (c OrderStart) Apply(s *State) noun.Outcome {
 	s.takeBraked(a)
 	was := ShadowOf(a)
 	s.newLife(a, c.Inc)
-	a.Managed, a.Proc, a.Host = true, noun.ProcOrdered, h.ID
+	a.Managed, a.Proc, a.Host, a.RoleRev = true, noun.ProcOrdered, h.ID, s.RoleTable.Get(a.Role).LifeRev
 	a.Order, a.OrderSince, a.OrderReason = noun.StartOrder, s.Meta.Clock, ""
 	s.Event("order.start", About{Agent: a, Host: h.ID}, "")
 	s.Settle(a, was)

@@ -154,6 +154,9 @@ func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.Role
 		how |= noun.BelowNow
 	}
 	same := !r.Retired && r.Spec.Replicas == spec.Replicas // the same of them are missing
+	if r.Rev != 0 && s.Meta.Level >= LevelRetry && !r.Spec.StartsAs(&spec) {
+		r.LifeRev = s.Meta.Index
+	}
 	r.Retired, r.Spec, r.Rev = false, spec, s.Meta.Index
 	s.visitAgents(r, how)
 	if s.reviewGrowth(r); !same {

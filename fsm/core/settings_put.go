@@ -31,6 +31,9 @@ func (c PutSettings) Apply(s *State) noun.Outcome {
 		}
 	}
 	s.rearmHosts(&c)
+	if next.BrakeAgents == 0 && s.Meta.Brake.Set != 0 && s.Meta.Level >= LevelRetry {
+		s.endBrake("there is no brake any more: brake_agents=0 by " + Nobody(c.By))
+	}
 	s.Hooks.SettingsPut.Call(c.Values)
 	for _, kv := range c.Values {
 		s.Event("settings.changed", About{}, kv.Key+"="+kv.Value+" by "+Nobody(c.By))

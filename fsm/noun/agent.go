@@ -120,6 +120,8 @@ type Agent struct {
 	Noted     *Notes // nil: nothing to note; replaced, never changed
 
 	Declared *Declaration // the last one of this life, lapsed or not; nil: none; replaced, never changed
+
+	RoleRev uint64 // LifeRev of its role when its newest life was ordered
 }
 
 // Notes are what only few agents have at a time; they are kept apart so that the

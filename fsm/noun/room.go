@@ -1,6 +1,9 @@
 package noun
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Room is one conversation or project: its roles, tasks and events. Checked by Checker.room of
 // package core: PauseEnd is set only while it is paused and not being deleted, its timer is set for
@@ -168,6 +171,16 @@ type Role struct {
 
 	Endings []Ending  // of the last attempts at its tasks, oldest first, at most EndingsKept; appended to
 	Half    *HalfOpen // most of its tasks have failed; nil: no; replaced, never changed
+
+	// LifeRev is the revision at which what a life is started with changed last, see StartsAs; 0:
+	// it never has.
+	LifeRev uint64
+}
+
+// StartsAs tells that a life which is started by either is started with the same.
+func (r *RoleSpec) StartsAs(o *RoleSpec) bool {
+	return r.Runner == o.Runner && slices.Equal(r.Params, o.Params) && r.Proof == o.Proof &&
+		r.StopGrace == o.StopGrace && r.TTL == o.TTL && r.RunLimit == o.RunLimit
 }
 
 // What Role.Below says of how agents are changed.

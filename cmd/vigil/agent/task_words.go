@@ -200,7 +200,7 @@ func newTaskFailCmd(a *cli.App) *cobra.Command {
 		Example: `  vigil task fail --retryable "the test machine is down"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wait, err := after.Read(cmd)
+			wait, err := after.Read(cmd, a.Now())
 			switch {
 			case err != nil:
 				return err

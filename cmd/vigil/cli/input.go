@@ -161,6 +161,7 @@ func (f *ExpectFlag) Read(cmd *cobra.Command) (*durationpb.Duration, error) {
 type DelayFlag struct {
 	name string
 	span time.Duration
+	at   string
 }
 
 // Add adds the flag of this name to a command; about is its help.
@@ -169,8 +170,37 @@ func (f *DelayFlag) Add(cmd *cobra.Command, name, about string) {
 	cmd.Flags().DurationVar(&f.span, name, 0, about)
 }
 
+// AddAt adds the flag --at, which says until when instead. The cluster is told a duration, since
+// it has a clock of its own.
+func (f *DelayFlag) AddAt(cmd *cobra.Command, about string) {
+	cmd.Flags().StringVar(&f.at, "at", "", about+": "+timeForms)
+	cmd.MarkFlagsMutuallyExclusive(f.name, "at")
+	_ = cmd.RegisterFlagCompletionFunc("at", cobra.NoFileCompletions) // the flag is there
+}
+
+// readAt gives the time from now until the one that --at names.
+func (f *DelayFlag) readAt(now time.Time) (*durationpb.Duration, error) {
+	at, err := ParseTime(f.at, now)
+	if err != nil {
+		return nil, Usagef("flag --at: %w", err)
+	}
+	const form = "2006-01-02 15:04:05 -07:00"
+	switch span := at.Sub(now); {
+	case span <= 0:
+		return nil, Usagef("flag --at: %s is past, it is %s now: leave it out, or give a time to come",
+			at.Format(form), now.Format(form))
+	case span > maxExpect:
+		return nil, Usagef("flag --at: %s is more than 30 days from now: give an earlier time", at.Format(form))
+	default:
+		return durationpb.New(span), nil
+	}
+}
+
 // Read gives nil when nothing was said.
-func (f *DelayFlag) Read(cmd *cobra.Command) (*durationpb.Duration, error) {
+func (f *DelayFlag) Read(cmd *cobra.Command, now time.Time) (*durationpb.Duration, error) {
+	if cmd.Flags().Changed("at") {
+		return f.readAt(now)
+	}
 	if !cmd.Flags().Changed(f.name) {
 		return nil, nil
 	}

@@ -38,6 +38,8 @@ func awaitAgent(ctx context.Context, a *cli.App, c *cli.Conn, verb string, was *
 				g.GetName(), g.GetDesired(), g.GetName())
 		case cameTrue(verb, was, g):
 			return g, nil
+		case verb == "renew" && (g.GetParked() || g.GetStartFault() != ""):
+			return nil, fmt.Errorf("%s does not start again: %s", g.GetName(), term.Tidy(g.GetWhy()))
 		}
 		state := fmt.Sprintf("%s: process %s, %s", g.GetName(), processText(g), term.Tidy(g.GetWhy()))
 		a.Progress("%s", state)
@@ -57,6 +59,9 @@ func cameTrue(verb string, was, g *vigilv1.Agent) bool {
 		return (g.GetProcess() == "none" || g.GetProcess() == "lost") && g.GetParticipant() == "DISCONNECTED"
 	case "restart":
 		return g.GetIncarnationRaw() > was.GetIncarnationRaw() && joined(g)
+	case "renew": // nothing starts one that waits for a task
+		return g.GetIncarnationRaw() > was.GetIncarnationRaw() && joined(g) ||
+			g.GetProcess() == "none" && g.GetWhyCode() == "no_task"
 	}
 	return joined(g)
 }

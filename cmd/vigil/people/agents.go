@@ -68,7 +68,11 @@ func printAgents(a *cli.App, list *vigilv1.ListAgentsResponse) error {
 		if g.GetTask() != 0 {
 			task = fmt.Sprint(g.GetTask())
 		}
-		t.Add(g.GetName(), g.GetParticipant(), processText(g), g.GetIncarnation(), g.GetHost(), task,
+		process := processText(g)
+		if g.GetOutdated() {
+			process += ", outdated"
+		}
+		t.Add(g.GetName(), g.GetParticipant(), process, g.GetIncarnation(), g.GetHost(), task,
 			term.Span(g.GetUp()), term.Tidy(g.GetWhy()))
 	}
 	return a.PrintTable(t, "There are no such agents.")
@@ -125,7 +129,7 @@ func printAgent(a *cli.App, g *vigilv1.Agent) error {
 	return a.Pairs("agent", g.GetName(), "why", term.Tidy(g.GetWhy()), "desired", intentText(a, g),
 		"participant", g.GetParticipant(),
 		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid,
-		"incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()),
+		"incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()), "outdated", outdatedText(g),
 		"task", task, "done", term.Plural(g.GetDone(), "task")+" in this life", "lease", left(g.GetLeaseLeft()),
 		"fence", left(g.GetFenceLeft()),
 		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(),
@@ -228,28 +232,6 @@ func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetA
 	if stop {
 		end.Add(cmd, "the stop")
 	}
-	return cmd
-}
-
-func newAgentRestartCmd(a *cli.App) *cobra.Command {
-	var fresh, wait bool
-	var why string
-	cmd := &cobra.Command{
-		Use:               "restart ROOM/ROLE[.N]...",
-		Short:             "Stop the running life of an agent; the next start is not charged",
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.Every(cli.AgentNames),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return eachAgent(a, cmd, args, wait,
-				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-					return c.Fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: name, By: a.Me(),
-						Fresh: fresh, Reason: why})
-				})
-		},
-	}
-	cmd.Flags().BoolVar(&fresh, "fresh", false, "forget its resume value: begin a new conversation")
-	waitFlag(cmd, &wait, "its next life runs and has joined")
-	whyFlag(cmd, &why)
 	return cmd
 }
 

@@ -128,7 +128,7 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 		}
 		return x.Printf("%sNothing was changed.\n", plans.text())
 	}
-	sure, err := confirmed(x.App, plans, x.yes)
+	sure, err := confirmed(x.App, plans.text(), plans.harm(), x.yes)
 	if err != nil {
 		return err
 	}
@@ -151,6 +151,9 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 		}
 		if err := x.Printf("room %s applied: %s, revision %d\n", room.GetName(),
 			term.Plural(len(room.GetRoles()), "role"), room.GetRev()); err != nil {
+			return err
+		}
+		if err := saysOutdated(x.App, room); err != nil {
 			return err
 		}
 	}
@@ -224,7 +227,7 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 			case dryRun:
 				return a.Printf("%sNothing was changed.\n", plans.text())
 			}
-			sure, err := confirmed(a, plans, yes)
+			sure, err := confirmed(a, plans.text(), plans.harm(), yes)
 			if err != nil {
 				return err
 			}

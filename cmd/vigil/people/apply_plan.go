@@ -1,13 +1,10 @@
 package people
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 
-	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
-	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -108,32 +105,4 @@ func (p *changePlan) harm() string {
 		parts = append(parts, "deletes "+term.Plural(p.unasked, "room")+" that nobody has declared")
 	}
 	return strings.Join(parts, ", ")
-}
-
-// confirmed prints the plan and tells whether harm is wanted: by --yes, or by an answer on
-// a terminal. Without harm nobody is asked, and servers see to it that there is none. It is
-// an error when harm is not wanted.
-func confirmed(a *cli.App, p *changePlan, yes bool) (sure bool, err error) {
-	if !a.JSON {
-		if err := a.Printf("%s", p.text()); err != nil {
-			return false, err
-		}
-	}
-	harm := p.harm()
-	switch {
-	case yes:
-		return true, nil
-	case harm == "":
-		return false, nil
-	case !a.Attended:
-		return false, &client.Error{Code: "conflict",
-			Message: fmt.Sprintf("this %s, and there is no terminal to ask on: nothing was changed; allow it with --yes, look with --dry-run", harm)}
-	}
-	fmt.Fprintf(a.Err, "This %s. Go on? [y/N] ", harm)
-	answer, _ := bufio.NewReader(a.In).ReadString('\n') // the end of the input is no
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, cli.ExitWith(cli.ExitFailed, fmt.Errorf("nothing was changed"))
 }

@@ -38,6 +38,9 @@ func serverTable(servers []*vigilv1.Server) *term.Table {
 			role = "learner"
 		}
 		health := s.GetHealth()
+		if d := term.Span(s.GetSilent()); d != "" {
+			health += ", not heard for " + d
+		}
 		if s.GetDiverged() {
 			health = "diverged: its state differs from the majority's, rebuild it"
 		}

@@ -40,6 +40,9 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 
 func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 	leader := "none"
+	if why := st.GetLeaderless(); why != "" {
+		leader += ": " + term.Tidy(why)
+	}
 	if st.GetLeader() != "" {
 		leader = fmt.Sprintf("%s (%s), term %d", st.GetLeader(), st.GetLeaderAddr(), st.GetTerm())
 	}

@@ -10,72 +10,96 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
+// taskVerb is a change that a human makes to one task, or to all that flags choose.
+type taskVerb struct {
+	name, short string
+	did         string // "12 tasks were ..."
+	harm        string // how a plan of it is asked: "cancels"
+
+	states []vigilv1.TaskState // that it is possible in
+	usual  []vigilv1.TaskState // that are chosen when no --state is given
+
+	reason string // for the history; only of cancel
+	change func(ctx context.Context, c *cli.Conn, task, rev uint64) (*vigilv1.Task, error)
+}
+
 func newTaskCancelCmd(a *cli.App) *cobra.Command {
-	var reason string
-	var rev uint64
-	cmd := &cobra.Command{
-		Use:               "cancel TASK",
-		Short:             "Cancel a task for good; whoever works on it is told to stop",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteTask,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTask(a, cmd, args[0],
-				func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
-					return c.Fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: id, Reason: reason, By: a.Me(),
-						IfRev: rev})
-				})
-		},
+	open := taskStates[:4]
+	v := &taskVerb{name: "cancel", short: "Cancel tasks for good; whoever works on them is told to stop",
+		did: "canceled", harm: "cancels", states: open, usual: open}
+	v.change = func(ctx context.Context, c *cli.Conn, task, rev uint64) (*vigilv1.Task, error) {
+		return c.Fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: task, Reason: v.reason, By: a.Me(), IfRev: rev})
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	cmd := newTaskVerbCmd(a, v)
+	cmd.Flags().StringVar(&v.reason, "reason", "", "why, for the history")
 	return cmd
 }
 
 func newTaskRetryCmd(a *cli.App) *cobra.Command {
-	var rev uint64
-	cmd := &cobra.Command{
-		Use:               "retry TASK",
-		Short:             "Put a failed, canceled or quarantined task back into the queue",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteTask,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTask(a, cmd, args[0],
-				func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
-					return c.Fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: id, By: a.Me(), IfRev: rev})
-				})
-		},
-	}
-	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
-	return cmd
+	return newTaskVerbCmd(a, &taskVerb{name: "retry",
+		short: "Put failed, canceled or quarantined tasks back into the queue",
+		did:   "put back into the queue", harm: "puts back into the queue",
+		states: []vigilv1.TaskState{vigilv1.TaskState_FAILED, vigilv1.TaskState_QUARANTINED,
+			vigilv1.TaskState_CANCELED, vigilv1.TaskState_QUEUED},
+		usual: []vigilv1.TaskState{vigilv1.TaskState_FAILED, vigilv1.TaskState_QUARANTINED},
+		change: func(ctx context.Context, c *cli.Conn, task, rev uint64) (*vigilv1.Task, error) {
+			return c.Fleet.RetryTask(ctx, &vigilv1.RetryTaskRequest{Task: task, By: a.Me(), IfRev: rev})
+		}})
 }
 
 func newTaskUnquarantineCmd(a *cli.App) *cobra.Command {
+	states := []vigilv1.TaskState{vigilv1.TaskState_QUARANTINED}
+	return newTaskVerbCmd(a, &taskVerb{name: "unquarantine",
+		short: "Put quarantined tasks back into the queue, the deaths of their agents forgiven",
+		did:   "put back into the queue", harm: "puts back into the queue", states: states, usual: states,
+		change: func(ctx context.Context, c *cli.Conn, task, rev uint64) (*vigilv1.Task, error) {
+			return c.Fleet.UnquarantineTask(ctx,
+				&vigilv1.UnquarantineTaskRequest{Task: task, By: a.Me(), IfRev: rev})
+		}})
+}
+
+// newTaskVerbCmd makes the command of a verb.
+func newTaskVerbCmd(a *cli.App, v *taskVerb) *cobra.Command {
 	var rev uint64
+	many := &taskChoice{}
 	cmd := &cobra.Command{
-		Use:               "unquarantine TASK",
-		Short:             "Put a quarantined task back into the queue, the deaths of its agents forgiven",
-		Args:              cobra.ExactArgs(1),
+		Use:   v.name + " [TASK]",
+		Short: v.short,
+		Long: v.short + `.
+
+Without TASK the flags --room, --role, --state and --since choose the tasks, those that all of
+them fit. A plan is printed, and asked for on a terminal; elsewhere it needs --yes. A task that
+changes after the plan was made is left alone. The exit code is 4 when any task was left alone
+or refused.
+
+Without --state these are chosen: ` + stateList(v.usual) + `.`,
+		Example: "  vigil task " + v.name + " 17\n  vigil task " + v.name +
+			" --room web --since 2h --dry-run\n  vigil task " + v.name + " --room web --role builder --yes",
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.CompleteTask,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTask(a, cmd, args[0],
-				func(ctx context.Context, c *cli.Conn, id uint64) (*vigilv1.Task, error) {
-					return c.Fleet.UnquarantineTask(ctx, &vigilv1.UnquarantineTaskRequest{Task: id, By: a.Me(),
-						IfRev: rev})
-				})
+			if err := many.check(cmd, v, args); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return (&taskBulk{App: a, verb: v, choice: many}).run(cmd)
+			}
+			return v.one(a, cmd, args[0], rev)
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the task's revision")
+	many.add(a, cmd, v)
 	return cmd
 }
 
-func changeTask(a *cli.App, cmd *cobra.Command, text string,
-	change func(context.Context, *cli.Conn, uint64) (*vigilv1.Task, error)) error {
+// one changes the task that was named.
+func (v *taskVerb) one(a *cli.App, cmd *cobra.Command, text string, rev uint64) error {
 	id, err := parseTask(text)
 	if err != nil {
 		return err
 	}
 	return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-		task, err := change(ctx, c, id)
+		task, err := v.change(ctx, c, id, rev)
 		if err != nil {
 			return err
 		}

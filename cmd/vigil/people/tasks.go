@@ -40,6 +40,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 		Example: `  vigil task create web/builder "Build the site"
   vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder "Look again" --in 10m
+  vigil task create web/builder "Look at the night's reports" --at 07:30
   vigil task create web/builder --file brief.md --wait`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.First(cli.RoleNames),
@@ -63,7 +64,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 			if request.Expect, err = expect.Read(cmd); err != nil {
 				return err
 			}
-			if request.After, err = in.Read(cmd); err != nil {
+			if request.After, err = in.Read(cmd, a.Now()); err != nil {
 				return err
 			}
 			request.By = a.Me()
@@ -93,6 +94,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
 	expect.Add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")
 	in.Add(cmd, "in", "offer it after this time, for instance 10m (default: at once)")
+	in.AddAt(cmd, "offer it at this time, not before")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
 }
@@ -139,16 +141,9 @@ func newTaskListCmd(a *cli.App) *cobra.Command {
 	flags.Uint64Var(&request.After, "after", 0, "continue below this task")
 	flags.BoolVar(&all, "all", false, "all pages")
 	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateWords(),
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateCompletions(taskStates[:]),
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func stateWords() (words []cobra.Completion) {
-	for _, s := range taskStates {
-		words = append(words, s.String())
-	}
-	return words
 }
 
 // parseState reads a state in either case.
@@ -157,7 +152,7 @@ func parseState(text string) (vigilv1.TaskState, error) {
 	if v := vigilv1.TaskState(vigilv1.TaskState_value[name]); slices.Contains(taskStates[:], v) {
 		return v, nil
 	}
-	return 0, cli.Usagef("flag --state: %q is no state: write %s", text, strings.Join(stateWords(), ", "))
+	return 0, cli.Usagef("flag --state: %q is no state: write %s", text, stateList(taskStates[:]))
 }
 
 func printTasks(a *cli.App, list *vigilv1.ListTasksResponse) error {

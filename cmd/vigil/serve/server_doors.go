@@ -53,9 +53,18 @@ func (m members) List(context.Context) ([]rpc.Member, error) {
 		case s.Contact > suspectAfter:
 			health = "suspect"
 		}
-		list = append(list, rpc.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Health: health})
+		list = append(list, rpc.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Health: health,
+			Silent: silence(s)})
 	}
 	return list, nil
+}
+
+// silence is for how long a server is silent that is called suspect or dead.
+func silence(s cluster.Server) time.Duration {
+	if s.Self || s.Contact <= suspectAfter {
+		return 0
+	}
+	return s.Contact
 }
 
 func (m members) Add(ctx context.Context, id, raftAddr string) error {

@@ -276,7 +276,10 @@ type StatusResponse struct {
 	Unserved     []*UnservedRole `protobuf:"bytes,30,rep,name=unserved,proto3" json:"unserved,omitempty"`
 	UnservedMore uint32          `protobuf:"varint,31,opt,name=unserved_more,json=unservedMore,proto3" json:"unserved_more,omitempty"`
 	// Until the pause of everything ends by itself; absent: it does not, or there is none.
-	PauseEndsIn   *durationpb.Duration `protobuf:"bytes,40,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
+	PauseEndsIn *durationpb.Duration `protobuf:"bytes,40,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
+	// While no leader is known: for which servers the answering one waits, a sentence. Empty: one
+	// leads.
+	Leaderless    string `protobuf:"bytes,41,opt,name=leaderless,proto3" json:"leaderless,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -535,6 +538,13 @@ func (x *StatusResponse) GetPauseEndsIn() *durationpb.Duration {
 	return nil
 }
 
+func (x *StatusResponse) GetLeaderless() string {
+	if x != nil {
+		return x.Leaderless
+	}
+	return ""
+}
+
 type Server struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -546,8 +556,11 @@ type Server struct {
 	Features uint32                 `protobuf:"varint,7,opt,name=features,proto3" json:"features,omitempty"`
 	Diverged bool                   `protobuf:"varint,8,opt,name=diverged,proto3" json:"diverged,omitempty"`
 	// Unknown when it cannot be reached from the answering server.
-	Health        string `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
-	GossipAddr    string `protobuf:"bytes,10,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	Health     string `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
+	GossipAddr string `protobuf:"bytes,10,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	// For how long the answering server has not heard it, or has not reached it. Absent: it hears
+	// it, or nothing is known.
+	Silent        *durationpb.Duration `protobuf:"bytes,20,opt,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -650,6 +663,13 @@ func (x *Server) GetGossipAddr() string {
 		return x.GossipAddr
 	}
 	return ""
+}
+
+func (x *Server) GetSilent() *durationpb.Duration {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
 }
 
 type GetSettingsRequest struct {
@@ -1687,7 +1707,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05stats\x18\x02 \x01(\v2\x17.vigil.v1.WatchdogStatsR\x05stats\"9\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
-	"\x04room\x18\x02 \x01(\tR\x04room\"\xfc\t\n" +
+	"\x04room\x18\x02 \x01(\tR\x04room\"\x9c\n" +
+	"\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1727,14 +1748,17 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x1aescalations_unacknowledged\x18\x1d \x01(\rR\x19escalationsUnacknowledged\x122\n" +
 	"\bunserved\x18\x1e \x03(\v2\x16.vigil.v1.UnservedRoleR\bunserved\x12#\n" +
 	"\runserved_more\x18\x1f \x01(\rR\funservedMore\x12=\n" +
-	"\rpause_ends_in\x18( \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\x1a8\n" +
+	"\rpause_ends_in\x18( \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\x12\x1e\n" +
+	"\n" +
+	"leaderless\x18) \x01(\tR\n" +
+	"leaderless\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fHostStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x89\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xbc\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\traft_addr\x18\x02 \x01(\tR\braftAddr\x12\x19\n" +
@@ -1747,7 +1771,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x06health\x18\t \x01(\tR\x06health\x12\x1f\n" +
 	"\vgossip_addr\x18\n" +
 	" \x01(\tR\n" +
-	"gossipAddr\"*\n" +
+	"gossipAddr\x121\n" +
+	"\x06silent\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x06silent\"*\n" +
 	"\x12GetSettingsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xf5\x02\n" +
 	"\bSettings\x126\n" +
@@ -1894,43 +1919,44 @@ var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	35, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
 	36, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
 	34, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
-	29, // 9: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	30, // 10: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	31, // 11: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	32, // 12: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
-	5,  // 13: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	22, // 14: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
-	3,  // 15: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
-	0,  // 16: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
-	6,  // 17: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	8,  // 18: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	9,  // 19: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	11, // 20: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	13, // 21: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	15, // 22: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	17, // 23: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	19, // 24: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	21, // 25: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	24, // 26: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	25, // 27: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
-	4,  // 28: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	1,  // 29: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
-	7,  // 30: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	7,  // 31: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	10, // 32: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	12, // 33: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	14, // 34: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	16, // 35: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	18, // 36: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	20, // 37: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	23, // 38: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	25, // 39: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	26, // 40: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	28, // [28:41] is the sub-list for method output_type
-	15, // [15:28] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	34, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
+	29, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	30, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	31, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	32, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	5,  // 14: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
+	22, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	3,  // 16: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
+	0,  // 17: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
+	6,  // 18: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	8,  // 19: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	9,  // 20: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	11, // 21: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	13, // 22: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	15, // 23: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	17, // 24: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	19, // 25: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	21, // 26: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	24, // 27: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	25, // 28: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
+	4,  // 29: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 30: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	7,  // 31: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	7,  // 32: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	10, // 33: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	12, // 34: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	14, // 35: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	16, // 36: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	18, // 37: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	20, // 38: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	23, // 39: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	25, // 40: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	26, // 41: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	29, // [29:42] is the sub-list for method output_type
+	16, // [16:29] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_cluster_proto_init() }

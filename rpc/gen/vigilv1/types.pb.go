@@ -2018,7 +2018,9 @@ type Role struct {
 	Delayed uint32 `protobuf:"varint,7,opt,name=delayed,proto3" json:"delayed,omitempty"`
 	// Why most of its tasks wait, when it is half-open: most attempts at them have failed, and
 	// single ones are tried. Empty: it is not.
-	HalfOpen      string `protobuf:"bytes,8,opt,name=half_open,json=halfOpen,proto3" json:"half_open,omitempty"`
+	HalfOpen string `protobuf:"bytes,8,opt,name=half_open,json=halfOpen,proto3" json:"half_open,omitempty"`
+	// Agents that are outdated; only in the answers of ApplyRoom and GetRoom.
+	Outdated      uint32 `protobuf:"varint,40,opt,name=outdated,proto3" json:"outdated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2109,6 +2111,13 @@ func (x *Role) GetHalfOpen() string {
 	return ""
 }
 
+func (x *Role) GetOutdated() uint32 {
+	if x != nil {
+		return x.Outdated
+	}
+	return 0
+}
+
 // Agent is one slot of a role.
 type Agent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2178,7 +2187,9 @@ type Agent struct {
 	// Until the human's stop ends by itself; absent: it does not, or there is none.
 	StopEndsIn *durationpb.Duration `protobuf:"bytes,80,opt,name=stop_ends_in,json=stopEndsIn,proto3" json:"stop_ends_in,omitempty"`
 	// Until its own pause ends by itself; absent: it does not, or there is none.
-	PauseEndsIn   *durationpb.Duration `protobuf:"bytes,81,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
+	PauseEndsIn *durationpb.Duration `protobuf:"bytes,81,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
+	// Its life was started as its role was declared before; a restart renews it.
+	Outdated      bool `protobuf:"varint,82,opt,name=outdated,proto3" json:"outdated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2547,6 +2558,13 @@ func (x *Agent) GetPauseEndsIn() *durationpb.Duration {
 		return x.PauseEndsIn
 	}
 	return nil
+}
+
+func (x *Agent) GetOutdated() bool {
+	if x != nil {
+		return x.Outdated
+	}
+	return false
 }
 
 // OverseerStatus is what is known of an overseer. Times are cluster time.
@@ -4029,7 +4047,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"HealthSpec\x12\x16\n" +
 	"\x06preset\x18\x01 \x01(\tR\x06preset\x12/\n" +
 	"\x05every\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05every\x12\x16\n" +
-	"\x06missed\x18\x03 \x01(\rR\x06missed\"\xb5\x02\n" +
+	"\x06missed\x18\x03 \x01(\rR\x06missed\"\xd1\x02\n" +
 	"\x04Role\x12&\n" +
 	"\x04spec\x18\x01 \x01(\v2\x12.vigil.v1.RoleSpecR\x04spec\x12\x18\n" +
 	"\aretired\x18\x02 \x01(\bR\aretired\x12/\n" +
@@ -4039,11 +4057,12 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"agentsLive\x12\x10\n" +
 	"\x03rev\x18\x06 \x01(\x04R\x03rev\x12\x18\n" +
 	"\adelayed\x18\a \x01(\rR\adelayed\x12\x1b\n" +
-	"\thalf_open\x18\b \x01(\tR\bhalfOpen\x1a8\n" +
+	"\thalf_open\x18\b \x01(\tR\bhalfOpen\x12\x1a\n" +
+	"\boutdated\x18( \x01(\rR\boutdated\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9a\r\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xb6\r\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4101,7 +4120,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\boverseer\x18< \x01(\v2\x18.vigil.v1.OverseerStatusR\boverseer\x12;\n" +
 	"\fstop_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"stopEndsIn\x12=\n" +
-	"\rpause_ends_in\x18Q \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\"\xde\a\n" +
+	"\rpause_ends_in\x18Q \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\x12\x1a\n" +
+	"\boutdated\x18R \x01(\bR\boutdated\"\xde\a\n" +
 	"\x0eOverseerStatus\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
