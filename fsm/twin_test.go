@@ -46,6 +46,7 @@ type twinAgent struct {
 	taskSince        noun.Time // the turn limit runs from here
 	paused, overdue  bool
 	stuck            string
+	confirm          bool // time proves no end of this life
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
 	excused  noun.Time
@@ -172,7 +173,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		}
 		if fenceOver {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue, a.stuck = noun.ProcLost, 0, false, false, ""
+			w.giveUp(a, false)
 		}
 		spec := w.roles[a.role]
 		switch {

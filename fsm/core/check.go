@@ -69,6 +69,8 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	c.Armed(s, "L2", s.leaseRow(a.ID, l), l.ArmedL)
 	c.Armed(s, "L7", s.fenceRow(a.ID, l), l.ArmedF)
 	c.That((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
+	c.That(a.Proc != noun.ProcUnproven || l.Confirm && s.HostTable.Get(a.Host) != nil && a.Order == noun.NoOrder,
+		"L7: %s is unproven on host %d, with order %s and confirm=%v", a.Name, a.Host, a.Order, l.Confirm)
 	c.That(l.Inc != 0 || a.Part == noun.PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0,
 		"L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
 	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s",

@@ -13,9 +13,8 @@ import (
 
 // ready tells that nothing of the agent itself is against a start.
 func (v *View) ready(a *noun.Agent) bool {
-	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() && !a.Retired &&
-		!a.Stopped && !a.Paused &&
-		a.NotBefore <= v.Meta.Clock && v.LeaseTable.Get(a.ID).Fence == 0
+	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() && a.Proc != noun.ProcUnproven &&
+		!a.Retired && !a.Stopped && !a.Paused && a.NotBefore <= v.Meta.Clock && v.LeaseTable.Get(a.ID).Fence == 0
 }
 
 // Want brings the indexes by what an agent is or needs in line with it.
@@ -64,7 +63,7 @@ func (v *View) roleDue(r *noun.Role, ri *roleIndex) bool {
 	case v.RoomTable.Get(r.Room).Deleting, r.Retired, r.Below != 0, r.Spec.Desired != noun.DesiredRunning,
 		r.Spec.Runner == "":
 		return false
-	case v.RolePaused(r) != "", v.StartsHeld() > 0:
+	case v.RolePaused(r) != "", v.StartsHeld() > 0, v.awaits(r):
 		return false
 	}
 	return r.Spec.Start != noun.StartOnDemand || ri.demand

@@ -45,8 +45,7 @@ func Level(c Command) uint32 {
 			Put(c.Values).Any("watchdog_untaken"))
 	case ApplyRoom:
 		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
-			return r.RetryFirst != 0 ||
-				r.RetryMost != 0
+			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm
 		}) ||
 			slices.ContainsFunc(c.Watch, func(w noun.RoomWatch) bool { return w.Untaken != 0 }))
 	case interface{ Newer() bool }: // of a feature

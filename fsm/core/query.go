@@ -251,7 +251,7 @@ type Counts struct {
 	Rooms, Agents, Live, Hosts, HostsReady uint32
 	Parked                                 uint32 // agents that a breaker or a usage limit keeps from running
 	Tasks                                  [noun.TaskQuarantined + 1]uint64
-	Processes                              [noun.ProcLost + 1]uint32 // agents by state of their process
+	Processes                              [noun.ProcUnproven + 1]uint32 // agents by state of their process
 }
 
 // Counts sums up; it costs a walk over the hosts.

@@ -161,7 +161,7 @@ type indexes struct {
 	live        uint32             // participants that are not DISCONNECTED
 	parked      uint32             // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [noun.TaskQuarantined + 1]uint64
-	procCount   [noun.ProcLost + 1]uint32
+	procCount   [noun.ProcUnproven + 1]uint32
 	Tally       Figures
 }
 
