@@ -247,6 +247,9 @@ func TestN35TheStricterPolicyCounts(t *testing.T) {
 			f.live(20 * time.Second)
 			f.do(SuspectHost{Host: f.hosts[0], Suspect: true, Reason: core.WhyMute})
 			f.do(SurrenderHost{Host: f.hosts[0]})
+			if got := f.s.Agent(1).Proc; got != noun.ProcRunning {
+				t.Fatalf("L10: its life is %s before its fence has ended", got)
+			}
 			f.live(10 * time.Minute)
 			if n := f.restart(); n != 0 || f.s.Agent(1).Proc != noun.ProcUnproven {
 				t.Fatalf("L7: %d starts, the silent life is %s", n, f.s.Agent(1).Proc)

@@ -271,7 +271,7 @@ func (v *View) Counts() Counts {
 }
 
 // Wanted is how many agents should run by now: those of roles that a runner starts,
-// without what humans have stopped. On-demand agents count while they run or a task
+// without what humans have stopped. On-demand agents count while they run or something
 // waits for one. It costs a walk over the roles.
 func (v *View) Wanted() (n uint32) {
 	for id, r := range v.RoleTable.From(0) {
@@ -285,11 +285,7 @@ func (v *View) Wanted() (n uint32) {
 			n += most
 			continue
 		}
-		due := uint32(0)
-		if ri.demand {
-			due = ri.Tasks[noun.TaskPending] - ri.spare
-		}
-		n += min(ri.lives+due, most)
+		n += min(ri.lives+ri.starts(true), most)
 	}
 	return n
 }

@@ -60,7 +60,7 @@ func (v *View) WhyNot(a *noun.Agent) string {
 	case r.Below != 0:
 		return "applying"
 	}
-	if r.Spec.Start == noun.StartOnDemand && !v.RoleIdx.Get(a.Role).demand {
+	if !v.demanded(r, a.ID) {
 		return "no_task"
 	}
 	return ""
@@ -135,7 +135,7 @@ func (v *View) whyOf(a *noun.Agent) Why {
 	case "brake":
 		return v.whyBraked()
 	case "no_task":
-		return Why{Code: code, Text: "on demand: no task waits for it"}
+		return Why{Code: code, Text: "on demand: neither a task nor mail that would wake it waits for it"}
 	}
 	return v.whyNoHost(a)
 }

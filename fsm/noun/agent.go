@@ -149,6 +149,8 @@ type Notes struct {
 
 	Screen *Screen // nil: nobody looks at its terminal; replaced, never changed
 	Chain  *Chain  // nil: it is no overseer; replaced, never changed
+
+	Answered uint32 // mails that this life has acknowledged
 }
 
 // Waits tells that the breaker or a usage limit keeps the agent from running: not
