@@ -14,8 +14,8 @@ import (
 
 // ready tells that nothing of the agent itself is against a start.
 func (v *View) ready(a *noun.Agent) bool {
-	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() && a.Proc != noun.ProcUnproven &&
-		!a.Retired && !a.Stopped && !a.Paused && a.NotBefore <= v.Meta.Clock && v.LeaseTable.Get(a.ID).Fence == 0
+	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() &&
+		a.Proc != noun.ProcUnproven && !a.Retired && !a.Stopped && !a.Paused && a.NotBefore <= v.Meta.Clock && v.LeaseTable.Get(a.ID).Fence == 0
 }
 
 // Want brings the indexes by what an agent is or needs in line with it.

@@ -36,7 +36,8 @@ func (c ForgetHost) Apply(s *State) noun.Outcome {
 	}
 	if n := s.UnprovenOn(h.ID); n > 0 || s.awaited(h) {
 		return Refuse(noun.Conflict,
-			"host %s may still run agents of roles with policy confirm (%d are unproven): say that it is dead first, with `vigil host confirm-dead %s`",
+			"host %s may still run agents of roles with policy confirm (%d are unproven): "+
+				"say that it is dead first, with `vigil host confirm-dead %s`",
 			h.Name, n, h.Name)
 	}
 	s.removeHost(h, "by "+Nobody(c.By))
