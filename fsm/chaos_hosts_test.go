@@ -103,6 +103,9 @@ func (c *chaos) worldly(s *State) Command {
 		for i := range roles {
 			roles[i].Replicas = uint32(1 + c.rng.IntN(4))
 			roles[i].Start = noun.StartMode(c.rng.IntN(2))
+			if c.retries {
+				roles[i].Policy = noun.Policy(c.rng.IntN(3))
+			}
 			if c.one(5) {
 				roles[i].Desired = noun.DesiredStopped
 			}

@@ -138,6 +138,7 @@ var added = []addition{
 	{core.LevelRetry, typesBefore[noun.Retry](), map[reflect.Type]int{
 		reflect.TypeFor[noun.Task]():             fieldsBefore[noun.Task]("Retry"),
 		reflect.TypeFor[noun.Agent]():            fieldsBefore[noun.Agent]("RoleRev"),
+		reflect.TypeFor[noun.Lease]():            fieldsBefore[noun.Lease]("Confirm"),
 		reflect.TypeFor[noun.Role]():             fieldsBefore[noun.Role]("Endings"),
 		reflect.TypeFor[noun.RoleSpec]():         fieldsBefore[noun.RoleSpec]("RetryFirst"),
 		reflect.TypeFor[noun.Settings]():         fieldsBefore[noun.Settings]("Retry"),

@@ -42,12 +42,19 @@ func (w *twin) hostWord(t testingT, cmd Command, got noun.Outcome) (noun.Code, b
 	case ConfirmDead:
 		if got.Code == noun.OK {
 			w.withdraw(c.Host)
-			w.lost(c.Host, func(*twinAgent) bool { return true })
+			w.lost(c.Host, true, func(*twinAgent) bool { return true })
+			for _, a := range w.agents {
+				if a.host == c.Host && a.proc == noun.ProcUnproven {
+					a.proc = noun.ProcLost
+				}
+			}
 		}
 		return w.said(t, c.Host, got), true
 	case SurrenderHost:
 		if got.Code == noun.OK {
-			w.lost(c.Host, func(a *twinAgent) bool { return w.roles[a.role].Policy == noun.PolicyFast })
+			w.lost(c.Host, false, func(a *twinAgent) bool {
+				return w.roles[a.role].Policy == noun.PolicyFast && !a.confirm
+			})
 		}
 		return w.said(t, c.Host, got), true
 	}
@@ -83,12 +90,20 @@ func (w *twin) withdraw(h noun.HostID) {
 	}
 }
 
-func (w *twin) lost(h noun.HostID, which func(*twinAgent) bool) {
+func (w *twin) lost(h noun.HostID, proven bool, which func(*twinAgent) bool) {
 	for _, name := range w.order {
 		if a := w.agents[name]; a.host == h && a.proc.Fenced() && which(a) {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue, a.stuck = noun.ProcLost, 0, false, false, ""
+			w.giveUp(a, proven)
 		}
+	}
+}
+
+// giveUp ends a fence. Without a proof that the life is over, one under the policy confirm is in doubt.
+func (w *twin) giveUp(a *twinAgent, proven bool) {
+	a.proc, a.fence, a.stopping, a.overdue, a.stuck = noun.ProcLost, 0, false, false, ""
+	if !proven && (a.confirm || w.roles[a.role].Policy == noun.PolicyConfirm) {
+		a.proc, a.confirm = noun.ProcUnproven, true
 	}
 }
 
@@ -171,13 +186,13 @@ func (w *twin) beat(host noun.HostID, b Beat) noun.Verdict {
 	switch {
 	case (!lease || !leaseOver) && (!fence || !fenceOver):
 		return noun.VerdictCurrent
-	case b.Kinds == BeatLease && host == 0 && a.proc == noun.ProcLost && !a.stopped:
+	case b.Kinds == BeatLease && host == 0 && a.proc.GivenUp() && !a.stopped:
 		return noun.VerdictRejoin // as soon as its host is heard
 	case !fence && a.managed && !a.proc.Fenced():
 		return noun.VerdictSuperseded
 	case !fence:
 		return noun.VerdictRejoin
-	case a.proc == noun.ProcLost && !a.stopped:
+	case a.proc.GivenUp() && !a.stopped:
 		a.proc, a.fence, a.since = noun.ProcRunning, w.now+w.ttl(a), w.now
 		return noun.VerdictAdopt
 	case a.proc.Fenced():

@@ -139,6 +139,9 @@ func (w *twin) sameEnds(t testingT, s *State, index uint64) {
 
 func (w *twin) exit(c ReportExit) noun.Code {
 	a, no := w.onHost(c.Agent, c.Inc, c.Host)
+	if no == noun.OK && a.proc == noun.ProcUnproven { // somebody has seen its end
+		a.proc = noun.ProcNone
+	}
 	if no == noun.Superseded || no == noun.OK && !a.proc.Fenced() {
 		return noun.OK
 	}

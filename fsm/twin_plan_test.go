@@ -75,6 +75,9 @@ func (c *chaos) plannedRoles() []noun.RoleSpec {
 	if c.plans {
 		roles[2].Expect = 4 * time.Second
 	}
+	if c.retries { // at a level that has it
+		roles[1].Policy = noun.PolicyConfirm
+	}
 	return roles
 }
 

@@ -49,6 +49,7 @@ type twinAgent struct {
 	stopEnd          noun.Time // 0: none
 	pauseEnd         noun.Time
 	stuck            string
+	confirm          bool // time proves no end of this life
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
 	excused  noun.Time
@@ -180,7 +181,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		}
 		if fenceOver {
 			w.disconnect(a, false, false)
-			a.proc, a.fence, a.stopping, a.overdue, a.stuck = noun.ProcLost, 0, false, false, ""
+			w.giveUp(a, false)
 		}
 		spec := w.roles[a.role]
 		switch {

@@ -25,7 +25,7 @@ func (w *twin) speaker(sp Speaker) (*twinAgent, noun.Code) {
 
 func (w *twin) living(sp Speaker) (*twinAgent, noun.Code) {
 	a, no := w.speaker(sp)
-	if no == noun.OK && a.proc == noun.ProcLost && !a.stopped {
+	if no == noun.OK && a.proc.GivenUp() && !a.stopped {
 		return nil, noun.Rejoin
 	}
 	if no == noun.OK && a.managed && !a.proc.Fenced() {
@@ -46,7 +46,8 @@ func (w *twin) taken(a *twinAgent) noun.Code {
 	switch {
 	case a.stopped:
 		return noun.Stopped
-	case a.part != noun.PartDisconnected || a.proc == noun.ProcOrdered || a.proc.Fenced():
+	case a.part != noun.PartDisconnected || a.proc == noun.ProcOrdered || a.proc.Fenced() ||
+		a.proc == noun.ProcUnproven:
 		return noun.Conflict
 	}
 	return noun.OK
@@ -285,12 +286,13 @@ func (w *twin) ordered(t *testing.T, c OrderStart, got noun.Outcome) noun.Code {
 		return got.Code
 	}
 	if a.stopped || w.isPaused(a) || w.hosts[c.Host].drain || a.proc == noun.ProcOrdered || a.proc.Fenced() ||
-		a.part != noun.PartDisconnected || a.inc >= c.Inc {
+		a.proc == noun.ProcUnproven || a.part != noun.PartDisconnected || a.inc >= c.Inc {
 		t.Fatalf("a start of incarnation %s was ordered, the twin has %+v", c.Inc, a)
 	}
 	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true,
 		proc: noun.ProcOrdered,
-		host: c.Host, paused: a.paused, pauseEnd: a.pauseEnd}
+		host: c.Host, paused: a.paused, pauseEnd: a.pauseEnd,
+		confirm: w.roles[a.role].Policy == noun.PolicyConfirm}
 	return noun.OK
 }
 

@@ -172,6 +172,7 @@ func convertHost(st *fsm.View, h *noun.Host) *vigilv1.Host {
 		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,
 		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
 		Terminals: h.Terminals(), Servers: slices.Clone(h.Servers), Containment: h.Containment,
+		Unproven: uint32(st.UnprovenOn(h.ID)),
 	}
 	out.DrainEndsIn = until(st.Clock(), h.DrainEnd.At)
 	if h.Drain {

@@ -14,7 +14,6 @@ import (
 func desiredWords() []string { return []string{"running", "stopped", "paused"} }
 func startWords() []string   { return []string{"always", "on_demand"} }
 func proofWords() []string   { return []string{"process", "agent"} }
-func policyWords() []string  { return []string{"fenced", "fast"} }
 
 func desiredName(d noun.Desired) string { return desiredWords()[d] }
 func proofName(p noun.Proof) string     { return proofWords()[p] }
@@ -38,7 +37,7 @@ func convertSpec(s *noun.RoleSpec) *vigilv1.RoleSpec {
 	return &vigilv1.RoleSpec{
 		Name: s.Name, Runner: s.Runner, Replicas: s.Replicas,
 		Desired: desiredName(s.Desired), Start: startWords()[s.Start],
-		Proof: proofName(s.Proof), Policy: policyWords()[s.Policy],
+		Proof: proofName(s.Proof), Policy: s.Policy.String(),
 		Labels: kvMap(s.Labels), Params: kvMap(s.Params),
 		Ttl: lasting(s.TTL), AckLimit: lasting(s.AckLimit), PendingLimit: lasting(s.PendingLimit),
 		StartLimit: lasting(s.StartLimit), ProgressLimit: lasting(s.ProgressLimit),
@@ -121,7 +120,7 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 		Desired: noun.Desired(c.word(at+"desired", s.GetDesired(), desiredWords())),
 		Start:   noun.StartMode(c.word(at+"start", s.GetStart(), startWords())),
 		Proof:   noun.Proof(c.word(at+"proof", s.GetProof(), proofWords())),
-		Policy:  noun.Policy(c.word(at+"policy", s.GetPolicy(), policyWords())),
+		Policy:  noun.Policy(c.word(at+"policy", s.GetPolicy(), noun.PolicyNames())),
 		Labels:  c.kvs(at+"labels", s.GetLabels()), Params: c.kvs(at+"params", s.GetParams()),
 		TTL:           c.duration(at+"ttl", s.GetTtl()),
 		AckLimit:      c.duration(at+"ack_limit", s.GetAckLimit()),

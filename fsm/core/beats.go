@@ -174,6 +174,9 @@ func (s *State) exception(ans *noun.BeatAnswer, host noun.HostID, beat Beat) {
 	if v == noun.VerdictAdopt {
 		a := s.AgentTable.Mut(beat.Agent)
 		was := ShadowOf(a)
+		if a.Proc == noun.ProcUnproven {
+			s.proven(a)
+		}
 		a.Proc, a.Since = noun.ProcRunning, s.Meta.Clock
 		s.grantFence(a)
 		s.Event("agent.adopted", About{Agent: a, Host: a.Host}, "its host is back and nothing newer was ordered")
@@ -221,7 +224,7 @@ func (s *State) verdict(host noun.HostID, beat Beat) noun.Verdict {
 // MayReturn tells that the agent's newest life was given up for the silence of its
 // host, and may go on when it is heard of: nothing newer was ordered, and nobody
 // wants it to end (law L10).
-func (v *View) MayReturn(a *noun.Agent) bool { return a.Proc == noun.ProcLost && !v.StopWish(a) }
+func (v *View) MayReturn(a *noun.Agent) bool { return a.Proc.GivenUp() && !v.StopWish(a) }
 
 // HostBeats are the renewals of one host (Host 0: of an agent started by hand).
 // They are packed by PackBeats; a beat is answered by an exception or by silence.

@@ -74,6 +74,8 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	c.Armed(s, "L2", s.leaseRow(a.ID, l), l.ArmedL)
 	c.Armed(s, "L7", s.fenceRow(a.ID, l), l.ArmedF)
 	c.That((l.Fence != 0) == a.Proc.Fenced(), "L7: %s is %s with its fence at %d", a.Name, a.Proc, l.Fence)
+	c.That(a.Proc != noun.ProcUnproven || l.Confirm && s.HostTable.Get(a.Host) != nil && a.Order == noun.NoOrder,
+		"L7: %s is unproven on host %d, with order %s and confirm=%v", a.Name, a.Host, a.Order, l.Confirm)
 	c.That(l.Inc != 0 || a.Part == noun.PartDisconnected && !a.Proc.Fenced() && a.StartedAt == 0,
 		"L6: %s has not lived, and is %s, its process %s", a.Name, a.Part, a.Proc)
 	c.That(a.Inc == l.Inc || a.Inc.N() == 0 || l.Inc == 0, "L6: %s is at incarnation %s, its lease at %s",
@@ -111,6 +113,9 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 	wanted := s.Wants(a)
 	c.That(wanted == (s.WhyNot(a) == "") || s.Behind(), "L3: %s wanted=%v but %q", a.Name, wanted, s.WhyNot(a))
 	if !unretired {
+		called := s.roleIndex(a.Role).isCalled(a.ID)
+		c.That(called == (s.ready(a) && s.called(a)) || s.Behind(), "L3: %s is called for: %v, in the index: %v", a.Name,
+			s.called(a), called)
 		c.Armed(s, "L3", s.AgentRow(a), a.Armed)
 	}
 	c.That(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
@@ -212,9 +217,6 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 	c.That(r.Half != nil || ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired ||
 		pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
-	c.That(ri.demand == (ri.Tasks[noun.TaskPending] > ri.spare),
-		"L3: role %s has demand=%v with %d claimable tasks and %d spare agents",
-		r.Spec.Name, ri.demand, ri.Tasks[noun.TaskPending], ri.spare)
 	c.That(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
 	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
 	on := map[noun.HostID]uint32{}

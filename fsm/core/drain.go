@@ -148,11 +148,16 @@ func (c ConfirmDead) Apply(s *State) noun.Outcome {
 	s.armHost(h)
 	out := noun.Outcome{Host: h.ID, Rev: h.Rev}
 	for _, id := range s.AgentsOn(h.ID) {
-		if s.AgentTable.Get(id).Proc.Fenced() {
-			s.lose(id, "its host was confirmed dead by "+Nobody(c.By))
+		switch a, why := s.AgentTable.Mut(id), "its host was confirmed dead by "+Nobody(c.By); {
+		case a.Proc.Fenced():
+			s.lose(id, why, true)
+			out.Count++
+		case a.Proc == noun.ProcUnproven:
+			s.prove(a, nil, why)
 			out.Count++
 		}
 	}
+	s.reported(h)
 	return out
 }
 

@@ -35,6 +35,12 @@ func (c ForgetHost) Apply(s *State) noun.Outcome {
 			"host %s may still run %s: wait until the fences of its agents have ended, or confirm that it is dead",
 			h.Name, noun.Plural(n, "agent"))
 	}
+	if n := s.UnprovenOn(h.ID); n > 0 || s.awaited(h) {
+		return Refuse(noun.Conflict,
+			"host %s may still run agents of roles with policy confirm (%d are unproven): "+
+				"say that it is dead first, with `vigil host confirm-dead %s`",
+			h.Name, n, h.Name)
+	}
 	s.removeHost(h, "by "+Nobody(c.By))
 	return noun.Outcome{Host: c.Host, Rev: s.Meta.Index}
 }
@@ -46,11 +52,11 @@ func (c ForgetHost) Apply(s *State) noun.Outcome {
 func (v *View) outlived(h *noun.Host) bool {
 	limit := v.Meta.Settings.ForgetHosts
 	if limit == 0 || h.InService() || v.SinceBeat(h) < limit || v.held() || v.heard(h) != "" || h.Drain &&
-		h.DrainBy != DrainBySelf {
+		h.DrainBy != DrainBySelf || v.awaited(h) {
 		return false
 	}
 	for id := range v.hostIndex(h.ID).agents { // whether there is one does not depend on their order
-		if a := v.AgentTable.Get(id); a.Proc == noun.ProcLost || !v.idle(a) {
+		if a := v.AgentTable.Get(id); a.Proc.GivenUp() || !v.idle(a) {
 			return false
 		}
 	}

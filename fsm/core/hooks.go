@@ -44,6 +44,10 @@ type Hooks struct {
 	// Timers are called with what a feature's timer is of.
 	Timers [timerKinds]func(id uint64)
 
+	// Calls tell whether a feature calls for an agent on demand that does not run (see State.Want,
+	// which is to be called when that changes): no reason against a start gives way to it.
+	Calls []func(*noun.Agent) bool
+
 	// Reset makes the features' indexes empty, Index builds them anew from the tables.
 	Reset, Index Hook[struct{}]
 

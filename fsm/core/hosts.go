@@ -177,8 +177,13 @@ func (s *State) takeInventory(h *noun.Host, running []Running) {
 	}
 	for _, id := range s.AgentsOn(h.ID) {
 		a := s.AgentTable.Mut(id)
-		if a.Proc.Fenced() && alive[id] != a.Inc {
-			s.buried(a, noun.Exit{Kind: noun.ExitHostGone, Reason: "its host came back without it"})
+		x := noun.Exit{Kind: noun.ExitHostGone, Reason: "its host came back without it"}
+		switch {
+		case alive[id] == a.Inc:
+		case a.Proc.Fenced():
+			s.buried(a, x)
+		case a.Proc == noun.ProcUnproven:
+			s.prove(a, &x, x.Reason)
 		}
 	}
 }
@@ -388,7 +393,9 @@ func (c ReportExit) Apply(s *State) noun.Outcome {
 		return no
 	}
 	out := a.Outcome()
-	if a.Proc == noun.ProcLost { // late news of a life that was given up
+	if a.Proc == noun.ProcUnproven {
+		x := exitOf(a, &c)
+		s.prove(a, &x, "its host reports its end: "+x.Sentence())
 		return out
 	}
 	if !a.Proc.Fenced() {

@@ -24,6 +24,8 @@ func (s *State) escalateAgent(kind noun.EscalationKind, a *noun.Agent) {
 			e.Facts = append(e.Facts, noun.KV{Key: "last_exit", Value: noun.ExitNames[x.Kind]},
 				noun.KV{Key: "exit_code", Value: strconv.FormatInt(int64(x.Code), 10)})
 		}
+	case noun.EscUnproven:
+		e.Facts = []noun.KV{{Key: "life", Value: a.Inc.String()}}
 	case noun.EscBrokenStart:
 		e.Facts = []noun.KV{{Key: "failed_starts", Value: strconv.FormatUint(uint64(a.Notes().Faults), 10)},
 			{Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
@@ -74,6 +76,7 @@ func (s *State) lasts() {
 	}
 	h := &s.Hooks.Lasts
 	h[noun.EscStuckProcess] = ofAgent(func(a *noun.Agent) bool { return a.Stuck() != "" })
+	h[noun.EscUnproven] = ofAgent(func(a *noun.Agent) bool { return a.Proc == noun.ProcUnproven })
 	h[noun.EscBreaker] = ofAgent((*noun.Agent).Breaker)
 	h[noun.EscBrokenStart] = ofAgent(func(a *noun.Agent) bool {
 		return a.Notes().StartFault != "" && a.Notes().Faults >= noun.BrokenStarts

@@ -49,11 +49,10 @@ func Level(c Command) uint32 {
 		return levelWhen(c.For != 0)
 	case PutSettings:
 		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_") ||
-			Put(c.Values).Any("watchdog_untaken"))
+			Put(c.Values).Any("watchdog_untaken") || Put(c.Values).Any("mail_wakes"))
 	case ApplyRoom:
 		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
-			return r.RetryFirst != 0 ||
-				r.RetryMost != 0
+			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm
 		}) ||
 			slices.ContainsFunc(c.Watch, func(w noun.RoomWatch) bool { return w.Untaken != 0 }))
 	case interface{ Newer() bool }: // of a feature

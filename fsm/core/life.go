@@ -22,12 +22,13 @@ func (v *View) NextIncarnation(a *noun.Agent) noun.Incarnation { return v.NextIn
 func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
 	a.Overdue, a.Declared = false, nil
-	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen = "", 0, nil })
+	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen, n.Answered = "", 0, nil, 0 })
 	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
 	l := s.LeaseTable.Mut(a.ID)
 	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
 	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, due.Row{})
-	*l = noun.Lease{Inc: inc, TTL: int64(s.RoleTable.Mut(a.Role).Spec.TTL)}
+	spec := &s.RoleTable.Get(a.Role).Spec
+	*l = noun.Lease{Inc: inc, TTL: int64(spec.TTL), Confirm: spec.Policy == noun.PolicyConfirm}
 	return l
 }
 
@@ -74,8 +75,9 @@ func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
 	}
 }
 
-// lose ends a fence without an exit report: another host may start the agent.
-func (s *State) lose(id noun.AgentID, why string) {
+// lose ends a fence without an exit report: another host may start the agent, of a role with policy
+// confirm only when the end is proven.
+func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	a := s.AgentTable.Mut(id)
 	was := ShadowOf(a)
 	l := s.LeaseTable.Mut(id)
@@ -88,6 +90,9 @@ func (s *State) lose(id noun.AgentID, why string) {
 	s.release(a, "the fence of its holder ended", false, false)
 	a.Proc, a.Order, a.OrderReason, a.Overdue = noun.ProcLost, noun.NoOrder, "", false
 	a.Note(func(n *noun.Notes) { n.Stuck = "" }) // nobody is left who could say that it is gone
+	if !proven && s.confirmed(a) {
+		s.doubtLife(a)
+	}
 	s.Settle(a, was)
 }
 

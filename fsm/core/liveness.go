@@ -65,7 +65,7 @@ func (v *View) Surrenders(h *noun.Host) bool {
 }
 
 func (v *View) fastLife(a *noun.Agent) bool {
-	return a.Proc.Fenced() && v.RoleTable.Get(a.Role).Spec.Policy == noun.PolicyFast
+	return a.Proc.Fenced() && v.RoleTable.Get(a.Role).Spec.Policy == noun.PolicyFast && !v.LeaseTable.Get(a.ID).Confirm
 }
 
 // SurrenderHost gives up the lives of fast roles on a host of which gossip and
@@ -90,7 +90,7 @@ func (c SurrenderHost) Apply(s *State) noun.Outcome {
 	for _, id := range s.AgentsOn(h.ID) {
 		if s.fastLife(s.AgentTable.Get(id)) {
 			s.brakeLost()
-			s.lose(id, "its host is "+WhyMute+" and its role is fast")
+			s.lose(id, "its host is "+WhyMute+" and its role is fast", false)
 			out.Count++
 		}
 	}

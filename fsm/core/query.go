@@ -254,7 +254,7 @@ type Counts struct {
 	Rooms, Agents, Live, Hosts, HostsReady uint32
 	Parked                                 uint32 // agents that a breaker or a usage limit keeps from running
 	Tasks                                  [noun.TaskQuarantined + 1]uint64
-	Processes                              [noun.ProcLost + 1]uint32 // agents by state of their process
+	Processes                              [noun.ProcUnproven + 1]uint32 // agents by state of their process
 }
 
 // Counts sums up; it costs a walk over the hosts.
@@ -274,7 +274,7 @@ func (v *View) Counts() Counts {
 }
 
 // Wanted is how many agents should run by now: those of roles that a runner starts,
-// without what humans have stopped. On-demand agents count while they run or a task
+// without what humans have stopped. On-demand agents count while they run or something
 // waits for one. It costs a walk over the roles.
 func (v *View) Wanted() (n uint32) {
 	for id, r := range v.RoleTable.From(0) {
@@ -288,11 +288,7 @@ func (v *View) Wanted() (n uint32) {
 			n += most
 			continue
 		}
-		due := uint32(0)
-		if ri.demand {
-			due = ri.Tasks[noun.TaskPending] - ri.spare
-		}
-		n += min(ri.lives+due, most)
+		n += min(ri.lives+ri.starts(true), most)
 	}
 	return n
 }

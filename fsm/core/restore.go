@@ -66,21 +66,46 @@ func (s *State) await(replaced *View) {
 	m, old := &s.Meta, replaced.Meta
 	m.HoldFor = max(s.longestTTL(), replaced.longestTTL(), old.HoldUntil.Sub(old.Clock))
 	keys := slices.Clone(old.Unreported)
-	note := func(h *noun.Host) {
-		if h.InService() {
+	for _, key := range m.Unreported {
+		if _, known := replaced.hostByKey[key]; !known {
+			keys = append(keys, key)
+		}
+	}
+	note := func(v *View, h *noun.Host) {
+		if h.InService() || v.UnprovenOn(h.ID) > 0 {
 			keys = append(keys, h.Key)
 		}
 	}
 	for _, h := range replaced.HostTable.From(0) {
-		note(h)
+		note(replaced, h)
 	}
 	for _, h := range s.HostTable.From(0) {
 		if _, known := replaced.hostByKey[h.Key]; !known {
-			note(h)
+			note(&s.View, h)
 		}
 	}
 	slices.Sort(keys)
 	m.Unreported = slices.Compact(keys)
+	for _, key := range m.Unreported {
+		if _, known := s.hostByKey[key]; !known {
+			s.addLost(replaced.HostByKey(key))
+		}
+	}
+	s.awaitLives(replaced)
+}
+
+// addLost lists a host that only the replaced state knows, so that a human can say that it is dead.
+func (s *State) addLost(was *noun.Host) {
+	if was == nil { // of a hold before
+		return
+	}
+	id := s.Meta.NextHost
+	s.Meta.NextHost++
+	h := s.HostTable.Put(id)
+	h.ID, h.Key, h.Name, h.Boot, h.State = id, was.Key, was.Name, was.Boot, noun.HostLost
+	h.BeatAt, h.SeenAt = s.Meta.Clock, was.SeenAt
+	s.hostByKey[h.Key] = id
+	s.armHost(h)
 }
 
 // longestTTL is the longest TTL of any life, and of any that may be started by a role or by
@@ -112,6 +137,7 @@ func (c RaiseEpoch) Apply(s *State) noun.Outcome {
 	hold := max(c.Hold, s.longestTTL(), s.Meta.HoldFor)
 	s.Meta.HoldFor, s.Meta.HoldUntil = hold, s.Meta.Clock.Add(hold)
 	s.armHold()
+	s.awaitOwn()
 	for id := range s.HostTable.From(0) {
 		h := s.HostTable.Mut(id)
 		if len(h.Views) > 0 { // what servers heard when the backup was made
@@ -151,9 +177,18 @@ func (s *State) reported(h *noun.Host) {
 		return
 	}
 	s.Meta.Unreported = slices.Delete(slices.Clone(s.Meta.Unreported), at, at+1)
+	if len(s.Meta.Unreported) == 0 {
+		s.awaitNobody()
+	}
 	if len(s.Meta.Unreported) == 0 && !s.held() {
 		s.reviewAll()
 	}
+}
+
+// unreported tells that a host has not said what runs on it since a backup was restored.
+func (v *View) unreported(h *noun.Host) bool {
+	_, waited := slices.BinarySearch(v.Meta.Unreported, h.Key)
+	return waited
 }
 
 // whyHeld says why no start is ordered after a restore.

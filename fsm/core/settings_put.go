@@ -108,7 +108,7 @@ func (s *View) CheckRole(spec *noun.RoleSpec) error {
 	case r.Replicas > noun.MaxReplicas:
 		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, noun.MaxReplicas)
 	case r.Desired > noun.DesiredPaused || r.Start > noun.StartOnDemand || r.Proof > noun.ProofAgent ||
-		r.Policy > noun.PolicyFast || r.Ladder > noun.LadderRestart:
+		r.Policy > noun.PolicyConfirm || r.Ladder > noun.LadderRestart:
 		return fmt.Errorf("desired, start, proof, policy or ladder has a value that this server does not know")
 	}
 	if err := noun.CheckHealth(&r); err != nil {

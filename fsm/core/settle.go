@@ -140,10 +140,10 @@ func (s *State) Settle(a *noun.Agent, was shadow) {
 	}
 }
 
-// idle tells that nothing of the agent runs or may run.
+// idle tells that nothing of the agent runs or may run, as far as its policy lets that be decided.
 func (v *View) idle(a *noun.Agent) bool {
-	return !a.Proc.Fenced() && a.Proc != noun.ProcOrdered && a.Part == noun.PartDisconnected &&
-		v.LeaseTable.Get(a.ID).Fence == 0
+	return !a.Proc.Fenced() && a.Proc != noun.ProcOrdered && a.Proc != noun.ProcUnproven &&
+		a.Part == noun.PartDisconnected && v.LeaseTable.Get(a.ID).Fence == 0
 }
 
 func (s *State) fireAgent(id noun.AgentID) {

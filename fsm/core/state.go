@@ -163,7 +163,7 @@ type indexes struct {
 	live        uint32             // participants that are not DISCONNECTED
 	parked      uint32             // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [noun.TaskQuarantined + 1]uint64
-	procCount   [noun.ProcLost + 1]uint32
+	procCount   [noun.ProcUnproven + 1]uint32
 	Tally       Figures
 }
 
@@ -180,14 +180,15 @@ type roleIndex struct {
 	live            uint32
 	starting        uint32   // agents ordered or accepted
 	spare           uint32   // agents that run, or will, and hold no task
-	demand          bool     // more tasks are claimable than agents are spare
 	free            IdSet    // agents that a start by hand may take
 	ordered         IdSet    // agents with a start order that is not accepted
 	missing         []uint32 // replicas without an agent, see grow.go
 	// ready are the agents that nothing of their own keeps from a start, lost those of them
 	// whose last life was lost with its host: the brake holds and paces these.
 	ready, lost IdSet
-	on          map[noun.HostID]uint32 // lives by host
+	// called are those of ready that a feature calls for, calledLost those of lost; on_demand roles only.
+	called, calledLost IdSet
+	on                 map[noun.HostID]uint32 // lives by host
 	// owned is one more than the generation of the roles in which Role.Agents got memory that
 	// no view shares.
 	owned  uint64
@@ -487,12 +488,6 @@ func (s *State) Rebuild() {
 		s.Arm(TimerAgent, uint64(id), a.Armed)
 		s.indexAgent(ShadowOf(a), +1)
 	}
-	for _, ri := range s.roleIdx.From(0) {
-		ri.demand = ri.Tasks[noun.TaskPending] > ri.spare
-	}
-	for _, a := range s.AgentTable.From(0) {
-		s.Want(a)
-	}
 	for id, ss := range s.SessionTable.From(0) {
 		s.Arm(timerSession, uint64(id), ss.Armed)
 	}
@@ -500,6 +495,9 @@ func (s *State) Rebuild() {
 	s.Arm(timerBrake, 0, s.Meta.Brake.Armed)
 	s.Arm(timerPause, 0, s.Meta.PauseEnd.At)
 	s.Hooks.Index.Call(struct{}{})
+	for _, a := range s.AgentTable.From(0) { // features may call for some
+		s.Want(a)
+	}
 	s.meters()
 	for id := range s.RoleTable.From(0) {
 		r := s.RoleTable.Get(noun.RoleID(id))

@@ -201,7 +201,7 @@ func (s *State) fireFence(id noun.AgentID) {
 		return
 	}
 	s.brakeLost()
-	s.lose(id, "its host was silent until its fence ended")
+	s.lose(id, "its host was silent until its fence ended", false)
 }
 
 func (s *State) fireSession(id noun.SessionID) {

@@ -35,6 +35,8 @@ func (v *View) WhyNot(a *noun.Agent) string {
 		return "running"
 	case a.Stopped || r.Spec.Desired == noun.DesiredStopped:
 		return "stopped"
+	case a.Proc == noun.ProcUnproven:
+		return "unproven"
 	case a.Proc == noun.ProcOrdered:
 		return "order_open"
 	case a.Part == noun.PartDisconnected && v.Paused(a) != "":
@@ -51,12 +53,14 @@ func (v *View) WhyNot(a *noun.Agent) string {
 		return "back_off"
 	case v.StartsHeld() > 0:
 		return "hold"
+	case v.awaits(r):
+		return "unreported"
 	case v.brakeHeld(a):
 		return "brake"
 	case r.Below != 0:
 		return "applying"
 	}
-	if r.Spec.Start == noun.StartOnDemand && !v.RoleIdx.Get(a.Role).demand {
+	if !v.demanded(r, a.ID) {
 		return "no_task"
 	}
 	return ""
@@ -68,7 +72,15 @@ func (v *View) Why(id noun.AgentID) Why {
 	if a == nil {
 		return Why{Code: "unknown", Text: "there is no such agent"}
 	}
-	r, l := v.Role(a.Role), v.Lease(id)
+	why := v.whyOf(a)
+	if text := v.unprovenText(a); text != "" && why.Code != "unproven" {
+		why.Text += "; " + text
+	}
+	return why
+}
+
+func (v *View) whyOf(a *noun.Agent) Why {
+	r, l := v.Role(a.Role), v.Lease(a.ID)
 	switch code := v.WhyNot(a); code {
 	case "unkillable":
 		return Why{Code: code, Text: "its process on host " + v.hostName(a.Host) + " cannot be ended: " +
@@ -96,12 +108,12 @@ func (v *View) Why(id noun.AgentID) Why {
 		if pause := v.Paused(a); pause != "" {
 			text += ", but gets no task: it is " + v.PausedText(a, pause)
 		}
-		return Why{code, text, v.left(v.leaseRow(id, l))}
+		return Why{code, text, v.left(v.leaseRow(a.ID, l))}
 	case "no_runner":
 		return Why{Code: code, Text: "its role names no runner; start it by hand with `vigil wait-for-task`"}
 	case "fence":
 		return Why{code, "host " + v.hostName(a.Host) + " may still run it; waiting for the end of its fence",
-			v.left(v.fenceRow(id, l))}
+			v.left(v.fenceRow(a.ID, l))}
 	case "parked":
 		if why := a.Notes().ParkedWhy; why != "" {
 			return Why{code, "parked for " + why + "; `vigil agent unpark " + a.Name + "` starts it before",
@@ -114,12 +126,16 @@ func (v *View) Why(id noun.AgentID) Why {
 		return Why{code, fmt.Sprintf("back-off after failure %d%s", a.Failures, a.Fault()), v.left(v.agentLimit(a))}
 	case "hold":
 		return v.whyHeld()
+	case "unproven":
+		return Why{Code: code, Text: v.unprovenText(a)}
+	case "unreported":
+		return v.whyAwaits()
 	case "applying":
 		return Why{Code: code, Text: "its room is being applied; starts of its role wait until that is done"}
 	case "brake":
 		return v.whyBraked()
 	case "no_task":
-		return Why{Code: code, Text: "on demand: no task waits for it"}
+		return Why{Code: code, Text: "on demand: neither a task nor mail that would wake it waits for it"}
 	}
 	return v.whyNoHost(a)
 }

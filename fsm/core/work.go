@@ -185,7 +185,7 @@ func (s *State) freeSlot(name string) (*noun.Agent, noun.Outcome) {
 // free tells whether a start by hand may take the slot.
 func (v *View) free(a *noun.Agent) bool {
 	return a.Part == noun.PartDisconnected && a.Order == noun.NoOrder && !a.Proc.Fenced() &&
-		v.LeaseTable.Get(a.ID).Fence == 0 && !v.StopWish(a)
+		v.LeaseTable.Get(a.ID).Fence == 0 && a.Proc != noun.ProcUnproven && !v.StopWish(a)
 }
 
 func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
@@ -198,6 +198,8 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 		return Refuse(noun.Conflict,
 			"%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
 			a.Name, s.hostName(a.Host), a.Inc, a.Name)
+	case a.Proc == noun.ProcUnproven:
+		return Refuse(noun.Conflict, "%s is taken: %s", a.Name, s.unprovenText(a))
 	}
 	return noun.Outcome{}
 }

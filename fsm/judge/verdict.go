@@ -137,7 +137,7 @@ func (g *Signals) doubt() bool { return g.LeaderOff || g.hostDoubt() }
 
 func (g *Signals) hostDoubt() bool {
 	switch {
-	case !g.Proc.Fenced() && g.Proc != noun.ProcLost:
+	case !g.Proc.Fenced() && !g.Proc.GivenUp():
 		return false
 	case g.Host == noun.HostSuspect:
 		return true
@@ -299,7 +299,7 @@ func (g *Signals) doubts(add addReason) {
 		add(true, "leader", 0, "no server leads, so nothing newer is known")
 	}
 	switch {
-	case g.HostName == "" || !g.Proc.Fenced() && g.Proc != noun.ProcLost:
+	case g.HostName == "" || !g.Proc.Fenced() && !g.Proc.GivenUp():
 	case g.Unheard > 0:
 		add(true, "host", g.Unheard, "host %s is %s: nothing has been heard of it for %s", g.HostName, g.Host,
 			g.Unheard.Round(time.Second))

@@ -16,14 +16,19 @@ const (
 	ProcAccepted                  // the host may have forked; the fence holds
 	ProcRunning                   // the host reported a pid
 	ProcLost                      // the fence ended without an exit report
+	// ProcUnproven: the same under the policy confirm; nobody has said yet that the life is over.
+	ProcUnproven
 )
 
-var procNames = [...]string{"none", "ordered", "accepted", "running", "lost"}
+var procNames = [...]string{"none", "ordered", "accepted", "running", "lost", "unproven"}
 
 func (p ProcState) String() string { return procNames[p] }
 
 // Fenced tells whether the incarnation may be running on its host.
 func (p ProcState) Fenced() bool { return p == ProcAccepted || p == ProcRunning }
+
+// GivenUp tells that the fence of the newest incarnation ended without an exit report.
+func (p ProcState) GivenUp() bool { return p == ProcLost || p == ProcUnproven }
 
 // PartState is the state of the session that an incarnation holds in its room.
 type PartState uint8
@@ -150,6 +155,8 @@ type Notes struct {
 	Chain  *Chain  // nil: it is no overseer; replaced, never changed
 
 	Ends *Ends // of Stopped and Paused; nil: neither has one; replaced, never changed
+
+	Answered uint32 // mails that this life has acknowledged
 }
 
 // Ends are when what a human has set of an agent ends by itself.
@@ -268,6 +275,9 @@ type Lease struct {
 	Vouch  bool // the supervisor's beats renew the lease too
 	// Beatless says that people were told that beats are missing.
 	Beatless bool
+	// Confirm says that this life began under the policy confirm, or was in doubt under it: time
+	// alone never proves its end.
+	Confirm bool
 }
 
 // Begun ends a series of starts that failed: the program of this life runs. That it was

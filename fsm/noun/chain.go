@@ -119,7 +119,7 @@ func (a *Agent) Patrols() uint32 {
 }
 
 // Useful tells that the life has done something: a task, or a patrol.
-func (a *Agent) Useful() bool { return a.Done > 0 || a.Patrols() > 0 }
+func (a *Agent) Useful() bool { return a.Done > 0 || a.Patrols() > 0 || a.Notes().Answered > 0 }
 
 const (
 	// maxOverruled is how often in a row triage may say less than the mechanical rule.

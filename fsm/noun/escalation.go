@@ -26,6 +26,7 @@ const (
 	EscStatesDiffer
 	EscRoleFailing      // role: most of its tasks fail, and it is half-open
 	EscUntaken          // room: its tasks wait, and nobody has lived in it
+	EscUnproven         // agent: its host fell silent, and its policy wants a proof that it is over
 	EscalationKindsPlus // one more than the last
 )
 

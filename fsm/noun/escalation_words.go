@@ -65,6 +65,10 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"nobody serves the roles of the room's tasks: no agent has lived in it since it was created",
 		"nothing is canceled; the tasks wait, and the escalation closes by itself once an agent joins",
 		[]string{"vigil room show {room}", "vigil task list {room}", "vigil room watchdog {room} --untaken cancel"}},
+	EscUnproven: {"life_unproven",
+		"the agent's host fell silent, and the policy of its role is confirm: time proves nothing",
+		"its task is given to others; it is started again when the host reports its end, or a human says that the host is dead",
+		[]string{"vigil agent explain {agent}", "vigil host explain {host}", "vigil host confirm-dead {host}"}},
 }
 
 // String is the name of the kind.

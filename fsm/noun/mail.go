@@ -1,6 +1,10 @@
 package noun
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // MailPriority says how soon a mail should be acknowledged, and what follows when it
 // is not; see the rows of package mail.
@@ -33,6 +37,34 @@ func (p MailPriority) Rank() int {
 
 // MailPriorityNames are the words for priorities, by number.
 func MailPriorityNames() []string { return mailPriorityNames[:] }
+
+// MailWakes says from which priority on mail starts an agent on demand that does not run.
+type MailWakes uint8
+
+// The numbers are written to disk.
+const (
+	WakesNever MailWakes = iota
+	WakesUrgent
+	WakesHigh   // and urgent
+	WakesNormal // and high and urgent
+)
+
+var mailWakesNames = [...]string{"never", "urgent", "high", "normal"}
+
+func (w MailWakes) String() string { return mailWakesNames[w] }
+
+// Set takes the value that a word names.
+func (w *MailWakes) Set(word string) error {
+	i := slices.Index(mailWakesNames[:], word)
+	if i < 0 {
+		return fmt.Errorf("%q is none of them", word)
+	}
+	*w = MailWakes(i)
+	return nil
+}
+
+// Wakes tells whether mail of this priority does. Low mail never does.
+func (w MailWakes) Wakes(p MailPriority) bool { return p.Rank() < int(w) }
 
 // MailState is how far a mail has come.
 type MailState uint8

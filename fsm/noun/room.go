@@ -76,12 +76,21 @@ const (
 // Policy tells when another host may start an agent whose host is silent.
 type Policy uint8
 
-// Policies: after the end of the fence, or as soon as stream and gossip agree that
-// the host is gone.
+// Policies: after the end of the fence, as soon as stream and gossip agree that the host is
+// gone, or never by time: only after an exit report or a human's word. The numbers are written
+// to disk.
 const (
 	PolicyFenced Policy = iota
 	PolicyFast
+	PolicyConfirm
 )
+
+var policyNames = [...]string{"fenced", "fast", "confirm"}
+
+func (p Policy) String() string { return policyNames[p] }
+
+// PolicyNames are the words for policies, by number.
+func PolicyNames() []string { return policyNames[:] }
 
 // LadderMode tells how far the ladder goes with a stuck agent.
 type LadderMode uint8
@@ -175,6 +184,9 @@ type Role struct {
 	// LifeRev is the revision at which what a life is started with changed last, see StartsAs; 0:
 	// it never has.
 	LifeRev uint64
+
+	// Awaits: since a backup was restored its starts wait until every host has said what runs on it.
+	Awaits bool
 }
 
 // StartsAs tells that a life which is started by either is started with the same.

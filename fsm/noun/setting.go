@@ -3,6 +3,7 @@ package noun
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,8 +15,15 @@ type setting struct {
 	num32      func(*Settings) *uint32
 	Flag       func(*Settings) *bool
 	size       func(*Settings) *uint64 // in bytes
-	untaken    func(*Settings) *Untaken
-	Min, Max   int64 // durations in milliseconds
+	word       func(*Settings) wordSetting
+	Words      []string // that word takes
+	Min, Max   int64    // durations in milliseconds
+}
+
+// wordSetting is a value that is one of some words.
+type wordSetting interface {
+	fmt.Stringer
+	Set(word string) error
 }
 
 var SettingTable = []setting{
@@ -107,6 +115,9 @@ var SettingTable = []setting{
 		Dur: func(s *Settings) *time.Duration { return &s.MailExpiry }},
 	{Name: "mail_retention", help: "acknowledged and expired mail is kept for", Min: 1000, Max: 365 * day,
 		Dur: func(s *Settings) *time.Duration { return &s.MailRetention }},
+	{Name: "mail_wakes",
+		help:  "mail of this priority or a higher one starts an on_demand agent that does not run; low mail never does",
+		Words: mailWakesNames[:], word: func(s *Settings) wordSetting { return &s.MailWakes }},
 	{Name: "mail_kept", help: "mails kept at most in the cluster; the oldest closed ones go first", Min: 1000,
 		Max: 10_000_000, num: func(s *Settings) *uint64 { return &s.MailKept }},
 	{Name: "watchdog_enabled", help: "rooms in which nothing happens are warned and then canceled", Max: 1,
@@ -125,7 +136,8 @@ var SettingTable = []setting{
 	{Name: "watchdog_max_cancellations", help: "rooms canceled within watchdog_interval at most", Min: 1,
 		Max: 10_000, num32: func(s *Settings) *uint32 { return &s.Watchdog.MaxCancellations }},
 	{Name: "watchdog_untaken",
-		help: "what becomes of a silent room in which no agent has lived since it was created, and which has no limits of its own: warn tells a human, cancel treats it like other rooms", untaken: func(s *Settings) *Untaken { return &s.Watchdog.Untaken }},
+		help:  "what becomes of a silent room in which no agent has lived since it was created, and which has no limits of its own: warn tells a human, cancel treats it like other rooms",
+		Words: untakenNames[1:], word: func(s *Settings) wordSetting { return &s.Watchdog.Untaken }},
 	{Name: "escalation_cooldown",
 		help: "what happens again is announced again after, while nobody looks after it", Min: 1000,
 		Max: 30 * day, Dur: func(s *Settings) *time.Duration { return &s.Escalation.Cooldown }},
@@ -212,8 +224,8 @@ func (d *setting) Show(s *Settings) string {
 		return strconv.FormatBool(*d.Flag(s))
 	case d.size != nil:
 		return sizeValue(*d.size(s))
-	case d.untaken != nil:
-		return d.untaken(s).String()
+	case d.word != nil:
+		return d.word(s).String()
 	}
 	return strconv.FormatUint(uint64(*d.num32(s)), 10)
 }
@@ -222,8 +234,8 @@ func (d *setting) bounds() string {
 	if d.Flag != nil {
 		return "true or false"
 	}
-	if d.untaken != nil {
-		return "warn or cancel"
+	if last := len(d.Words) - 1; d.word != nil {
+		return strings.Join(d.Words[:last], ", ") + " or " + d.Words[last]
 	}
 	if d.size != nil {
 		return sizeValue(uint64(d.Min)) + " to " + sizeValue(uint64(d.Max))
@@ -262,12 +274,10 @@ func (d *setting) set(s *Settings, value string) error {
 		}
 		return fmt.Errorf("setting %s: %q is neither true nor false", d.Name, value)
 	}
-	if d.untaken != nil {
-		v, err := ParseUntaken(value)
-		if err != nil || v == UntakenAsSet {
-			return fmt.Errorf("setting %s: %q is neither warn nor cancel", d.Name, value)
+	if d.word != nil {
+		if d.word(s).Set(value) != nil {
+			return fmt.Errorf("setting %s: %q is not %s", d.Name, value, d.bounds())
 		}
-		*d.untaken(s) = v
 		return nil
 	}
 	if d.size != nil {

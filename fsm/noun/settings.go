@@ -59,6 +59,8 @@ type Settings struct {
 	ForgetHosts time.Duration // of silence, after which a host that is lost or has left is forgotten; 0: never
 
 	Retry RetrySettings
+
+	MailWakes MailWakes // the mail that starts an agent on demand which does not run
 }
 
 // WatchdogSettings are those of the conversation watchdog.
@@ -114,6 +116,7 @@ func DefaultSettings() Settings {
 		Chain: ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute,
 			Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
 		Budget: defaultBudget(), ForgetHosts: 7 * 24 * time.Hour,
-		Retry: RetrySettings{First: time.Second, Most: 5 * time.Minute, Failures: 5, Window: time.Minute},
+		Retry:     RetrySettings{First: time.Second, Most: 5 * time.Minute, Failures: 5, Window: time.Minute},
+		MailWakes: WakesUrgent,
 	}
 }

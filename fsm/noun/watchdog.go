@@ -35,6 +35,18 @@ var untakenNames = [...]string{"", "warn", "cancel"}
 
 func (u Untaken) String() string { return untakenNames[u] }
 
+// Set takes the value that a word names, for the setting.
+func (u *Untaken) Set(word string) error {
+	v, err := ParseUntaken(word)
+	if err == nil && v == UntakenAsSet {
+		err = fmt.Errorf("%q is neither warn nor cancel", word)
+	}
+	if err == nil {
+		*u = v
+	}
+	return err
+}
+
 // ParseUntaken gives the value that a word names; the empty one is UntakenAsSet.
 func ParseUntaken(word string) (Untaken, error) {
 	if i := slices.Index(untakenNames[:], word); i >= 0 {

@@ -12,6 +12,13 @@ func lifeMutants() []Mutant {
 			Hunt: tests("./jepsen/sim", "TestRareFaultsOfServers/backup"),
 		},
 		{
+			Name: "confirm-by-time", Law: "L7",
+			Says: "an agent whose role says policy confirm is started elsewhere once its fence has ended",
+			Edits: []Edit{{File: "fsm/core/life.go", Old: "	if !proven && s.confirmed(a) {\n",
+				New: "	if !proven && s.confirmed(a) && a.ID == 0 {\n"}},
+			Hunt: tests("./fsm", "TestN35"),
+		},
+		{
 			Name: "namesake-speaks", Law: "L6",
 			Says: "the last life of a deleted agent is taken for that of its namesake",
 			Edits: []Edit{{File: "fsm/core/work.go", Old: "	case sp.Inc == a.Inc && s.unborn(a):\n",

@@ -173,7 +173,7 @@ func (d *document) checkRole(r *roleFile, node ast.Node) error {
 		d.word(r.Desired, "running", "stopped", "paused"),
 		d.word(r.Start, "always", "on_demand"),
 		d.word(r.Proof, "process", "agent"),
-		d.word(r.Policy, "fenced", "fast"),
+		d.word(r.Policy, "fenced", "fast", "confirm"),
 		d.word(r.Ladder, "careful", "escalate", "off", "restart"),
 	} {
 		if err != nil {

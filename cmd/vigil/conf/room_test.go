@@ -76,6 +76,8 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 		{"no replicas", "room: web\nroles:\n- name: b\n  replicas: 0\n", `room.yaml:4:13: 0 replicas are not possible`},
 		{"bad word", "room: web\nroles:\n- name: b\n  start: sometimes\n",
 			`room.yaml:4:10: "sometimes" is unknown here: write always or on_demand`},
+		{"bad policy", "room: web\nroles:\n- name: b\n  policy: never\n",
+			`room.yaml:4:11: "never" is unknown here: write fenced, fast or confirm`},
 		{"bad name", "room: web\nroles:\n- name: B1\n", `room.yaml:3:9: name of the role "B1" is not a name`},
 		{"room is missing", "roles:\n- name: b\n", `room is missing`},
 		{"name is missing", "room: web\nroles:\n- runner: x\n", `name of the role is missing`},

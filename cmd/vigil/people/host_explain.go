@@ -112,6 +112,9 @@ func hostVerdict(h *vigilv1.Host) string {
 	case "suspect":
 		return "it has fallen silent, and gets no starts"
 	case "lost":
+		if n := h.GetUnproven(); n > 0 {
+			return fmt.Sprintf("its lease has ended; %d agents under policy confirm wait for its report or your word", n)
+		}
 		return "its lease has ended; each of its agents moves when its own fence has ended"
 	case "left":
 		return "it said good-bye"
@@ -123,7 +126,7 @@ func hostVerdict(h *vigilv1.Host) string {
 func hostRemedy(h *vigilv1.Host) string {
 	name := h.GetName()
 	switch {
-	case h.GetState() == "lost" && h.GetRunning() > 0:
+	case h.GetState() == "lost" && h.GetRunning() > 0, h.GetUnproven() > 0:
 		return fmt.Sprintf("bring it back; or, when the machine is certainly off, `vigil host confirm-dead %s`", name)
 	case h.GetState() == "lost" || h.GetState() == "left":
 		return fmt.Sprintf("start `vigil agentd` there again; or `vigil host forget %s`", name)

@@ -148,7 +148,8 @@ func newHostConfirmDeadCmd(a *cli.App) *cobra.Command {
 		Use:   "confirm-dead HOST",
 		Short: "Say that nothing of a host runs any more: its agents start elsewhere at once",
 		Long: `Say that nothing of a host runs any more, so that its agents are started elsewhere at
-once, without waiting for the end of their fences.
+once, without waiting for the end of their fences. For agents whose role says policy: confirm it
+is the only way but the report of the host itself.
 
 Do it only when the machine is off. If an agent still runs there, it runs twice: vigil
 cannot tell, and takes your word. A host that is heard is refused, unless --force.`,
@@ -186,7 +187,7 @@ cannot tell, and takes your word. A host that is heard is refused, unless --forc
 func deadQuestion(h *vigilv1.Host) string {
 	return fmt.Sprintf("Host %s is %s; %s may still run there, and would run twice.\n"+
 		"Is the machine off? Type its name to say so: ",
-		h.GetName(), h.GetState(), term.Plural(h.GetRunning()+h.GetStarting(), "agent"))
+		h.GetName(), h.GetState(), term.Plural(h.GetRunning()+h.GetStarting()+h.GetUnproven(), "agent"))
 }
 
 func newHostForgetCmd(a *cli.App) *cobra.Command {
@@ -195,7 +196,7 @@ func newHostForgetCmd(a *cli.App) *cobra.Command {
 		Short: "Remove a lost or left host on which no life is left",
 		Long: `Remove a host that is lost or has left and on which no life is left. After a week without
 a beat (setting forget_hosts) that happens by itself, unless a life may come back with it or a
-human drains it.`,
+human drains it. One with agents that are unproven (policy: confirm) is refused: confirm-dead first.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.First(cli.HostNames),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -156,6 +156,9 @@ func (s *State) rearmMail(put core.Put) {
 		m := s.MailTable.Mut(id)
 		s.Rearm(core.TimerMail, uint64(id), &m.Armed, s.mailRow(m))
 	}
+	if put.Any("mail_wakes") {
+		s.lookAtAll()
+	}
 }
 
 // unread lists what ReadMail would hand over to the agent's present life, or to its next

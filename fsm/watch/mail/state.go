@@ -29,6 +29,9 @@ func Install(c *core.State) *State {
 	h.AgentRows = append(h.AgentRows, s.boxRows)
 	h.AgentGoes.Add(func(a *noun.Agent) { s.dropMailbox(a.ID) })
 	h.SettingsPut.Add(s.rearmMail)
+	h.Calls = append(h.Calls, s.calls)
+	h.MailChanged.Add(s.lookAt)
+	h.LevelRaised.Add(func(uint32) { s.lookAtAll() })
 	h.Reset.Add(s.reset)
 	h.Index.Add(s.index)
 	h.Timers[core.TimerMail] = func(id uint64) { s.fireMail(noun.MailID(id)) }

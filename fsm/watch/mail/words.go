@@ -344,7 +344,11 @@ func (c AckMail) Apply(of *core.State) noun.Outcome {
 		return out
 	}
 	s.Hooks.AgentSpoke.Call(a)
-	a.Note(func(n *noun.Notes) { n.MailAt = s.Meta.Clock })
+	a.Note(func(n *noun.Notes) {
+		if n.MailAt = s.Meta.Clock; s.Meta.Level >= core.LevelRetry {
+			n.Answered++
+		}
+	})
 	s.Event("mail.acknowledged", core.About{Agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
 	s.closeMail(m, noun.MailAcknowledged)
 	s.Touch(a.Room)

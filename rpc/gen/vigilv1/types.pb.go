@@ -1628,7 +1628,7 @@ type RoleSpec struct {
 	Start string `protobuf:"bytes,5,opt,name=start,proto3" json:"start,omitempty"`
 	// process or agent
 	Proof string `protobuf:"bytes,6,opt,name=proof,proto3" json:"proof,omitempty"`
-	// fenced or fast
+	// fenced, fast or confirm
 	Policy        string               `protobuf:"bytes,7,opt,name=policy,proto3" json:"policy,omitempty"`
 	Labels        map[string]string    `protobuf:"bytes,8,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Params        map[string]string    `protobuf:"bytes,9,rep,name=params,proto3" json:"params,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -3436,6 +3436,9 @@ type Host struct {
 	// leaves the agent's control group), group (what leaves it is found by its mark) or weak (what
 	// leaves the process group is neither frozen nor killed: two lives may overlap); empty: unknown.
 	Containment string `protobuf:"bytes,72,opt,name=containment,proto3" json:"containment,omitempty"`
+	// Lives of roles with policy confirm that were there when it fell silent, and of which nobody has
+	// said since that they are over.
+	Unproven uint32 `protobuf:"varint,73,opt,name=unproven,proto3" json:"unproven,omitempty"`
 	// Until the drain ends by itself; absent: it does not, or there is none.
 	DrainEndsIn   *durationpb.Duration `protobuf:"bytes,80,opt,name=drain_ends_in,json=drainEndsIn,proto3" json:"drain_ends_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3652,6 +3655,13 @@ func (x *Host) GetContainment() string {
 		return x.Containment
 	}
 	return ""
+}
+
+func (x *Host) GetUnproven() uint32 {
+	if x != nil {
+		return x.Unproven
+	}
+	return 0
 }
 
 func (x *Host) GetDrainEndsIn() *durationpb.Duration {
@@ -4200,7 +4210,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\xfe\a\n" +
+	" \x01(\tR\x04host\"\x9a\b\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
@@ -4232,7 +4242,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x05heard\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x05heard\x12\x1c\n" +
 	"\tterminals\x18F \x01(\tR\tterminals\x12\x18\n" +
 	"\aservers\x18G \x03(\tR\aservers\x12 \n" +
-	"\vcontainment\x18H \x01(\tR\vcontainment\x12=\n" +
+	"\vcontainment\x18H \x01(\tR\vcontainment\x12\x1a\n" +
+	"\bunproven\x18I \x01(\rR\bunproven\x12=\n" +
 	"\rdrain_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\vdrainEndsIn\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
