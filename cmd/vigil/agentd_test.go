@@ -31,7 +31,7 @@ func TestAgentdFileMistakes(t *testing.T) {
 		{"log_level: loud\n", "", "write trace"},
 		{"runners:\n  - name: a\n    program: /no/such\n" + mine, "3:14", "/no/such does not exist: install it"},
 		{"runners:\n  - name: a\n" + mine, "2:5", "no program is named"},
-		{"runners:\n  - name: a\n    program: sh\n    arg: [x]\n", "4:5", `unknown key "arg"`},
+		{"runners:\n  - name: a\n    program: sh\n    arg: [x]\n" + mine, "4:5", `unknown key "arg"`},
 		{"runners:\n  - name: a\n    program: sh\n    args: [x, '${VIGIL_TOKEN}']\n" + mine,
 			"4:15", "list of processes"},
 		{"runners:\n  - name: a\n    program: sh\n    params:\n      x: {pattern: '('}\n" + mine,
@@ -49,7 +49,7 @@ func TestAgentdFileMistakes(t *testing.T) {
 		code := run(context.Background(), append(args, "--check"), strings.NewReader(""), &out, &errs)
 		if code != cli.ExitFailed || !strings.Contains(out.String(), c.want) || c.where != "" &&
 			!strings.HasPrefix(out.String(), file+":"+c.where+":") ||
-			strings.Count(out.String(), "\n") != 1 {
+			strings.Count(out.String(), "\n")-strings.Count(out.String(), "note: ") != 1 {
 			t.Errorf("%q: exit code %d, want %q at %s, got\n%s%s", c.text, code, c.want, c.where, out.String(),
 				errs.String())
 		}
