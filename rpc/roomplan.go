@@ -3,6 +3,7 @@ package rpc
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,6 +41,7 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 		}
 		plan := st.PlanApply(&apply)
 		answer.Plan = convertRoomPlan(st, &plan)
+		answer.Plan.Warnings = unknownRunners(st, apply.Roles)
 		if r.GetWatch() != nil {
 			answer.Plan.Changes = differences("watchdog ", was, r.GetWatch())
 		}
@@ -49,6 +51,41 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 		return nil, fault.Refusal(&out)
 	}
 	return room, nil
+}
+
+// unknownRunners warns of roles whose runner no host has. Without any host there is nothing to
+// compare with.
+func unknownRunners(st *fsm.View, roles []noun.RoleSpec) (out []string) {
+	known := map[string]bool{}
+	for h := range st.Hosts() {
+		if h.State == noun.HostLeft {
+			continue
+		}
+		known[""] = true // of a role by hand
+		for _, runner := range h.Runners {
+			known[runner] = true
+		}
+	}
+	for i := range roles {
+		if r := &roles[i]; len(known) > 0 && !known[r.Runner] {
+			names := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool { return n == "" })
+			out = append(out, fmt.Sprintf("role %s: no host has runner %s, so nothing is started; hosts have %s",
+				r.Name, fault.Quote(r.Runner), someOf(names)))
+		}
+	}
+	return out
+}
+
+// someOf names at most ten.
+func someOf(names []string) string {
+	const most = 10
+	switch n := len(names); {
+	case n == 0:
+		return "no runners"
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // dryDelete tells what deleting a room would do.

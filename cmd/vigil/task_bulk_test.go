@@ -39,7 +39,8 @@ func TestBulkRetryAsksAndCounts(t *testing.T) {
 		}
 	}
 	code, out, errs := vigil("", false, "cancel", "--room", "web", "--role", "builder", "--dry-run")
-	if code != 0 || !strings.Contains(out, "cancel 7 tasks, 1 to 7\n") || !strings.Contains(out, "web/builder: 6 QUEUED") ||
+	if code != 0 || !strings.Contains(out, "cancel 7 tasks, 1 to 7\n") ||
+		!strings.Contains(out, "web/builder: 6 QUEUED") ||
 		!strings.Contains(out, "task 1 of web/builder: Build 0") || !strings.Contains(out, "and 2 more") ||
 		!strings.Contains(out, "Nothing was changed.") {
 		t.Fatalf("dry run: exit code %d, %q, %q", code, out, errs)
@@ -92,16 +93,17 @@ func TestBulkLeavesAloneWhatHasChanged(t *testing.T) {
 		must(f.fleet.RetryTask(f.ctx(), &vigilv1.RetryTaskRequest{Task: tasks[1], By: "ann"}))(t)
 		must(f.fleet.CancelTask(f.ctx(), &vigilv1.CancelTaskRequest{Task: tasks[1], By: "ann"}))(t)
 	}}
-	code, out, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}, out: asked, in: "y\n",
+	code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}, out: asked, in: "y\n",
 		attended: true}.do(t, "task", "retry", "--state", "CANCELED")
-	out = asked.text.String()
+	out := asked.text.String()
 	if code != cli.ExitConflict || !strings.Contains(out, "1 task was put back into the queue; 1 left alone, "+
 		"since they have changed since the plan; 1 refused:") ||
 		!strings.Contains(out, fmt.Sprintf("task %d: ", gone)) || !strings.Contains(out, "no longer declared") {
 		t.Errorf("exit code %d, %q, %q", code, out, errs)
 	}
-	if f.get(tasks[1]).GetState() != vigilv1.TaskState_CANCELED || f.get(tasks[2]).GetState() != vigilv1.TaskState_PENDING {
-		t.Errorf("the tasks are %v and %v", f.get(tasks[1]).GetState(), f.get(tasks[2]).GetState())
+	changed, done := f.get(tasks[1]).GetState(), f.get(tasks[2]).GetState()
+	if changed != vigilv1.TaskState_CANCELED || done != vigilv1.TaskState_PENDING {
+		t.Errorf("the tasks are %v and %v", changed, done)
 	}
 }
 

@@ -200,7 +200,8 @@ func saysOutdated(a *cli.App, room *vigilv1.Room) error {
 		if n == 1 {
 			live = "agent lives"
 		}
-		if err := a.Printf("role %s/%s: %d %s as declared before; `vigil agent restart --outdated --room %s` renews them one by one\n",
+		if err := a.Printf("role %s/%s: %d %s as declared before; "+
+			"`vigil agent restart --outdated --room %s` renews them one by one\n",
 			room.GetName(), r.GetSpec().GetName(), n, live, room.GetName()); err != nil {
 			return err
 		}

@@ -115,6 +115,11 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 				return fmt.Errorf("apply room %s: %w", r.GetRoom(), err)
 			}
 			plans.add(room, room.GetPlan())
+			for _, w := range room.GetPlan().GetWarnings() {
+				if !x.JSON {
+					fmt.Fprintf(x.Err, "warning: room %s, %s\n", r.GetRoom(), term.OneLine(w))
+				}
+			}
 		}
 		gone, err = x.pruned(ctx, c, rooms, plans)
 		return err

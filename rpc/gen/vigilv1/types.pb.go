@@ -967,7 +967,9 @@ type RoomPlan struct {
 	// Agents that would be ended while they hold a task.
 	AtWork uint32 `protobuf:"varint,5,opt,name=at_work,json=atWork,proto3" json:"at_work,omitempty"`
 	// Open tasks that would be canceled.
-	Canceled      uint32 `protobuf:"varint,6,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	Canceled uint32 `protobuf:"varint,6,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	// What is allowed and is perhaps not meant, a sentence each.
+	Warnings      []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1042,6 +1044,13 @@ func (x *RoomPlan) GetCanceled() uint32 {
 		return x.Canceled
 	}
 	return 0
+}
+
+func (x *RoomPlan) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // RolePlan is what a change of its room would do to a role.
@@ -3953,14 +3962,15 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"unfinished\x18\x18 \x01(\rR\n" +
 	"unfinished\x12=\n" +
-	"\rpause_ends_in\x18\x1e \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\"\xb7\x01\n" +
+	"\rpause_ends_in\x18\x1e \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\"\xd3\x01\n" +
 	"\bRoomPlan\x12\x18\n" +
 	"\acreated\x18\x01 \x01(\bR\acreated\x12\x18\n" +
 	"\adeleted\x18\x02 \x01(\bR\adeleted\x12\x18\n" +
 	"\achanges\x18\x03 \x03(\tR\achanges\x12(\n" +
 	"\x05roles\x18\x04 \x03(\v2\x12.vigil.v1.RolePlanR\x05roles\x12\x17\n" +
 	"\aat_work\x18\x05 \x01(\rR\x06atWork\x12\x1a\n" +
-	"\bcanceled\x18\x06 \x01(\rR\bcanceled\"\xdc\x01\n" +
+	"\bcanceled\x18\x06 \x01(\rR\bcanceled\x12\x1a\n" +
+	"\bwarnings\x18\a \x03(\tR\bwarnings\"\xdc\x01\n" +
 	"\bRolePlan\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
