@@ -52,14 +52,8 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 			if request.Text, err = cli.TaskText(a, cmd, text, file); err != nil {
 				return err
 			}
-			if len(args) == 2 {
-				request.Title = args[1]
-			}
-			if request.Title == "" {
-				request.Title = term.TitleOf(request.GetText())
-			}
-			if request.Title == "" {
-				return cli.Usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
+			if request.Title, err = titleOf(args, request.GetText()); err != nil {
+				return err
 			}
 			if request.Expect, err = expect.Read(cmd); err != nil {
 				return err
@@ -97,6 +91,17 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 	in.AddAt(cmd, "offer it at this time, not before")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
+}
+
+// titleOf gives the title of a new task: its own, or the first line of its text.
+func titleOf(args []string, text string) (string, error) {
+	if len(args) == 2 && args[1] != "" {
+		return args[1], nil
+	}
+	if title := term.TitleOf(text); title != "" {
+		return title, nil
+	}
+	return "", cli.Usagef("the task needs a title or a text: vigil task create %s TITLE, or --text, or --file", args[0])
 }
 
 func newTaskListCmd(a *cli.App) *cobra.Command {

@@ -20,15 +20,8 @@ import (
 	"vigil/rpc/client"
 )
 
-// newAgentdCmd is `vigil agentd`: the daemon of a worker host.
-func newAgentdCmd(a *cli.App) *cobra.Command {
-	var file string
-	var drain, check bool
-	flags := conf.DefaultAgentd()
-	cmd := &cobra.Command{
-		Use:   "agentd",
-		Short: "Run the daemon of a worker host",
-		Long: `Run the daemon that starts, watches and stops agents on this machine.
+// aboutAgentd is the help of `vigil agentd`.
+const aboutAgentd = `Run the daemon that starts, watches and stops agents on this machine.
 
 It starts what the cluster orders, but only with the runners that its own
 configuration declares: an order names a runner and brings checked values, nothing
@@ -48,7 +41,17 @@ what they were started with; a runner whose declaration is broken now stays as i
 A runner whose declaration is broken from the start is not offered, the others are: the log and
 ` + "`vigil host show`" + ` tell why. With --check everything that is wrong is printed, one line
 each with its place and remedy, and nothing is started or changed; the exit code is 1
-when something was found.`,
+when something was found.`
+
+// newAgentdCmd is `vigil agentd`: the daemon of a worker host.
+func newAgentdCmd(a *cli.App) *cobra.Command {
+	var file string
+	var drain, check bool
+	flags := conf.DefaultAgentd()
+	cmd := &cobra.Command{
+		Use:   "agentd",
+		Short: "Run the daemon of a worker host",
+		Long:  aboutAgentd,
 		Example: `  vigil agentd --config configs/agentd.yaml
   vigil agentd --config /etc/vigil/agentd.yaml --check
   vigil agentd --config agentd.yaml --server 10.0.0.1:7420,10.0.0.2:7420,10.0.0.3:7420`,

@@ -13,17 +13,8 @@ import (
 	"vigil/cmd/vigil/conf"
 )
 
-// newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
-// to it by AddServerVerbs.
-func newServerCmd(a *cli.App) *cobra.Command {
-	var file string
-	var check bool
-	flags := conf.DefaultServer()
-	var peers []string
-	cmd := &cobra.Command{
-		Use:   "server",
-		Short: "Run a server, or ask about servers",
-		Long: `Run one of the servers that replicate the state of the fleet, usually three.
+// aboutServer is the help of `vigil server`.
+const aboutServer = `Run one of the servers that replicate the state of the fleet, usually three.
 
 A new cluster needs the same list of peers on every server. A server that joins an
 existing cluster names one of its API addresses with --join. A server that has run
@@ -35,7 +26,19 @@ address that other machines can reach unless --insecure says that only trusted o
 
 With --check everything that is wrong with the configuration is printed, one line each
 with its remedy, and nothing is started or changed; the exit code is 1 when something
-was found.`,
+was found.`
+
+// newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
+// to it by AddServerVerbs.
+func newServerCmd(a *cli.App) *cobra.Command {
+	var file string
+	var check bool
+	flags := conf.DefaultServer()
+	var peers []string
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run a server, or ask about servers",
+		Long:  aboutServer,
 		Example: `  vigil server --id s1 --bootstrap-expect 1
   vigil server --insecure --id s1 --raft-addr 10.0.0.1:7421 --addr 10.0.0.1:7420 \
       --peers s1=10.0.0.1:7421,s2=10.0.0.2:7421,s3=10.0.0.3:7421
