@@ -113,7 +113,8 @@ func hostVerdict(h *vigilv1.Host) string {
 		return "it has fallen silent, and gets no starts"
 	case "lost":
 		if n := h.GetUnproven(); n > 0 {
-			return fmt.Sprintf("its lease has ended; %d agents under policy confirm wait for its report or your word", n)
+			return "its lease has ended; under policy confirm " + term.Plural(n, "agent") + " can move only after its " +
+				"report or your word"
 		}
 		return "its lease has ended; each of its agents moves when its own fence has ended"
 	case "left":

@@ -38,7 +38,7 @@ func TestEveryStateOfAHostIsExplained(t *testing.T) {
 		{&vigilv1.Host{State: "suspect", SuspectWhy: "no server hears its stream"}, "no server hears its stream",
 			"nothing yet"},
 		{&vigilv1.Host{Name: "w1", State: "lost", Running: 2}, "its own fence", "vigil host confirm-dead w1"},
-		{&vigilv1.Host{Name: "w1", State: "lost", Unproven: 3}, "3 agents under policy confirm",
+		{&vigilv1.Host{Name: "w1", State: "lost", Unproven: 3}, "under policy confirm 3 agents",
 			"vigil host confirm-dead w1"},
 		{&vigilv1.Host{Name: "w1", State: "left", Unproven: 1}, "good-bye", "vigil host confirm-dead w1"},
 		{&vigilv1.Host{Name: "w1", State: "lost"}, "its own fence", "vigil host forget w1"},

@@ -162,5 +162,5 @@ func wereDone(n int) string {
 	if n == 1 {
 		return "1 task was"
 	}
-	return fmt.Sprintf("%d tasks were", n)
+	return term.Plural(n, "task") + " were"
 }
