@@ -53,7 +53,7 @@ func (c *chaos) budgets() Command {
 // cannot be cut.
 func TestF07RandomLogsKeepTheBooks(t *testing.T) {
 	var refused, dropped uint64
-	for _, seed := range seeds(4) {
+	for _, seed := range seeds(t, 4) {
 		c := newChaos(seed, true)
 		c.climbs = true
 		plain, restored := New(), New()
@@ -93,7 +93,7 @@ func TestF07RandomLogsKeepTheBooks(t *testing.T) {
 
 // L11: a command that a budget refuses changes nothing but the answer that is remembered.
 func TestF07ARefusalChangesNothing(t *testing.T) {
-	for _, seed := range seeds(2) {
+	for _, seed := range seeds(t, 2) {
 		c := newChaos(seed, true)
 		s := New()
 		for _, e := range c.opening() {

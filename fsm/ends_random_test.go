@@ -136,7 +136,7 @@ func (b *wordBook) same(t *testing.T, s *State, seed uint64) {
 // word said, until its end and not longer; and a state that is loaded again goes on alike.
 func TestN34RandomLogsEndWhatHumansSet(t *testing.T) {
 	ended := 0
-	for _, seed := range seeds(4) {
+	for _, seed := range seeds(t, 4) {
 		c := newChaos(seed, true)
 		c.ends = true
 		s, again, book := New(), New(), newWordBook()

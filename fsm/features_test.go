@@ -16,7 +16,7 @@ func TestCoreHoldsWithoutItsFeatures(t *testing.T) {
 	for _, name := range out {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, seed := range seeds(3) {
+			for _, seed := range seeds(t, 3) {
 				c, guide, s := newChaos(seed, true), New(), without(name)
 				left := 0
 				step := func(e *Entry) {

@@ -341,7 +341,7 @@ func (x *outage) live(h noun.HostID, a *noun.Agent, crash bool, away noun.Time) 
 // a state that is loaded again goes on like the one that was dumped.
 func TestN30RandomLogsKeepTheLaws(t *testing.T) {
 	opened, closed := 0, 0
-	for _, seed := range seeds(4) {
+	for _, seed := range seeds(t, 4) {
 		c := newChaos(seed, false)
 		c.retries, c.circuit = true, true
 		s, again, half := New(), New(), map[noun.RoleID]bool{}

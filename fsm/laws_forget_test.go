@@ -127,7 +127,7 @@ func TestF14WhatIsHeardIsKeptAndTheSettingCounts(t *testing.T) {
 // on the way forgets the same.
 func TestF14ForgettingBreaksNoLaw(t *testing.T) {
 	forgotten := uint64(0)
-	for _, seed := range seeds(4) {
+	for _, seed := range seeds(t, 4) {
 		c := newChaos(seed, true)
 		plain, restored := New(), New()
 		for _, e := range append(c.opening(),

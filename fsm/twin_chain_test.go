@@ -186,7 +186,7 @@ func (w *chainTwin) judge(s *State) string {
 // loaded in between goes on alike.
 func TestTwinOfTheChainAgrees(t *testing.T) {
 	seen := map[string]int{}
-	for _, seed := range seeds(6) {
+	for _, seed := range seeds(t, 6) {
 		c, s := newChaos(seed, true), New()
 		for _, e := range c.opening() {
 			s.Apply(e)

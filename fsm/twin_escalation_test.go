@@ -221,7 +221,7 @@ func (w *twinAlarms) said(s *State, c Command) {
 // found from events and commands alone.
 func TestTwinOfEscalationsAgrees(t *testing.T) {
 	kinds, reopened, announced, reminded, gone := map[noun.EscalationKind]int{}, 0, 0, 0, 0
-	for _, seed := range seeds(6) {
+	for _, seed := range seeds(t, 6) {
 		c, s := newChaos(seed, true), New()
 		remind := []string{"0s", "7s"}[seed%2] // who is reminded often is never announced again
 		for _, e := range append(c.opening(),

@@ -262,7 +262,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 func TestTwinOfTheLadderAgrees(t *testing.T) {
 	var taken [noun.RungEscalate + 1]int
 	refused, extended, poisoned := 0, 0, 0
-	for _, seed := range seeds(8) {
+	for _, seed := range seeds(t, 8) {
 		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
 		c.plans = seed%2 == 1
 		c.climbs = true

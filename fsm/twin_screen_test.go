@@ -52,7 +52,7 @@ func shownNow(s *State, m map[noun.AgentID]*shownTwin) {
 func TestTwinOfScreensAgrees(t *testing.T) {
 	const limit = 3 * time.Second
 	taken, refused, calls := [noun.PromptKindsPlus]int{}, 0, 0
-	for _, seed := range seeds(6) {
+	for _, seed := range seeds(t, 6) {
 		c, s := newChaos(seed, true), New()
 		for _, e := range c.opening() {
 			s.Apply(e)

@@ -481,7 +481,7 @@ func (w *twin) same(t *testing.T, s *State, index uint64) {
 
 // The state machine and its twin agree on every outcome and everything visible.
 func TestTwinAgrees(t *testing.T) {
-	for _, seed := range seeds(8) {
+	for _, seed := range seeds(t, 8) {
 		c, s := newChaos(seed, false), New()
 		c.plans, c.retries, c.ends = seed%2 == 1, seed%2 == 0, seed%4 == 0
 		for _, e := range c.opening() {

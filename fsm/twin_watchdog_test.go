@@ -125,7 +125,7 @@ func (w *silentTwin) heard(s *State, c Command, out noun.Outcome, before map[nou
 // what is found by walking over everything.
 func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 	stalled, canceled, reopened := 0, uint64(0), 0
-	for _, seed := range seeds(6) {
+	for _, seed := range seeds(t, 6) {
 		c, s := newChaos(seed, true), New()
 		for _, e := range c.opening() {
 			s.Apply(e)
