@@ -129,6 +129,10 @@ func (t *trial) forgotten(r *Result, final map[uint64]history.Op) {
 		if !strings.Contains(key, "/") {
 			key = end.Workload + "/" + key // its room has the same name
 		}
+		if end.Workload == "outage" && end.State == "QUEUED" {
+			r.excuse("it waits for its next attempt, or its role is half-open; the check of retries judges these waits")
+			continue
+		}
 		look, waits := idle[key]
 		if !waits || t.rec.Run.Ended-t.rec.Run.Calm < int64(t.bounds.Agents) {
 			r.excuse("the run ended before the task was finished, and nobody idle could have taken it")
