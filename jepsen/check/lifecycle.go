@@ -120,6 +120,7 @@ func (t *trial) forgotten(r *Result, final map[uint64]history.Op) {
 			idle[role(look.Agent)] = look
 		}
 	}
+	half := t.halfOpenAtEnd()
 	for _, id := range slices.Sorted(maps.Keys(final)) {
 		end := final[id]
 		if finished(end.State) {
@@ -129,8 +130,8 @@ func (t *trial) forgotten(r *Result, final map[uint64]history.Op) {
 		if !strings.Contains(key, "/") {
 			key = end.Workload + "/" + key // its room has the same name
 		}
-		if end.Workload == "outage" && end.State == "QUEUED" {
-			r.excuse("it waits for its next attempt, or its role is half-open; the check of retries judges these waits")
+		if half[key] && end.State == "QUEUED" {
+			r.excuse("its role was half-open when the run ended")
 			continue
 		}
 		look, waits := idle[key]
@@ -159,4 +160,20 @@ func (t *trial) completedInLog(r *Result) {
 			done[e.Task] = e
 		}
 	}
+}
+
+// halfOpenAtEnd gives the roles, as room/role, that the log leaves half-open: of these single tasks
+// are tried, and the others wait however many agents are idle.
+func (t *trial) halfOpenAtEnd() map[string]bool {
+	half := map[string]bool{}
+	for _, e := range t.log {
+		name, _, _ := strings.Cut(e.Text, ":")
+		switch e.Kind {
+		case "role.half_open":
+			half[e.Room+"/"+name] = true
+		case "role.open":
+			delete(half, e.Room+"/"+name)
+		}
+	}
+	return half
 }

@@ -145,6 +145,11 @@ func lifecycleCases() []trialCase {
 		b.look(179_000, "lifecycle/work.2", 1, "running", "WAITING", "")
 		return final(b, op{Task: 7, Key: "work", Value: "t", State: "PENDING"})
 	}
+	queued := func(o *outageBook) *book {
+		o.op("outage", "create", 0, 10, op{Task: 1, Key: "fetch", Value: "t1"})
+		o.look(179_000, "outage/fetch.2", 1, "running", "WAITING", "")
+		return o.end(1, "QUEUED").book
+	}
 	return []trialCase{
 		{"lifecycle", "completed as it was acknowledged",
 			final(made().op("lifecycle", "complete", 20, 30, by("a", 1, op{})), done), Kept, ""},
@@ -167,6 +172,9 @@ func lifecycleCases() []trialCase {
 		{"lifecycle", "a life was told what is true",
 			final(made().life("a", 1, "h1", 0, 50).word(15, "complete", 7, 1), done), Kept, ""},
 		{"lifecycle", "a task is forgotten while its agent waits", waiting(made()), Broken, "waits for a task"},
+		{"lifecycle", "a task waits since its role is half-open", queued(newOutage(1).half()), Kept, "was half-open"},
+		{"lifecycle", "its role has opened again", queued(newOutage(1).half().says("role.open", 0, 0, "fetch: all is well")),
+			Broken, "waits for a task"},
 		{"lifecycle", "a task is not finished and nobody is idle",
 			final(made(), op{Task: 7, Key: "work", Value: "t", State: "PENDING"}), Kept, "nobody idle"},
 		{"lifecycle", "a task of another workload is lost",
