@@ -44,8 +44,6 @@ const milli = 1e-3 // the library measures in milliseconds
 var raftShown = map[string]raftFigure{
 	"vigil_raft_commitTime": {"vigil_raft_commit_seconds",
 		"Time from an entry's arrival at the leader to its commit.", milli},
-	"vigil_raft_leader_dispatchLog": {"vigil_raft_dispatch_seconds",
-		"Time that the leader took to write entries to its own disk.", milli},
 	"vigil_raft_rpc_appendEntries_storeLogs": {"vigil_raft_store_seconds",
 		"Time that a follower took to write entries to its disk.", milli},
 	"vigil_raft_leader_lastContact": {"vigil_raft_last_contact_seconds",
@@ -55,8 +53,6 @@ var raftShown = map[string]raftFigure{
 	"vigil_raft_fsm_restore": {"vigil_raft_restore_seconds", "Time to load a snapshot.", milli},
 	"vigil_raft_compactLogs": {"vigil_raft_compact_seconds",
 		"Time to remove entries that a snapshot covers.", milli},
-	"vigil_raft_candidate_electSelf": {"vigil_raft_election_seconds",
-		"Time to ask for votes in an election.", milli},
 	"vigil_raft_boltdb_storeLogs": {"vigil_raft_log_write_seconds",
 		"Time of one write to the log store, with its sync.", milli},
 	"vigil_raft_boltdb_freePageBytes": {"vigil_raft_log_free_bytes",

@@ -86,10 +86,16 @@ func newDemo(t *testing.T) []string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var ended error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ended = cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended, and this says so
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("vigil dev: %v", err)
+		if <-done; ended != nil {
+			t.Errorf("vigil dev: %v", ended)
 		}
 		if t.Failed() {
 			t.Logf("output of vigil dev:\n%s", out.String())
@@ -100,8 +106,13 @@ func newDemo(t *testing.T) []string {
 		if text := out.String(); strings.Contains(text, "Ctrl-C ends everything") {
 			return append(env, "DEMO="+folder.FindStringSubmatch(text)[1])
 		}
+		select {
+		case <-done:
+			t.Fatalf("vigil dev ended")
+		default:
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("vigil dev does not come up:\n%s", out.String())
+			t.Fatalf("vigil dev does not come up")
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -18,8 +19,13 @@ func TestN12StatusSaysForWhomItWaits(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	f := newFleet(t)
+	c, err := client.Open(client.Config{Addrs: f.api[:1], Name: "test"}) // the one that will be asked
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	for known := 0; known < 3; { // each says where its API is
-		st, err := f.status.Status(f.ctx(), &vigilv1.StatusRequest{})
+		st, err := vigilv1.NewClusterClient(c).Status(f.ctx(), &vigilv1.StatusRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

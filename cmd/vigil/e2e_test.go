@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	marks "vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/rpc/client"
+	"vigil/rpc/freeport"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -385,21 +385,12 @@ func (f *testFleet) leader() int {
 	return 0
 }
 
-// freePort gives an address that is free and that it has not given before: one that is closed may
-// be chosen again by the system.
+// freePort gives an address on which nobody listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		l.Close()
-		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
-			return addr
-		}
+	addrs, err := freeport.Addrs(1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return addrs[0]
 }
-
-var givenAddrs sync.Map

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
+	"vigil/rpc/freeport"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -92,24 +91,15 @@ func newMCPFleet(t *testing.T, ttl time.Duration) *mcpFleet {
 	return f
 }
 
-// freeAddr gives an address that is free and that it has not given before: one that is closed may
-// be chosen again by the system.
+// freeAddr gives an address on which nobody listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		l.Close()
-		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
-			return addr
-		}
+	addrs, err := freeport.Addrs(1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return addrs[0]
 }
-
-var givenAddrs sync.Map
 
 // must gives the answer of a call that may not fail.
 func must[T any](answer T, err error) func(*testing.T) T {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"vigil/cmd/vigil/bench/ledger"
+	"vigil/rpc/freeport"
 )
 
 // patience is how long anything may take on a machine that is busy with other tests.
@@ -95,24 +95,15 @@ func newFleet(t *testing.T) *fleet {
 
 func (f *fleet) ledger() string { return filepath.Join(f.folder, "ledger") }
 
-// freePort gives an address that is free and that it has not given before: one that is closed may
-// be chosen again by the system.
+// freePort gives an address on which nobody listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		l.Close()
-		if _, given := givenAddrs.LoadOrStore(addr, true); !given {
-			return addr
-		}
+	addrs, err := freeport.Addrs(1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return addrs[0]
 }
-
-var givenAddrs sync.Map
 
 // server starts server i, for the first time or again.
 func (f *fleet) server(i int) *child {

@@ -37,7 +37,7 @@ func newMetrics() *metrics {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "vigil_rpc_duration_seconds",
 			Help:    "Time from a call's arrival to its answer, by method; streams and waits are left out.",
-			Buckets: []float64{.001, .0025, .005, .01, .05, .25, 1, 10},
+			Buckets: []float64{.001, .005, .025, .25, 2.5},
 		}, []string{"method"}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "vigil_rpc_forwarded_total", Help: "Calls sent on to the leader, each try counted.",

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/rpc/client"
+	"vigil/rpc/freeport"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -64,7 +64,7 @@ func openStand(ctx context.Context, o *Options, config string) (_ *stand, err er
 	if s.dir, err = os.MkdirTemp(o.Dir, "vigil-bench-"); err != nil {
 		return s, fmt.Errorf("make data directory: %w", err)
 	}
-	ports, err := freePorts(6)
+	ports, err := freeport.Addrs(6)
 	if err != nil {
 		return s, err
 	}
@@ -243,18 +243,4 @@ func (s *stand) close() error {
 		errs = append(errs, os.RemoveAll(s.dir))
 	}
 	return errors.Join(errs...)
-}
-
-// freePorts finds n loopback addresses that nobody listens on.
-func freePorts(n int) ([]string, error) {
-	var list []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find free port: %w", err)
-		}
-		defer l.Close() // all at once, so that none is found twice
-		list = append(list, l.Addr().String())
-	}
-	return list, nil
 }

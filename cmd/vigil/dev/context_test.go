@@ -104,7 +104,7 @@ func TestN05DevContextLeavesOthers(t *testing.T) {
 func TestN05DevUsesTheUsualPorts(t *testing.T) {
 	first := 0
 	for first = 17_420; ; first += 10 {
-		if _, err := freeAddrs(first); err == nil {
+		if _, err := portsFrom(first); err == nil {
 			break
 		}
 	}

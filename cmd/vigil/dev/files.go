@@ -16,6 +16,7 @@ import (
 	"vigil/agentd/runner"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
+	"vigil/rpc/freeport"
 )
 
 // devPlace is where a demo keeps its things.
@@ -116,12 +117,14 @@ func (p *devPlace) findServers(first int, asked bool) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	addrs, err := freeAddrs(first)
-	switch {
-	case err != nil && asked && first != 0:
-		return cli.Usagef("flag --port: %w: give another port, or 0 for any that are free", err)
-	case err != nil:
-		if addrs, err = freeAddrs(0); err != nil {
+	var addrs []string
+	if first != 0 {
+		if addrs, err = portsFrom(first); err != nil && asked {
+			return cli.Usagef("flag --port: %w: give another port, or 0 for any that are free", err)
+		}
+	}
+	if addrs == nil {
+		if addrs, err = freeport.Addrs(2 * devServers); err != nil {
 			return fmt.Errorf("find free ports: %w", err)
 		}
 	}
@@ -132,26 +135,16 @@ func (p *devPlace) findServers(first int, asked bool) error {
 	return nil
 }
 
-// freeAddrs gives two addresses a server on which nobody listens: those from a port on, or with 0
-// any.
-func freeAddrs(first int) (addrs []string, err error) {
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			_ = l.Close() // they only kept others from getting the same port
-		}
-	}()
+// portsFrom gives two addresses a server, from a port on, when nobody listens on any of them.
+func portsFrom(first int) (addrs []string, err error) {
 	for i := range 2 * devServers {
-		port := 0
-		if first != 0 {
-			port = first + i
-		}
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i))
+		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			return nil, err
 		}
-		held = append(held, l)
-		addrs = append(addrs, l.Addr().String())
+		defer l.Close() // it only asked
+		addrs = append(addrs, addr)
 	}
 	return addrs, nil
 }
