@@ -23,7 +23,7 @@ type trial struct {
 	until  time.Duration // after began
 	tries  int
 	hops   int
-	fresh  bool // the identity was shown anew
+	fresh  bool   // the identity was shown anew
 	last   *Error // why the last attempt was not the end of it
 }
 
