@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
@@ -64,11 +65,17 @@ type Config struct {
 	// Addrs, which a large fleet needs.
 	WaitAtLeader bool
 
+	// TLS is what connections show, and how they check that servers are servers of the cluster: also
+	// those to addresses that answers name. Nil: connections are in clear.
+	TLS *tls.Config
+
+	// Bearer is an API token that is sent with every call; it needs TLS. Empty: none.
+	Bearer string
+
 	// Dial opens a connection to addr; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
-	// Options are added to those of every connection, for instance transport
-	// credentials. Without credentials among them connections are not encrypted.
+	// Options are added to those of every connection.
 	Options []grpc.DialOption
 }
 
@@ -81,6 +88,9 @@ func (cfg Config) withDefaults() (Config, error) {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
 			return cfg, fmt.Errorf("open client: address %q: want host:port, for instance 127.0.0.1:7420", addr)
 		}
+	}
+	if cfg.Bearer != "" && cfg.TLS == nil {
+		return cfg, fmt.Errorf("open client: a Bearer needs TLS: whoever hears it could use it")
 	}
 	if cfg.Name == "" {
 		cfg.Name = "client"

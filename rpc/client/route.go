@@ -170,7 +170,7 @@ func (s *servers) conn(addr string) (*link.Conn, error) {
 	if k := s.conns[addr]; k != nil {
 		return k, nil
 	}
-	k, err := link.New(addr, s.cfg.Silence, s.cfg.Dial, s.options...)
+	k, err := link.New(addr, s.cfg.Silence, s.cfg.Dial, s.cfg.TLS, s.options...)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +211,18 @@ func (s *servers) failed(k *link.Conn, reason error) {
 	}
 	s.forget(&s.lead, k.Addr)
 	s.forget(&s.park, k.Addr)
+	s.mu.Unlock()
+	k.Close()
+}
+
+// redial has the next call open a new connection to the server of k, with the newest certificate.
+func (s *servers) redial(k *link.Conn) {
+	s.mu.Lock()
+	if s.conns[k.Addr] == k {
+		delete(s.conns, k.Addr)
+	}
+	s.lead.cur.CompareAndSwap(k, nil)
+	s.park.cur.CompareAndSwap(k, nil)
 	s.mu.Unlock()
 	k.Close()
 }

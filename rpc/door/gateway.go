@@ -80,7 +80,7 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) {
 			return http.CanonicalHeaderKey(name), name == code.HeaderLeader || name == code.HeaderServers
 		}),
-		runtime.WithMetadata(passKey),
+		runtime.WithMetadata(passed),
 		runtime.WithDisablePathLengthFallback(),
 	)
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
