@@ -123,6 +123,9 @@ func (c *conn) secureTo(id string) error {
 	conf.ClientSessionCache = sessions
 	c.unheard = sessions.drop
 	_, err := c.secure(tls.Client(c.raw, conf), id)
+	if err != nil { // the session may stand for a certificate that the other end has replaced since
+		sessions.drop()
+	}
 	return err
 }
 
