@@ -106,8 +106,8 @@ type Config struct {
 	Revoked func(v *fsm.View, id string, generation uint64) bool
 
 	Listener net.Listener // nil: listens on BindAddr
-	// Dial opens a connection to another server's raft address within the time given; nil: by TCP.
-	Dial    func(addr string, timeout time.Duration) (net.Conn, error)
+	// Dial opens a connection to another server's raft address; nil: by TCP.
+	Dial    func(ctx context.Context, addr string) (net.Conn, error)
 	Backend *Backend // nil: bolt, files and TCP
 }
 

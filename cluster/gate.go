@@ -101,8 +101,8 @@ func (g *gate) checkHandOver(from raft.RPCHeader) error {
 // of the end of its log.
 //
 // Raft refuses whoever is no member in the log that it has. But when a candidate's log goes on behind the
-// end of this one's, it may be a member of a newer configuration: raft then judges by the log alone,
-// as for a member, namely this server itself. That is safe: no vote counts in a configuration that does not
+// end of this one's, and this server hears no leader, it may be a member of a newer configuration:
+// raft then judges by the log alone, as for a member, namely this server itself. That is safe: no vote counts in a configuration that does not
 // list the voter. Without it a server that was away while others were replaced could not help
 // to elect one of those. Only a proved identity is worth so much.
 func (g *gate) candidate(from raft.RPCHeader, term, index, entryTerm uint64) (raft.RPCHeader, error) {
@@ -119,6 +119,9 @@ func (g *gate) candidate(from raft.RPCHeader, term, index, entryTerm uint64) (ra
 		return from, errNoVote
 	case member(members, string(from.ID)):
 		return from, nil
+	}
+	if _, leader := rf.LeaderWithID(); leader != "" {
+		return from, nil // which brings the newer configuration, if there is one
 	}
 	last, err := strconv.ParseUint(rf.Stats()["last_log_term"], 10, 64)
 	if err == nil && (entryTerm > last || entryTerm == last && index > rf.LastIndex()) {

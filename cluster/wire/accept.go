@@ -51,13 +51,13 @@ func (t *Transport) accept() {
 			continue
 		}
 		select {
-		case <-t.closed:
+		case <-t.ctx.Done():
 			return
 		default:
 			t.cfg.Logger.Error("failed to accept connection", "error", err)
 		}
 		select {
-		case <-t.closed:
+		case <-t.ctx.Done():
 			return
 		case <-time.After(wait):
 			wait = min(2*wait, longest)
@@ -91,7 +91,7 @@ func (t *Transport) admit(raw net.Conn) {
 		case err == nil:
 			t.serve(c)
 		default:
-			if !errors.Is(err, io.EOF) { // else somebody tried the port, or has got an answer
+			if !errors.Is(err, io.EOF) && !c.closed() { // else somebody tried the port, or has got an answer
 				t.cfg.Reject(what, c.who(), err)
 			}
 			c.Close()

@@ -79,14 +79,20 @@ func (c *conn) Read(p []byte) (int, error) {
 	case err != nil && c.unheard != nil && !c.heard.Load():
 		c.unheard()
 	}
-	if err != nil {
-		select {
-		case <-c.done:
-			err = io.EOF // this end has closed it, which is no failure to report
-		default:
-		}
+	if err != nil && c.closed() {
+		err = io.EOF // which is no failure to report
 	}
 	return n, err
+}
+
+// closed tells whether this end has closed it.
+func (c *conn) closed() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // secure does the handshake and tells what failed. The other end must be the server want; empty:

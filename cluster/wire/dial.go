@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (t *Transport) TimeoutNow(id raft.ServerID, addr raft.ServerAddress, args *
 // dialer is the side of raft's transport that goes out. What comes in does not come by it.
 type dialer struct{ t *Transport }
 
-func (d *dialer) Accept() (net.Conn, error) { <-d.t.closed; return nil, net.ErrClosed }
+func (d *dialer) Accept() (net.Conn, error) { <-d.t.ctx.Done(); return nil, net.ErrClosed }
 func (d *dialer) Close() error              { return nil }
 func (d *dialer) Addr() net.Addr            { return namedAddr(d.t.cfg.Advertise) }
 
@@ -91,13 +92,9 @@ func (d *dialer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 // open connects to a server within the time given, which is that of the connection then.
 func (t *Transport) open(id, addr string, timeout time.Duration) (*conn, error) {
 	end := time.Now().Add(timeout)
-	dial := t.cfg.Dial
-	if dial == nil {
-		dial = func(addr string, timeout time.Duration) (net.Conn, error) {
-			return net.DialTimeout("tcp", addr, timeout)
-		}
-	}
-	raw, err := dial(addr, timeout)
+	ctx, cancel := context.WithDeadline(t.ctx, end)
+	defer cancel()
+	raw, err := t.cfg.Dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -45,8 +46,8 @@ type Config struct {
 	ID        string // of this server
 	Advertise string // host:port under which the others reach it
 	Listener  net.Listener
-	// Dial opens a connection within the time given; nil: by TCP.
-	Dial     func(addr string, timeout time.Duration) (net.Conn, error)
+	// Dial opens a connection; nil: by TCP.
+	Dial     func(ctx context.Context, addr string) (net.Conn, error)
 	Identity Identity // nil: everybody who reaches the port is believed
 
 	Cluster func() string      // its id; empty while unknown
@@ -74,14 +75,21 @@ type Transport struct {
 	mu      sync.Mutex // guards what follows
 	conns   map[*conn]bool
 	opening opening
-	closed  chan struct{}
 	over    bool
+	ctx     context.Context // of what is being dialed
+	close   func()          // ends ctx
 }
 
 // Listen takes connections of other servers until Close. The listener is the Transport's from now on.
 func Listen(cfg Config) *Transport {
-	t := &Transport{cfg: cfg, in: make(chan raft.RPC), conns: map[*conn]bool{}, closed: make(chan struct{}),
+	t := &Transport{cfg: cfg, in: make(chan raft.RPC), conns: map[*conn]bool{},
 		opening: opening{from: map[string]int{}}, sessions: sessions{of: map[string]tls.ClientSessionCache{}}}
+	t.ctx, t.close = context.WithCancel(context.Background())
+	if t.cfg.Dial == nil {
+		t.cfg.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+	}
 	if cfg.Identity != nil {
 		t.server = forServers(cfg.Identity.ServerConfig())
 		t.client = forServers(cfg.Identity.ClientConfig())
@@ -111,7 +119,10 @@ func (t *Transport) Consumer() <-chan raft.RPC { return t.in }
 // SetHeartbeatHandler is told of heartbeats at once, beside Consumer.
 func (t *Transport) SetHeartbeatHandler(fn func(raft.RPC)) { t.beat.Store(&fn) }
 
-// Close ends all connections, those that are being opened too: raft would wait for what is being sent
+// Ended is closed by Close.
+func (t *Transport) Ended() <-chan struct{} { return t.ctx.Done() }
+
+// Close ends all connections, and those that are being opened: raft would wait for what is being sent
 // on them, a snapshot to a server that hangs for instance, for minutes.
 func (t *Transport) Close() error {
 	t.mu.Lock()
@@ -123,7 +134,7 @@ func (t *Transport) Close() error {
 	conns := t.list()
 	t.mu.Unlock()
 	err := t.NetworkTransport.Close()
-	close(t.closed)
+	t.close()
 	for _, c := range conns {
 		c.Close()
 	}
@@ -145,7 +156,7 @@ func (t *Transport) watchRevoked() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-t.closed:
+		case <-t.ctx.Done():
 			return
 		case <-tick.C:
 		}
