@@ -33,8 +33,12 @@ func (a *App) dial(absent time.Duration) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	secure, err := s.secure()
+	if err != nil {
+		return nil, err
+	}
 	c, err := client.Open(client.Config{Addrs: s.addrs, File: a.ServersFile(), Name: "vigil " + Version(),
-		Absent: absent})
+		Absent: absent, TLS: secure})
 	if err != nil {
 		return nil, WrongUsage(err)
 	}

@@ -34,6 +34,9 @@ type Server struct {
 
 	HTTPHosts []string `yaml:"http_hosts"`
 
+	// Identified says that the data directory holds an identity: nobody is believed without one.
+	Identified bool `yaml:"-"`
+
 	Gossip Gossip `yaml:"gossip"`
 
 	Cluster         string   `yaml:"cluster"`

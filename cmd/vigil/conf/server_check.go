@@ -131,9 +131,9 @@ func (f *Server) addressProblems() (wrong []error) {
 	}
 	that(err != nil || port != "0" || f.AdvertiseAddr != f.Addr, "addr %q: give a port that others can know", f.Addr)
 	open := f.Open()
-	that(len(open) == 0 || f.Insecure ||
+	that(len(open) == 0 || f.Insecure || f.Identified ||
 		err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
-		"since there are no passwords yet: keep to the loopback interface, or let only trusted machines into that network and say "+
+		"since this server has no identity: make one with `vigil server init` or `vigil server join`, keep to the loopback interface, or let only trusted machines into that network and say "+
 		"insecure: true (--insecure)", strings.Join(open, ", "))
 	return wrong
 }

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"vigil/rpc/trust"
+)
+
+// EnvIdentity names the folder with who asks, in place of the one of a context.
+const EnvIdentity = "VIGIL_IDENTITY"
+
+// IdentityDir is the folder in which a person keeps who they are in the cluster of a context.
+func (a *App) IdentityDir(context string) (trust.Dir, error) {
+	file := a.ContextsFile()
+	if file == "" {
+		return "", Usagef("there is no place for an identity: set HOME or XDG_CONFIG_HOME")
+	}
+	return trust.Dir(filepath.Join(filepath.Dir(file), "identity", context)), nil
+}
+
+// identityFor finds who asks servers that were named by address: who the environment says, or who
+// one is in the context that these servers are of. "": nobody.
+func (a *App) identityFor(addrs []string) string {
+	if dir := a.Getenv(EnvIdentity); dir != "" {
+		return dir
+	}
+	all, err := a.Contexts()
+	if err != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+		one := all.Contexts[name]
+		servers, err := CleanAddresses(one.Servers)
+		if err == nil && one.Identity != "" && slices.ContainsFunc(addrs, func(addr string) bool {
+			return slices.Contains(servers, addr)
+		}) {
+			return one.Identity
+		}
+	}
+	return ""
+}
+
+// secure is how connections prove who asks; nil: nobody, in clear.
+func (s source) secure() (*tls.Config, error) {
+	if s.identity == "" {
+		return nil, nil
+	}
+	holder, err := trust.Dir(s.identity).Holder()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, Usagef("there is no identity in %s: log in again with `vigil login TOKEN`", s.identity)
+	case err != nil:
+		return nil, fmt.Errorf("read identity: %w", err)
+	}
+	return holder.Client(nil), nil
+}
