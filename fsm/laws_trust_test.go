@@ -537,7 +537,7 @@ func TestTrustL12RandomLogs(t *testing.T) {
 					t.Fatalf("seed %d: token %d was used too often", seed, c.Token)
 				}
 			}
-			for k := range d.s.Credentials() {
+			for k := range d.s.Credentials(0) {
 				if k.Generation < seen[k.Identity()] {
 					t.Fatalf("seed %d, %T: %s fell from generation %d to %d", seed, cmd, k.Identity(),
 						seen[k.Identity()], k.Generation)

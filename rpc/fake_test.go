@@ -265,12 +265,18 @@ type world struct {
 // start runs n servers on real sockets; the first one leads.
 func start(t testing.TB, n int) *world {
 	t.Helper()
-	return startOn(t, n, nil)
+	return startWith(t, n, nil, nil)
 }
 
 // startOn runs n servers. With a network they reach each other through it, and their callers reach
 // them through one of their own.
 func startOn(t testing.TB, n int, between *linktest.Network) *world {
+	t.Helper()
+	return startWith(t, n, between, nil)
+}
+
+// startWith runs n servers that make certificates with the signer, if there is one.
+func startWith(t testing.TB, n int, between *linktest.Network, signer Signer) *world {
 	t.Helper()
 	w := &world{fakeCluster: newFakeCluster(n), t: t}
 	var dial func(context.Context, string) (net.Conn, error)
@@ -291,7 +297,7 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 		reg := prometheus.NewRegistry()
 		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" },
 			Version: "v0", Writer: node, Reader: node, Backups: node, Registerer: reg, Gatherer: reg,
-			StopGrace: time.Second, Dial: dial, Hosts: []string{"vigil.example.org"}})
+			StopGrace: time.Second, Dial: dial, Signer: signer, Hosts: []string{"vigil.example.org"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,9 +25,10 @@ func (v *View) Credential(kind noun.IdentityKind, name string) *noun.Credential 
 	return v.CredentialTable.Get(v.byName[noun.Identity{Kind: kind, Name: name}])
 }
 
-// Credentials yields all of them, those that are gone included, in the order in which they were made.
-func (v *View) Credentials() iter.Seq[*noun.Credential] {
-	return core.Values(v.CredentialTable.From(0))
+// Credentials yields those behind the one named, those that are gone included, in the order in which they
+// were made.
+func (v *View) Credentials(after noun.CredentialID) iter.Seq[*noun.Credential] {
+	return core.Values(v.CredentialTable.From(after + 1))
 }
 
 // User finds a user; nil: there is none.
