@@ -80,7 +80,7 @@ func numbered(req any) func(*fsm.View) string {
 	case *vigilv1.GetMailRequest:
 		return roomOfMail(r.GetMail())
 	case *vigilv1.SendMailRequest:
-		if r.GetTo() == "" { // it goes to who has sent what it answers
+		if r.GetTo() == "" && r.GetReplyTo() != 0 { // it goes to who has sent what it answers
 			return roomOfMail(r.GetReplyTo())
 		}
 	}
