@@ -201,6 +201,17 @@ func readKey(dir, wanted string) (string, error) {
 	return key, nil
 }
 
+// HostKey gives the key of the host whose data directory path is, or will be: a new one gets its
+// key here. It is the host's name in certificates.
+func HostKey(path string) (string, error) {
+	d, err := openDataDir(path, "")
+	if err != nil {
+		return "", err
+	}
+	defer d.close()
+	return d.key, nil
+}
+
 func keyIn(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -3,26 +3,22 @@ package rpc
 import (
 	"context"
 
+	"vigil/rpc/door/who"
 	"vigil/rpc/trust"
 )
 
-type callerKey struct{}
-
-// withCaller gives a context in which the holder of a certificate calls.
-func withCaller(ctx context.Context, p trust.Peer) context.Context {
-	return context.WithValue(ctx, callerKey{}, p)
-}
-
 // callerOf gives whose certificate a call came with; false: it came without one.
 func callerOf(ctx context.Context) (trust.Peer, bool) {
-	p, ok := ctx.Value(callerKey{}).(trust.Peer)
-	return p, ok
+	p := who.From(ctx)
+	switch p.Kind {
+	case who.Server, who.Host, who.User:
+		return trust.Peer{Name: trust.Name{Kind: trust.Kind(p.Kind), ID: p.Name}, Serial: p.Serial,
+			Stamp: trust.Stamp{Clock: p.Clock, Epoch: p.Epoch, Generation: p.Generation}}, true
+	}
+	return trust.Peer{}, false
 }
 
 // byWhom names the caller in what is written; empty: nobody is known by an identity.
 func byWhom(ctx context.Context) string {
-	if p, ok := callerOf(ctx); ok {
-		return p.Short()
-	}
-	return ""
+	return who.ByWhom(ctx, "")
 }

@@ -19,6 +19,9 @@ type Signer interface {
 	// addresses of a server for those who do not know its name. The error of a request that is not signed
 	// for wraps trust.ErrRequest.
 	Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []string) ([]*x509.Certificate, error)
+	// SignIssuer gives the certificate for the issuing key of a server; the error is trust.ErrNoRoot on a
+	// server that does not have the key of the root.
+	SignIssuer(csr []byte, server trust.Name, s trust.Stamp) ([]*x509.Certificate, error)
 }
 
 // Limits of requests for certificates.

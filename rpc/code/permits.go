@@ -206,4 +206,6 @@ var permits = map[string]Permit{
 	trust + "ListAPITokens":  admin("list API tokens"),
 	trust + "RevokeAPIToken": admin("revoke API tokens"),
 	trust + "Revoke":         admin("revoke identities"),
+	trust + "ListIdentities": admin("list identities"),
+	trust + "SignIssuer":     ofServer("get issuing keys"),
 }

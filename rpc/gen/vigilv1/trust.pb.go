@@ -905,6 +905,50 @@ func (x *Certificate) GetAnchors() *TrustAnchors {
 	return nil
 }
 
+type SignIssuerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Csr           []byte                 `protobuf:"bytes,1,opt,name=csr,proto3" json:"csr,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignIssuerRequest) Reset() {
+	*x = SignIssuerRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignIssuerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignIssuerRequest) ProtoMessage() {}
+
+func (x *SignIssuerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignIssuerRequest.ProtoReflect.Descriptor instead.
+func (*SignIssuerRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SignIssuerRequest) GetCsr() []byte {
+	if x != nil {
+		return x.Csr
+	}
+	return nil
+}
+
 type ListIdentitiesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Stale bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -921,7 +965,7 @@ type ListIdentitiesRequest struct {
 
 func (x *ListIdentitiesRequest) Reset() {
 	*x = ListIdentitiesRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[14]
+	mi := &file_vigil_v1_trust_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +977,7 @@ func (x *ListIdentitiesRequest) String() string {
 func (*ListIdentitiesRequest) ProtoMessage() {}
 
 func (x *ListIdentitiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[14]
+	mi := &file_vigil_v1_trust_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +990,7 @@ func (x *ListIdentitiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListIdentitiesRequest.ProtoReflect.Descriptor instead.
 func (*ListIdentitiesRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListIdentitiesRequest) GetStale() bool {
@@ -996,7 +1040,7 @@ type ListIdentitiesResponse struct {
 
 func (x *ListIdentitiesResponse) Reset() {
 	*x = ListIdentitiesResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[15]
+	mi := &file_vigil_v1_trust_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1052,7 @@ func (x *ListIdentitiesResponse) String() string {
 func (*ListIdentitiesResponse) ProtoMessage() {}
 
 func (x *ListIdentitiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[15]
+	mi := &file_vigil_v1_trust_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1065,7 @@ func (x *ListIdentitiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListIdentitiesResponse.ProtoReflect.Descriptor instead.
 func (*ListIdentitiesResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListIdentitiesResponse) GetIdentities() []*Identity {
@@ -1063,7 +1107,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[16]
+	mi := &file_vigil_v1_trust_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1119,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[16]
+	mi := &file_vigil_v1_trust_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1132,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Identity) GetKind() string {
@@ -1151,7 +1195,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[17]
+	mi := &file_vigil_v1_trust_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1207,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[17]
+	mi := &file_vigil_v1_trust_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1220,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevokeRequest) GetKind() string {
@@ -1210,7 +1254,7 @@ type RevokeResponse struct {
 
 func (x *RevokeResponse) Reset() {
 	*x = RevokeResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[18]
+	mi := &file_vigil_v1_trust_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1266,7 @@ func (x *RevokeResponse) String() string {
 func (*RevokeResponse) ProtoMessage() {}
 
 func (x *RevokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[18]
+	mi := &file_vigil_v1_trust_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1279,7 @@ func (x *RevokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeResponse.ProtoReflect.Descriptor instead.
 func (*RevokeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RevokeResponse) GetGeneration() uint64 {
@@ -1256,7 +1300,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[19]
+	mi := &file_vigil_v1_trust_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1312,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[19]
+	mi := &file_vigil_v1_trust_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1325,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutUserRequest) GetUser() string {
@@ -1317,7 +1361,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[20]
+	mi := &file_vigil_v1_trust_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1373,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[20]
+	mi := &file_vigil_v1_trust_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1386,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *User) GetUser() string {
@@ -1385,7 +1429,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[21]
+	mi := &file_vigil_v1_trust_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1441,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[21]
+	mi := &file_vigil_v1_trust_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1454,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListUsersRequest) GetStale() bool {
@@ -1446,7 +1490,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[22]
+	mi := &file_vigil_v1_trust_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1502,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[22]
+	mi := &file_vigil_v1_trust_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1515,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -1505,7 +1549,7 @@ type RemoveUserRequest struct {
 
 func (x *RemoveUserRequest) Reset() {
 	*x = RemoveUserRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[23]
+	mi := &file_vigil_v1_trust_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1561,7 @@ func (x *RemoveUserRequest) String() string {
 func (*RemoveUserRequest) ProtoMessage() {}
 
 func (x *RemoveUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[23]
+	mi := &file_vigil_v1_trust_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1574,7 @@ func (x *RemoveUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveUserRequest.ProtoReflect.Descriptor instead.
 func (*RemoveUserRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RemoveUserRequest) GetUser() string {
@@ -1555,7 +1599,7 @@ type RemoveUserResponse struct {
 
 func (x *RemoveUserResponse) Reset() {
 	*x = RemoveUserResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[24]
+	mi := &file_vigil_v1_trust_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1611,7 @@ func (x *RemoveUserResponse) String() string {
 func (*RemoveUserResponse) ProtoMessage() {}
 
 func (x *RemoveUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[24]
+	mi := &file_vigil_v1_trust_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1624,7 @@ func (x *RemoveUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveUserResponse.ProtoReflect.Descriptor instead.
 func (*RemoveUserResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{25}
 }
 
 type CreateAPITokenRequest struct {
@@ -1596,7 +1640,7 @@ type CreateAPITokenRequest struct {
 
 func (x *CreateAPITokenRequest) Reset() {
 	*x = CreateAPITokenRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[25]
+	mi := &file_vigil_v1_trust_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1652,7 @@ func (x *CreateAPITokenRequest) String() string {
 func (*CreateAPITokenRequest) ProtoMessage() {}
 
 func (x *CreateAPITokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[25]
+	mi := &file_vigil_v1_trust_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1665,7 @@ func (x *CreateAPITokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAPITokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateAPITokenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateAPITokenRequest) GetName() string {
@@ -1656,7 +1700,7 @@ type CreateAPITokenResponse struct {
 
 func (x *CreateAPITokenResponse) Reset() {
 	*x = CreateAPITokenResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[26]
+	mi := &file_vigil_v1_trust_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1712,7 @@ func (x *CreateAPITokenResponse) String() string {
 func (*CreateAPITokenResponse) ProtoMessage() {}
 
 func (x *CreateAPITokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[26]
+	mi := &file_vigil_v1_trust_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1725,7 @@ func (x *CreateAPITokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAPITokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateAPITokenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateAPITokenResponse) GetToken() uint64 {
@@ -1707,7 +1751,7 @@ type ListAPITokensRequest struct {
 
 func (x *ListAPITokensRequest) Reset() {
 	*x = ListAPITokensRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[27]
+	mi := &file_vigil_v1_trust_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1763,7 @@ func (x *ListAPITokensRequest) String() string {
 func (*ListAPITokensRequest) ProtoMessage() {}
 
 func (x *ListAPITokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[27]
+	mi := &file_vigil_v1_trust_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1776,7 @@ func (x *ListAPITokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAPITokensRequest.ProtoReflect.Descriptor instead.
 func (*ListAPITokensRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListAPITokensRequest) GetStale() bool {
@@ -1751,7 +1795,7 @@ type ListAPITokensResponse struct {
 
 func (x *ListAPITokensResponse) Reset() {
 	*x = ListAPITokensResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[28]
+	mi := &file_vigil_v1_trust_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1807,7 @@ func (x *ListAPITokensResponse) String() string {
 func (*ListAPITokensResponse) ProtoMessage() {}
 
 func (x *ListAPITokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[28]
+	mi := &file_vigil_v1_trust_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1820,7 @@ func (x *ListAPITokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAPITokensResponse.ProtoReflect.Descriptor instead.
 func (*ListAPITokensResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListAPITokensResponse) GetTokens() []*APIToken {
@@ -1801,7 +1845,7 @@ type APIToken struct {
 
 func (x *APIToken) Reset() {
 	*x = APIToken{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[29]
+	mi := &file_vigil_v1_trust_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1857,7 @@ func (x *APIToken) String() string {
 func (*APIToken) ProtoMessage() {}
 
 func (x *APIToken) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[29]
+	mi := &file_vigil_v1_trust_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1870,7 @@ func (x *APIToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use APIToken.ProtoReflect.Descriptor instead.
 func (*APIToken) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *APIToken) GetToken() uint64 {
@@ -1881,7 +1925,7 @@ type RevokeAPITokenRequest struct {
 
 func (x *RevokeAPITokenRequest) Reset() {
 	*x = RevokeAPITokenRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[30]
+	mi := &file_vigil_v1_trust_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +1937,7 @@ func (x *RevokeAPITokenRequest) String() string {
 func (*RevokeAPITokenRequest) ProtoMessage() {}
 
 func (x *RevokeAPITokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[30]
+	mi := &file_vigil_v1_trust_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +1950,7 @@ func (x *RevokeAPITokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAPITokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeAPITokenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RevokeAPITokenRequest) GetToken() uint64 {
@@ -1931,7 +1975,7 @@ type RevokeAPITokenResponse struct {
 
 func (x *RevokeAPITokenResponse) Reset() {
 	*x = RevokeAPITokenResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[31]
+	mi := &file_vigil_v1_trust_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +1987,7 @@ func (x *RevokeAPITokenResponse) String() string {
 func (*RevokeAPITokenResponse) ProtoMessage() {}
 
 func (x *RevokeAPITokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[31]
+	mi := &file_vigil_v1_trust_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2000,7 @@ func (x *RevokeAPITokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAPITokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeAPITokenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{32}
 }
 
 var File_vigil_v1_trust_proto protoreflect.FileDescriptor
@@ -2030,7 +2074,9 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x120\n" +
-	"\aanchors\x18\x04 \x01(\v2\x16.vigil.v1.TrustAnchorsR\aanchors\"\x81\x01\n" +
+	"\aanchors\x18\x04 \x01(\v2\x16.vigil.v1.TrustAnchorsR\aanchors\"*\n" +
+	"\x11SignIssuerRequest\x12\x15\n" +
+	"\x03csr\x18\x01 \x01(\fB\x03\xe0A\x02R\x03csr\"\x81\x01\n" +
 	"\x15ListIdentitiesRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -2105,7 +2151,7 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x15RevokeAPITokenRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x18\n" +
-	"\x16RevokeAPITokenResponse2\xad\v\n" +
+	"\x16RevokeAPITokenResponse2\xf1\v\n" +
 	"\x05Trust\x12P\n" +
 	"\bGetTrust\x12\x19.vigil.v1.GetTrustRequest\x1a\x16.vigil.v1.TrustAnchors\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12a\n" +
 	"\vCreateToken\x12\x1c.vigil.v1.CreateTokenRequest\x1a\x1d.vigil.v1.CreateTokenResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
@@ -2116,7 +2162,9 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\vRevokeToken\x12\x1c.vigil.v1.RevokeTokenRequest\x1a\x1d.vigil.v1.RevokeTokenResponse\"\x1a\x82\xd3\xe4\x93\x02\x14*\x12/v1/tokens/{token}\x12T\n" +
 	"\x04Join\x12\x1a.vigil.v1.JoinTrustRequest\x1a\x15.vigil.v1.Certificate\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/trust:join\x12W\n" +
 	"\x05Renew\x12\x1b.vigil.v1.RenewTrustRequest\x1a\x15.vigil.v1.Certificate\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/trust:renew\x12R\n" +
-	"\x05Login\x12\x16.vigil.v1.LoginRequest\x1a\x15.vigil.v1.Certificate\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/trust:login\x12k\n" +
+	"\x05Login\x12\x16.vigil.v1.LoginRequest\x1a\x15.vigil.v1.Certificate\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/trust:login\x12B\n" +
+	"\n" +
+	"SignIssuer\x12\x1b.vigil.v1.SignIssuerRequest\x1a\x15.vigil.v1.Certificate\"\x00\x12k\n" +
 	"\x0eListIdentities\x12\x1f.vigil.v1.ListIdentitiesRequest\x1a .vigil.v1.ListIdentitiesResponse\"\x16\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/identities\x12]\n" +
 	"\x06Revoke\x12\x17.vigil.v1.RevokeRequest\x1a\x18.vigil.v1.RevokeResponse\" \x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/v1/identities:revoke\x12P\n" +
 	"\aPutUser\x12\x18.vigil.v1.PutUserRequest\x1a\x0e.vigil.v1.User\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/users/{user}\x12W\n" +
@@ -2139,7 +2187,7 @@ func file_vigil_v1_trust_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_trust_proto_rawDescData
 }
 
-var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_vigil_v1_trust_proto_goTypes = []any{
 	(*Binding)(nil),                // 0: vigil.v1.Binding
 	(*GetTrustRequest)(nil),        // 1: vigil.v1.GetTrustRequest
@@ -2155,56 +2203,57 @@ var file_vigil_v1_trust_proto_goTypes = []any{
 	(*RenewTrustRequest)(nil),      // 11: vigil.v1.RenewTrustRequest
 	(*LoginRequest)(nil),           // 12: vigil.v1.LoginRequest
 	(*Certificate)(nil),            // 13: vigil.v1.Certificate
-	(*ListIdentitiesRequest)(nil),  // 14: vigil.v1.ListIdentitiesRequest
-	(*ListIdentitiesResponse)(nil), // 15: vigil.v1.ListIdentitiesResponse
-	(*Identity)(nil),               // 16: vigil.v1.Identity
-	(*RevokeRequest)(nil),          // 17: vigil.v1.RevokeRequest
-	(*RevokeResponse)(nil),         // 18: vigil.v1.RevokeResponse
-	(*PutUserRequest)(nil),         // 19: vigil.v1.PutUserRequest
-	(*User)(nil),                   // 20: vigil.v1.User
-	(*ListUsersRequest)(nil),       // 21: vigil.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),      // 22: vigil.v1.ListUsersResponse
-	(*RemoveUserRequest)(nil),      // 23: vigil.v1.RemoveUserRequest
-	(*RemoveUserResponse)(nil),     // 24: vigil.v1.RemoveUserResponse
-	(*CreateAPITokenRequest)(nil),  // 25: vigil.v1.CreateAPITokenRequest
-	(*CreateAPITokenResponse)(nil), // 26: vigil.v1.CreateAPITokenResponse
-	(*ListAPITokensRequest)(nil),   // 27: vigil.v1.ListAPITokensRequest
-	(*ListAPITokensResponse)(nil),  // 28: vigil.v1.ListAPITokensResponse
-	(*APIToken)(nil),               // 29: vigil.v1.APIToken
-	(*RevokeAPITokenRequest)(nil),  // 30: vigil.v1.RevokeAPITokenRequest
-	(*RevokeAPITokenResponse)(nil), // 31: vigil.v1.RevokeAPITokenResponse
-	nil,                            // 32: vigil.v1.CreateTokenRequest.LabelsEntry
-	nil,                            // 33: vigil.v1.Token.LabelsEntry
-	(*durationpb.Duration)(nil),    // 34: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 35: google.protobuf.Timestamp
-	(*WriteId)(nil),                // 36: vigil.v1.WriteId
+	(*SignIssuerRequest)(nil),      // 14: vigil.v1.SignIssuerRequest
+	(*ListIdentitiesRequest)(nil),  // 15: vigil.v1.ListIdentitiesRequest
+	(*ListIdentitiesResponse)(nil), // 16: vigil.v1.ListIdentitiesResponse
+	(*Identity)(nil),               // 17: vigil.v1.Identity
+	(*RevokeRequest)(nil),          // 18: vigil.v1.RevokeRequest
+	(*RevokeResponse)(nil),         // 19: vigil.v1.RevokeResponse
+	(*PutUserRequest)(nil),         // 20: vigil.v1.PutUserRequest
+	(*User)(nil),                   // 21: vigil.v1.User
+	(*ListUsersRequest)(nil),       // 22: vigil.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),      // 23: vigil.v1.ListUsersResponse
+	(*RemoveUserRequest)(nil),      // 24: vigil.v1.RemoveUserRequest
+	(*RemoveUserResponse)(nil),     // 25: vigil.v1.RemoveUserResponse
+	(*CreateAPITokenRequest)(nil),  // 26: vigil.v1.CreateAPITokenRequest
+	(*CreateAPITokenResponse)(nil), // 27: vigil.v1.CreateAPITokenResponse
+	(*ListAPITokensRequest)(nil),   // 28: vigil.v1.ListAPITokensRequest
+	(*ListAPITokensResponse)(nil),  // 29: vigil.v1.ListAPITokensResponse
+	(*APIToken)(nil),               // 30: vigil.v1.APIToken
+	(*RevokeAPITokenRequest)(nil),  // 31: vigil.v1.RevokeAPITokenRequest
+	(*RevokeAPITokenResponse)(nil), // 32: vigil.v1.RevokeAPITokenResponse
+	nil,                            // 33: vigil.v1.CreateTokenRequest.LabelsEntry
+	nil,                            // 34: vigil.v1.Token.LabelsEntry
+	(*durationpb.Duration)(nil),    // 35: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 36: google.protobuf.Timestamp
+	(*WriteId)(nil),                // 37: vigil.v1.WriteId
 }
 var file_vigil_v1_trust_proto_depIdxs = []int32{
-	32, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
-	34, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	33, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
+	35, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
 	2,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
 	7,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
-	33, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
-	34, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
-	35, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	36, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
+	34, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
+	35, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
+	36, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	37, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
 	2,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
-	16, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
-	34, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	36, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	17, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
+	35, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
+	37, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	36, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	37, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	35, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
-	20, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	36, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	36, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	21, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
+	37, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	34, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
-	29, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
+	35, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	30, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
 	0,  // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	34, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	35, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	36, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	35, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	36, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	37, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
 	1,  // 25: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
 	3,  // 26: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
 	5,  // 27: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
@@ -2212,31 +2261,33 @@ var file_vigil_v1_trust_proto_depIdxs = []int32{
 	10, // 29: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
 	11, // 30: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
 	12, // 31: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	14, // 32: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	17, // 33: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	19, // 34: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	21, // 35: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	23, // 36: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	25, // 37: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	27, // 38: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	30, // 39: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	2,  // 40: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	4,  // 41: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	6,  // 42: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	9,  // 43: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	13, // 44: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	13, // 45: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	13, // 46: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	15, // 47: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	18, // 48: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	20, // 49: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	22, // 50: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	24, // 51: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	26, // 52: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	28, // 53: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	31, // 54: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	40, // [40:55] is the sub-list for method output_type
-	25, // [25:40] is the sub-list for method input_type
+	14, // 32: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	15, // 33: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	18, // 34: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	20, // 35: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	22, // 36: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	24, // 37: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	26, // 38: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	28, // 39: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	31, // 40: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	2,  // 41: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	4,  // 42: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	6,  // 43: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	9,  // 44: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	13, // 45: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	13, // 46: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	13, // 47: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	13, // 48: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	16, // 49: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	19, // 50: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	21, // 51: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	23, // 52: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	25, // 53: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	27, // 54: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	29, // 55: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	32, // 56: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	41, // [41:57] is the sub-list for method output_type
+	25, // [25:41] is the sub-list for method input_type
 	25, // [25:25] is the sub-list for extension type_name
 	25, // [25:25] is the sub-list for extension extendee
 	0,  // [0:25] is the sub-list for field type_name
@@ -2254,7 +2305,7 @@ func file_vigil_v1_trust_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_trust_proto_rawDesc), len(file_vigil_v1_trust_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

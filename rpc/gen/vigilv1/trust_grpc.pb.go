@@ -28,6 +28,7 @@ const (
 	Trust_Join_FullMethodName           = "/vigil.v1.Trust/Join"
 	Trust_Renew_FullMethodName          = "/vigil.v1.Trust/Renew"
 	Trust_Login_FullMethodName          = "/vigil.v1.Trust/Login"
+	Trust_SignIssuer_FullMethodName     = "/vigil.v1.Trust/SignIssuer"
 	Trust_ListIdentities_FullMethodName = "/vigil.v1.Trust/ListIdentities"
 	Trust_Revoke_FullMethodName         = "/vigil.v1.Trust/Revoke"
 	Trust_PutUser_FullMethodName        = "/vigil.v1.Trust/PutUser"
@@ -59,6 +60,8 @@ type TrustClient interface {
 	Renew(ctx context.Context, in *RenewTrustRequest, opts ...grpc.CallOption) (*Certificate, error)
 	// A certificate for a user, by a token to log in.
 	Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*Certificate, error)
+	// A server that has the key of the root signs the issuing key of another one, which asks it directly.
+	SignIssuer(ctx context.Context, in *SignIssuerRequest, opts ...grpc.CallOption) (*Certificate, error)
 	// The names that have or had certificates.
 	ListIdentities(ctx context.Context, in *ListIdentitiesRequest, opts ...grpc.CallOption) (*ListIdentitiesResponse, error)
 	// Revokes every certificate of a name, at once and for good.
@@ -149,6 +152,16 @@ func (c *trustClient) Login(ctx context.Context, in *LoginRequest, opts ...grpc.
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Certificate)
 	err := c.cc.Invoke(ctx, Trust_Login_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *trustClient) SignIssuer(ctx context.Context, in *SignIssuerRequest, opts ...grpc.CallOption) (*Certificate, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Certificate)
+	err := c.cc.Invoke(ctx, Trust_SignIssuer_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -256,6 +269,8 @@ type TrustServer interface {
 	Renew(context.Context, *RenewTrustRequest) (*Certificate, error)
 	// A certificate for a user, by a token to log in.
 	Login(context.Context, *LoginRequest) (*Certificate, error)
+	// A server that has the key of the root signs the issuing key of another one, which asks it directly.
+	SignIssuer(context.Context, *SignIssuerRequest) (*Certificate, error)
 	// The names that have or had certificates.
 	ListIdentities(context.Context, *ListIdentitiesRequest) (*ListIdentitiesResponse, error)
 	// Revokes every certificate of a name, at once and for good.
@@ -302,6 +317,9 @@ func (UnimplementedTrustServer) Renew(context.Context, *RenewTrustRequest) (*Cer
 }
 func (UnimplementedTrustServer) Login(context.Context, *LoginRequest) (*Certificate, error) {
 	return nil, status.Error(codes.Unimplemented, "method Login not implemented")
+}
+func (UnimplementedTrustServer) SignIssuer(context.Context, *SignIssuerRequest) (*Certificate, error) {
+	return nil, status.Error(codes.Unimplemented, "method SignIssuer not implemented")
 }
 func (UnimplementedTrustServer) ListIdentities(context.Context, *ListIdentitiesRequest) (*ListIdentitiesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListIdentities not implemented")
@@ -470,6 +488,24 @@ func _Trust_Login_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(TrustServer).Login(ctx, req.(*LoginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Trust_SignIssuer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SignIssuerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).SignIssuer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_SignIssuer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).SignIssuer(ctx, req.(*SignIssuerRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -652,6 +688,10 @@ var Trust_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Login",
 			Handler:    _Trust_Login_Handler,
+		},
+		{
+			MethodName: "SignIssuer",
+			Handler:    _Trust_SignIssuer_Handler,
 		},
 		{
 			MethodName: "ListIdentities",
