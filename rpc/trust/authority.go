@@ -1,0 +1,218 @@
+package trust
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Validity by the dates of X.509, which only browsers and tools look at.
+const (
+	rootYears   = 10
+	issuerDays  = 90
+	leafDays    = 30
+	backdated   = 24 * time.Hour // for machines whose clocks are behind
+	mostSANs    = 32
+	mostCSRSize = 8 << 10
+)
+
+// ErrRequest is that of a certificate request that is not signed for.
+var ErrRequest = errors.New("certificate request refused")
+
+// Authority holds a key that signs: the root's, or that of an issuer. Safe for concurrent use.
+type Authority struct {
+	Chain []*x509.Certificate // its own certificate first, the root last
+	Key   *ecdsa.PrivateKey
+}
+
+// NewRoot makes the root of a new cluster; now is only written into its dates.
+func NewRoot(cluster string, now time.Time) (*Authority, error) {
+	if !clusterForm.MatchString(cluster) {
+		return nil, fmt.Errorf("%w: %q is no UUID", ErrName, cluster)
+	}
+	key, err := NewKey()
+	if err != nil {
+		return nil, err
+	}
+	t := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "vigil root of " + cluster},
+		NotBefore: now.Add(-backdated), NotAfter: now.AddDate(rootYears, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		URIs: []*url.URL{{Scheme: "spiffe", Host: cluster}},
+	}
+	cert, err := sign(t, t, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{[]*x509.Certificate{cert}, key}, nil
+}
+
+// Issuer signs the issuing key of a server, whose request it gets in DER.
+func (a *Authority) Issuer(request []byte, server Name, s Stamp, now time.Time) ([]*x509.Certificate, error) {
+	csr, err := parseRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Check(); err != nil {
+		return nil, err
+	}
+	ext, err := s.extension()
+	if err != nil {
+		return nil, err
+	}
+	from, to := within(a.Chain[0], now, issuerDays)
+	t := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "vigil issuer on " + server.ID},
+		NotBefore: from, NotAfter: to, ExtraExtensions: []pkix.Extension{ext},
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+		// Not critical: some verifiers refuse what they do not know, and ours always looks at it.
+		PermittedURIDomains: []string{server.Cluster},
+	}
+	cert, err := sign(t, a.Chain[0], csr.PublicKey, a.Key)
+	if err != nil {
+		return nil, err
+	}
+	return append([]*x509.Certificate{cert}, a.Chain...), nil
+}
+
+// Leaf signs the certificate of a holder, whose request it gets in DER. sans are the IP addresses
+// and DNS names under which others than our own programs find a server.
+func (a *Authority) Leaf(request []byte, holder Name, s Stamp, sans []string, now time.Time) ([]*x509.Certificate, error) {
+	csr, err := parseRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := holder.Check(); err != nil {
+		return nil, err
+	}
+	if len(sans) > mostSANs {
+		return nil, fmt.Errorf("%w: %d addresses, at most %d are allowed", ErrRequest, len(sans), mostSANs)
+	}
+	ext, err := s.extension()
+	if err != nil {
+		return nil, err
+	}
+	from, to := within(a.Chain[0], now, leafDays)
+	t := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: holder.Short()},
+		NotBefore: from, NotAfter: to, ExtraExtensions: []pkix.Extension{ext}, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		URIs:        []*url.URL{holder.URI()},
+	}
+	if holder.Kind == Server {
+		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		for _, san := range sans {
+			if ip := net.ParseIP(san); ip != nil {
+				t.IPAddresses = append(t.IPAddresses, ip)
+			} else {
+				t.DNSNames = append(t.DNSNames, san)
+			}
+		}
+	}
+	cert, err := sign(t, a.Chain[0], csr.PublicKey, a.Key)
+	if err != nil {
+		return nil, err
+	}
+	return append([]*x509.Certificate{cert}, a.Chain...), nil
+}
+
+// within gives the dates of what a signer signs. They lie within its own, and its own began before:
+// verifiers look at a chain as it was when its leaf began.
+func within(signer *x509.Certificate, now time.Time, days int) (from, to time.Time) {
+	span := time.Duration(days) * 24 * time.Hour
+	from = now.Add(-backdated)
+	if latest := signer.NotAfter.Add(-span); from.After(latest) {
+		from = latest // this clock is ahead, or the signer is old
+	}
+	if from.Before(signer.NotBefore) {
+		from = signer.NotBefore // this clock is behind
+	}
+	to = from.Add(span + backdated)
+	if to.After(signer.NotAfter) {
+		to = signer.NotAfter
+	}
+	return from, to
+}
+
+func sign(t, by *x509.Certificate, public any, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, t, by, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return x509.ParseCertificate(der)
+}
+
+// serial gives a random number of 127 bits, which is positive and in 16 bytes.
+func serial() *big.Int {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		panic(err) // the system's source of randomness never fails
+	}
+	return n.Add(n, big.NewInt(1))
+}
+
+// NewKey makes a private key.
+func NewKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+// Request gives the certificate request for a key, in DER. It asks for nothing: whoever signs says
+// what the certificate holds.
+func Request(key *ecdsa.PrivateKey) ([]byte, error) {
+	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+}
+
+// parseRequest reads a request of a stranger.
+func parseRequest(der []byte) (*x509.CertificateRequest, error) {
+	if len(der) > mostCSRSize {
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrRequest, len(der), mostCSRSize)
+	}
+	csr, err := x509.ParseCertificateRequest(der)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if err := csr.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if key, ok := csr.PublicKey.(*ecdsa.PublicKey); !ok || key.Curve != elliptic.P256() {
+		return nil, fmt.Errorf("%w: the key is not ECDSA P-256", ErrRequest)
+	}
+	return csr, nil
+}
+
+// Pin is the SHA-256 of a certificate's public key, in hex: how a joiner knows the root before it
+// trusts anybody.
+func Pin(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	return hex.EncodeToString(sum[:])
+}
+
+// DER gives the certificates as bytes, in their order.
+func DER(chain []*x509.Certificate) (out [][]byte) {
+	for _, c := range chain {
+		out = append(out, slices.Clone(c.Raw))
+	}
+	return out
+}
+
+// Parse reads what DER gave.
+func Parse(chain [][]byte) (out []*x509.Certificate, err error) {
+	for _, der := range chain {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

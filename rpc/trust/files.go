@@ -1,0 +1,183 @@
+package trust
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Dir is a folder with what a program is: certificates may be read by all of its account, keys
+// only by it (0600). What is written is on the disk before a name shows it.
+type Dir string
+
+// The pairs of files in a Dir: NAME.crt and NAME.key.
+const (
+	RootFiles   = "root"   // only where the cluster was founded; the key may be moved away
+	IssuerFiles = "issuer" // on servers
+	LeafFiles   = "leaf"
+)
+
+const rootsFile = "roots.crt"
+
+// PutRoots keeps the roots that are trusted.
+func (d Dir) PutRoots(r *Roots) error { return d.write(rootsFile, certPEM(r.Certs), 0o644) }
+
+// Roots reads what PutRoots kept; the error wraps fs.ErrNotExist when there is nothing.
+func (d Dir) Roots() (*Roots, error) {
+	certs, err := d.certs(rootsFile)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewRoots(certs...)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d.path(rootsFile), err)
+	}
+	return r, nil
+}
+
+// Put keeps a key and its chain.
+func (d Dir) Put(name string, a *Authority) error {
+	der, err := x509.MarshalPKCS8PrivateKey(a.Key)
+	if err != nil {
+		return err
+	}
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	// One name for both: a crash between two renames would leave a chain beside another's key.
+	if err := d.write(name+".key", append(key, certPEM(a.Chain)...), 0o600); err != nil {
+		return err
+	}
+	return d.write(name+".crt", certPEM(a.Chain), 0o644) // for people and tools; nothing here reads it
+}
+
+// Get reads what Put kept; the error wraps fs.ErrNotExist when there is nothing.
+func (d Dir) Get(name string) (*Authority, error) {
+	path := d.path(name + ".key")
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s may be read by others: run chmod 600 on it, and think about who did", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return nil, fmt.Errorf("%s holds no private key: it was damaged; join again with a new token", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s holds no ECDSA key: it was damaged; join again with a new token", path)
+	}
+	chain, err := parsePEM(rest)
+	if err != nil || len(chain) == 0 {
+		return nil, fmt.Errorf("%s holds no certificate: it was damaged; join again with a new token", path)
+	}
+	return &Authority{chain, key}, nil
+}
+
+// Holder reads the roots and the leaf. The error wraps fs.ErrNotExist when this folder belongs to nobody
+// yet.
+func (d Dir) Holder() (*Holder, error) {
+	roots, err := d.Roots()
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := d.Get(LeafFiles)
+	if err != nil {
+		return nil, err
+	}
+	h := NewHolder(roots)
+	if err := h.Set(leaf.Chain, leaf.Key); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.path(LeafFiles+".key"), err)
+	}
+	return h, nil
+}
+
+// Exists tells whether this folder belongs to somebody.
+func (d Dir) Exists() (bool, error) {
+	_, err := os.Stat(d.path(LeafFiles + ".key"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (d Dir) path(name string) string { return filepath.Join(string(d), name) }
+
+func (d Dir) certs(name string) ([]*x509.Certificate, error) {
+	text, err := os.ReadFile(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	certs, err := parsePEM(text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d.path(name), err)
+	}
+	return certs, nil
+}
+
+func parsePEM(text []byte) (out []*x509.Certificate, err error) {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return out, nil
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+}
+
+func certPEM(chain []*x509.Certificate) (out []byte) {
+	for _, c := range chain {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	return out
+}
+
+// write replaces a file: after a crash there is the old one or the new one, whole.
+func (d Dir) write(name string, text []byte, mode fs.FileMode) (err error) {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(string(d), name+".*.new") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // it is of no use
+		}
+	}()
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), d.path(name))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", d.path(name), err)
+	}
+	return syncDir(string(d))
+}
+
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,160 @@
+package trust
+
+import (
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Holder is what a program is and whom it trusts. What it holds may be replaced while connections
+// use it. Safe for concurrent use.
+type Holder struct {
+	mu    sync.RWMutex
+	roots *Roots
+	cert  *tls.Certificate
+	self  Peer
+	web   *tls.Certificate
+}
+
+// NewHolder trusts roots and has no certificate yet.
+func NewHolder(roots *Roots) *Holder { return &Holder{roots: roots} }
+
+// Roots are those that are trusted now.
+func (h *Holder) Roots() *Roots {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.roots
+}
+
+// SetRoots replaces those that are trusted.
+func (h *Holder) SetRoots(r *Roots) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.roots = r
+}
+
+// Self tells who this is; false: nobody yet.
+func (h *Holder) Self() (Peer, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.self, h.cert != nil
+}
+
+// Set replaces the certificate, which the roots must vouch for; its root goes with the chain, for those
+// who only know its pin.
+func (h *Holder) Set(chain []*x509.Certificate, key *ecdsa.PrivateKey) error {
+	self, err := h.Roots().Verify(chain)
+	if err != nil {
+		return err
+	}
+	if public, ok := chain[0].PublicKey.(*ecdsa.PublicKey); !ok || !public.Equal(key.Public()) {
+		return errors.New("the certificate is for another key")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.self, h.cert = self, &tls.Certificate{Certificate: DER(chain), PrivateKey: key, Leaf: chain[0]}
+	return nil
+}
+
+// SetWeb takes a certificate of the operator's own, which clients get that are no programs of vigil.
+func (h *Holder) SetWeb(c *tls.Certificate) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.web = c
+}
+
+// Server configures the side that listens. Others may connect without a certificate unless all must
+// have one; who has one is checked.
+func (h *Holder) Server(all bool, protocols ...string) *tls.Config {
+	auth := tls.RequestClientCert
+	if all {
+		auth = tls.RequireAnyClientCert
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: auth, NextProtos: protocols,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			h.mu.RLock()
+			defer h.mu.RUnlock()
+			switch {
+			case h.web != nil && hello.ServerName != h.roots.Cluster:
+				return h.web, nil
+			case h.cert == nil:
+				return nil, errors.New("this server has no certificate yet")
+			}
+			return h.cert, nil
+		},
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if len(cs.PeerCertificates) == 0 && !all {
+				return nil
+			}
+			_, err := h.Roots().Verify(cs.PeerCertificates)
+			return err
+		},
+	}
+}
+
+// Client configures the side that dials: the other must be a server of the cluster, and one that
+// want takes; nil: any.
+func (h *Holder) Client(want func(Peer) error, protocols ...string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: protocols, ServerName: h.Roots().Cluster,
+		ClientSessionCache: tls.NewLRUClientSessionCache(0),
+		// Not left out: VerifyConnection checks what the library would check by this machine's clock
+		// and by the address, which says nothing about who a server is.
+		InsecureSkipVerify: true,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			h.mu.RLock()
+			defer h.mu.RUnlock()
+			if h.cert == nil {
+				return &tls.Certificate{}, nil
+			}
+			return h.cert, nil
+		},
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			p, err := h.Roots().Verify(cs.PeerCertificates)
+			if err == nil && p.Kind != Server {
+				err = fmt.Errorf("%w: %s is no server", ErrUntrusted, p.Short())
+			}
+			if err == nil && want != nil {
+				err = want(p)
+			}
+			return err
+		},
+	}
+}
+
+// Pinned configures the side that dials for somebody who only knows the pin of the root; learned is told
+// the root when the other end has proved to be a server of its cluster.
+func Pinned(pin string, learned func(*Roots), protocols ...string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: protocols,
+		InsecureSkipVerify: true, // see Client
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			roots, err := pinned(cs.PeerCertificates, pin)
+			if err != nil {
+				return err
+			}
+			p, err := roots.Verify(cs.PeerCertificates)
+			if err != nil {
+				return err
+			}
+			if p.Kind != Server {
+				return fmt.Errorf("%w: %s is no server", ErrUntrusted, p.Short())
+			}
+			if learned != nil {
+				learned(roots)
+			}
+			return nil
+		},
+	}
+}
+
+// PeerOf tells who is at the other end of a connection, after a handshake with a configuration
+// of this package; false: somebody without a certificate.
+func (h *Holder) PeerOf(cs *tls.ConnectionState) (Peer, bool) {
+	if cs == nil || len(cs.PeerCertificates) == 0 {
+		return Peer{}, false
+	}
+	p, err := h.Roots().Verify(cs.PeerCertificates)
+	return p, err == nil
+}

@@ -1,0 +1,57 @@
+package trust
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"errors"
+	"time"
+)
+
+// Lives in cluster time.
+const (
+	// Life is how long a leaf of a server or host may be used; its holder renews it at one half.
+	Life = 24 * time.Hour
+	// Grace is for how long an older leaf of the present generation may be used to renew itself.
+	Grace = 30 * 24 * time.Hour
+	// Alert is the age of an issuing key from which a human is told that the root is needed.
+	Alert = 60 * 24 * time.Hour
+)
+
+// stampID names the extension that holds a Stamp. Below 2.25 everybody may use a random number of
+// their own (ITU-T X.667).
+var stampID = asn1.ObjectIdentifier{2, 25, 1_186_249_013}
+
+// Stamp is when a certificate was issued, in the terms of the replicated state.
+type Stamp struct {
+	Clock      int64  // cluster time in ns
+	Epoch      uint64 // of the state: a restore of a backup raises it
+	Generation uint64 // of the holder: raising it revokes what was issued before
+}
+
+// stampForm is the extension's value.
+type stampForm struct {
+	Clock, Epoch, Generation int64
+}
+
+func (s Stamp) extension() (pkix.Extension, error) {
+	value, err := asn1.Marshal(stampForm{s.Clock, int64(s.Epoch), int64(s.Generation)})
+	return pkix.Extension{Id: stampID, Value: value}, err // not critical: others may not know it
+}
+
+var errStamp = errors.New("the certificate does not say when in cluster time it was issued")
+
+func stampOf(c *x509.Certificate) (Stamp, error) {
+	for _, e := range c.Extensions {
+		if !e.Id.Equal(stampID) {
+			continue
+		}
+		var f stampForm
+		rest, err := asn1.Unmarshal(e.Value, &f)
+		if err != nil || len(rest) > 0 || f.Clock < 0 || f.Epoch < 0 || f.Generation < 0 {
+			return Stamp{}, errStamp
+		}
+		return Stamp{f.Clock, uint64(f.Epoch), uint64(f.Generation)}, nil
+	}
+	return Stamp{}, errStamp
+}

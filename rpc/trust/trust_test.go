@@ -1,0 +1,267 @@
+package trust
+
+import (
+	"crypto/ecdsa"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// party is a server, host or user of a test.
+type party struct {
+	*Holder
+	key *ecdsa.PrivateKey
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// issuer makes the issuing key of a server.
+func issuer(t *testing.T, root *Authority, server Name, now time.Time) *Authority {
+	t.Helper()
+	key := must(NewKey())(t)
+	chain := must(root.Issuer(must(Request(key))(t), server, Stamp{}, now))(t)
+	return &Authority{chain, key}
+}
+
+func join(t *testing.T, by *Authority, name Name, s Stamp, now time.Time, sans ...string) *party {
+	t.Helper()
+	key := must(NewKey())(t)
+	chain := must(by.Leaf(must(Request(key))(t), name, s, sans, now))(t)
+	h := NewHolder(must(NewRoots(by.Chain[len(by.Chain)-1]))(t))
+	if err := h.Set(chain, key); err != nil {
+		t.Fatal(err)
+	}
+	return &party{h, key}
+}
+
+// handshake connects two ends, and sends a byte each way, since TLS 1.3 tells a client only then that
+// it was refused.
+func handshake(t *testing.T, server, client *tls.Config) (atServer, atClient tls.ConnectionState, err error) {
+	t.Helper()
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			done <- err
+			return
+		}
+		defer c.Close()
+		s := tls.Server(c, server)
+		if err = s.Handshake(); err == nil {
+			atServer = s.ConnectionState()
+			_, err = s.Write([]byte("x"))
+		}
+		done <- err
+	}()
+	c, err := tls.Dial("tcp", l.Addr().String(), client)
+	if err == nil {
+		_, err = c.Read(make([]byte, 1))
+		atClient = c.ConnectionState()
+		c.Close()
+	}
+	return atServer, atClient, errors.Join(err, <-done)
+}
+
+// No wall clock decides between programs of vigil: each of them may be at 1970, 2038 or beyond.
+func TestWallClocksDecideNothing(t *testing.T) {
+	clocks := []time.Time{time.Unix(0, 0), time.Now(), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
+		time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)}
+	cluster := NewCluster()
+	for _, atRoot := range clocks {
+		root := must(NewRoot(cluster, atRoot))(t)
+		for _, atIssuer := range clocks {
+			by := issuer(t, root, Name{cluster, Server, "s1"}, atIssuer)
+			for _, atLeaf := range clocks {
+				stamp := Stamp{Clock: 5, Epoch: 2, Generation: 7}
+				server := join(t, by, Name{cluster, Server, "s1"}, stamp, atLeaf)
+				host := join(t, by, Name{cluster, Host, "h1"}, stamp, atRoot)
+				atServer, _, err := handshake(t, server.Server(true), host.Client(nil))
+				if err != nil {
+					t.Fatalf("root at %s, issuer at %s, leaf at %s: %v", atRoot, atIssuer, atLeaf, err)
+				}
+				peer, ok := server.PeerOf(&atServer)
+				if !ok || peer.Short() != "host/h1" || peer.Stamp != stamp || peer.Serial == "" {
+					t.Fatalf("the server sees %+v", peer)
+				}
+			}
+		}
+	}
+}
+
+// Who is no member of the cluster, or not what is wanted, gets no connection.
+func TestStrangersAreTurnedAway(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
+	other := must(NewRoot(cluster, now))(t) // of the same name
+	foreign := join(t, issuer(t, other, Name{cluster, Server, "s1"}, now), Name{cluster, Server, "s1"}, Stamp{}, now)
+	elsewhere := NewCluster()
+	far := must(NewRoot(elsewhere, now))(t)
+	another := join(t, issuer(t, far, Name{elsewhere, Host, "h1"}, now), Name{elsewhere, Host, "h1"}, Stamp{}, now)
+	nobody := NewHolder(s1.Roots())
+	is := func(id string) func(Peer) error {
+		return func(p Peer) error {
+			if p.ID != id {
+				return errors.New("is " + p.ID + ", not " + id)
+			}
+			return nil
+		}
+	}
+	for _, tt := range []struct {
+		what           string
+		server, client *tls.Config
+		ok             bool
+	}{
+		{"a host", s1.Server(true), host.Client(nil), true},
+		{"a server that is the one", s1.Server(true), host.Client(is("s1")), true},
+		{"nobody where certificates are optional", s1.Server(false), nobody.Client(nil), true},
+		{"who knows the pin", s1.Server(false), Pinned(Pin(root.Chain[0]), nil), true},
+		{"nobody", s1.Server(true), nobody.Client(nil), false},
+		{"a host of another root", s1.Server(false), foreign.Client(nil), false},
+		{"a host of another cluster", s1.Server(false), another.Client(nil), false},
+		{"a server that is another", s1.Server(true), host.Client(is("s2")), false},
+		{"a host that serves", host.Server(true), s1.Client(nil), false},
+		{"a server of another root", foreign.Server(false), host.Client(nil), false},
+		{"who knows another pin", s1.Server(false), Pinned(Pin(other.Chain[0]), nil), false},
+		{"who knows the pin, to a host", host.Server(false), Pinned(Pin(root.Chain[0]), nil), false},
+	} {
+		_, _, err := handshake(t, tt.server, tt.client)
+		if (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.what, err)
+		}
+	}
+}
+
+// A holder cannot sign, and an issuer signs for its own cluster only.
+func TestChainsEndWhereTheyShould(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	roots := must(NewRoots(root.Chain[0]))(t)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
+	request := must(Request(must(NewKey())(t)))(t)
+
+	chain := must(Parse(host.cert.Certificate))(t)
+	byHost := &Authority{chain, host.key}
+	forged := must(byHost.Leaf(request, Name{cluster, Server, "s9"}, Stamp{}, nil, now))(t)
+	if _, err := roots.Verify(forged); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("signed by a host: %v", err)
+	}
+	below := must(by.Issuer(request, Name{cluster, Server, "s9"}, Stamp{}, now))(t)
+	deep := &Authority{below, must(NewKey())(t)}
+	if leaf, err := deep.Leaf(request, Name{cluster, Server, "s9"}, Stamp{}, nil, now); err == nil {
+		if _, err := roots.Verify(leaf); !errors.Is(err, ErrUntrusted) {
+			t.Errorf("signed by an issuer of an issuer: %v", err)
+		}
+	}
+	abroad := must(by.Leaf(request, Name{NewCluster(), Server, "s1"}, Stamp{}, nil, now))(t)
+	if _, err := roots.Verify(abroad); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("of another cluster: %v", err)
+	}
+	if _, err := roots.Verify(root.Chain); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("the root as a peer: %v", err)
+	}
+	if _, err := by.Leaf(request[:len(request)-1], Name{cluster, Host, "h"}, Stamp{}, nil, now); !errors.Is(err, ErrRequest) {
+		t.Errorf("a request that is cut: %v", err)
+	}
+}
+
+// Names hold nothing that a path, a shell or a terminal reads.
+func TestNames(t *testing.T) {
+	cluster := NewCluster()
+	for _, n := range []Name{{cluster, Server, "s1"}, {cluster, Host, "0f3a.b_c-d"}, {cluster, User, "anna@example.org"}} {
+		if got, err := ParseName(n.String()); err != nil || got != n {
+			t.Errorf("%s: %v, %v", n, got, err)
+		}
+	}
+	for _, text := range []string{"", "spiffe://", "spiffe://" + cluster, "spiffe://" + cluster + "/server", "https://" + cluster + "/server/s1",
+		"spiffe://" + cluster + "/server/s1/x", "spiffe://" + cluster + "/root/s1", "spiffe://x/server/s1",
+		"spiffe://" + cluster + "/server/", "spiffe://" + cluster + "/server/-a", "spiffe://" + cluster + "/server/a b",
+		"spiffe://" + cluster + "/server/" + strings.Repeat("a", 129), "spiffe://" + cluster + "/server/a\x1b[31m"} {
+		if n, err := ParseName(text); !errors.Is(err, ErrName) {
+			t.Errorf("%q is taken as %+v, %v", text, n, err)
+		}
+	}
+}
+
+// What is kept is read again; what is damaged or open to others says what to do.
+func TestFiles(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	host := join(t, issuer(t, root, Name{cluster, Server, "s1"}, now), Name{cluster, Host, "h1"}, Stamp{Clock: 3}, now)
+	d := Dir(filepath.Join(t.TempDir(), "trust"))
+	if _, err := d.Holder(); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("an empty folder: %v", err)
+	}
+	leaf := &Authority{must(Parse(host.cert.Certificate))(t), host.key}
+	if err := errors.Join(d.PutRoots(host.Roots()), d.Put(LeafFiles, leaf)); err != nil {
+		t.Fatal(err)
+	}
+	back := must(d.Holder())(t)
+	if self, ok := back.Self(); !ok || self.Short() != "host/h1" || self.Clock != 3 {
+		t.Errorf("read back as %+v", self)
+	}
+	path := filepath.Join(string(d), LeafFiles+".key")
+	if info := must(os.Stat(path))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("the key has mode %o", info.Mode().Perm())
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Holder(); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a key that others may read: %v", err)
+	}
+	for _, text := range []string{"", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} { // as after a loss of power
+		if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Holder(); err == nil || !strings.Contains(err.Error(), "new token") {
+			t.Errorf("a key file of %d bytes: %v", len(text), err)
+		}
+	}
+}
+
+// A connection that is resumed is checked like a new one.
+func TestResumedConnectionsAreChecked(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	s1, host := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now), join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
+	server, client := s1.Server(true), host.Client(nil)
+	if _, _, err := handshake(t, server, client); err != nil {
+		t.Fatal(err)
+	}
+	atServer, atClient, err := handshake(t, server, client)
+	if err != nil || !atClient.DidResume {
+		t.Fatalf("resumed: %t, %v", atClient.DidResume, err)
+	}
+	if p, ok := s1.PeerOf(&atServer); !ok || p.Short() != "host/h1" {
+		t.Errorf("a resumed connection is that of %+v", p)
+	}
+	s1.SetRoots(must(NewRoots(must(NewRoot(cluster, now))(t).Chain[0]))(t))
+	if _, _, err := handshake(t, server, client); err == nil {
+		t.Error("resumed although its root is trusted no more")
+	}
+}
