@@ -10,8 +10,8 @@ import (
 )
 
 // termLeap is how far a term may be ahead of this server's. Terms grow by one with each
-// election: at four a second this is 34 years of them. A greater leap is a fault or a forgery, and with a term
-// near 2^64 no election could follow any more.
+// election: at four a second this is 34 years of them. A greater leap is a fault or a forgery, and with
+// a term near 2^64 no election could follow any more.
 const termLeap = 1 << 32
 
 var (
@@ -102,9 +102,9 @@ func (g *gate) checkHandOver(from raft.RPCHeader) error {
 //
 // Raft refuses whoever is no member in the log that it has. But when a candidate's log goes on behind the
 // end of this one's, and this server hears no leader, it may be a member of a newer configuration:
-// raft then judges by the log alone, as for a member, namely this server itself. That is safe: no vote counts in a configuration that does not
-// list the voter. Without it a server that was away while others were replaced could not help
-// to elect one of those. Only a proved identity is worth so much.
+// raft then judges by the log alone, as for a member, namely this server itself. That is safe: no vote
+// counts in a configuration that does not list the voter. Without it a server that was away while
+// others were replaced could not help to elect one of those. Only a proved identity is worth so much.
 func (g *gate) candidate(from raft.RPCHeader, term, index, entryTerm uint64) (raft.RPCHeader, error) {
 	if err := g.checkTerm(term, from); err != nil {
 		return from, err

@@ -4,7 +4,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// incoming hands the requests of other servers to raft as far as the gate admits them, and mends those that raft would refuse for ever.
+// incoming hands the requests of other servers to raft as far as the gate admits them, and mends those that
+// raft would refuse for ever.
 //
 // While a server loads a snapshot, its leader gives up on requests and sends them again; all of them
 // arrive. The first one puts entries behind the snapshot. To the next one, raft v1.7.3 looks for the entry before

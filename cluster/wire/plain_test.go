@@ -23,7 +23,7 @@ type end struct {
 	rejected chan string // what failed, who, why
 }
 
-func listen(t *testing.T, id string, change func(*Config)) *end {
+func listen(t testing.TB, id string, change func(*Config)) *end {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
