@@ -42,8 +42,8 @@ type trustService struct {
 // ready refuses what makes no sense in a cluster without identities.
 func (t *trustService) ready() error {
 	if t.signer == nil {
-		return fault.New(code.Conflict, "Nobody has an identity in this cluster: its servers run with `insecure`, and "+
-			"whoever reaches them may do everything. `vigil server init` founds one with identities.")
+		return fault.New(code.Conflict, "Nobody has an identity in this cluster: its servers run with "+
+			"`insecure`, and whoever reaches them may do everything. `vigil server init` founds one with identities.")
 	}
 	return nil
 }
@@ -117,7 +117,8 @@ func (c *checks) addresses(list []string) {
 
 // admit uses a token and issues the first certificate. The token is used up only for a request that
 // can be signed.
-func (t *trustService) admit(ctx context.Context, wrong error, who noun.Identity, r presented, sans []string,
+func (t *trustService) admit(
+	ctx context.Context, wrong error, who noun.Identity, r presented, sans []string,
 ) (*vigilv1.Certificate, error) {
 	if wrong != nil {
 		return nil, wrong
@@ -129,8 +130,15 @@ func (t *trustService) admit(ctx context.Context, wrong error, who noun.Identity
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.submit(ctx, nil, fsm.UseToken{Token: noun.TokenID(r.GetToken()), SecretHash: hashOf(r.GetSecret()),
-		Kind: who.Kind, Name: who.Name, Key: key})
+	id, hash := noun.TokenID(r.GetToken()), hashOf(r.GetSecret())
+	known := read(t.core, func(st *fsm.View) bool {
+		token := st.Token(id)
+		return token != nil && token.Hash == string(hash)
+	})
+	if !known { // a stranger who guesses writes nothing into the log
+		return nil, fault.New(code.Denied, "There is no such token, or it was revoked or has ended; ask for a new one.")
+	}
+	out, err := t.submit(ctx, nil, fsm.UseToken{Token: id, SecretHash: hash, Kind: who.Kind, Name: who.Name, Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +168,10 @@ func (t *trustService) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) 
 	return t.issue(ctx, who, peer.Generation, peer.Serial, r.GetCsr(), key, r.GetAddresses())
 }
 
-// issue signs a certificate, and gives it away once the state knows of it: whether the generation counts, and
-// that of two copies only one goes on, is decided there.
-func (t *trustService) issue(ctx context.Context, who noun.Identity, generation uint64, was string, csr, key []byte,
-	sans []string,
+// issue signs a certificate, and gives it away once the state knows of it: whether the generation counts,
+// and that of two copies only one goes on, is decided there.
+func (t *trustService) issue(
+	ctx context.Context, who noun.Identity, generation uint64, was string, csr, key []byte, sans []string,
 ) (*vigilv1.Certificate, error) {
 	var holder trust.Name
 	var stamp trust.Stamp

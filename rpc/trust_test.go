@@ -114,13 +114,14 @@ func (w *world) token(t *testing.T, role, name string) *vigilv1.CreateTokenRespo
 	return token
 }
 
-// A host joins by a token through a follower, renews, is repeated to when an answer was lost, and is told from
-// its clone and after it was revoked.
+// A host joins by a token through a follower, renews, gets a lost answer again, and is told from its clone;
+// when it is revoked it renews no more.
 func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	w, roots := trusting(t, 2)
 	w.advance(time.Hour)
 	token := w.token(t, "host", "")
-	join := &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(), Csr: certRequest(t), Kind: "host", Name: "h1"}
+	join := &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(), Csr: certRequest(t),
+		Kind: "host", Name: "h1"}
 	first, err := w.trust(1).Join(within(t), join)
 	if err != nil {
 		t.Fatal(err)
@@ -137,18 +138,36 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	peer = verified(t, roots, again)
 	for name, change := range map[string]func(*vigilv1.JoinTrustRequest){
 		"denied: used up":     func(r *vigilv1.JoinTrustRequest) { r.Name = "h2" },
-		"denied: no such":     func(r *vigilv1.JoinTrustRequest) { r.Secret = []byte("guess") },
+		"denied: There is no": func(r *vigilv1.JoinTrustRequest) { r.Secret = []byte("guess") },
 		"conflict: has an":    func(r *vigilv1.JoinTrustRequest) { r.Token, r.Secret = w.another(t) },
 		"invalid: csr":        func(r *vigilv1.JoinTrustRequest) { r.Csr = []byte("no request") },
 		"invalid: kind is":    func(r *vigilv1.JoinTrustRequest) { r.Kind = "user" },
 		"invalid: addresses ": func(r *vigilv1.JoinTrustRequest) { r.Addresses = []string{"a\nb"} },
 	} {
 		code, words, _ := strings.Cut(name, ": ")
-		r := &vigilv1.JoinTrustRequest{Token: join.Token, Secret: join.Secret, Csr: certRequest(t), Kind: "host", Name: "h1"}
+		r := &vigilv1.JoinTrustRequest{Token: join.Token, Secret: join.Secret, Csr: certRequest(t), Kind: "host",
+			Name: "h1"}
 		change(r)
-		if _, err := w.trust(1).Join(within(t), r); codeOf(err) != code || !strings.Contains(fmt.Sprint(err), words) {
+		_, err := w.trust(1).Join(within(t), r)
+		if codeOf(err) != code || !strings.Contains(fmt.Sprint(err), words) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+
+	written := func() uint64 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.index
+	}
+	was := written()
+	for range 3 {
+		if _, err := w.trust(1).Join(within(t), &vigilv1.JoinTrustRequest{Token: join.Token, Secret: []byte("guess"),
+			Csr: join.Csr, Kind: "host", Name: "h9"}); codeOf(err) != "denied" {
+			t.Errorf("a guess: %v", err)
+		}
+	}
+	if now := written(); now != was {
+		t.Errorf("guesses of a stranger have written %d entries", now-was)
 	}
 
 	service := w.servers[0].trust
@@ -156,14 +175,15 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 		return service.Renew(who.With(within(t), principalOf(as)), &vigilv1.RenewTrustRequest{Csr: csr})
 	}
 	next := certRequest(t)
+	if _, err := renew(peer, next); err != nil { // the answer is lost
+		t.Fatal(err)
+	}
 	second, err := renew(peer, next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err = renew(peer, next); err != nil { // with the same key
-		t.Fatal(err)
-	}
-	if _, err := renew(peer, certRequest(t)); codeOf(err) != "denied" || !strings.Contains(err.Error(), "another machine") {
+	if _, err := renew(peer, certRequest(t)); codeOf(err) != "denied" ||
+		!strings.Contains(err.Error(), "another machine") {
 		t.Errorf("a clone renews: %v", err)
 	}
 	list, err := w.trust(1).ListIdentities(within(t), &vigilv1.ListIdentitiesRequest{Kind: "host"})
@@ -176,7 +196,8 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	if _, err := renew(verified(t, roots, second), certRequest(t)); codeOf(err) != "denied" {
 		t.Errorf("who is revoked renews: %v", err)
 	}
-	if _, err := w.trust(0).Renew(within(t), &vigilv1.RenewTrustRequest{Csr: certRequest(t)}); codeOf(err) != "denied" {
+	_, err = w.trust(0).Renew(within(t), &vigilv1.RenewTrustRequest{Csr: certRequest(t)})
+	if codeOf(err) != "denied" {
 		t.Errorf("who presents nothing renews: %v", err)
 	}
 }
@@ -191,8 +212,8 @@ func (w *world) another(t *testing.T) (uint64, []byte) {
 func TestTrustAWrongRequestCostsNoToken(t *testing.T) {
 	w, roots := trusting(t, 1)
 	token := w.token(t, "server", "")
-	r := &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(), Csr: []byte("x"), Kind: "server",
-		Name: "s2", Addresses: []string{"10.0.0.2", "s2.example.org"}}
+	r := &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(), Csr: []byte("x"),
+		Kind: "server", Name: "s2", Addresses: []string{"10.0.0.2", "s2.example.org"}}
 	if _, err := w.trust(0).Join(within(t), r); codeOf(err) != "invalid" {
 		t.Fatalf("joined with no request: %v", err)
 	}
@@ -228,8 +249,8 @@ func TestTrustUsersOverHTTP(t *testing.T) {
 	}
 	token := call(200, "POST", "/v1/tokens", `{"role":"user","name":"bob@example.org","uses":2,"ttl":"600s"}`)
 	for range 2 {
-		body, err := json.Marshal(map[string]any{"token": token["token"], "secret": token["secret"], "csr": certRequest(t),
-			"user": "bob@example.org"})
+		body, err := json.Marshal(map[string]any{"token": token["token"], "secret": token["secret"],
+			"csr": certRequest(t), "user": "bob@example.org"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +279,8 @@ func TestTrustUsersOverHTTP(t *testing.T) {
 	}
 	call(200, "DELETE", "/v1/users/bob@example.org", "")
 	call(404, "DELETE", "/v1/users/bob@example.org", "")
-	if list = call(200, "GET", "/v1/identities?kind=user&gone=true", ""); !strings.Contains(fmt.Sprint(list), "gone:true") {
+	list = call(200, "GET", "/v1/identities?kind=user&gone=true", "")
+	if !strings.Contains(fmt.Sprint(list), "gone:true") {
 		t.Errorf("identities: %v", list)
 	}
 	if got = call(200, "GET", "/v1/trust", ""); got["cluster"] != testCluster {
@@ -294,7 +316,8 @@ func TestTrustAPITokens(t *testing.T) {
 		strings.Contains(list.String(), secret) {
 		t.Errorf("listed %v (%v)", list, err)
 	}
-	if _, err := w.trust(0).RevokeAPIToken(within(t), &vigilv1.RevokeAPITokenRequest{Token: made.GetToken()}); err != nil {
+	_, err = w.trust(0).RevokeAPIToken(within(t), &vigilv1.RevokeAPITokenRequest{Token: made.GetToken()})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if found() != "" {
@@ -307,8 +330,8 @@ func TestTrustSecretsAreNowhere(t *testing.T) {
 	w, _ := trusting(t, 1)
 	as := who.With(within(t), principalOf(trust.Peer{Name: trust.Name{Cluster: testCluster, Kind: trust.User, ID: "ann"}}))
 	service := w.servers[0].trust
-	token, err := service.CreateToken(as, &vigilv1.CreateTokenRequest{Role: "host", Labels: map[string]string{"zone": "a"},
-		Runners: []string{"claude"}})
+	token, err := service.CreateToken(as, &vigilv1.CreateTokenRequest{Role: "host",
+		Labels: map[string]string{"zone": "a"}, Runners: []string{"claude"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,8 +340,9 @@ func TestTrustSecretsAreNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.trust(0).Join(within(t), &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(),
-		Csr: certRequest(t), Kind: "host", Name: "h1"}); err != nil {
+	_, err = w.trust(0).Join(within(t), &vigilv1.JoinTrustRequest{Token: token.GetToken(),
+		Secret: token.GetSecret(), Csr: certRequest(t), Kind: "host", Name: "h1"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := service.RevokeToken(as, &vigilv1.RevokeTokenRequest{Token: token.GetToken()}); err != nil {
@@ -329,7 +353,8 @@ func TestTrustSecretsAreNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := strings.Split(api.GetBearer(), ".")[2]
-	if len(token.GetSecret()) != 32 || bytes.Contains(dump.Bytes(), token.GetSecret()) || bytes.Contains(dump.Bytes(), []byte(secret)) {
+	if len(token.GetSecret()) != 32 || bytes.Contains(dump.Bytes(), token.GetSecret()) ||
+		bytes.Contains(dump.Bytes(), []byte(secret)) {
 		t.Error("the state holds a secret")
 	}
 	said := map[string]string{}
@@ -359,8 +384,8 @@ func TestTrustWithoutIdentities(t *testing.T) {
 			return err
 		},
 		"join": func(ctx context.Context) error {
-			_, err := w.trust(0).Join(ctx, &vigilv1.JoinTrustRequest{Token: 1, Secret: []byte("s"), Csr: []byte("c"), Kind: "host",
-				Name: "h1"})
+			_, err := w.trust(0).Join(ctx, &vigilv1.JoinTrustRequest{Token: 1, Secret: []byte("s"), Csr: []byte("c"),
+				Kind: "host", Name: "h1"})
 			return err
 		},
 		"renew": func(ctx context.Context) error {
@@ -376,7 +401,8 @@ func TestTrustWithoutIdentities(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if list, err := w.trust(0).ListTokens(ctx, &vigilv1.ListTokensRequest{}); err != nil || len(list.GetTokens()) != 0 {
+	list, err := w.trust(0).ListTokens(ctx, &vigilv1.ListTokensRequest{})
+	if err != nil || len(list.GetTokens()) != 0 {
 		t.Errorf("tokens: %v, %v", list, err)
 	}
 }

@@ -69,7 +69,9 @@ func (t *trustService) CreateToken(
 }
 
 // ListTokens shows the tokens.
-func (t *trustService) ListTokens(context.Context, *vigilv1.ListTokensRequest) (*vigilv1.ListTokensResponse, error) {
+func (t *trustService) ListTokens(
+	context.Context, *vigilv1.ListTokensRequest,
+) (*vigilv1.ListTokensResponse, error) {
 	return read(t.core, func(st *fsm.View) *vigilv1.ListTokensResponse {
 		out := &vigilv1.ListTokensResponse{}
 		for k := range st.Tokens() {
