@@ -227,8 +227,8 @@ func TestIdentitiesSignWrites(t *testing.T) {
 	task := &vigilv1.CreateTaskRequest{By: "the boss"}
 	mail := &vigilv1.SendMailRequest{From: "the boss"}
 	agents := &vigilv1.SendMailRequest{Speaker: &vigilv1.Speaker{Agent: "web/a"}}
-	for _, m := range []any{pause, mail, agents, &vigilv1.ListRoomsRequest{}, &vigilv1.BatchRequest{Writes: []*vigilv1.Write{
-		{Op: &vigilv1.Write_CreateTask{CreateTask: task}}, {}}}} {
+	batch := &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_CreateTask{CreateTask: task}}, {}}}
+	for _, m := range []any{pause, mail, agents, &vigilv1.ListRoomsRequest{}, batch} {
 		sign(p, m)
 	}
 	if pause.GetBy() != "user/anna" || task.GetBy() != "user/anna" || mail.GetFrom() != "user/anna" ||
