@@ -320,3 +320,17 @@ func TestHalfAnIdentityIsRefused(t *testing.T) {
 		t.Error("a token would be sent in clear")
 	}
 }
+
+// BenchmarkUnaryWithIdentities is what BenchmarkUnary measures with one client, by TLS and checked.
+func BenchmarkUnaryWithIdentities(b *testing.B) {
+	w := newPeople(b).start()
+	w.room("demo", "builder", 1)
+	text := strings.Repeat("x", 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.fleet(0).CreateTask(b.Context(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder",
+			Title: "t", Text: text}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

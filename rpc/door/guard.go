@@ -209,7 +209,7 @@ func (g *guard) allowHost(p *who.Principal, permit *code.Permit, req any) error 
 			if sp.GetAgent() == "" || sp.GetIncarnation() == 0 || !withinRoom(req) {
 				return notFor(p, permit)
 			}
-			return orNotFor(p, permit, g.lifeOn(p.Name, who.Life{Agent: sp.GetAgent(), Incarnation: sp.GetIncarnation()}))
+			return orNotFor(p, permit, g.speaksOn(p.Name, who.Life{Agent: sp.GetAgent(), Incarnation: sp.GetIncarnation()}))
 		}
 	}
 	if !permit.Host {
@@ -229,11 +229,12 @@ func (g *guard) allowAgent(p *who.Principal, permit *code.Permit, req any) error
 		if hasToken(req) {
 			return nil
 		}
+		return orNotFor(p, permit, g.speaksOn(p.Name, p.Life))
 	}
-	if err := g.lifeOn(p.Name, p.Life); err != nil {
+	if err := g.readsOn(p.Name, p.Life); err != nil {
 		return orNotFor(p, permit, err)
 	}
-	if permit.Reads && !g.readsOwn(p.Life.Agent, req) {
+	if !g.readsOwn(p.Life.Agent, req) {
 		return notFor(p, permit)
 	}
 	return nil

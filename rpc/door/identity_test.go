@@ -333,7 +333,8 @@ func (g *gates) populate() {
 	g.apply(now)
 	g.apply(now, fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}},
 		fsm.RegisterHost{Key: "h2", Name: "two", Boot: "b2", Runners: []string{"sh"}})
-	for i, at := range []struct{ agent, host, boot string }{{"web/a", "h1", "b1"}, {"web/b", "h1", "b1"}, {"ops/a", "h2", "b2"}} {
+	for i, at := range []struct{ agent, host, boot string }{{"web/a", "h1", "b1"}, {"web/b", "h1", "b1"},
+		{"ops/a", "h2", "b2"}} {
 		var start fsm.OrderStart
 		g.replica.Read(func(st *fsm.View) {
 			a := st.AgentByName(at.agent)
