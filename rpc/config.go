@@ -35,6 +35,9 @@ type Config struct {
 	Backups Backups
 	Health  Health
 
+	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
+	Signer Signer
+
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.
 	Watchdog func() WatchdogStats

@@ -266,7 +266,7 @@ type world struct {
 // start runs n servers on real sockets; the first one leads.
 func start(t testing.TB, n int) *world {
 	t.Helper()
-	return startOn(t, n, nil)
+	return startWith(t, n, nil, nil)
 }
 
 // startOn runs n servers. With a network they reach each other through it, and their callers reach
@@ -274,6 +274,12 @@ func start(t testing.TB, n int) *world {
 func startOn(t testing.TB, n int, between *linktest.Network) *world {
 	t.Helper()
 	return startAs(t, n, between, func(*Config) {}, insecure.NewCredentials())
+}
+
+// startWith runs n servers that make certificates with the signer, if there is one.
+func startWith(t testing.TB, n int, between *linktest.Network, signer Signer) *world {
+	t.Helper()
+	return startAs(t, n, between, func(cfg *Config) { cfg.Signer = signer }, insecure.NewCredentials())
 }
 
 // startAs is startOn with what changes the configuration of each server, and credentials of the callers.

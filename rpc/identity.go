@@ -48,8 +48,13 @@ func (i *Identities) Claim(cs *tls.ConnectionState) (who.Claim, error) {
 	if err != nil {
 		return who.Claim{}, fault.New(code.AuthDenied, "%s", fault.Sentence(err.Error()))
 	}
+	return claimOf(p), nil
+}
+
+// claimOf is what a certificate says.
+func claimOf(p trust.Peer) who.Claim {
 	return who.Claim{Kind: who.Kind(p.Kind), Name: p.ID, Generation: p.Generation, Epoch: p.Epoch, Clock: p.Clock,
-		Serial: p.Serial}, nil
+		Serial: p.Serial}
 }
 
 // Principal implements door.Identify.
