@@ -177,7 +177,7 @@ func (g *guard) allow(p *who.Principal, full string, req any, unknown error) err
 	if !listed {
 		return fault.New(code.Denied, "%s may not make this call: this server knows no rule for it.", p)
 	}
-	if permit.Known && p.Kind != who.Nobody {
+	if permit.Known && p.Kind != who.Nobody && !(permit.Renews && p.As() == who.Agent) { // it is its host's
 		return nil
 	}
 	switch p.As() {

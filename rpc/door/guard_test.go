@@ -109,6 +109,10 @@ func TestRevokedAndExpired(t *testing.T) {
 	if err := guard.allow(p, renew, nil, gone); codeOf(err) != code.AuthDenied {
 		t.Errorf("who is revoked renews: %v", err)
 	}
+	agent := &who.Principal{Claim: who.Claim{Kind: who.Host, Name: "h1", Life: who.Life{Agent: "web/a", Incarnation: 1}}}
+	if err := guard.allow(agent, renew, nil, nil); codeOf(err) != code.Denied {
+		t.Errorf("an agent renews the certificate of its host: %v", err)
+	}
 	if err := guard.allow(&who.Principal{}, renew, nil, nil); codeOf(err) != code.Denied {
 		t.Errorf("nobody renews: %v", err)
 	}

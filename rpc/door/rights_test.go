@@ -45,6 +45,7 @@ var (
 		"Trust/Revoke PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
 	open    = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
 	known   = append(words("CloseSession Trust/Renew"), open...)
+	agents  = append(words("CloseSession"), open...)
 	reports = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure " +
 		"ReportScreen ReportTerminals DrainSelf")
 	readsOwn = words("GetRoom ListTasks GetTask ListAgents GetAgent GetAgentStatus ListDeadlines ListMail GetMail " +
@@ -86,11 +87,11 @@ func identities() []identity {
 		{name: "host h1", kind: who.Host, leaf: "h1", beats: true, may: slices.Concat(known, reports, speaks,
 			words("GetAgent Beat"))},
 		{name: "host h2", kind: who.Host, leaf: "h2", beats: true, may: slices.Concat(known, words("GetAgent"))},
-		agent("agent web/a", "h1", "web/a", known, speaks, readsOwn, words("Beat")),
-		agent("agent web/b", "h1", "web/b", known,
+		agent("agent web/a", "h1", "web/a", agents, speaks, readsOwn, words("Beat")),
+		agent("agent web/b", "h1", "web/b", agents,
 			words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines")),
-		agent("agent ops/a", "h2", "ops/a", known),
-		agent("agent web/a by a host where it does not run", "h2", "web/a", known),
+		agent("agent ops/a", "h2", "ops/a", agents),
+		agent("agent web/a by a host where it does not run", "h2", "web/a", agents),
 		person("stranger", nil, known),
 		person("viewer", in(code.Viewer, "web"), known, seesRoom),
 		person("reader", in(code.Reader, "web"), known, readsRoom),
