@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/fsm"
-	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
@@ -30,12 +29,6 @@ func (s testSigner) Sign(csr []byte, n trust.Name, st trust.Stamp, sans []string
 
 func (s testSigner) SignIssuer([]byte, trust.Name, trust.Stamp) ([]*x509.Certificate, error) {
 	return nil, trust.ErrNoRoot
-}
-
-// principalOf is the holder of a certificate as the door sees it.
-func principalOf(p trust.Peer) *who.Principal {
-	return &who.Principal{Claim: who.Claim{Kind: who.Kind(p.Kind), Name: p.ID, Generation: p.Generation, Serial: p.Serial,
-		Clock: p.Clock, Epoch: p.Epoch}}
 }
 
 // trusting is a cluster of servers with identities, led by the first one.
@@ -172,7 +165,7 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 
 	service := w.servers[0].trust
 	renew := func(as trust.Peer, csr []byte) (*vigilv1.Certificate, error) {
-		return service.Renew(who.With(within(t), principalOf(as)), &vigilv1.RenewTrustRequest{Csr: csr})
+		return service.Renew(withCaller(within(t), as), &vigilv1.RenewTrustRequest{Csr: csr})
 	}
 	next := certRequest(t)
 	if _, err := renew(peer, next); err != nil { // the answer is lost
@@ -328,7 +321,7 @@ func TestTrustAPITokens(t *testing.T) {
 // No secret is in the state or the history, and whoever made what is said in it.
 func TestTrustSecretsAreNowhere(t *testing.T) {
 	w, _ := trusting(t, 1)
-	as := who.With(within(t), principalOf(trust.Peer{Name: trust.Name{Cluster: testCluster, Kind: trust.User, ID: "ann"}}))
+	as := withCaller(within(t), trust.Peer{Name: trust.Name{Cluster: testCluster, Kind: trust.User, ID: "ann"}})
 	service := w.servers[0].trust
 	token, err := service.CreateToken(as, &vigilv1.CreateTokenRequest{Role: "host",
 		Labels: map[string]string{"zone": "a"}, Runners: []string{"claude"}})

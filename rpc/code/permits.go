@@ -199,6 +199,7 @@ var permits = map[string]Permit{
 	trust + "CreateToken":    admin("create tokens"),
 	trust + "ListTokens":     admin("list tokens"),
 	trust + "RevokeToken":    admin("revoke tokens"),
+	trust + "ListIdentities": admin("list identities"),
 	trust + "PutUser":        admin("change users"),
 	trust + "ListUsers":      admin("list users"),
 	trust + "RemoveUser":     admin("remove users"),
@@ -206,6 +207,5 @@ var permits = map[string]Permit{
 	trust + "ListAPITokens":  admin("list API tokens"),
 	trust + "RevokeAPIToken": admin("revoke API tokens"),
 	trust + "Revoke":         admin("revoke identities"),
-	trust + "ListIdentities": admin("list identities"),
 	trust + "SignIssuer":     ofServer("get issuing keys"),
 }

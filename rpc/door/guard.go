@@ -177,7 +177,7 @@ func (g *guard) allow(p *who.Principal, full string, req any, unknown error) err
 	if !listed {
 		return fault.New(code.Denied, "%s may not make this call: this server knows no rule for it.", p)
 	}
-	if permit.Known && p.Kind != who.Nobody {
+	if permit.Known && p.Kind != who.Nobody && !(permit.Renews && p.As() == who.Agent) { // it is its host's
 		return nil
 	}
 	switch p.As() {
@@ -209,7 +209,7 @@ func (g *guard) allowHost(p *who.Principal, permit *code.Permit, req any) error 
 			if sp.GetAgent() == "" || sp.GetIncarnation() == 0 || !withinRoom(req) {
 				return notFor(p, permit)
 			}
-			return orNotFor(p, permit, g.lifeOn(p.Name, who.Life{Agent: sp.GetAgent(), Incarnation: sp.GetIncarnation()}))
+			return orNotFor(p, permit, g.speaksOn(p.Name, who.Life{Agent: sp.GetAgent(), Incarnation: sp.GetIncarnation()}))
 		}
 	}
 	if !permit.Host {
@@ -229,11 +229,12 @@ func (g *guard) allowAgent(p *who.Principal, permit *code.Permit, req any) error
 		if hasToken(req) {
 			return nil
 		}
+		return orNotFor(p, permit, g.speaksOn(p.Name, p.Life))
 	}
-	if err := g.lifeOn(p.Name, p.Life); err != nil {
+	if err := g.readsOn(p.Name, p.Life); err != nil {
 		return orNotFor(p, permit, err)
 	}
-	if permit.Reads && !g.readsOwn(p.Life.Agent, req) {
+	if !g.readsOwn(p.Life.Agent, req) {
 		return notFor(p, permit)
 	}
 	return nil

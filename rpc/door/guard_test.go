@@ -109,6 +109,10 @@ func TestRevokedAndExpired(t *testing.T) {
 	if err := guard.allow(p, renew, nil, gone); codeOf(err) != code.AuthDenied {
 		t.Errorf("who is revoked renews: %v", err)
 	}
+	agent := &who.Principal{Claim: who.Claim{Kind: who.Host, Name: "h1", Life: who.Life{Agent: "web/a", Incarnation: 1}}}
+	if err := guard.allow(agent, renew, nil, nil); codeOf(err) != code.Denied {
+		t.Errorf("an agent renews the certificate of its host: %v", err)
+	}
 	if err := guard.allow(&who.Principal{}, renew, nil, nil); codeOf(err) != code.Denied {
 		t.Errorf("nobody renews: %v", err)
 	}
@@ -227,8 +231,8 @@ func TestIdentitiesSignWrites(t *testing.T) {
 	task := &vigilv1.CreateTaskRequest{By: "the boss"}
 	mail := &vigilv1.SendMailRequest{From: "the boss"}
 	agents := &vigilv1.SendMailRequest{Speaker: &vigilv1.Speaker{Agent: "web/a"}}
-	for _, m := range []any{pause, mail, agents, &vigilv1.ListRoomsRequest{}, &vigilv1.BatchRequest{Writes: []*vigilv1.Write{
-		{Op: &vigilv1.Write_CreateTask{CreateTask: task}}, {}}}} {
+	batch := &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_CreateTask{CreateTask: task}}, {}}}
+	for _, m := range []any{pause, mail, agents, &vigilv1.ListRoomsRequest{}, batch} {
 		sign(p, m)
 	}
 	if pause.GetBy() != "user/anna" || task.GetBy() != "user/anna" || mail.GetFrom() != "user/anna" ||
@@ -313,5 +317,85 @@ func TestHandshakes(t *testing.T) {
 	answer, _ := io.ReadAll(clear)
 	if strings.Contains(string(answer), "HTTP/") {
 		t.Errorf("a request in clear was answered: %.80q", answer)
+	}
+}
+
+// Handshakes wait for a place, as long as a connection may be silent, and not beyond the end of the
+// server; one machine gets a part of the places.
+func TestHandshakesAreBounded(t *testing.T) {
+	ca := newAuthority(t)
+	h := newHandshakes(ca.server("s1"), &registry{})
+	for range maxHandshakes {
+		h.place <- struct{}{}
+	}
+	here, there := net.Pipe()
+	defer here.Close()
+	defer there.Close()
+	stop := make(chan struct{})
+	close(stop)
+	if err := h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Hour), stop); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("while the server stops: %v", err)
+	}
+	if err := h.shake(&sniffedConn{Conn: here}, time.Now(), nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a place: %v", err)
+	}
+	for range maxHandshakes {
+		<-h.place
+	}
+	other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
+	from, _ := sourceOf(other)
+	for range maxHandshakesFrom {
+		h.from.take(from)
+	}
+	if err := h.shake(&sniffedConn{Conn: &elsewhere{here, other}}, time.Now().Add(time.Hour), nil); err != errTooMany {
+		t.Errorf("one more of the same machine: %v", err)
+	}
+	if len(h.place) != 0 {
+		t.Errorf("%d places are kept", len(h.place))
+	}
+}
+
+// elsewhere is a connection that comes from another address.
+type elsewhere struct {
+	net.Conn
+	from net.Addr
+}
+
+func (e *elsewhere) RemoteAddr() net.Addr { return e.from }
+
+// What a host says of a life that this server does not know, or that is over, is never denied: a
+// denial would end the agent. What it would read for an invented one is.
+func TestUnknownLivesAreNotDeniedTheirWords(t *testing.T) {
+	g := openGates(t)
+	now := uint64(g.lives["web/a"])
+	for _, tt := range []struct {
+		life        who.Life
+		says, reads [2]string // by the leader, by the other server
+	}{
+		{who.Life{Agent: "web/a", Incarnation: now}, [2]string{"ok", "ok"}, [2]string{"ok", "ok"}},
+		{who.Life{Agent: "web/a", Incarnation: now + 1}, [2]string{"ok", "ok"},
+			[2]string{code.Denied, code.Unavailable}},
+		{who.Life{Agent: "web/new", Incarnation: 1}, [2]string{"ok", "ok"}, [2]string{code.Denied, code.Unavailable}},
+		{who.Life{Agent: "ops/a", Incarnation: uint64(g.lives["ops/a"])}, [2]string{code.Denied, code.Denied},
+			[2]string{code.Denied, code.Denied}},
+	} {
+		p := &who.Principal{Claim: who.Claim{Kind: who.Host, Name: "h1", Life: tt.life}}
+		for i, d := range g.doors {
+			leave := &vigilv1.LeaveRequest{Speaker: &vigilv1.Speaker{Agent: tt.life.Agent,
+				Incarnation: tt.life.Incarnation}}
+			err := d.guard.allow(p, vigilv1.Work_Leave_FullMethodName, leave, nil)
+			if codeOf(err) != tt.says[i] {
+				t.Errorf("%v says something at %s: %v, want %s", tt.life, d.self, err, tt.says[i])
+			}
+			room := &vigilv1.GetRoomRequest{Room: roomIn(tt.life.Agent)}
+			err = d.guard.allow(p, vigilv1.Fleet_GetRoom_FullMethodName, room, nil)
+			if codeOf(err) != tt.reads[i] {
+				t.Errorf("%v reads at %s: %v, want %s", tt.life, d.self, err, tt.reads[i])
+			}
+		}
+	}
+	old := who.Life{Agent: "web/a", Incarnation: now - 1}
+	if err := g.doors[0].guard.speaksOn("h1", old); codeOf(err) != code.Superseded {
+		t.Errorf("a life that is over hears %v", err)
 	}
 }

@@ -26,6 +26,9 @@ func serverTLS(from *tls.Config) *tls.Config {
 	cfg := from.Clone()
 	cfg.MinVersion = tls.VersionTLS13
 	cfg.NextProtos = slices.Clone(protocols)
+	// A session that is resumed shows the certificate of when it began, not the one that its holder
+	// has now: it would be refused for its age, and taken for a clone when it renews.
+	cfg.SessionTicketsDisabled = true
 	if cfg.ClientAuth == tls.NoClientCert {
 		cfg.ClientAuth = tls.RequestClientCert // who has none may have a token, or the open calls
 	}

@@ -277,6 +277,7 @@ func openGates(t testing.TB) *gates {
 		vigilv1.RegisterEscalationsServer(r, vigilv1.UnimplementedEscalationsServer{})
 		vigilv1.RegisterOverseersServer(r, vigilv1.UnimplementedOverseersServer{})
 		vigilv1.RegisterClusterServer(r, restore{})
+		vigilv1.RegisterTrustServer(r, vigilv1.UnimplementedTrustServer{})
 		g.doors, g.addrs = append(g.doors, d), append(g.addrs, l.Addr().String())
 		if g.replica == nil {
 			g.replica = at
@@ -333,7 +334,8 @@ func (g *gates) populate() {
 	g.apply(now)
 	g.apply(now, fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}},
 		fsm.RegisterHost{Key: "h2", Name: "two", Boot: "b2", Runners: []string{"sh"}})
-	for i, at := range []struct{ agent, host, boot string }{{"web/a", "h1", "b1"}, {"web/b", "h1", "b1"}, {"ops/a", "h2", "b2"}} {
+	for i, at := range []struct{ agent, host, boot string }{{"web/a", "h1", "b1"}, {"web/b", "h1", "b1"},
+		{"ops/a", "h2", "b2"}} {
 		var start fsm.OrderStart
 		g.replica.Read(func(st *fsm.View) {
 			a := st.AgentByName(at.agent)

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"errors"
 	"strings"
 
 	"vigil/fsm"
@@ -95,25 +96,45 @@ func hasToken(req any) bool {
 	return sp.GetAgent() != "" && sp.GetIncarnation() != 0 && sp.GetToken() != ""
 }
 
-// lifeOn is nil when what a request says of a life may come from that host: the life runs there, or
-// has just ended there. Of a life that is over the sender is told so (law L6); one that this
-// replica does not know yet nobody has accepted here, and whoever carries the call out refuses it.
+// errUnheard says that this replica does not know a life (yet). It is never shown.
+var errUnheard = errors.New("no such life is known here")
+
+// lifeOn is nil when that life runs on the host, or has just ended there. Of a life that is over the
+// sender is told so (law L6).
 func (g *guard) lifeOn(key string, life who.Life) (err error) {
 	g.reader.Read(func(st *fsm.View) {
 		a := st.AgentByName(life.Agent)
-		if a == nil {
-			err = errForeign
-			return
-		}
 		switch inc := noun.Incarnation(life.Incarnation); {
+		case a == nil || inc > a.Inc:
+			err = errUnheard
 		case inc < a.Inc:
 			err = fault.New(code.Superseded, "Incarnation %s of %s is over; a newer one has begun.", inc, a.Name)
-		case inc > a.Inc:
 		case !sameHost(st, a.Host, key) && (a.Host != 0 || a.LastExit == nil || !sameHost(st, a.LastExit.Host, key)):
 			err = errForeign
 		}
 	})
 	return err
+}
+
+// speaksOn is lifeOn for what a life says. Of one that nobody knows the state machine believes
+// nothing, and it answers as it always did: a denial of a replica that is behind would end a life.
+func (g *guard) speaksOn(key string, life who.Life) error {
+	if err := g.lifeOn(key, life); err != errUnheard {
+		return err
+	}
+	return nil
+}
+
+// readsOn is lifeOn for what a life reads: an invented one would read what it likes.
+func (g *guard) readsOn(key string, life who.Life) error {
+	err := g.lifeOn(key, life)
+	switch {
+	case err != errUnheard:
+		return err
+	case g.leads():
+		return errForeign
+	}
+	return fault.New(code.Unavailable, "This server has not heard of this life of %s yet; ask again.", life.Agent)
 }
 
 func sameHost(st *fsm.View, id noun.HostID, key string) bool {

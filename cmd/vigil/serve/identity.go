@@ -1,21 +1,15 @@
 package serve
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io/fs"
 	"net"
 	"path/filepath"
-	"time"
 
 	"vigil/cluster"
 	"vigil/fsm"
 	"vigil/fsm/noun"
-	"vigil/rpc/code"
-	"vigil/rpc/door/who"
-	"vigil/rpc/fault"
 	"vigil/rpc/trust"
 )
 
@@ -27,7 +21,6 @@ func trustDir(data string) trust.Dir { return trust.Dir(filepath.Join(data, "tru
 type identity struct {
 	dir    trust.Dir
 	holder *trust.Holder
-	read   func(func(*fsm.View)) // the replicated state; set before it is needed
 }
 
 // openIdentity reads who this server is; nil: it has no identity, and serves in clear.
@@ -68,68 +61,6 @@ func revoked(v *fsm.View, id string, generation uint64) bool {
 	return c != nil && generation < c.Generation
 }
 
-// Claim implements door.Identify.
-func (i *identity) Claim(cs *tls.ConnectionState) (who.Claim, error) {
-	if len(cs.PeerCertificates) == 0 {
-		return who.Claim{}, nil
-	}
-	p, err := i.holder.Roots().Verify(cs.PeerCertificates)
-	if err != nil {
-		return who.Claim{}, fault.New(code.AuthDenied, "%v.", err)
-	}
-	return who.Claim{Kind: who.Kind(p.Kind), Name: p.ID, Generation: p.Generation, Epoch: p.Epoch, Clock: p.Clock,
-		Serial: p.Serial}, nil
-}
-
-// Principal implements door.Identify.
-func (i *identity) Principal(c who.Claim) (p who.Principal, err error) {
-	p.Claim = c
-	i.read(func(v *fsm.View) {
-		if c.Kind == who.APIToken {
-			p, err = apiToken(v, c)
-			return
-		}
-		kind, ok := noun.ParseIdentityKind(string(c.Kind))
-		known := v.Credential(kind, c.Name)
-		switch {
-		case !ok:
-			err = fault.New(code.AuthDenied, "%s is no kind of identity.", c.Kind)
-		case known == nil && c.Kind == who.Server:
-			// A server that was away does not know the newest ones; the leader does.
-		case known == nil:
-			err = fault.New(code.AuthDenied, "%s is not known in this cluster.", p.String())
-		case c.Generation < known.Generation:
-			err = fault.New(code.AuthDenied, "The credential of %s was revoked: ask an admin for a new token.", p.String())
-		case time.Duration(v.TrustClock())-time.Duration(c.Clock) > trust.Life:
-			err = fault.New(code.AuthExpired, "The certificate of %s is too old: renew it.", p.String())
-		}
-		if user := v.User(c.Name); c.Kind == who.User && user != nil {
-			p.Rights = rights(user.Bindings)
-		}
-	})
-	if code := fault.Of(err); err != nil && code.Code != "auth_expired" {
-		return who.Principal{}, err
-	}
-	return p, err
-}
-
-func apiToken(v *fsm.View, c who.Claim) (who.Principal, error) {
-	t := v.APIToken(c.Serial)
-	if t == nil {
-		return who.Principal{}, fault.New(code.AuthDenied, "The API token is unknown, over or revoked.")
-	}
-	return who.Principal{Claim: c, Rights: rights(t.Bindings)}, nil
-}
-
-func rights(list []noun.Binding) (out []who.Right) {
-	for _, b := range list {
-		if role, ok := code.ParseRole(b.Role.String()); ok {
-			out = append(out, who.Right{Role: role, Room: b.Room})
-		}
-	}
-	return out
-}
-
 // sans are the names under which others than our own programs find a server: its address, and this
 // machine itself.
 func sans(addrs ...string) (out []string) {
@@ -143,12 +74,6 @@ func sans(addrs ...string) (out []string) {
 		out = append(out, host)
 	}
 	return out
-}
-
-// keyOf is the SHA-256 of the public key of a certificate.
-func keyOf(c *x509.Certificate) []byte {
-	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
-	return sum[:]
 }
 
 var _ cluster.Identity = (*identity)(nil)

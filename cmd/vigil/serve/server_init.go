@@ -238,8 +238,8 @@ func (f *founding) tell(ctx context.Context, s *server, ended chan error) (t joi
 			By: "server/" + s.conf.ID},
 	} {
 		out, err := s.replica.Submit(ctx, fsm.Request{Cmd: cmd})
-		if err == nil {
-			err = out.Refused()
+		if err == nil && out.Code != noun.OK {
+			err = errors.New(out.Detail)
 		}
 		if err != nil {
 			return t, fmt.Errorf("found cluster: %w", err)

@@ -121,9 +121,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
 	}
 	if s.identity != nil {
-		s.identity.read = s.replica.Read
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
-		api.Identify, api.Signer = s.identity, s.identity
+		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
+		api.Signer = s.identity
 	}
 	if s.api, err = rpc.Open(api); err != nil {
 		return err

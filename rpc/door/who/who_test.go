@@ -43,7 +43,8 @@ func TestTokensAreHashed(t *testing.T) {
 }
 
 func TestRightsHoldInTheirRooms(t *testing.T) {
-	p := &Principal{Claim: Claim{Kind: User, Name: "anna"}, Rights: []Right{{code.Operator, "web"}, {code.Viewer, AllRooms}}}
+	p := &Principal{Claim: Claim{Kind: User, Name: "anna"},
+		Rights: []Right{{code.Operator, "web"}, {code.Viewer, AllRooms}}}
 	for _, tt := range []struct {
 		role code.Role
 		room string
