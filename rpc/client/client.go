@@ -47,6 +47,11 @@ func Open(cfg Config) (*Client, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialLimit}),
 	}, cfg.Options...)
 	c := &Client{cfg: cfg}
+	if cfg.local() {
+		// Not what options say: the socket's rights say who may use it.
+		options = append(options, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithAuthority("localhost"))
+	}
 	c.servers = newServers(&c.cfg, options)
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.done = c.life.Done()
