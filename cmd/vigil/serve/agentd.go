@@ -117,7 +117,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	}
 	defer conn.Close()
 	host := conf.Config(conn, log, registry)
-	host.Shim, host.Servers, host.Rebooting = shimCommand(), conn.Servers, rebooting
+	host.Shim, host.Servers, host.Leader, host.Rebooting = shimCommand(), conn.Servers, conn.Addr, rebooting
 	offers := make(chan agentd.Offer)
 	host.Offers = offers
 	daemon, err := agentd.Open(host)
