@@ -38,6 +38,8 @@ var mayCall = map[string]bool{
 
 	vigilv1.Overseers_GetOverseer_FullMethodName: true, vigilv1.Overseers_ReportPatrol_FullMethodName: true,
 	vigilv1.Overseers_HandOver_FullMethodName: true,
+	// Triage judges overseers by their screens.
+	vigilv1.Overseers_LookAtOverseer_FullMethodName: true, vigilv1.Fleet_LookAtAgent_FullMethodName: true,
 }
 
 // Method gives the full name of the method that a request calls, and whether agents may call
