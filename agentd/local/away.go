@@ -22,6 +22,7 @@ type awayServer struct {
 	once   sync.Once
 	server *http.Server
 	conns  *handed
+	served open
 	done   chan struct{} // closed when the server has returned; nil: it was never begun
 }
 
@@ -37,7 +38,7 @@ func (a *awayServer) begin() {
 			w.Header().Set("Connection", "close")
 			refuse(w, r, code.AgentdAway, code.Of(code.AgentdAway).Remedy)
 		}),
-		Protocols: protocols, MaxHeaderBytes: maxHeaders,
+		Protocols: protocols, MaxHeaderBytes: maxHeaders, ConnState: a.served.note,
 		ReadTimeout: awayLimit, WriteTimeout: awayLimit, IdleTimeout: awayLimit,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 8, MaxReceiveBufferPerConnection: maxWindow,
 			MaxReceiveBufferPerStream: maxWindow},
@@ -69,6 +70,20 @@ func (a *awayServer) close() {
 	if a.done != nil {
 		_ = a.server.Close() // it has nothing to say any more
 		<-a.done
+		a.served.Wait()
+	}
+}
+
+// open counts the connections that a server has not closed yet: it lingers on some of them after
+// its own end.
+type open struct{ sync.WaitGroup }
+
+func (o *open) note(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		o.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		o.Done()
 	}
 }
 

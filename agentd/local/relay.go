@@ -72,10 +72,12 @@ func (r *Relay) Run(ctx context.Context) {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	conns := newHanded()
+	var served open
 	server := &http.Server{Handler: http.HandlerFunc(r.serve), Protocols: protocols, MaxHeaderBytes: maxHeaders,
 		ReadHeaderTimeout: arriveLimit, IdleTimeout: idleLimit, ErrorLog: silent(),
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: 1 << 20,
 			MaxReceiveBufferPerStream: maxWindow, WriteByteTimeout: arriveLimit},
+		ConnState: served.note,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, behalfKey{}, c.(spoken).behalf)
 		}}
@@ -87,6 +89,7 @@ func (r *Relay) Run(ctx context.Context) {
 	conns.Close()
 	_ = server.Close() // the connections have nothing to say any more
 	work.Wait()
+	served.Wait()
 	r.handlers.Wait()
 	r.up.close()
 }
