@@ -19,7 +19,6 @@ const (
 	SocketFile  = "sock"         // reached through the folder's descriptor: paths may be long
 	NoteFile    = "shim.log"     // what a shim that fails has to say; empty otherwise
 	AgentSocket = "api"          // the local door of the life, for its agent
-	TokenFile   = "token"        // the life's token, for its agent only
 	SpoolFolder = "spool"        // completions that could not be delivered; owned by the agent's user
 )
 
