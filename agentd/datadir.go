@@ -24,6 +24,8 @@ const (
 	lockFile = "agentd.lock"
 	keyFile  = "host_key"
 	hostFile = "host.json"
+	// agentsFile is for shims only.
+	agentsFile = "agents"
 )
 
 // dataDir is a locked data directory.
@@ -82,6 +84,9 @@ func (d *dataDir) close() { d.lock.Close() }
 func (d *dataDir) logs() string { return filepath.Join(d.path, "logs") }
 
 func (d *dataDir) letters() string { return filepath.Join(d.path, "dead-letters") }
+
+// agents is the socket on which shims pass on the calls of their agents.
+func (d *dataDir) agents() string { return filepath.Join(d.path, agentsFile) }
 
 func (d *dataDir) lives() string { return filepath.Join(d.path, "lives") }
 

@@ -48,6 +48,10 @@ func Open(cfg Config) (*Client, error) {
 		options = append(options, grpc.WithPerRPCCredentials(bearer(cfg.Bearer)))
 	}
 	c := &Client{cfg: cfg}
+	if cfg.local() {
+		c.cfg.TLS = nil // the socket's rights say who may use it
+		options = append(options, grpc.WithAuthority("localhost"))
+	}
 	c.servers = newServers(&c.cfg, options)
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.done = c.life.Done()

@@ -49,6 +49,7 @@ var (
 	ErrFull           error = &Error{Code: code.Full, Message: "a budget of the cluster is used up"}
 	ErrNotLeader      error = &Error{Code: code.NotLeader, Message: "this server is not the leader"}
 	ErrNoLeader       error = &Error{Code: code.NoLeader, Message: "the cluster has no leader"}
+	ErrAgentdAway     error = &Error{Code: code.AgentdAway, Message: "the agentd of this host is away"}
 	ErrUnavailable    error = &Error{Code: code.Unavailable, Message: "no server could be reached"}
 	ErrUnknownOutcome error = &Error{Code: code.UnknownOutcome, Message: "the leader was lost while it worked on this"}
 	ErrTimeout        error = &Error{Code: code.Timeout, Message: "there was no answer in time"}

@@ -119,10 +119,11 @@ func (s *servers) absent() bool {
 	})
 }
 
-// nobody tells whether a failure to connect says that no server listens there.
+// nobody tells whether a failure to connect says that no server listens there, or that the life of a
+// socket is over.
 func nobody(err error) bool {
 	var lookup *net.DNSError
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &lookup) && lookup.IsNotFound
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || errors.As(err, &lookup) && lookup.IsNotFound
 }
 
 // unreachable says which servers were tried and why the first does not answer.
@@ -258,7 +259,7 @@ func (s *servers) forget(r *route, addr string) {
 // cannot be what we look for. A leader that cannot be reached from here rests like
 // any other address, and the servers that can be reached forward to it.
 func (s *servers) follow(addr string) bool {
-	if !dialable(addr) {
+	if s.cfg.local() || !dialable(addr) {
 		return false
 	}
 	s.mu.Lock()

@@ -24,6 +24,7 @@ const (
 	Full           = "full"
 	NotLeader      = "not_leader"
 	NoLeader       = "no_leader"
+	AgentdAway     = "agentd_away"
 	UnknownOutcome = "unknown_outcome"
 	Timeout        = "timeout"
 	Canceled       = "canceled"

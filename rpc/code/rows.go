@@ -63,6 +63,9 @@ var rows = []Row{
 	{NoLeader, codes.Unavailable, http.StatusServiceUnavailable, Elsewhere,
 		"Nothing was executed: no server leads at the moment. Try again; if it lasts, look at " +
 			"`vigil status` for servers that are down."},
+	{AgentdAway, codes.Unavailable, http.StatusServiceUnavailable, Elsewhere,
+		"Nothing was executed: the agentd of this host is down, or reaches no server. Try again in a " +
+			"moment; the agent lives on meanwhile."},
 	{UnknownOutcome, codes.Unknown, http.StatusGatewayTimeout, Open,
 		"The leader was lost while it worked on this: it may or may not have been done. Find out " +
 			"by reading, or send writes with a write id, which makes repeating safe."},

@@ -14,7 +14,7 @@ const DefaultAddr = "127.0.0.1:7420"
 
 // source is what has named the servers to ask.
 type source struct {
-	from     string // "--addr", "VIGIL_ADDR", "context NAME"; "": nothing has
+	from     string // "--addr", "VIGIL_SOCKET", "VIGIL_ADDR", "context NAME"; "": nothing has
 	addrs    []string
 	identity string // folder with who asks; "": nobody
 }
@@ -45,11 +45,14 @@ func (a *App) named() (s source, err error) {
 	return s, nil
 }
 
-// source finds the servers to ask: --addr, --context, VIGIL_ADDR, VIGIL_CONTEXT, the selected
+// source finds the servers to ask: --addr, --context, VIGIL_SOCKET for words of an agent, VIGIL_ADDR, VIGIL_CONTEXT, the selected
 // context, the default, in this order.
 func (a *App) source() (source, error) {
 	if len(a.Addrs) > 0 && a.Context != "" {
 		return source{}, Usagef("give --addr or --context, not both")
+	}
+	if path := a.socket(); path != "" {
+		return source{from: client.EnvSocket, addrs: []string{"unix:" + path}}, nil
 	}
 	s, err := a.named()
 	if err != nil || len(s.addrs) > 0 {
@@ -76,6 +79,15 @@ func (a *App) source() (source, error) {
 	return s, nil
 }
 
+// socket is that of the life whose environment this is, by which its agent says what it has to say;
+// "" for what other commands ask, and where the command line names servers.
+func (a *App) socket() string {
+	if !a.AsAgent || len(a.Addrs) > 0 || a.Context != "" {
+		return ""
+	}
+	return a.Getenv(client.EnvSocket)
+}
+
 // Addresses are the servers to ask.
 func (a *App) Addresses() ([]string, error) {
 	s, err := a.source()
@@ -94,7 +106,7 @@ func (a *App) Chosen() (addrs []string, from string, err error) {
 // ServersFile is the file in which an agent finds the servers of now; none when the command
 // line names some.
 func (a *App) ServersFile() string {
-	if len(a.Addrs) > 0 || a.Context != "" {
+	if len(a.Addrs) > 0 || a.Context != "" || a.socket() != "" {
 		return ""
 	}
 	return a.Getenv(client.EnvFile)
@@ -106,6 +118,10 @@ func CleanAddresses(list []string) (clean []string, err error) {
 	for _, text := range list {
 		addr := strings.TrimSpace(text)
 		if addr == "" {
+			continue
+		}
+		if strings.HasPrefix(addr, "unix:/") { // the socket of a life
+			clean = append(clean, addr)
 			continue
 		}
 		addr = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(addr, "http://"), "https://"), "/")

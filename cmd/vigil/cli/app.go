@@ -24,6 +24,7 @@ type App struct {
 	Timeout time.Duration
 	Stale   bool
 	Effort  bool // --best-effort was given
+	AsAgent bool // the command says what an agent says, and the socket of its life is for that
 
 	Started bool // the command line was understood
 }
@@ -58,11 +59,14 @@ func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) erro
 	return a.whereElse(c, fn(ctx, c))
 }
 
+// SpeaksAsAgent tells whether a command takes the flags that name a life.
+func SpeaksAsAgent(cmd *cobra.Command) bool { return cmd.Flags().Lookup("incarnation") != nil }
+
 // absent is how long to look for servers that all refuse; 0: as long as for an answer. Whoever
 // gives a time wants that one, and agents live through an outage.
 func (a *App) absent(cmd *cobra.Command) time.Duration {
 	if cmd.Flags().Changed("timeout") || a.Effort || a.Getenv("VIGIL_AGENT") != "" ||
-		cmd.Flags().Lookup("incarnation") != nil {
+		SpeaksAsAgent(cmd) {
 		return 0
 	}
 	return absentLimit
