@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -59,4 +60,23 @@ func (s source) secure() (*tls.Config, error) {
 		return nil, fmt.Errorf("read identity: %w", err)
 	}
 	return holder.Client(nil), nil
+}
+
+// Forget removes who one is in the chosen context, and gives its name.
+func (a *App) Forget() (name string, err error) {
+	name, chosen, err := a.chosenContext()
+	switch {
+	case err != nil:
+		return "", err
+	case chosen.Identity == "":
+		return "", Usagef("you are not logged in: the selected context has no identity")
+	}
+	if err := os.RemoveAll(chosen.Identity); err != nil {
+		return "", fmt.Errorf("remove identity: %w", err)
+	}
+	return name, a.ChangeContexts(func(all *Contexts) error {
+		chosen.Identity = ""
+		all.Contexts[name] = chosen
+		return nil
+	})
 }
