@@ -81,9 +81,9 @@ func identities() []identity {
 		{name: "nobody", may: open},
 		{name: "nobody with a token", token: true, may: slices.Concat(open, speaks, words("Beat"))},
 		{name: "server s1", kind: who.Server, leaf: "s1", may: slices.Concat(known, words("AtTerminal AgentLogs Status "+
-			"ListServers AddServer AnnounceServer ReportHash ReportViews"))},
+			"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer"))},
 		{name: "server s2", kind: who.Server, leaf: "s2", may: slices.Concat(known,
-			words("AtTerminal AgentLogs Status ListServers"))},
+			words("AtTerminal AgentLogs Status ListServers Trust/SignIssuer"))},
 		{name: "host h1", kind: who.Host, leaf: "h1", beats: true, may: slices.Concat(known, reports, speaks,
 			words("GetAgent Beat"))},
 		{name: "host h2", kind: who.Host, leaf: "h2", beats: true, may: slices.Concat(known, words("GetAgent"))},

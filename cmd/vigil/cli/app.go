@@ -56,7 +56,9 @@ func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) erro
 	defer c.Close()
 	ctx, cancel := a.Bound(cmd.Context())
 	defer cancel()
-	return a.whereElse(c, fn(ctx, c))
+	err = fn(ctx, c)
+	a.followServers(c)
+	return a.whereElse(c, err)
 }
 
 // SpeaksAsAgent tells whether a command takes the flags that name a life.

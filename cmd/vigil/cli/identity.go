@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"vigil/rpc/trust"
 )
@@ -79,4 +80,21 @@ func (a *App) Forget() (name string, err error) {
 		all.Contexts[name] = chosen
 		return nil
 	})
+}
+
+// followServers keeps in the chosen context which servers the cluster has now: the one that founded
+// it may be away tomorrow. Only contexts with an identity follow: there, nobody but a server of the
+// cluster can say which others there are. It is best effort; the next command does it again.
+func (a *App) followServers(c *Conn) {
+	s, err := a.source()
+	name, inContext := strings.CutPrefix(s.from, "context ")
+	if now := c.Servers(); err == nil && inContext && s.identity != "" && c.Reached() && !slices.Equal(now, s.addrs) {
+		_ = a.ChangeContexts(func(all *Contexts) error {
+			if one, ok := all.Contexts[name]; ok {
+				one.Servers = now
+				all.Contexts[name] = one
+			}
+			return nil
+		})
+	}
 }

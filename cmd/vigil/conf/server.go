@@ -34,8 +34,7 @@ type Server struct {
 
 	HTTPHosts []string `yaml:"http_hosts"`
 
-	// Identified says that the data directory holds an identity: nobody is believed without one.
-	Identified bool `yaml:"-"`
+	identified bool // see HasIdentity
 
 	Gossip Gossip `yaml:"gossip"`
 

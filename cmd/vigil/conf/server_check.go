@@ -64,6 +64,10 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 	}
 }
 
+// HasIdentity says that the data directory holds an identity, so that nobody is believed without one,
+// in the cluster of that id.
+func (f *Server) HasIdentity(cluster string) { f.identified, f.Cluster = true, cluster }
+
 // Check tells the first thing that is wrong, in the words of the file and the flags, and fills in
 // what follows from other values.
 func (f *Server) Check() error {
@@ -131,7 +135,7 @@ func (f *Server) addressProblems() (wrong []error) {
 	}
 	that(err != nil || port != "0" || f.AdvertiseAddr != f.Addr, "addr %q: give a port that others can know", f.Addr)
 	open := f.Open()
-	that(len(open) == 0 || f.Insecure || f.Identified ||
+	that(len(open) == 0 || f.Insecure || f.identified ||
 		err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
 		"since this server has no identity: make one with `vigil server init` or `vigil server join`, keep to the loopback interface, or let only trusted machines into that network and say "+
 		"insecure: true (--insecure)", strings.Join(open, ", "))

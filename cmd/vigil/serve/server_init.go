@@ -96,7 +96,8 @@ func ownConf(file string, flags *conf.Server, said func(string) bool) (*conf.Ser
 	if set.DataDir, err = filepath.Abs(set.DataDir); err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}
-	set.Identified, set.LogLevel = true, "error"
+	set.HasIdentity("")
+	set.LogLevel = "error"
 	return set, set.Check()
 }
 

@@ -54,8 +54,8 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	if err != nil {
 		return nil, cli.ExitWith(cli.ExitFailed, err)
 	}
-	if conf.Identified = self != nil; conf.Identified {
-		conf.Cluster = self.holder.Roots().Cluster
+	if self != nil {
+		conf.HasIdentity(self.holder.Roots().Cluster)
 	}
 	if err := conf.Check(); err != nil {
 		return nil, err
