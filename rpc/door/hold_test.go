@@ -31,9 +31,9 @@ func TestStreamsEndWhenTheirCallerIsRevoked(t *testing.T) {
 		{"nothing has changed", func(*registry) {}, ""},
 		{"revoked", func(r *registry) { r.revoke("user/anna", code.AuthDenied) }, code.AuthDenied},
 		{"too old", func(r *registry) { r.revoke("user/anna", code.AuthExpired) }, code.AuthExpired},
-		{"no right is left", func(r *registry) { r.rights["user/anna"] = nil }, code.Denied},
+		{"no right is left", func(r *registry) { r.give("user/anna", nil) }, code.Denied},
 		{"another right", func(r *registry) {
-			r.rights["user/anna"] = []who.Right{{Role: code.Viewer, Room: "ops"}}
+			r.give("user/anna", []who.Right{{Role: code.Viewer, Room: "ops"}})
 		}, code.Unavailable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
 	fl.StringVar(&f.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
 	fl.BoolVar(&f.Insecure, "insecure", false,
-		"let other machines reach this server although there are no passwords yet")
+		"let other machines reach this server although it believes everybody who does")
 	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil,
 		"names under which HTTP clients ask this server, beside its addresses")
 	f.Gossip.flags(fl)
