@@ -13,7 +13,8 @@ import (
 	"vigil/rpc/trust"
 )
 
-// UserLife is how long a person's certificate may be used, in cluster time.
+// UserLife is how long a person's certificate may be used, in cluster time; like all others it can be
+// renewed for a while longer.
 const UserLife = 12 * time.Hour
 
 // Standing is what the state knows of who makes a claim.
@@ -85,7 +86,7 @@ func weigh(c who.Claim, s Standing) (who.Principal, error) {
 	switch age := s.Clock.Sub(noun.Time(c.Clock)); {
 	case age < life:
 		return p, nil
-	case age < life+trust.Grace && c.Kind != who.User:
+	case age < life+trust.Grace:
 		return p, fault.New(code.AuthExpired, "The certificate of %s is %s old: it can only be renewed.", &p,
 			age.Round(time.Second))
 	default:

@@ -112,6 +112,18 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 			t.Errorf("%s removes a server: %v, %s", person, err, out)
 		}
 	}
+	leaf := filepath.Join(f.dir, "ben", "vigil", "identity", "vigil", "leaf.key")
+	before, err := os.ReadFile(leaf)
+	if err == nil {
+		err = os.Chtimes(leaf, time.Time{}, time.Now().Add(-7*time.Hour))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.must("ben", "agent", "list", "--room", "web") // renews first
+	if after, err := os.ReadFile(leaf); err != nil || string(after) == string(before) {
+		t.Errorf("a certificate of 7 h is not renewed: %v", err)
+	}
 	if out, err := f.as("ben", "agent", "restart", "web/words"); err == nil || !strings.Contains(out, "needs operator") {
 		t.Errorf("a viewer restarts an agent: %v, %s", err, out)
 	}

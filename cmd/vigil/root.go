@@ -32,7 +32,7 @@ var parts = [...]func(*cli.App) []*cobra.Command{
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv}
+	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv, Renew: renewPerson}
 	return runApp(ctx, a, args)
 }
 

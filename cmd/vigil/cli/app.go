@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/trust"
 )
 
 // DefaultTimeout bounds commands that ask one thing and print the answer.
@@ -25,6 +27,9 @@ type App struct {
 	Stale   bool
 	Effort  bool // --best-effort was given
 	AsAgent bool // the command says what an agent says, and the socket of its life is for that
+
+	// Renew gets the person's next certificate over a connection and keeps it in the folder.
+	Renew func(ctx context.Context, c *client.Client, h *trust.Holder, dir trust.Dir) error
 
 	Started bool // the command line was understood
 }
@@ -56,6 +61,7 @@ func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) erro
 	defer c.Close()
 	ctx, cancel := a.Bound(cmd.Context())
 	defer cancel()
+	a.renew(ctx, c)
 	err = fn(ctx, c)
 	a.followServers(c)
 	return a.whereElse(c, err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"vigil/rpc/trust"
 )
@@ -48,19 +50,19 @@ func (a *App) identityFor(addrs []string) string {
 	return ""
 }
 
-// secure is how connections prove who asks; nil: nobody, in clear.
-func (s source) secure() (*tls.Config, error) {
+// secure is who asks, and how connections prove it; nil: nobody, in clear.
+func (s source) secure() (*trust.Holder, *tls.Config, error) {
 	if s.identity == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	holder, err := trust.Dir(s.identity).Holder()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, Usagef("there is no identity in %s: log in again with `vigil login TOKEN`", s.identity)
+		return nil, nil, Usagef("there is no identity in %s: log in again with `vigil login TOKEN`", s.identity)
 	case err != nil:
-		return nil, fmt.Errorf("read identity: %w", err)
+		return nil, nil, fmt.Errorf("read identity: %w", err)
 	}
-	return holder.Client(nil), nil
+	return holder, holder.Client(nil), nil
 }
 
 // Forget removes who one is in the chosen context, and gives its name.
@@ -97,4 +99,21 @@ func (a *App) followServers(c *Conn) {
 			return nil
 		})
 	}
+}
+
+// renewAfter is the age of a person's certificate from which a command renews it first. It goes by
+// this machine's clock: one that is wrong makes it too often or too late, and the servers, which go by
+// cluster time, let it be renewed for 30 days.
+const renewAfter = 6 * time.Hour
+
+// renew is best effort: what the command gets as an answer tells whether it was needed.
+func (a *App) renew(ctx context.Context, c *Conn) {
+	if c.self == nil || a.Renew == nil {
+		return
+	}
+	age, err := c.dir.Age()
+	if err != nil || age >= 0 && age < renewAfter {
+		return
+	}
+	_ = a.Renew(ctx, c.Client, c.self, c.dir)
 }
