@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
@@ -25,6 +26,9 @@ func TestN13FiguresOfAnEmptyServer(t *testing.T) {
 	}
 	for _, addr := range f.api {
 		resp, err := http.Get("http://" + addr + "/metrics")
+		for end := time.Now().Add(patience); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			resp, err = http.Get("http://" + addr + "/metrics") // it may not listen yet
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
