@@ -294,7 +294,8 @@ func TestClaimsAreJudged(t *testing.T) {
 			Standing{Known: true, Generation: 2}, "ok", true},
 		{"a day old", who.Claim{Kind: who.Host}, Standing{Known: true, Clock: day}, code.AuthExpired, true},
 		{"31 days old", who.Claim{Kind: who.Server}, Standing{Known: true, Clock: 31 * day}, code.AuthDenied, false},
-		{"a person after 12 hours", who.Claim{Kind: who.User}, Standing{Known: true, Clock: day / 2}, code.AuthDenied, false},
+		{"a person after 12 hours", who.Claim{Kind: who.User}, Standing{Known: true, Clock: day / 2}, code.AuthExpired, true},
+		{"a person after 31 days", who.Claim{Kind: who.User}, Standing{Known: true, Clock: 31 * day}, code.AuthDenied, false},
 		{"a token", who.Claim{Kind: who.APIToken}, Standing{Known: true, Clock: 99 * day}, "ok", true},
 	} {
 		p, err := weigh(tt.claim, tt.s)

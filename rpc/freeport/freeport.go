@@ -1,6 +1,7 @@
 package freeport
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -38,6 +39,7 @@ func Addrs(n int) (addrs []string, err error) {
 }
 
 func one() (addr string, err error) {
+	err = errors.New("this process has been given all that were tried")
 	for range tries {
 		port := first + rand.IntN(last-first+1)
 		if given[port] {

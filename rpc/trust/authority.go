@@ -88,7 +88,9 @@ func (a *Authority) Issuer(request []byte, server Name, s Stamp, now time.Time) 
 
 // Leaf signs the certificate of a holder, whose request it gets in DER. sans are the IP addresses
 // and DNS names under which others than our own programs find a server.
-func (a *Authority) Leaf(request []byte, holder Name, s Stamp, sans []string, now time.Time) ([]*x509.Certificate, error) {
+func (a *Authority) Leaf(
+	request []byte, holder Name, s Stamp, sans []string, now time.Time,
+) ([]*x509.Certificate, error) {
 	csr, err := parseRequest(request)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@
 // is a random UUID that is made with the root. The chain is root, issuer, leaf.
 //
 // Wall clocks decide nothing between programs of vigil. A leaf carries the cluster time and the
-// epoch in which it was issued and the generation of its holder; servers compare these with the replicated
+// epoch in which it was issued and the generation of its holder, to be compared with the replicated
 // state. The dates of X.509 are there for browsers and tools. [Roots.Verify] therefore looks at a chain as
 // it was when its leaf was issued, and whoever issues keeps the dates of a leaf within those of its issuer,
 // whatever the local clock says.

@@ -19,7 +19,6 @@ type Holder struct {
 	roots *Roots
 	cert  *tls.Certificate
 	self  Peer
-	web   *tls.Certificate
 }
 
 // NewHolder trusts roots and has no certificate yet.
@@ -62,13 +61,6 @@ func (h *Holder) Set(chain []*x509.Certificate, key *ecdsa.PrivateKey) error {
 	return nil
 }
 
-// SetWeb takes a certificate of the operator's own, which clients get that are no programs of vigil.
-func (h *Holder) SetWeb(c *tls.Certificate) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.web = c
-}
-
 // Server configures the side that listens. Others may connect without a certificate unless all must
 // have one; who has one is checked.
 func (h *Holder) Server(all bool, protocols ...string) *tls.Config {
@@ -77,13 +69,10 @@ func (h *Holder) Server(all bool, protocols ...string) *tls.Config {
 		auth = tls.RequireAnyClientCert
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: auth, NextProtos: protocols,
-		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			h.mu.RLock()
 			defer h.mu.RUnlock()
-			switch {
-			case h.web != nil && hello.ServerName != h.roots.Cluster:
-				return h.web, nil
-			case h.cert == nil:
+			if h.cert == nil {
 				return nil, errors.New("this server has no certificate yet")
 			}
 			return h.cert, nil

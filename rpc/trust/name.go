@@ -51,7 +51,8 @@ func (n Name) Check() error {
 	case n.Kind != Server && n.Kind != Host && n.Kind != User:
 		return fmt.Errorf("%w: %q is no kind", ErrName, n.Kind)
 	case !idForm.MatchString(n.ID):
-		return fmt.Errorf("%w: %q may only hold letters, digits and . _ @ -, begins with a letter or digit and has at most 128", ErrName, n.ID)
+		return fmt.Errorf("%w: %q: an id has at most 128 letters, digits and . _ @ -, and begins with a letter or digit",
+			ErrName, n.ID)
 	}
 	return nil
 }

@@ -14,8 +14,6 @@ const (
 	Life = 24 * time.Hour
 	// Grace is for how long an older leaf of the present generation may be used to renew itself.
 	Grace = 30 * 24 * time.Hour
-	// Alert is the age of an issuing key from which a human is told that the root is needed.
-	Alert = 60 * 24 * time.Hour
 )
 
 // stampID names the extension that holds a Stamp. Below 2.25 everybody may use a random number of

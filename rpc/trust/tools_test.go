@@ -17,7 +17,8 @@ func TestToolsConnect(t *testing.T) {
 	now := time.Now()
 	cluster := NewCluster()
 	root := must(NewRoot(cluster, now))(t)
-	s1 := join(t, issuer(t, root, Name{cluster, Server, "s1"}, now), Name{cluster, Server, "s1"}, Stamp{Clock: 1, Generation: 1}, now,
+	name := Name{cluster, Server, "s1"}
+	s1 := join(t, issuer(t, root, name, now), name, Stamp{Clock: 1, Generation: 1}, now,
 		"127.0.0.1", "localhost")
 	l := tls.NewListener(must(net.Listen("tcp", "127.0.0.1:0"))(t), s1.Server(false, "http/1.1"))
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })}
@@ -34,7 +35,8 @@ func TestToolsConnect(t *testing.T) {
 		{[]string{"python3"}, []string{"python3", "-c", "import ssl,sys,urllib.request as u;" +
 			"print(u.urlopen(sys.argv[1],context=ssl.create_default_context(cafile=sys.argv[2])).read().decode())", url, ca},
 			[]string{"python3", "-c", "import sys,urllib.request as u;print(u.urlopen(sys.argv[1]).read().decode())", url}},
-		{[]string{"node"}, []string{"node", "-e", "require('https').get(process.argv[1],{ca:require('fs').readFileSync(process.argv[2])}," +
+		{[]string{"node"}, []string{"node", "-e", "require('https').get(process.argv[1]," +
+			"{ca:require('fs').readFileSync(process.argv[2])}," +
 			"r=>r.pipe(process.stdout))", url, ca},
 			[]string{"node", "-e", "require('https').get(process.argv[1],r=>r.pipe(process.stdout))", url}},
 	} {

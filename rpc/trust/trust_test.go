@@ -113,7 +113,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
 	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
 	other := must(NewRoot(cluster, now))(t) // of the same name
-	foreign := join(t, issuer(t, other, Name{cluster, Server, "s1"}, now), Name{cluster, Server, "s1"}, Stamp{}, now)
+	namesake := Name{cluster, Server, "s1"}
+	foreign := join(t, issuer(t, other, namesake, now), namesake, Stamp{}, now)
 	elsewhere := NewCluster()
 	far := must(NewRoot(elsewhere, now))(t)
 	another := join(t, issuer(t, far, Name{elsewhere, Host, "h1"}, now), Name{elsewhere, Host, "h1"}, Stamp{}, now)
@@ -181,7 +182,8 @@ func TestChainsEndWhereTheyShould(t *testing.T) {
 	if _, err := roots.Verify(root.Chain); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("the root as a peer: %v", err)
 	}
-	if _, err := by.Leaf(request[:len(request)-1], Name{cluster, Host, "h"}, Stamp{}, nil, now); !errors.Is(err, ErrRequest) {
+	cut := request[:len(request)-1]
+	if _, err := by.Leaf(cut, Name{cluster, Host, "h"}, Stamp{}, nil, now); !errors.Is(err, ErrRequest) {
 		t.Errorf("a request that is cut: %v", err)
 	}
 }
@@ -194,8 +196,9 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v, %v", n, got, err)
 		}
 	}
-	for _, text := range []string{"", "spiffe://", "spiffe://" + cluster, "spiffe://" + cluster + "/server", "https://" + cluster + "/server/s1",
-		"spiffe://" + cluster + "/server/s1/x", "spiffe://" + cluster + "/root/s1", "spiffe://x/server/s1",
+	for _, text := range []string{"", "spiffe://", "spiffe://" + cluster, "spiffe://" + cluster + "/server",
+		"https://" + cluster + "/server/s1",
+		"spiffe://" + cluster + "/server/s1/x", "spiffe://" + cluster + "/nobody/s1", "spiffe://x/server/s1",
 		"spiffe://" + cluster + "/server/", "spiffe://" + cluster + "/server/-a", "spiffe://" + cluster + "/server/a b",
 		"spiffe://" + cluster + "/server/" + strings.Repeat("a", 129), "spiffe://" + cluster + "/server/a\x1b[31m"} {
 		if n, err := ParseName(text); !errors.Is(err, ErrName) {
@@ -209,7 +212,8 @@ func TestFiles(t *testing.T) {
 	now := time.Now()
 	cluster := NewCluster()
 	root := must(NewRoot(cluster, now))(t)
-	host := join(t, issuer(t, root, Name{cluster, Server, "s1"}, now), Name{cluster, Host, "h1"}, Stamp{Clock: 3}, now)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{Clock: 3}, now)
 	d := Dir(filepath.Join(t.TempDir(), "trust"))
 	if _, err := d.Holder(); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("an empty folder: %v", err)
@@ -232,7 +236,8 @@ func TestFiles(t *testing.T) {
 	if _, err := d.Holder(); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key that others may read: %v", err)
 	}
-	for _, text := range []string{"", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} { // as after a loss of power
+	// The first is what a loss of power leaves.
+	for _, text := range []string{"", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
 		if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +253,8 @@ func TestResumedConnectionsAreChecked(t *testing.T) {
 	cluster := NewCluster()
 	root := must(NewRoot(cluster, now))(t)
 	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
-	s1, host := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now), join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
+	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
 	server, client := s1.Server(true), host.Client(nil)
 	if _, _, err := handshake(t, server, client); err != nil {
 		t.Fatal(err)
