@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
+	"vigil/agentd/local"
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
 	"vigil/agentd/shim"
@@ -28,9 +30,10 @@ type Agentd struct {
 	place   string // of the data directory
 	offers  *offers
 	metrics *metrics
-	silence time.Duration // pingLimit, unless a test sets it
-	shims   launcher      // as well
-	gossip  Gossip        // nil: none
+	silence time.Duration     // pingLimit, unless a test sets it
+	shims   launcher          // as well
+	agents  *net.UnixListener // calls of agents come in by it
+	gossip  Gossip            // nil: none
 
 	once sync.Once // releases the data directory
 }
@@ -71,7 +74,12 @@ func Open(config Config) (*Agentd, error) {
 		data.close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	return &Agentd{config: config, data: data, boot: boot, place: place, offers: o, metrics: m,
+	agents, err := local.Listen(config.DataDir, agentsFile)
+	if err != nil {
+		data.close()
+		return nil, fmt.Errorf("open agentd: take calls of agents: %w", err)
+	}
+	return &Agentd{agents: agents, config: config, data: data, boot: boot, place: place, offers: o, metrics: m,
 		silence: pingLimit,
 		shims:   shims{shim.Launcher{Command: config.Shim}}}, nil
 }
@@ -85,7 +93,12 @@ func (a *Agentd) mark() string { return proc.HostMark(a.data.key) + "-" + a.plac
 
 // Close releases the data directory of an Agentd that does not run. It may be
 // called more than once.
-func (a *Agentd) Close() { a.once.Do(a.data.close) }
+func (a *Agentd) Close() {
+	a.once.Do(func() {
+		a.agents.Close()
+		a.data.close()
+	})
+}
 
 // Run takes over the agents that an earlier daemon has left and serves until ctx
 // ends. What becomes of its agents then is the configuration's OnStop. Call it
@@ -114,6 +127,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 	listen, deaf := context.WithCancel(work)
 	defer deaf()
 	tasks.Go(func() { k.stream.run(listen) })
+	tasks.Go(func() { a.relay(k).Run(work) })
 	tasks.Go(func() { k.takeOffers(listen, a.config.Offers) })
 	tasks.Go(func() { a.gossipUntil(work) })
 
@@ -140,6 +154,12 @@ func (a *Agentd) Run(ctx context.Context) error {
 	k.outbox.tasks.Wait()
 	tasks.Wait()
 	return errors.Join(failure, err)
+}
+
+// relay passes calls of agents on to the servers.
+func (a *Agentd) relay(k *keeper) *local.Relay {
+	return local.NewRelay(local.RelayConfig{Listener: a.agents, Who: k.callers.behalf, TLS: a.config.TLS,
+		Servers: func() []string { return append([]string{a.config.Leader()}, a.config.Servers()...) }})
 }
 
 // sayGoodbye delivers the last reports, and takes the host out of service when

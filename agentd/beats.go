@@ -92,7 +92,7 @@ func (b *beats) look(now time.Duration) time.Duration {
 		request.Agents = append(request.Agents, l.agent)
 		request.Incarnations = append(request.Incarnations, l.inc)
 		request.Kinds = append(request.Kinds, kinds)
-		who = append(who, beaten{l.agent, l.inc})
+		who = append(who, l.who())
 	}
 	b.underway = true
 	// A beat without an answer must not hold up the next one for long.

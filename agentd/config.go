@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,6 +84,11 @@ type Config struct {
 	// get them as VIGIL_ADDR, and in a file of DataDir (ServersFile) that is kept up to date.
 	// It must be safe for concurrent use.
 	Servers func() []string
+	// Leader gives the address of the server that is asked first for an agent, usually
+	// client.Client's Addr; nil: the first of Servers. It must be safe for concurrent use.
+	Leader func() string
+	// TLS is how calls of agents reach servers; nil: in clear. Conn has its own.
+	TLS *tls.Config
 	// Version is shown with the host.
 	Version string
 
@@ -212,6 +218,10 @@ func (c Config) prepare() (Config, error) {
 	if c.Servers == nil {
 		addrs := slices.Clone(c.Addrs)
 		c.Servers = func() []string { return addrs }
+	}
+	if c.Leader == nil {
+		servers := c.Servers
+		c.Leader = func() string { return servers()[0] }
 	}
 	c.Seams.prepare(c.DataDir)
 	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)

@@ -24,6 +24,8 @@ const (
 	lockFile = "agentd.lock"
 	keyFile  = "host_key"
 	hostFile = "host.json"
+	// agentsFile is for shims only.
+	agentsFile = "agents"
 )
 
 // dataDir is a locked data directory.
@@ -82,6 +84,9 @@ func (d *dataDir) close() { d.lock.Close() }
 func (d *dataDir) logs() string { return filepath.Join(d.path, "logs") }
 
 func (d *dataDir) letters() string { return filepath.Join(d.path, "dead-letters") }
+
+// agents is the socket on which shims pass on the calls of their agents.
+func (d *dataDir) agents() string { return filepath.Join(d.path, agentsFile) }
 
 func (d *dataDir) lives() string { return filepath.Join(d.path, "lives") }
 
@@ -199,6 +204,17 @@ func readKey(dir, wanted string) (string, error) {
 			"directory of that host, or a new one", path)
 	}
 	return key, nil
+}
+
+// HostKey gives the key of the host whose data directory path is, or will be: a new one gets its
+// key here. It is the host's name in certificates.
+func HostKey(path string) (string, error) {
+	d, err := openDataDir(path, "")
+	if err != nil {
+		return "", err
+	}
+	defer d.close()
+	return d.key, nil
 }
 
 func keyIn(path string) (string, error) {

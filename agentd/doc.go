@@ -60,6 +60,12 @@
 // the host needs for that; it is checked by the cluster like that of any beat. The
 // order stream, by which servers trust a host, is opened again after that beat too.
 //
+// # Calls of agents
+//
+// An agent calls by the socket of its life, which its shim serves (package local). The shim
+// passes the bytes on to data_dir/agents, and this daemon the calls to the servers, on behalf
+// of the life whose shim it is.
+//
 // # Where the servers are
 //
 // The client learns from every answer where the servers are now. The keeper writes that

@@ -75,6 +75,9 @@ func (l *life) intent() intent {
 		Longest:   l.longest, SpoolOwner: l.spoolOwner}
 }
 
+// who is the life in beats and in the journal.
+func (l *life) who() beaten { return beaten{l.agent, l.inc} }
+
 // covered tells whether the cluster holds a fence for this life, as far as known.
 func (l *life) covered() bool { return l.phase != accepting }
 

@@ -33,6 +33,7 @@ type site struct {
 	host     vigilv1.HostAgentClient
 	work     vigilv1.WorkClient
 	metrics  *metrics
+	callers  *callers
 }
 
 // loop is the way into the keeper's goroutine, which alone touches the parts.

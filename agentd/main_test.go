@@ -86,6 +86,13 @@ func beAgent(mode string) {
 		}
 	}
 	say("up")
+	if mode == "calls" {
+		go func() { <-terms; os.Exit(0) }()
+		for hear.Scan() {
+			say("did " + hear.Text() + ": " + callAs(hear.Text()))
+		}
+		os.Exit(7)
+	}
 	if mode == "deaf" {
 		for range terms {
 			say("deaf to SIGTERM")

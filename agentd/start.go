@@ -41,7 +41,7 @@ func (v *lives) start(l *life) {
 		return
 	}
 	l.longest = command.StopGrace
-	l.folder = v.journal.folder(beaten{l.agent, l.inc})
+	l.folder = v.journal.folder(l.who())
 	l.spoolOwner = os.Geteuid()
 	if c := command.Credential; c != nil {
 		l.spoolOwner = int(c.Uid)
@@ -65,8 +65,9 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 		Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder,
 			EnvServers+"="+ServersFile(v.data.path)), Limits: c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: v.grace(l, nil),
-		TTL: l.ttl, OrphanLimit: v.config.OrphanLimit, Acknowledged: l.acked, LogFolder: v.data.logs(),
-		LogBytes: v.config.LogBytes, LogKeep: v.config.LogKeep,
+		TTL: l.ttl, OrphanLimit: v.config.OrphanLimit, Acknowledged: l.acked, Agentd: v.data.agents(),
+		LogFolder: v.data.logs(),
+		LogBytes:  v.config.LogBytes, LogKeep: v.config.LogKeep,
 	}
 	if c := c.Credential; c != nil {
 		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
@@ -149,6 +150,7 @@ func (v *lives) hold(l *life, p process) {
 	l.phase, l.process = running, p
 	l.sight = newSight(v.offers.get().Set, l.order.GetRunner())
 	p.Acknowledge(l.acked)
+	v.callers.add(l, p)
 	if d := p.Started().Degraded; d != "" && !v.warned[d] {
 		v.warned[d] = true
 		v.log.Warn("agents of this host run with less than they should", "missing", d)
@@ -319,6 +321,7 @@ func (v *lives) forget(l *life) {
 	if l.giveUp != nil {
 		l.giveUp()
 	}
+	v.callers.remove(l.who())
 	if v.all[l.agent] == l {
 		delete(v.all, l.agent)
 	}

@@ -16,7 +16,8 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		site: &site{config: &a.config, log: a.config.Logger.Named("agentd"), key: a.data.key, boot: a.boot,
 			mark: a.mark(), data: a.data, offers: a.offers, journal: journal{a.data.lives()},
 			launcher: a.shims, scans: proc.NewScanner(), logs: logs, metrics: a.metrics,
-			host: vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
+			callers: &callers{all: map[beaten]caller{}},
+			host:    vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
 		loop: &loop{ctx: ctx, inbox: make(chan func(), 64), done: make(chan struct{})},
 	}
 	k := &keeper{base: b}

@@ -1,11 +1,25 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/raft"
+
+	"vigil/cluster/wire"
 )
+
+// answerTo answers a question of a server that has proved who it is; from is empty where none does. For
+// another one nobody may speak: an answer may be kept.
+func (r *Replica) answerTo(from, line string) string {
+	f := strings.Fields(line)
+	if from != "" && len(f) > 1 && f[0] != question && f[0] != wire.Greeting && f[1] != from {
+		r.strangers.say("question", from, fmt.Errorf("server %s asks in the name of %q", from, f[1]))
+		return ""
+	}
+	return r.Answer(line)
+}
 
 // Answer answers a question of another server that came on the port of the log, given
 // as one line: a word and its operands. It is empty when the line is no question.

@@ -113,7 +113,9 @@ func supersede(state *fsm.State, replaced *fsm.View, servers []noun.Server) {
 		apply(fsm.RaiseEpoch{Hold: state.Settings().TTL})
 	}
 	for _, s := range slices.Clone(state.Servers()) {
-		apply(fsm.DropServer{ID: s.ID})
+		if !slices.ContainsFunc(servers, func(o noun.Server) bool { return o.ID == s.ID }) {
+			apply(fsm.DropServer{ID: s.ID})
+		}
 	}
 	for _, s := range slices.Clone(servers) {
 		apply(fsm.PutServer(s))

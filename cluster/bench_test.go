@@ -11,6 +11,7 @@ import (
 
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
+	"vigil/cluster/wire/wiretest"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -20,9 +21,9 @@ import (
 
 const benchAgents = 10_000
 
-func benchCluster(b *testing.B) (*clustertest.Cluster, *cluster.Replica) {
+func benchCluster(b *testing.B, opts ...clustertest.Option) (*clustertest.Cluster, *cluster.Replica) {
 	b.Helper()
-	c := clustertest.New(b, 3, clustertest.OnDisk())
+	c := clustertest.New(b, 3, append(opts, clustertest.OnDisk())...)
 	rep := c.Replica(c.Leader())
 	out := c.Submit(fsm.Request{Cmd: fsm.ApplyRoom{Room: "r",
 		Roles: []noun.RoleSpec{{Name: "builder", Replicas: benchAgents}}}})
@@ -128,8 +129,13 @@ func BenchmarkSubmitSingle1000(b *testing.B) {
 	})
 }
 
-func BenchmarkSubmitSingle1(b *testing.B) {
-	_, rep := benchCluster(b)
+func BenchmarkSubmitSingle1(b *testing.B) { benchSingle(b) }
+
+// The same between servers that prove who they are.
+func BenchmarkSubmitSingle1Secure(b *testing.B) { benchSingle(b, secure(wiretest.New(b, "blue"))) }
+
+func benchSingle(b *testing.B, opts ...clustertest.Option) {
+	_, rep := benchCluster(b, opts...)
 	each(b, 1, 1, func(int) error {
 		_, err := rep.Submit(context.Background(),
 			fsm.Request{Cmd: fsm.CreateTask{Room: "r", Role: "builder", Title: "a task", By: "bench"}})

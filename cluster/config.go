@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vigil/cluster/wire"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -53,6 +54,7 @@ type Backend struct {
 	Log       raft.LogStore
 	Stable    raft.StableStore
 	Snapshots raft.SnapshotStore
+	// Transport nil: the port of the log, see Config.Listener and Config.Dial.
 	Transport raft.Transport
 	// Ask asks the server at that raft address whether it reaches the API of the server
 	// id; nil: no question is answered.
@@ -96,9 +98,24 @@ type Config struct {
 	// a background goroutine. Nil: followers do not report.
 	Report func(ctx context.Context, h fsm.ReportHash) error
 
+	// Identity is how servers prove to each other who they are; nil: whoever reaches the port of
+	// the log is believed.
+	Identity Identity
+	// Revoked tells by the state whether the credential of a server, of that generation, does not count any
+	// more. It is called under the state's lock: it must be short and keep nothing. Nil: none is revoked.
+	Revoked func(v *fsm.View, id string, generation uint64) bool
+
 	Listener net.Listener // nil: listens on BindAddr
-	Backend  *Backend     // nil: bolt, files and TCP
+	// Dial opens a connection to another server's raft address; nil: by TCP.
+	Dial    func(ctx context.Context, addr string) (net.Conn, error)
+	Backend *Backend // nil: bolt, files and TCP
 }
+
+// Identity is what cmd gives a server that has one; see the package wire.
+type Identity = wire.Identity
+
+// ported tells whether the servers talk over the port of the log.
+func (c *Config) ported() bool { return c.Backend == nil || c.Backend.Transport == nil }
 
 func (c *Config) setDefaults() {
 	def(&c.Features, FeatureLevel)

@@ -42,6 +42,8 @@
 //   - The states drift apart: from time to time all servers hash the state at a Mark.
 //     The one in the minority stops serving and leading and still stores its log.
 //   - Data of another cluster, or a peer of one, is refused (ErrOtherCluster).
+//   - Somebody who is no server of the cluster reaches the port of the log: with Config.Identity
+//     it is turned away, and named once in the log; see the package wire.
 //
 // # Time
 //

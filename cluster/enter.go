@@ -45,7 +45,7 @@ type entrance struct {
 
 // enter returns when this server may take part; ctx ends it.
 func (e *entrance) enter(ctx context.Context) error {
-	asks := e.cfg.Backend == nil || e.cfg.Backend.Question != nil
+	asks := e.cfg.ported() || e.cfg.Backend.Question != nil
 	if e.founding.Load() {
 		if err := e.found(ctx, asks); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (e *entrance) askFounders() (map[string][]string, error) {
 			continue
 		}
 		wg.Go(func() {
-			answer, err := e.question(p.RaftAddr, markQuestion+" "+e.cfg.ID+" "+mark)
+			answer, err := e.question(p.ID, p.RaftAddr, markQuestion+" "+e.cfg.ID+" "+mark)
 			if err != nil {
 				return
 			}
@@ -191,9 +191,9 @@ func (e *entrance) awaitSeat(ctx context.Context) error {
 		word := ""
 		switch cmd := rpc.Command.(type) {
 		case *raft.AppendEntriesRequest:
-			word = e.askSeat(cmd.Addr)
+			word = e.askSeat(cmd.RPCHeader)
 		case *raft.InstallSnapshotRequest:
-			word = e.askSeat(cmd.Addr)
+			word = e.askSeat(cmd.RPCHeader)
 			_, _ = io.Copy(io.Discard, rpc.Reader) // else the connection is lost
 		case *raft.RequestVoteRequest, *raft.RequestPreVoteRequest:
 			if !warned {
@@ -213,14 +213,14 @@ func (e *entrance) awaitSeat(ctx context.Context) error {
 }
 
 // askSeat asks a leader what this server is in its cluster.
-func (e *entrance) askSeat(leader []byte) string {
-	addr := string(e.trans.DecodePeer(leader))
-	word, err := e.question(addr, seatQuestion+" "+e.cfg.ID)
+func (e *entrance) askSeat(leader raft.RPCHeader) string {
+	id, addr := string(leader.ID), string(e.trans.DecodePeer(leader.Addr))
+	word, err := e.question(id, addr, seatQuestion+" "+e.cfg.ID)
 	if !errors.Is(err, io.EOF) {
 		return word
 	}
 	// A leader of an older version hangs up. It knows less: who has announced itself.
-	switch word, _ = e.question(addr, question+" "+e.cfg.ID); word {
+	switch word, _ = e.question(id, addr, question+" "+e.cfg.ID); word {
 	case wordKnown:
 		return wordVoter
 	case wordUnknown:

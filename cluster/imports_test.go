@@ -10,7 +10,7 @@ import (
 // The room knows the state machine and the form of the log, never another door.
 func TestImportsStayInTheRoom(t *testing.T) {
 	allowed := []string{"vigil/fsm", "vigil/fsm/noun", "vigil/cluster", "vigil/cluster/record",
-		"vigil/cluster/logstore"}
+		"vigil/cluster/logstore", "vigil/cluster/wire"}
 	for _, dir := range []string{".", "clustertest"} {
 		pkg, err := build.ImportDir(dir, 0)
 		if err != nil {

@@ -4,7 +4,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// incoming hands the requests of other servers to raft, and mends those that raft would refuse for ever.
+// incoming hands the requests of other servers to raft as far as the gate admits them, and mends those that
+// raft would refuse for ever.
 //
 // While a server loads a snapshot, its leader gives up on requests and sends them again; all of them
 // arrive. The first one puts entries behind the snapshot. To the next one, raft v1.7.3 looks for the entry before
@@ -16,6 +17,7 @@ type incoming struct {
 	from   <-chan raft.RPC
 	to     chan raft.RPC
 	closed <-chan struct{}
+	gate   *gate
 	covers func(index, term uint64) bool
 }
 
@@ -27,6 +29,11 @@ func (in *incoming) run() {
 		case rpc = <-in.from:
 		case <-in.closed:
 			return
+		}
+		rpc, err := in.gate.admit(rpc)
+		if err != nil {
+			turnDown(rpc, err)
+			continue
 		}
 		if a, ok := rpc.Command.(*raft.AppendEntriesRequest); ok && a.PrevLogEntry > 0 &&
 			in.covers(a.PrevLogEntry, a.PrevLogTerm) {

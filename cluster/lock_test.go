@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"vigil/cluster/logstore"
-
-	"github.com/hashicorp/raft"
 )
 
 func goodConfig(t *testing.T) Config {
@@ -129,80 +127,5 @@ func TestServersOfOneListNameTheirClusterAlike(t *testing.T) {
 	c.Peers[0].ID = "s4"
 	if deriveCluster(c.Peers) == id {
 		t.Error("another list has the same name")
-	}
-}
-
-// A connection counts only after its greeting.
-func TestPeersOfOtherClustersAreTurnedAway(t *testing.T) {
-	l := listener(t)
-	defer l.Close()
-	own := ""
-	rejected := make(chan error, 8)
-	layer := &streamLayer{
-		Listener: l, advertise: l.Addr().String(), cluster: func() string { return own },
-		learn: func(id string) error {
-			if own != "" && id != own {
-				return ErrOtherCluster
-			}
-			own = id
-			return nil
-		},
-		answer: func(string) string { return "" },
-		reject: func(_, _ string, err error) { rejected <- err },
-	}
-	talk := func(first string) (string, error) {
-		go func() {
-			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				return
-			}
-			defer c.Close()
-			_, _ = c.Write([]byte(first))
-		}()
-		c, err := layer.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		buf := make([]byte, 64)
-		n, err := c.Read(buf)
-		return string(buf[:n]), err
-	}
-	if got, err := talk(greeting + " blue\nhello"); err != nil || got != "hello" || own != "blue" {
-		t.Errorf("first peer: %q, %v, cluster %q", got, err, own)
-	}
-	if _, err := talk(greeting + " green\nhello"); !errors.Is(err, ErrOtherCluster) ||
-		!errors.Is(<-rejected, ErrOtherCluster) {
-		t.Errorf("peer of another cluster: %v", err)
-	}
-	if _, err := talk("vigil-raft/9 blue\n"); err == nil || <-rejected == nil {
-		t.Error("peer of another version was let in")
-	}
-	if _, err := talk(strings.Repeat("x", 10_000)); err == nil || <-rejected == nil {
-		t.Error("garbage was let in")
-	}
-}
-
-// The end of the transport ends what is being sent: raft waits for it.
-func TestClosedTransportEndsWhatIsSent(t *testing.T) {
-	l := listener(t)
-	layer := &streamLayer{Listener: l, advertise: l.Addr().String(), cluster: func() string { return "c" }}
-	conn, err := layer.Dial(raft.ServerAddress(l.Addr().String()), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := conn.Read(make([]byte, 1)) // for an answer that does not come
-		ended <- err
-	}()
-	if err := layer.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; err == nil {
-		t.Error("the connection is still there")
-	}
-	if _, err := layer.Dial(raft.ServerAddress(l.Addr().String()), time.Minute); err == nil {
-		t.Error("a closed transport dials")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"vigil/cluster/logstore"
+	"vigil/cluster/wire"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -28,6 +29,9 @@ type node struct {
 	store   *logstore.Log
 	snaps   *logstore.Snapshots
 	trans   *watchedTransport
+	port    *wire.Transport // nil with a Backend that has a transport
+	// strangers are those who were turned away at the port
+	strangers *strangers
 
 	diverged  atomic.Bool
 	fatalOnce sync.Once
@@ -95,13 +99,13 @@ func (n *node) self() noun.Server {
 		Version: n.cfg.Version, Features: n.cfg.Features}
 }
 
-// question puts a question to the server at that address. The error is io.EOF when it
+// question puts a question to a server at that address. The error is io.EOF when it
 // hung up without an answer, as one does that does not know the question.
-func (n *node) question(addr, line string) (string, error) {
-	if b := n.cfg.Backend; b != nil {
-		return b.Question(addr, line), nil
+func (n *node) question(id, addr, line string) (string, error) {
+	if n.port == nil {
+		return n.cfg.Backend.Question(addr, line), nil
 	}
-	return ask(addr, line)
+	return n.port.Ask(id, addr, line)
 }
 
 // poke sends if nobody has to wait for it.

@@ -60,7 +60,7 @@ func (r *Replica) dropAll() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if r.trans != nil && r.cfg.Backend == nil {
+		if r.port != nil {
 			_ = r.trans.Close() // the error that brought us here matters more
 		}
 		_ = r.release()

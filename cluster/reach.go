@@ -115,7 +115,7 @@ func (r *reachability) askAllReach() map[Server]ReachWord {
 			continue
 		}
 		wg.Go(func() {
-			word := r.askReach(s.RaftAddr)
+			word := r.askReach(s.ID, s.RaftAddr)
 			mu.Lock()
 			words[s] = word
 			mu.Unlock()
@@ -125,14 +125,14 @@ func (r *reachability) askAllReach() map[Server]ReachWord {
 	return words
 }
 
-func (r *reachability) askReach(addr string) ReachWord {
-	if b := r.cfg.Backend; b != nil {
-		if b.Ask == nil {
+func (r *reachability) askReach(id, addr string) ReachWord {
+	if r.port == nil {
+		if r.cfg.Backend.Ask == nil {
 			return ReachUnknown
 		}
-		return b.Ask(addr, r.cfg.ID)
+		return r.cfg.Backend.Ask(addr, r.cfg.ID)
 	}
-	word, err := ask(addr, reachQuestion+" "+r.cfg.ID)
+	word, err := r.port.Ask(id, addr, reachQuestion+" "+r.cfg.ID)
 	if err != nil {
 		return ReachUnknown
 	}

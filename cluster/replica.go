@@ -13,6 +13,8 @@ import (
 
 	"vigil/cluster/logstore"
 	"vigil/cluster/record"
+	"vigil/cluster/wire"
+	"vigil/fsm"
 	"vigil/fsm/noun"
 )
 
@@ -57,6 +59,7 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	n := &node{cfg: cfg, log: cfg.Logger.Named("cluster"), met: met,
 		words: newRaftLog(cfg.Logger.Named("raft")), fatal: make(chan error, 1)}
+	n.strangers = newStrangers(n.log)
 	id := &identity{node: n}
 	r := &Replica{node: n, identity: id, members: &members{node: n, turn: make(chan struct{}, 1)},
 		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id}, audit: newAudit(n),
@@ -73,8 +76,9 @@ func Open(cfg Config) (*Replica, error) {
 }
 
 func (r *Replica) openTransport() error {
-	if b := r.cfg.Backend; b != nil {
-		r.trans = newWatchedTransport(b.Transport, r.trailing.covers)
+	g := &gate{r.node}
+	if !r.cfg.ported() {
+		r.trans = newWatchedTransport(r.cfg.Backend.Transport, g, r.trailing.covers)
 		return nil
 	}
 	l := r.cfg.Listener
@@ -84,16 +88,21 @@ func (r *Replica) openTransport() error {
 			return fmt.Errorf("listen for servers: %w", err)
 		}
 	}
-	r.trans = newWatchedTransport(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: &streamLayer{
-			Listener: l, advertise: r.cfg.RaftAddr, cluster: r.Cluster, learn: r.learnCluster, answer: r.Answer,
-			reject: func(from, greeting string, err error) {
-				r.log.Warn("peer turned away", "from", from, "greeting", greeting, "error", err)
-			},
-		},
-		MaxPool: 4, Timeout: 5 * time.Second, Logger: r.cfg.Logger.Named("raft.net"), MsgpackUseNewTimeFormat: true,
-	}), r.trailing.covers)
+	r.port = wire.Listen(wire.Config{
+		ID: r.cfg.ID, Advertise: r.cfg.RaftAddr, Listener: l, Dial: r.cfg.Dial, Identity: r.cfg.Identity,
+		Cluster: r.Cluster, Learn: r.learnCluster, Answer: r.answerTo, Revoked: r.revoked,
+		Reject: r.strangers.say, Logger: r.cfg.Logger.Named("raft.net"),
+	})
+	r.trans = newWatchedTransport(r.port, g, r.trailing.covers)
 	return nil
+}
+
+// revoked tells whether a server's credential is known not to count any more.
+func (r *Replica) revoked(id string, generation uint64) (revoked bool) {
+	if r.cfg.Revoked != nil {
+		r.Read(func(v *fsm.View) { revoked = r.cfg.Revoked(v, id, generation) })
+	}
+	return revoked
 }
 
 // Run takes part in the cluster until ctx ends, then hands leadership over and

@@ -15,9 +15,11 @@ type contact struct {
 	last uint64 // index of the other's last log entry
 }
 
-// watchedTransport notes the answers to heartbeats, which raft does not show.
+// watchedTransport notes the answers to heartbeats, which raft does not show, and has the gate judge what
+// other servers say.
 type watchedTransport struct {
 	raft.Transport
+	gate  *gate
 	mu    sync.Mutex
 	peers map[raft.ServerID]contact
 
@@ -28,15 +30,15 @@ type watchedTransport struct {
 	closed  chan struct{}
 }
 
-func newWatchedTransport(t raft.Transport, covers func(index, term uint64) bool) *watchedTransport {
-	return &watchedTransport{Transport: t, peers: map[raft.ServerID]contact{}, covers: covers,
+func newWatchedTransport(t raft.Transport, g *gate, covers func(index, term uint64) bool) *watchedTransport {
+	return &watchedTransport{Transport: t, gate: g, peers: map[raft.ServerID]contact{}, covers: covers,
 		in: make(chan raft.RPC), closed: make(chan struct{})}
 }
 
 // Consumer gives what other servers ask of this one.
 func (t *watchedTransport) Consumer() <-chan raft.RPC {
 	t.receive.Do(func() {
-		in := &incoming{t.Transport.Consumer(), t.in, t.closed, t.covers}
+		in := &incoming{t.Transport.Consumer(), t.in, t.closed, t.gate, t.covers}
 		go in.run() // until Close
 	})
 	return t.in
@@ -67,6 +69,27 @@ func (t *watchedTransport) AppendEntries(id raft.ServerID, target raft.ServerAdd
 	return err
 }
 
+// SetHeartbeatHandler implements raft.Transport.
+func (t *watchedTransport) SetHeartbeatHandler(beat func(raft.RPC)) {
+	t.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
+		rpc, err := t.gate.admit(rpc)
+		if err != nil {
+			turnDown(rpc, err)
+			return
+		}
+		beat(rpc)
+	})
+}
+
+// RequestVote takes no answer with a term to which raft must not go.
+func (t *watchedTransport) RequestVote(id raft.ServerID, target raft.ServerAddress,
+	args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if err := t.Transport.RequestVote(id, target, args, resp); err != nil {
+		return err
+	}
+	return t.gate.checkTerm(resp.Term, raft.RPCHeader{ID: []byte(id)})
+}
+
 // RequestPreVote is needed besides the embedded interface: raft looks for it.
 func (t *watchedTransport) RequestPreVote(id raft.ServerID, target raft.ServerAddress,
 	args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
@@ -74,7 +97,10 @@ func (t *watchedTransport) RequestPreVote(id raft.ServerID, target raft.ServerAd
 	if !ok {
 		return errors.New("transport has no pre-vote")
 	}
-	return p.RequestPreVote(id, target, args, resp)
+	if err := p.RequestPreVote(id, target, args, resp); err != nil {
+		return err
+	}
+	return t.gate.checkTerm(resp.Term, raft.RPCHeader{ID: []byte(id)})
 }
 
 // Close is looked for by raft, too.

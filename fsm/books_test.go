@@ -197,6 +197,21 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 				}
 			}
 		},
+		"identities": func(d *drive) {
+			d.must(RaiseLevel{Level: NewestLevel})
+			d.must(FoundTrust{Cluster: uuid, Roots: []Root{{Cert: []byte("root")}}, Server: "s1"})
+			for i := range 9_000 {
+				d.s.Apply(d.entry(Request{Cmd: PutUser{Name: fmt.Sprint("user", i), By: "user/ann",
+					Bindings: []noun.Binding{{Role: noun.Operator, Room: fmt.Sprint("room", i)}}}}))
+				if i%1000 == 0 {
+					d.s.Apply(d.entry(Request{Cmd: PutToken{SecretHash: sum("secret"), Kind: noun.HostIdentity, Uses: 1000,
+						For: 1}}))
+				}
+				host := fmt.Sprint("host", i)
+				d.s.Apply(d.entry(Request{Cmd: join(noun.TokenID(i/1000+1), noun.HostIdentity, host, host)},
+					Request{Cmd: leaf(noun.HostIdentity, host, 1, host+"-serial", "", host)}))
+			}
+		},
 		"hosts": func(d *drive) {
 			for i := range 9_000 {
 				d.s.Apply(d.entry(Request{Cmd: RegisterHost{Key: fmt.Sprint("host", i),

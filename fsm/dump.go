@@ -49,6 +49,9 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Retry](), reflect.TypeFor[noun.Failure](), reflect.TypeFor[noun.RetrySettings](),
 	reflect.TypeFor[noun.Ending](), reflect.TypeFor[noun.HalfOpen](), reflect.TypeFor[noun.Probe](),
 	reflect.TypeFor[noun.Probed](), reflect.TypeFor[noun.End](), reflect.TypeFor[noun.Ends](),
+	reflect.TypeFor[noun.Trust](), reflect.TypeFor[noun.Root](), reflect.TypeFor[noun.Token](),
+	reflect.TypeFor[noun.Credential](), reflect.TypeFor[noun.Binding](), reflect.TypeFor[noun.User](),
+	reflect.TypeFor[noun.APIToken](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes
@@ -84,6 +87,10 @@ func (i *Image) tables() []image.Table {
 		image.Of(8, i.EventTable.From, i.EventTable.Put, nil),
 		image.Of(9, i.MailTable.From, i.MailTable.Put, nil),
 		image.Of(10, i.EscalationTable.From, i.EscalationTable.Put, nil),
+		image.Of(11, i.TokenTable.From, i.TokenTable.Put, nil),
+		image.Of(12, i.CredentialTable.From, i.CredentialTable.Put, nil),
+		image.Of(13, i.UserTable.From, i.UserTable.Put, nil),
+		image.Of(14, i.APITokenTable.From, i.APITokenTable.Put, nil),
 	}
 }
 
@@ -148,6 +155,7 @@ var added = []addition{
 		reflect.TypeFor[core.Meta]():             fieldsBefore[core.Meta]("PauseEnd"),
 		reflect.TypeFor[noun.Notes]():            fieldsBefore[noun.Notes]("Ends"),
 		reflect.TypeFor[noun.Host]():             fieldsBefore[noun.Host]("DrainEnd"),
+		reflect.TypeFor[noun.BudgetSettings]():   fieldsBefore[noun.BudgetSettings]("Trust"),
 	}},
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"vigil/fsm/core"
 	"vigil/fsm/evidence"
+	"vigil/fsm/trust"
 	"vigil/fsm/watch/chain"
 	"vigil/fsm/watch/escalation"
 	"vigil/fsm/watch/ladder"
@@ -30,6 +31,7 @@ type View struct {
 	*ofSilence
 	*ofLadder
 	*ofChain
+	*ofTrust
 }
 
 // What features show to readers.
@@ -40,6 +42,7 @@ type (
 	ofSilence     = silence.View
 	ofLadder      = ladder.View
 	ofChain       = chain.View
+	ofTrust       = trust.View
 )
 
 // features hang on the core, in the order in which they are told what has happened. A feature goes
@@ -54,6 +57,7 @@ var features = []struct {
 	{"chain", func(s *State) { s.View.ofChain = &chain.Install(s.State).View }},
 	{"ladder", func(s *State) { s.View.ofLadder = &ladder.Install(s.State).View }},
 	{"escalation", func(s *State) { s.View.ofEscalations = &escalation.Install(s.State).View }},
+	{"trust", func(s *State) { s.View.ofTrust = &trust.Install(s.State).View }},
 }
 
 // New returns the state of a cluster to which nothing has happened yet.
@@ -95,6 +99,9 @@ func (v *View) Check() error {
 	}
 	if v.ofEscalations != nil {
 		v.ofEscalations.Check(&c)
+	}
+	if v.ofTrust != nil {
+		v.ofTrust.Check(&c)
 	}
 	return errors.Join(c.Errs...)
 }

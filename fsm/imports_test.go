@@ -27,7 +27,8 @@ var rooms = map[string][]string{
 	"watch/screen":     {"noun", "core", "due"},
 	"watch/ladder":     {"noun", "judge", "core", "evidence", "due"},
 	"watch/chain":      {"noun", "judge", "core", "evidence", "due"},
-	".": {"noun", "table", "image", "core", "evidence", "due",
+	"trust":            {"noun", "core"},
+	".": {"noun", "table", "image", "core", "evidence", "due", "trust",
 		"watch/mail", "watch/escalation", "watch/silence", "watch/screen", "watch/ladder", "watch/chain"},
 }
 

@@ -58,6 +58,10 @@ func TestF07EveryTextIsCharged(t *testing.T) {
 	charged(t, noun.CostOfSession)
 	charged(t, noun.CostOfEvent)
 	charged(t, noun.CostOfEscalation)
+	charged(t, noun.CostOfToken)
+	charged(t, noun.CostOfCredential)
+	charged(t, noun.CostOfUser)
+	charged(t, noun.CostOfAPIToken)
 }
 
 func charged[T any](t *testing.T, cost func(*T) int64) {

@@ -6,6 +6,7 @@ import (
 	"vigil/fsm/core"
 	"vigil/fsm/evidence"
 	"vigil/fsm/noun"
+	"vigil/fsm/trust"
 	"vigil/fsm/watch/chain"
 	"vigil/fsm/watch/escalation"
 	"vigil/fsm/watch/ladder"
@@ -110,6 +111,21 @@ type (
 	ProdOverseer      = chain.ProdOverseer
 	NoteProd          = chain.NoteProd
 	NoteNotice        = escalation.NoteNotice
+)
+
+// Who is let in.
+type (
+	FoundTrust      = trust.FoundTrust
+	Root            = trust.Root
+	PutToken        = trust.PutToken
+	RevokeToken     = trust.RevokeToken
+	UseToken        = trust.UseToken
+	NoteLeaf        = trust.NoteLeaf
+	RaiseGeneration = trust.RaiseGeneration
+	PutUser         = trust.PutUser
+	RemoveUser      = trust.RemoveUser
+	PutAPIToken     = trust.PutAPIToken
+	RevokeAPIToken  = trust.RevokeAPIToken
 )
 
 // WaitedBounds are the upper bounds, in seconds, of what Figures counts as Waited.

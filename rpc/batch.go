@@ -51,6 +51,12 @@ func item(w *vigilv1.Write) (it batchItem) {
 	return it
 }
 
+// allowed is nil when the caller may make that write by itself, too.
+func (w *work) allowed(ctx context.Context, write *vigilv1.Write) error {
+	method, req := door.WriteCall(write)
+	return w.door.Check(ctx, method, req)
+}
+
 // Batch does many writes; each has its own answer, in order. When the outcome of
 // the whole is not known, the call fails as one.
 func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.BatchResponse, error) {
@@ -62,6 +68,9 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 	reqs := make([]fsm.Request, 0, len(items))
 	for i, write := range r.GetWrites() {
 		if items[i] = item(write); items[i].err == nil {
+			items[i].err = w.allowed(ctx, write)
+		}
+		if items[i].err == nil {
 			reqs = append(reqs, items[i].req)
 		}
 	}

@@ -379,6 +379,9 @@ func (c *clusterService) newLeader(ctx context.Context) string {
 
 // openWarnings says which servers other machines can reach, as long as nobody has to say who they are.
 func openWarnings(st *fsm.View) []string {
+	if st.ClusterUUID() != "" {
+		return nil // everybody has to
+	}
 	var open []string
 	for _, s := range st.Servers() {
 		if s.APIAddr != "" && !door.Loopback(s.APIAddr) || !door.Loopback(s.RaftAddr) {

@@ -2,13 +2,17 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/rpc/door"
 )
 
 // Config is what Open needs. It is read once.
@@ -31,9 +35,21 @@ type Config struct {
 	Backups Backups
 	Health  Health
 
+	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
+	Signer Signer
+
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.
 	Watchdog func() WatchdogStats
+
+	// TLS serves the port with identities; nil: in clear, and whoever reaches it may do everything.
+	// It verifies the chains of certificates; to show one is optional. PeerTLS is shown to other
+	// servers and proves that they are servers of this cluster; Identify says who calls. Either all
+	// three are given or none.
+	TLS, PeerTLS *tls.Config
+	Identify     door.Identify
+	// Denials gets one line of JSON for some refused calls a second; it may be nil.
+	Denials io.Writer
 
 	// Dial opens a connection to the API of another server; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)

@@ -26,7 +26,8 @@ type core struct {
 // catchUp returns when this replica has all that was committed before the call, with
 // what the leader had then: its log index and newest event.
 func (c *core) catchUp(ctx context.Context) (*vigilv1.StatusResponse, error) {
-	now, err := door.OnLeader(ctx, c.door, vigilv1.Cluster_Status_FullMethodName, &vigilv1.StatusRequest{},
+	const status = vigilv1.Cluster_Status_FullMethodName
+	now, err := door.OnLeader(c.door.AsServer(ctx), c.door, status, &vigilv1.StatusRequest{},
 		func(context.Context, *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
 			return read(c, func(st *fsm.View) *vigilv1.StatusResponse {
 				return &vigilv1.StatusResponse{Index: st.LastIndex(), LastEvent: st.LastEvent()}

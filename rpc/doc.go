@@ -4,7 +4,7 @@
 //
 //	door   the port, and what happens to a call before a service gets it
 //	park   calls that wait until something happens in the replica
-//	code   one table of error codes and of the natures of calls; fault: the errors
+//	code   tables: error codes, natures of calls, who may make them; fault: the errors
 //	rpc    the services: one file for each group of calls
 //
 // # Way of a call

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/fsm"
@@ -265,12 +266,26 @@ type world struct {
 // start runs n servers on real sockets; the first one leads.
 func start(t testing.TB, n int) *world {
 	t.Helper()
-	return startOn(t, n, nil)
+	return startWith(t, n, nil, nil)
 }
 
 // startOn runs n servers. With a network they reach each other through it, and their callers reach
 // them through one of their own.
 func startOn(t testing.TB, n int, between *linktest.Network) *world {
+	t.Helper()
+	return startAs(t, n, between, func(*Config) {}, insecure.NewCredentials())
+}
+
+// startWith runs n servers that make certificates with the signer, if there is one.
+func startWith(t testing.TB, n int, between *linktest.Network, signer Signer) *world {
+	t.Helper()
+	return startAs(t, n, between, func(cfg *Config) { cfg.Signer = signer }, insecure.NewCredentials())
+}
+
+// startAs is startOn with what changes the configuration of each server, and credentials of the callers.
+func startAs(
+	t testing.TB, n int, between *linktest.Network, change func(*Config), callers credentials.TransportCredentials,
+) *world {
 	t.Helper()
 	w := &world{fakeCluster: newFakeCluster(n), t: t}
 	var dial func(context.Context, string) (net.Conn, error)
@@ -289,14 +304,16 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 		}
 		node.addr = l.Addr().String()
 		reg := prometheus.NewRegistry()
-		s, err := Open(Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" },
+		cfg := Config{Listener: l, ServerID: node.id, ClusterID: func() string { return "test" },
 			Version: "v0", Writer: node, Reader: node, Backups: node, Registerer: reg, Gatherer: reg,
-			StopGrace: time.Second, Dial: dial, Hosts: []string{"vigil.example.org"}})
+			StopGrace: time.Second, Dial: dial, Hosts: []string{"vigil.example.org"}}
+		change(&cfg)
+		s, err := Open(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.servers, w.regs = append(w.servers, s), append(w.regs, reg)
-		options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+		options := []grpc.DialOption{grpc.WithTransportCredentials(callers)}
 		if between != nil {
 			options = append(options, grpc.WithContextDialer(between.Beside().Dial))
 		}

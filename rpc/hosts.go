@@ -10,6 +10,7 @@ import (
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
+	"vigil/rpc/door/who"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -94,9 +95,17 @@ func stopping() error {
 // recognize checks host and boot. This replica may not know a host yet that has
 // just registered with the leader: then it catches up first.
 func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
+	caller := who.From(ctx)
 	check := func() error {
-		return read(h.core,
-			func(st *fsm.View) error { return knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()) })
+		return read(h.core, func(st *fsm.View) error {
+			if err := knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()); err != nil {
+				return err
+			}
+			if caller.Kind == who.Host && st.Host(noun.HostID(hello.GetHost())).Key != caller.Name {
+				return fault.New(code.Denied, "%s may not take the orders of another host than itself.", caller)
+			}
+			return nil
+		})
 	}
 	if check() == nil {
 		return nil

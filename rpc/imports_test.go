@@ -16,12 +16,13 @@ func TestImports(t *testing.T) {
 	grpc := []string{"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto"}
 	rooms := map[string][]string{
 		".": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/door",
-			"vigil/rpc/park", "vigil/rpc/triage", "github.com/hashicorp/go-hclog",
+			"vigil/rpc/park", "vigil/rpc/triage", "vigil/rpc/trust", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang"),
 		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
-			"vigil/rpc/link", "vigil/rpc/jsonform",
+			"vigil/rpc/link", "vigil/rpc/jsonform", "vigil/rpc/door/who",
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
+		"door/who": {"vigil/rpc/code"},
 		"park":     {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},
 		"fault":    append(grpc, "vigil/fsm/noun", "vigil/rpc/code", "vigil/rpc/gen/vigilv1"),
 		"triage":   {"vigil/fsm/noun"},

@@ -25,6 +25,7 @@ type Server struct {
 	relay   *logRelay
 	watches door.Places
 	saves   door.Places
+	trust   *trustService
 	undo    func() // takes the metrics back
 }
 
@@ -38,6 +39,7 @@ func Open(cfg Config) (*Server, error) {
 	d, err := door.Open(door.Config{Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version,
 		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
 		StopGrace: cfg.StopGrace, Dial: cfg.Dial,
+		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Denials: cfg.Denials,
 		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, OpenAPI: openAPI})
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
@@ -67,6 +69,8 @@ func (s *Server) services(c *core) {
 	vigilv1.RegisterMailboxServer(r, &mailbox{core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{core: c})
 	vigilv1.RegisterOverseersServer(r, &overseers{core: c})
+	s.trust = &trustService{core: c, signer: s.cfg.Signer}
+	vigilv1.RegisterTrustServer(r, s.trust)
 	vigilv1.RegisterClusterServer(r, &clusterService{core: c, members: s.cfg.Members, backups: s.cfg.Backups,
 		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version})
 }

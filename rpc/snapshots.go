@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
 	"vigil/rpc/code"
@@ -108,7 +107,7 @@ func (c *clusterService) handOn(
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(s.Context(), code.HeaderForwarded, c.self))
+	ctx, cancel := context.WithCancel(c.door.Pass(s.Context()))
 	defer cancel()
 	to, err := vigilv1.NewClusterClient(conn).RestoreSnapshot(ctx)
 	if err != nil {

@@ -46,6 +46,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 			return err
 		}
 	}
+	sees := f.door.Sees(s.Context())
 	var chunk []noun.Event
 	for {
 		grown := f.park.History.Beyond()
@@ -56,7 +57,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 			if last = st.LastEvent(); st.Epoch() != epoch && at > last {
 				old = ahead(at, last)
 			} else if old = compacted(st, at); old == nil {
-				at = readEvents(st, r, at, &chunk)
+				at = readEvents(st, r, at, sees, &chunk)
 			}
 		})
 		if old != nil {
@@ -131,8 +132,10 @@ func compacted(st *fsm.View, at uint64) error {
 }
 
 // readEvents copies the next events that the watch wants and returns the last one it
-// looked at.
-func readEvents(st *fsm.View, r *vigilv1.WatchEventsRequest, at uint64, to *[]noun.Event) uint64 {
+// looked at. sees tells of which rooms the caller may hear; nil: of all.
+func readEvents(
+	st *fsm.View, r *vigilv1.WatchEventsRequest, at uint64, sees func(room string) bool, to *[]noun.Event,
+) uint64 {
 	seen := 0
 	for e := range st.Events(at) {
 		if seen == watchChunk {
@@ -141,7 +144,7 @@ func readEvents(st *fsm.View, r *vigilv1.WatchEventsRequest, at uint64, to *[]no
 		seen++
 		at = e.Seq
 		if r.GetRoom() != "" && e.Room != r.GetRoom() || r.GetAgent() != "" && e.Agent != r.GetAgent() ||
-			r.GetTask() != 0 && uint64(e.Task) != r.GetTask() {
+			r.GetTask() != 0 && uint64(e.Task) != r.GetTask() || sees != nil && !sees(e.Room) {
 			continue
 		}
 		*to = append(*to, *e)

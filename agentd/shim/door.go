@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vigil/agentd/local"
 )
 
 const (
@@ -61,7 +63,7 @@ func (d *door) serve() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		if !trusted(conn) {
+		if !local.Trusted(conn, os.Geteuid()) {
 			conn.Close()
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vigil/agentd/local"
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
 	"vigil/agentd/tmux"
@@ -32,6 +33,7 @@ type ending struct {
 type guard struct {
 	spec   *Spec
 	door   *door
+	agents *local.Door // nil: the agent has no socket
 	clock  func() time.Duration
 	awake  func() time.Duration
 	watch  deadman

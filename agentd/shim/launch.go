@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"vigil/agentd/local"
 	"vigil/agentd/proc"
 )
 
@@ -161,6 +162,7 @@ func Bury(folder string, mark proc.Mark, stuck func(reason string)) Exit {
 	} else if name, err := groupName(folder); err == nil {
 		groups = proc.CgroupFolders(name)
 	}
+	local.Sweep(started.Socket)
 	told := false
 	scans.Bury(mark, groups, func() {
 		if !told {

@@ -149,6 +149,11 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 	g.notes = takeNotes(g.log.Note)
 	defer g.notes.close()
 	g.notes.Note(fmt.Sprintf("incarnation %d starts with runner %s", spec.Mark.Incarnation, spec.Runner))
+	if err := g.openDoor(); err != nil {
+		g.notes.Note("could not be started: " + err.Error())
+		return refuse(err.Error(), false)
+	}
+	defer g.closeDoor()
 	forks, stop := context.WithCancel(context.Background())
 	defer stop()
 	if err := g.start(forks); err != nil {

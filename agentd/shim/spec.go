@@ -18,6 +18,7 @@ const (
 	ExitFile    = "exit.json"    // by the shim, fsynced, after nothing of the tree is left
 	SocketFile  = "sock"         // reached through the folder's descriptor: paths may be long
 	NoteFile    = "shim.log"     // what a shim that fails has to say; empty otherwise
+	AgentSocket = "api"          // the local door of the life, for its agent
 	SpoolFolder = "spool"        // completions that could not be delivered; owned by the agent's user
 )
 
@@ -49,6 +50,10 @@ type Spec struct {
 	// Acknowledged is when the newest acknowledged fence beat (or the acceptance)
 	// was sent, by CLOCK_BOOTTIME.
 	Acknowledged time.Duration
+
+	// Agentd is the socket on which agentd takes calls of agents, absolute; empty: the agent
+	// gets no socket.
+	Agentd string
 
 	LogFolder string // of output.Config
 	LogBytes  int64
@@ -82,6 +87,7 @@ type Started struct {
 	Degraded  string // for people; empty: all is as asked for
 	Mark      proc.Mark
 	Groups    []string // folders of the life's control groups
+	Socket    string   // of the agent, EnvSocket; empty: there is none
 }
 
 // Exit is the content of ExitFile: how a life ended, after its whole tree was seen

@@ -62,7 +62,7 @@ func (g *guard) start(ctx context.Context) error {
 	started := Started{
 		Version: Version, PID: g.tree.PID(), PIDStart: startTime(g.tree.PID()), Shim: os.Getpid(),
 		ShimStart: startTime(os.Getpid()), Boot: bootID(), Degraded: strings.Join(f.degraded, "; "),
-		Mark: spec.Mark, Groups: g.group.Folders(),
+		Mark: spec.Mark, Groups: g.group.Folders(), Socket: g.socket(),
 	}
 	g.recorded, g.said = make(chan error, 1), make(chan struct{})
 	go func() {

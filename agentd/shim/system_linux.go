@@ -3,7 +3,6 @@ package shim
 import (
 	"bytes"
 	"errors"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -54,10 +53,6 @@ func (a *alarm) byBootTime() bool {
 	}
 	a.stop = func() { file.Close() }
 	return true
-}
-
-func throughDescriptor(_ string, fd uintptr) string {
-	return "/proc/self/fd/" + strconv.Itoa(int(fd))
 }
 
 // becomeShim makes orphans of the agent come to this process, and gives it a name
@@ -124,20 +119,6 @@ func (h *handle) kill() {
 }
 
 func (h *handle) close() { h.file.Close() }
-
-// trusted tells whether the other side of a connection is this user or root.
-func trusted(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	ok := false
-	_ = raw.Control(func(fd uintptr) {
-		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		ok = err == nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid())
-	})
-	return ok
-}
 
 // allocate gives a file room on disk that only it can use.
 func allocate(f *os.File, size int64) error {

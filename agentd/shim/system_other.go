@@ -4,7 +4,6 @@ package shim
 
 import (
 	"errors"
-	"net"
 	"os"
 	"time"
 
@@ -25,8 +24,6 @@ func awakeClock() time.Duration { return BootClock() }
 
 func (*alarm) byBootTime() bool { return false }
 
-func throughDescriptor(folder string, _ uintptr) string { return folder }
-
 // becomeShim: there are no subreapers; orphans go to the system.
 func becomeShim() error { return nil }
 
@@ -44,9 +41,6 @@ func (h *handle) wait() {}
 func (h *handle) kill() {}
 
 func (h *handle) close() {}
-
-// trusted: the socket's rights must do.
-func trusted(*net.UnixConn) bool { return true }
 
 func allocate(f *os.File, size int64) error {
 	_, err := f.Write(make([]byte, size))

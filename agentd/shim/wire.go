@@ -1,6 +1,10 @@
 package shim
 
-import "time"
+import (
+	"time"
+
+	"vigil/agentd/local"
+)
 
 // request is one line from agentd to a shim. Unknown fields are ignored.
 type request struct {
@@ -36,5 +40,5 @@ type ready struct {
 // socketPath is where the socket of a folder can be dialed: a path through the
 // open folder is short, whatever the folder's is.
 func socketPath(folder string, fd uintptr) string {
-	return throughDescriptor(folder, fd) + "/" + SocketFile
+	return local.Through(folder, fd) + "/" + SocketFile
 }

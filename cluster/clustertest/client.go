@@ -134,11 +134,12 @@ func (c *Cluster) Agree() {
 				continue
 			}
 			s.rep.Load().Read(func(st *fsm.View) {
-				switch index {
-				case 0:
-					index = st.LastIndex()
-				case st.LastIndex():
-				default:
+				switch last := st.LastIndex(); {
+				case last == 0: // it has not begun
+					index = ^uint64(0)
+				case index == 0:
+					index = last
+				case index != last:
 					index = ^uint64(0)
 				}
 			})

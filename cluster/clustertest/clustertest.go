@@ -45,6 +45,7 @@ type options struct {
 	change []func(i int, c *cluster.Config)
 	setup  []func(i int, r *cluster.Replica)
 	wrap   func(i int, s raft.LogStore) raft.LogStore
+	secure func(i int) cluster.Identity
 }
 
 // Option changes what New makes.
@@ -68,6 +69,12 @@ func WrapLog(fn func(i int, s raft.LogStore) raft.LogStore) Option {
 
 // OnDisk uses real files, sockets and time. Cut, Isolate and Pause do not work.
 func OnDisk() Option { return func(o *options) { o.disk = true } }
+
+// Secure has the servers speak TLS with each other, on streams in memory, or on sockets with OnDisk. It is
+// asked for the identity of a server at each start.
+func Secure(identity func(i int) cluster.Identity) Option {
+	return func(o *options) { o.secure = identity }
+}
 
 // Calm slows raft's timers down, for runs of many simulated hours: an idle hour
 // costs a third. Elections take about 2 s then.
@@ -143,7 +150,7 @@ func (c *Cluster) report(from *server) func(context.Context, fsm.ReportHash) err
 	return func(ctx context.Context, h fsm.ReportHash) error {
 		for _, s := range c.servers {
 			rep := s.rep.Load()
-			if rep != nil && rep.Leader().Self && (c.opts.disk || c.net.reach(from.addr, s.addr) != nil) {
+			if rep != nil && rep.Leader().Self && (c.opts.disk || c.net.reaches(from.addr, s.addr)) {
 				_, err := rep.Submit(ctx, fsm.Request{Cmd: h})
 				return err
 			}
@@ -191,8 +198,15 @@ func (c *Cluster) start(i int) {
 		if c.opts.wrap != nil {
 			log = c.opts.wrap(i, log)
 		}
-		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps, Transport: c.net.listen(s.addr),
-			Ask: c.ask(s), Question: c.question(s)}
+		cfg.Backend = &cluster.Backend{Log: log, Stable: s.store, Snapshots: s.snaps}
+		if c.opts.secure != nil {
+			cfg.Cluster, cfg.Listener, cfg.Dial = "blue", c.net.accept(s.addr), c.net.dial(s.addr)
+		} else {
+			cfg.Backend.Transport, cfg.Backend.Ask, cfg.Backend.Question = c.net.listen(s.addr), c.ask(s), c.question(s)
+		}
+	}
+	if c.opts.secure != nil {
+		cfg.Identity = c.opts.secure(i)
 	}
 	rep, err := cluster.Open(cfg)
 	if err != nil {
@@ -248,6 +262,12 @@ func (c *Cluster) ID(i int) string { return c.servers[i].cfg.ID }
 
 // Addr is the raft address of server i.
 func (c *Cluster) Addr(i int) string { return string(c.servers[i].addr) }
+
+// Outside gives somebody who is none of the servers a port and a way to dial theirs, with Secure.
+func (c *Cluster) Outside(addr string) (net.Listener, func(context.Context, string) (net.Conn, error)) {
+	c.memory()
+	return c.net.accept(raft.ServerAddress(addr)), c.net.dial(raft.ServerAddress(addr))
+}
 
 // Cut stops all messages between two servers until Heal.
 func (c *Cluster) Cut(i, j int) {

@@ -25,6 +25,9 @@ type network struct {
 	ports map[raft.ServerAddress]*port
 	cut   map[[2]raft.ServerAddress]bool // directed
 	held  map[raft.ServerAddress]bool    // paused: nothing in, nothing out
+
+	listeners map[raft.ServerAddress]*listener // with streams instead of ports
+	pipes     []*pipe
 }
 
 func newNetwork() *network {
@@ -32,6 +35,8 @@ func newNetwork() *network {
 		ports: map[raft.ServerAddress]*port{},
 		cut:   map[[2]raft.ServerAddress]bool{},
 		held:  map[raft.ServerAddress]bool{},
+
+		listeners: map[raft.ServerAddress]*listener{},
 	}
 }
 
@@ -48,26 +53,48 @@ func (n *network) setCut(a, b raft.ServerAddress, cut bool) {
 	n.mu.Lock()
 	n.cut[[2]raft.ServerAddress{a, b}] = cut
 	n.cut[[2]raft.ServerAddress{b, a}] = cut
+	n.wake()
 	n.mu.Unlock()
 }
 
 func (n *network) setHeld(a raft.ServerAddress, held bool) {
 	n.mu.Lock()
 	n.held[a] = held
+	n.wake()
 	n.mu.Unlock()
 }
 
 func (n *network) heal() {
 	n.mu.Lock()
 	clear(n.cut)
+	n.wake()
 	n.mu.Unlock()
+}
+
+// wake has all streams look again at what arrives; n.mu is held.
+func (n *network) wake() {
+	for _, p := range n.pipes {
+		p.wake.Broadcast()
+	}
+}
+
+// open tells whether messages arrive; n.mu is held.
+func (n *network) open(from, to raft.ServerAddress) bool {
+	return !n.cut[[2]raft.ServerAddress{from, to}] && !n.held[from] && !n.held[to]
+}
+
+// reaches tells the same to others.
+func (n *network) reaches(from, to raft.ServerAddress) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.open(from, to)
 }
 
 // reach gives the port at the other end, nil when messages do not arrive.
 func (n *network) reach(from, to raft.ServerAddress) *port {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cut[[2]raft.ServerAddress{from, to}] || n.held[from] || n.held[to] {
+	if !n.open(from, to) {
 		return nil
 	}
 	return n.ports[to]

@@ -11,7 +11,7 @@ import (
 // kinds has every record: one list a subject, one entry a command, with its number in the log
 // and the one description of its fields. A new command is one entry more, a message in log.proto
 // and a golden file.
-var kinds = slices.Concat(servers, rooms, words, hosts, watch)
+var kinds = slices.Concat(servers, rooms, words, hosts, watch, trust)
 
 var (
 	byType   = indexTypes(kinds)

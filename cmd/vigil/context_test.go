@@ -38,7 +38,7 @@ func TestN05ContextChoosesTheServers(t *testing.T) {
 		{"context set test 10.1.0.1:7420", nil, 0, "`vigil context use test` selects it"},
 		{"context set a/b 10.1.0.1:7420", nil, 2, `"a/b" cannot name a context`},
 		{"context set bad 10.1.0.1", nil, 2, "write host:port, for instance 10.1.0.1:7420"},
-		{"context set bad https://10.1.0.1:7420", nil, 2, "no TLS yet"},
+		{"context set bad https://10.1.0.1:7420/v1", nil, 2, "write host:port"},
 		{"context list", nil, 0, "*  prod  10.0.0.1:7420, 10.0.0.2:7420"},
 		{"context show --servers", nil, 0, "10.0.0.1:7420,10.0.0.2:7420\n"},
 		{"context show --servers", map[string]string{"VIGIL_CONTEXT": "test"}, 0, "10.1.0.1:7420\n"},

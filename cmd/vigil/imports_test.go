@@ -16,13 +16,14 @@ import (
 var rooms = [...]struct{ name, imports string }{
 	{"term", "fsm rpc"},
 	{"cli", "term rpc"},
+	{"join", "cli rpc"},
 	{"life", "cli rpc agentd"},
 	{"conf", "cli fsm cluster rpc agentd"},
-	{"serve", "conf cli term fsm cluster rpc agentd"},
+	{"serve", "join conf cli term fsm cluster rpc agentd"},
 	{"agent", "life cli term fsm rpc agentd"},
-	{"people", "agent conf life cli term fsm rpc agentd"},
+	{"people", "agent join conf life cli term fsm rpc agentd"},
 	{"mcp", "agent life cli term rpc agentd"},
-	{"dev", "people conf life cli term rpc agentd"},
+	{"dev", "people join conf life cli term rpc agentd"},
 	{"bench", "bench cli fsm cluster rpc agentd"},
 }
 

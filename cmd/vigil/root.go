@@ -32,7 +32,7 @@ var parts = [...]func(*cli.App) []*cobra.Command{
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv}
+	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv, Renew: renewPerson}
 	return runApp(ctx, a, args)
 }
 
@@ -144,6 +144,7 @@ func startApp(a *cli.App, cmd *cobra.Command) error {
 	if a.Timeout < 0 {
 		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.Timeout)
 	}
+	a.AsAgent = cli.SpeaksAsAgent(cmd)
 	if a.Effort {
 		a.Out = io.Discard
 		if !cmd.Flags().Changed("timeout") {

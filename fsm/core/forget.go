@@ -74,6 +74,7 @@ func (s *State) removeHost(h *noun.Host, why string) {
 	s.Rearm(timerHost, uint64(h.ID), &h.Armed, due.Row{})
 	s.Event("host.forgotten", About{Host: h.ID}, fmt.Sprintf("%s %s", h.Name, why))
 	s.reported(h)
+	s.Hooks.HostGoes.Call(h)
 	id := h.ID
 	delete(s.hostByKey, h.Key)
 	s.HostTable.Del(id)

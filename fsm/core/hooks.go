@@ -29,6 +29,8 @@ type Hooks struct {
 	RoomChanged  Hook[*noun.Room]  // what humans want of the room has changed
 	RoomOpened   Hook[noun.RoomID] // it has open tasks now and had none before, or the reverse
 	RoomGoes     Hook[noun.RoomID] // the room is about to be removed
+	HostGoes     Hook[*noun.Host]  // the host is about to be forgotten
+	ServerGoes   Hook[string]      // the server of this id was removed from the cluster
 	SettingsPut  Hook[Put]
 	LevelRaised  Hook[uint32]   // a feature level has begun
 	Resumed      Hook[struct{}] // time has passed of which the state knows nothing, or all was paused
@@ -47,6 +49,9 @@ type Hooks struct {
 	// Calls tell whether a feature calls for an agent on demand that does not run (see State.Want,
 	// which is to be called when that changes): no reason against a start gives way to it.
 	Calls []func(*noun.Agent) bool
+
+	// Outnumbers is called with the state that a backup takes the place of, see Outnumber.
+	Outnumbers Hook[Replaced]
 
 	// Reset makes the features' indexes empty, Index builds them anew from the tables.
 	Reset, Index Hook[struct{}]
@@ -110,6 +115,13 @@ type Put []noun.KV
 // Any tells whether one of them begins with this.
 func (p Put) Any(prefix string) bool {
 	return slices.ContainsFunc(p, func(kv noun.KV) bool { return strings.HasPrefix(kv.Key, prefix) })
+}
+
+// Replaced is a state that a backup takes the place of. Lost tells that numbers may have been handed out
+// that neither of the two knows of.
+type Replaced struct {
+	*View
+	Lost bool
 }
 
 // Letter is a mail to one agent. Who speaks is an agent; an empty one is vigil itself.

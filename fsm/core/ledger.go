@@ -82,6 +82,10 @@ func (s *State) meters() {
 	measure(&s.EventTable, l, noun.ForHistory, noun.CostOfEvent, nil)
 	measure(&s.MailTable, l, noun.ForMail, noun.CostOfMail, noun.RoomOfMail)
 	measure(&s.EscalationTable, l, noun.ForHistory, noun.CostOfEscalation, nil)
+	measure(&s.TokenTable, l, noun.ForTrust, noun.CostOfToken, nil)
+	measure(&s.CredentialTable, l, noun.ForTrust, noun.CostOfCredential, nil)
+	measure(&s.UserTable, l, noun.ForTrust, noun.CostOfUser, nil)
+	measure(&s.APITokenTable, l, noun.ForTrust, noun.CostOfAPIToken, nil)
 }
 
 // measure charges what is in a table, and from then on what becomes of it. Without room, no

@@ -49,7 +49,8 @@ func Level(c Command) uint32 {
 		return levelWhen(c.For != 0)
 	case PutSettings:
 		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_") ||
-			Put(c.Values).Any("watchdog_untaken") || Put(c.Values).Any("mail_wakes"))
+			Put(c.Values).Any("watchdog_untaken") || Put(c.Values).Any("mail_wakes") ||
+			Put(c.Values).Any("budget_trust"))
 	case ApplyRoom:
 		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
 			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm

@@ -94,6 +94,8 @@ var purseSays = [noun.Purses]struct{ what, remedy string }{
 	noun.ForSessions: {"sessions of clients",
 		"close clients that are not needed; a session ends by itself after session_ttl"},
 	noun.ForHistory: {"events and escalations", "close escalations"},
+	noun.ForTrust: {"tokens, credentials and users",
+		"revoke tokens that are not needed, forget hosts that will not come back, or remove users"},
 }
 
 // Remedy says what frees a purse.

@@ -56,6 +56,8 @@ func (s *State) Outnumber(replaced *View) {
 		}
 		s.TaskTable.Mut(id).Attempt = was.Attempt
 	}
+	m.Diverged = nil // all servers get this state
+	s.Hooks.Outnumbers.Call(Replaced{replaced, leap})
 }
 
 // await takes from the replaced state what the hold must cover. A life that only it knows

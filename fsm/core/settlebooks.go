@@ -18,6 +18,10 @@ func (s *State) settleBooks() {
 		s.RoomTable.Settle(func(rm *noun.Room) { s.cutRoom(rm) })
 		s.HostTable.Settle(func(h *noun.Host) { s.cutHost(h) })
 		s.SessionTable.Settle(func(ss *noun.Session) { s.cutSession(ss) })
+		s.TokenTable.Settle(func(*noun.Token) {}) // refused where there is no room for it
+		s.CredentialTable.Settle(func(*noun.Credential) {})
+		s.UserTable.Settle(func(*noun.User) {})
+		s.APITokenTable.Settle(func(*noun.APIToken) {})
 		s.EscalationTable.Settle(func(*noun.Escalation) { s.cutHistory() })
 		s.EventTable.Settle(func(*noun.Event) { s.cutHistory() })
 	}

@@ -25,6 +25,11 @@ type Image struct {
 	MailTable    table.Table[noun.MailID, noun.Mail]
 
 	EscalationTable table.Table[noun.EscalationID, noun.Escalation]
+
+	TokenTable      table.Table[noun.TokenID, noun.Token]
+	CredentialTable table.Table[noun.CredentialID, noun.Credential]
+	UserTable       table.Table[noun.UserID, noun.User]
+	APITokenTable   table.Table[noun.APITokenID, noun.APIToken]
 }
 
 // Meta holds the replicated values of which there is one.
@@ -78,6 +83,8 @@ type Meta struct {
 	Unreported []string
 
 	PauseEnd noun.End // of Paused
+
+	Trust noun.Trust // identities
 }
 
 // State is the live state: the replicated image and the indexes that are built
@@ -118,6 +125,11 @@ type readers struct {
 
 	EscalationTable table.Reader[noun.EscalationID, noun.Escalation]
 
+	TokenTable      table.Reader[noun.TokenID, noun.Token]
+	CredentialTable table.Reader[noun.CredentialID, noun.Credential]
+	UserTable       table.Reader[noun.UserID, noun.User]
+	APITokenTable   table.Reader[noun.APITokenID, noun.APIToken]
+
 	RoleIdx table.Reader[noun.RoleID, roleIndex]
 	hostIdx table.Reader[noun.HostID, hostIndex]
 	roomIdx table.Reader[noun.RoomID, roomIndex]
@@ -128,6 +140,7 @@ func (s *State) readers() readers {
 		s.LeaseTable.Reader(), s.TaskTable.Reader(),
 		s.HostTable.Reader(), s.SessionTable.Reader(), s.EventTable.Reader(), s.MailTable.Reader(),
 		s.EscalationTable.Reader(),
+		s.TokenTable.Reader(), s.CredentialTable.Reader(), s.UserTable.Reader(), s.APITokenTable.Reader(),
 		s.roleIdx.Reader(), s.hostIdx.Reader(), s.roomIdx.Reader()}
 }
 
@@ -269,6 +282,8 @@ func (s *State) Copy() *Image {
 		LeaseTable: s.LeaseTable.Copy(), TaskTable: s.TaskTable.Copy(), HostTable: s.HostTable.Copy(),
 		SessionTable: s.SessionTable.Copy(), EventTable: s.EventTable.Copy(), MailTable: s.MailTable.Copy(),
 		EscalationTable: s.EscalationTable.Copy(),
+		TokenTable:      s.TokenTable.Copy(), CredentialTable: s.CredentialTable.Copy(),
+		UserTable: s.UserTable.Copy(), APITokenTable: s.APITokenTable.Copy(),
 	}
 }
 

@@ -78,5 +78,6 @@ func (c DropServer) Apply(s *State) noun.Outcome {
 	s.Meta.Diverged = slices.DeleteFunc(slices.Clone(s.Meta.Diverged), func(id string) bool { return id == c.ID })
 	s.dropViews(c.ID, nil)
 	s.Event("server.removed", About{}, c.ID)
+	s.Hooks.ServerGoes.Call(c.ID)
 	return noun.Outcome{}
 }

@@ -15,19 +15,21 @@ type BudgetSettings struct {
 	MaxAgents   uint64
 	MaxHosts    uint64
 	MaxSessions uint64
+
+	Trust uint64 // in bytes
 }
 
 func defaultBudget() BudgetSettings {
 	return BudgetSettings{
 		Tasks: 576 << 20, Mail: 64 << 20, Agents: 640 << 20, Hosts: 16 << 20, Sessions: 128 << 20, History: 64 << 20,
 		RoomShare: 50, MaxTasks: 2_000_000, MaxRooms: 10_000, MaxAgents: 1_000_000, MaxHosts: 10_000,
-		MaxSessions: 100_000,
+		MaxSessions: 100_000, Trust: 32 << 20,
 	}
 }
 
 // Of is the budget of a purse.
 func (b *BudgetSettings) Of(p Purse) *uint64 {
-	return [...]*uint64{&b.Tasks, &b.Mail, &b.Agents, &b.Hosts, &b.Sessions, &b.History}[p]
+	return [...]*uint64{&b.Tasks, &b.Mail, &b.Agents, &b.Hosts, &b.Sessions, &b.History, &b.Trust}[p]
 }
 
 // Total is the sum of all budgets in bytes.
@@ -49,11 +51,12 @@ const (
 	ForHosts                 // hosts
 	ForSessions              // sessions of clients with the answers that they remember
 	ForHistory               // events and escalations
+	ForTrust                 // tokens, credentials and users
 	Purses
 
 	RoomPurses = ForAgents + 1
 )
 
-var purseNames = [...]string{"tasks", "mail", "agents", "hosts", "sessions", "history"}
+var purseNames = [...]string{"tasks", "mail", "agents", "hosts", "sessions", "history", "trust"}
 
 func (p Purse) String() string { return purseNames[p] }

@@ -36,6 +36,10 @@ const (
 	costEscalation = 512
 	costDelivery   = 112
 	costKV         = 40
+	costToken      = 256
+	costCredential = 384
+	costUser       = 160
+	costBinding    = 24
 	CostJoin       = costNotes + costDeclared + costExit // what a life by hand may need
 	CostText       = 16                                  // beside its bytes; no text costs nothing
 	costNumber     = 8
@@ -178,6 +182,28 @@ func CostOfEscalation(e *Escalation) int64 {
 		n += costDelivery + textOf(e.Notice.Deliveries[i].Notifier) + textOf(e.Notice.Deliveries[i].Failure)
 	}
 	return n
+}
+
+func costOfBindings(list []Binding) (n int64) {
+	for i := range list {
+		n += costBinding + textOf(list[i].Room)
+	}
+	return n
+}
+
+func CostOfToken(t *Token) int64 {
+	return costToken + text(t.Hash, t.Name, t.By) + costOfKVs(t.Labels) + textsOf(t.Runners)
+}
+
+func CostOfCredential(c *Credential) int64 {
+	return costCredential + text(c.Name, c.Serial, c.Before, c.Key, c.Joined) + costOfKVs(c.Labels) +
+		textsOf(c.Runners)
+}
+
+func CostOfUser(u *User) int64 { return costUser + text(u.Name, u.By) + costOfBindings(u.Bindings) }
+
+func CostOfAPIToken(t *APIToken) int64 {
+	return costToken + text(t.Name, t.Hash, t.By) + costOfBindings(t.Bindings)
 }
 
 // Who pays, beside the cluster: the room never changes.

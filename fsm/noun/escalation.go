@@ -27,6 +27,7 @@ const (
 	EscRoleFailing      // role: most of its tasks fail, and it is half-open
 	EscUntaken          // room: its tasks wait, and nobody has lived in it
 	EscUnproven         // agent: its host fell silent, and its policy wants a proof that it is over
+	EscIdentityCloned   // identity: two machines present themselves by certificates of one name
 	EscalationKindsPlus // one more than the last
 )
 

@@ -69,6 +69,10 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"the agent's host fell silent, and the policy of its role is confirm: time proves nothing",
 		"its task is given to others; it is started again when the host reports its end, or a human says that the host is dead",
 		[]string{"vigil agent explain {agent}", "vigil host explain {host}", "vigil host confirm-dead {host}"}},
+	EscIdentityCloned: {"identity_cloned",
+		"a certificate was to be renewed whose successor is in use: two machines have the key of one name",
+		"the older certificate is not renewed and runs out; the newer one goes on, and may be the copy",
+		[]string{"vigil host explain {host}", "vigil server list"}},
 }
 
 // String is the name of the kind.

@@ -46,7 +46,7 @@ type Outcome struct {
 	Detail  string
 	Index   uint64 // log index of the entry; for a repeated write, of the first
 	Clock   Time
-	Rev     uint64 // revision after the command; with Conflict, the current one
+	Rev     uint64 // revision after the command; with Conflict, the current one. See also Number
 	Session SessionID
 	Room    RoomID
 	Role    RoleID
@@ -61,6 +61,10 @@ type Outcome struct {
 
 	repeated bool // of this answer alone: not kept with the session
 }
+
+// Number is the number of the token that a command has made, or the generation that it has given to an
+// identity: what there is instead of a revision of either.
+func (o *Outcome) Number() uint64 { return o.Rev }
 
 // AsRepeated marks the answer as that of a repetition.
 func (o Outcome) AsRepeated() Outcome {

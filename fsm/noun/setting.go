@@ -196,6 +196,8 @@ var SettingTable = []setting{
 		help: "memory for sessions of clients and the answers they may ask for again; when it is full new ones are refused", Min: LeastBudget, Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Sessions }},
 	{Name: "budget_history", help: "memory for events and escalations; when it is full the oldest events go",
 		Min: LeastBudget, Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.History }},
+	{Name: "budget_trust", help: "memory for tokens, credentials and users; when it is full new ones are refused",
+		Min: LeastBudget, Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Trust }},
 	{Name: "budget_room_share",
 		help: "percentage of budget_tasks, budget_mail, budget_agents and max_open_tasks that one room may use",
 		Min:  1, Max: 100, num32: func(s *Settings) *uint32 { return &s.Budget.RoomShare }},

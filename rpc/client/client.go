@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -40,13 +39,19 @@ func Open(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	options := append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialLimit}),
 	}, cfg.Options...)
+	if cfg.Bearer != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer(cfg.Bearer)))
+	}
 	c := &Client{cfg: cfg}
+	if cfg.local() {
+		c.cfg.TLS = nil // the socket's rights say who may use it
+		options = append(options, grpc.WithAuthority("localhost"))
+	}
 	c.servers = newServers(&c.cfg, options)
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.done = c.life.Done()

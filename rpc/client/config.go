@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,12 +25,24 @@ const (
 // EnvFile is the variable that names Config.File to the agents of agentd.
 const EnvFile = "VIGIL_SERVERS"
 
+// EnvSocket is the variable that names the socket of its life to an agent of agentd.
+const EnvSocket = "VIGIL_SOCKET"
+
+// unixPrefix begins the address of a socket.
+const unixPrefix = "unix:"
+
+// isSocket tells whether addr is that of a Unix socket.
+func isSocket(addr string) bool { return strings.HasPrefix(addr, unixPrefix+"/") }
+
 // Config says where the cluster is. Only Addrs is required; Open copies it.
 type Config struct {
 	// Addrs are the API addresses (host:port) of some servers, best of all. They
 	// are tried in this order until the leader is known. A leader that is not
 	// among them is used too, and so are all servers that the cluster is known to have:
 	// every answer tells them.
+	//
+	// Instead of all that it may be unix:/PATH, the socket of an agent's life (EnvSocket):
+	// the agentd behind it knows the servers, and the client asks nobody else.
 	Addrs []string
 
 	// File, if not empty, is a file with more addresses, one a line, that somebody keeps up
@@ -64,13 +78,22 @@ type Config struct {
 	// Addrs, which a large fleet needs.
 	WaitAtLeader bool
 
+	// TLS is what connections show, and how they check that servers are servers of the cluster: also
+	// those to addresses that answers name. Nil: connections are in clear.
+	TLS *tls.Config
+
+	// Bearer is an API token that is sent with every call; it needs TLS. Empty: none.
+	Bearer string
+
 	// Dial opens a connection to addr; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
-	// Options are added to those of every connection, for instance transport
-	// credentials. Without credentials among them connections are not encrypted.
+	// Options are added to those of every connection.
 	Options []grpc.DialOption
 }
+
+// local tells whether the cluster is reached through the socket of a life only.
+func (cfg *Config) local() bool { return isSocket(cfg.Addrs[0]) }
 
 func (cfg Config) withDefaults() (Config, error) {
 	cfg.Addrs = slices.Clone(cfg.Addrs)
@@ -78,9 +101,19 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, fmt.Errorf("open client: no address: name at least one server as host:port")
 	}
 	for _, addr := range cfg.Addrs {
+		if isSocket(addr) {
+			if len(cfg.Addrs) > 1 {
+				return cfg, fmt.Errorf("open client: address %q: a socket is named alone", addr)
+			}
+			cfg.File = ""
+			continue
+		}
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
 			return cfg, fmt.Errorf("open client: address %q: want host:port, for instance 127.0.0.1:7420", addr)
 		}
+	}
+	if cfg.Bearer != "" && cfg.TLS == nil {
+		return cfg, fmt.Errorf("open client: a Bearer needs TLS: whoever hears it could use it")
 	}
 	if cfg.Name == "" {
 		cfg.Name = "client"
@@ -103,6 +136,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Dial == nil {
 		var d net.Dialer
 		cfg.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			if isSocket(addr) {
+				return d.DialContext(ctx, "unix", strings.TrimPrefix(addr, unixPrefix))
+			}
 			return d.DialContext(ctx, "tcp", addr)
 		}
 	}

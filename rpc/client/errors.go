@@ -35,7 +35,7 @@ var (
 	ErrConflict       error = &Error{Code: code.Conflict, Message: "somebody else was first"}
 	ErrSuperseded     error = &Error{Code: code.Superseded, Message: "a newer life of this agent has begun: stop"}
 	ErrRejoin         error = &Error{Code: code.Rejoin, Message: "the lease has ended: join again"}
-	ErrDenied         error = &Error{Code: code.Denied, Message: "wrong token"}
+	ErrDenied         error = &Error{Code: code.Denied, Message: "not allowed, or the wrong token"}
 	ErrNoTask         error = &Error{Code: code.NoTask, Message: "nothing to claim"}
 	ErrUnknownSession error = &Error{Code: code.UnknownSession, Message: "the session has ended"}
 	ErrStopped        error = &Error{Code: code.Stopped, Message: "a human has stopped, deleted or retired it"}
@@ -49,6 +49,7 @@ var (
 	ErrFull           error = &Error{Code: code.Full, Message: "a budget of the cluster is used up"}
 	ErrNotLeader      error = &Error{Code: code.NotLeader, Message: "this server is not the leader"}
 	ErrNoLeader       error = &Error{Code: code.NoLeader, Message: "the cluster has no leader"}
+	ErrAgentdAway     error = &Error{Code: code.AgentdAway, Message: "the agentd of this host is away"}
 	ErrUnavailable    error = &Error{Code: code.Unavailable, Message: "no server could be reached"}
 	ErrUnknownOutcome error = &Error{Code: code.UnknownOutcome, Message: "the leader was lost while it worked on this"}
 	ErrTimeout        error = &Error{Code: code.Timeout, Message: "there was no answer in time"}
@@ -59,7 +60,9 @@ var (
 	ErrTooLarge       error = &Error{Code: code.TooLarge, Message: "the message is too large"}
 	ErrOldServers     error = &Error{Code: code.OldServers,
 		Message: "a server is of an older version that cannot do this"}
-	ErrClosed error = &Error{Code: code.Closed, Message: "the client was closed"}
+	ErrAuthDenied  error = &Error{Code: code.AuthDenied, Message: "nobody vouches for who this is"}
+	ErrAuthExpired error = &Error{Code: code.AuthExpired, Message: "the certificate is too old and must be renewed"}
+	ErrClosed      error = &Error{Code: code.Closed, Message: "the client was closed"}
 )
 
 // Error gives the message, or the code when there is none.

@@ -101,6 +101,16 @@ func setID(m proto.Message, id *vigilv1.WriteId) {
 		m.Id = id
 	case *vigilv1.HandOverRequest:
 		m.Id = id
+	case *vigilv1.RevokeTokenRequest:
+		m.Id = id
+	case *vigilv1.RevokeRequest:
+		m.Id = id
+	case *vigilv1.PutUserRequest:
+		m.Id = id
+	case *vigilv1.RemoveUserRequest:
+		m.Id = id
+	case *vigilv1.RevokeAPITokenRequest:
+		m.Id = id
 	}
 }
 

@@ -23,6 +23,7 @@ type trial struct {
 	until  time.Duration // after began
 	tries  int
 	hops   int
+	fresh  bool   // the identity was shown anew
 	last   *Error // why the last attempt was not the end of it
 }
 
@@ -127,6 +128,11 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 		k.Hear()
 		t.hops++
 		again = now
+	case answered && e.unknown() && !t.fresh && c.cfg.TLS != nil && t.nature != code.Beat:
+		// Nothing was done. The connection may have shown a certificate that was renewed since.
+		t.fresh = true
+		c.servers.redial(k)
+		return e, now
 	case answered && e.fleeting():
 		k.Hear()
 		c.servers.leave(r, k.Addr)
@@ -146,6 +152,9 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 // fleeting tells whether a server's answer means only that it could not do its
 // work just now. A server that stops cancels what it is doing.
 func (e *Error) fleeting() bool { return e != nil && code.Of(e.Code).Fate.Fleeting() }
+
+// unknown tells whether a server does not take the caller for anybody.
+func (e *Error) unknown() bool { return e.Code == code.AuthDenied || e.Code == code.AuthExpired }
 
 // pause waits before the next attempt: from 20 ms on, then up to a quarter of the
 // time that the call has lasted (but at least 100 ms and at most 2 s), with jitter.

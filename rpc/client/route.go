@@ -119,10 +119,11 @@ func (s *servers) absent() bool {
 	})
 }
 
-// nobody tells whether a failure to connect says that no server listens there.
+// nobody tells whether a failure to connect says that no server listens there, or that the life of a
+// socket is over.
 func nobody(err error) bool {
 	var lookup *net.DNSError
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &lookup) && lookup.IsNotFound
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || errors.As(err, &lookup) && lookup.IsNotFound
 }
 
 // unreachable says which servers were tried and why the first does not answer.
@@ -170,7 +171,7 @@ func (s *servers) conn(addr string) (*link.Conn, error) {
 	if k := s.conns[addr]; k != nil {
 		return k, nil
 	}
-	k, err := link.New(addr, s.cfg.Silence, s.cfg.Dial, s.options...)
+	k, err := link.New(addr, s.cfg.Silence, s.cfg.Dial, s.cfg.TLS, s.options...)
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +216,18 @@ func (s *servers) failed(k *link.Conn, reason error) {
 	k.Close()
 }
 
+// redial has the next call open a new connection to the server of k, with the newest certificate.
+func (s *servers) redial(k *link.Conn) {
+	s.mu.Lock()
+	if s.conns[k.Addr] == k {
+		delete(s.conns, k.Addr)
+	}
+	s.lead.cur.CompareAndSwap(k, nil)
+	s.park.cur.CompareAndSwap(k, nil)
+	s.mu.Unlock()
+	k.Close()
+}
+
 // lost follows a call that ended without an answer: a broken connection is
 // dropped, one that still works is only left.
 func (s *servers) lost(r *route, k *link.Conn) {
@@ -246,7 +259,7 @@ func (s *servers) forget(r *route, addr string) {
 // cannot be what we look for. A leader that cannot be reached from here rests like
 // any other address, and the servers that can be reached forward to it.
 func (s *servers) follow(addr string) bool {
-	if !dialable(addr) {
+	if s.cfg.local() || !dialable(addr) {
 		return false
 	}
 	s.mu.Lock()

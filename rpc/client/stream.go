@@ -82,6 +82,8 @@ func (s *stream) translate(err error) error {
 		e.Code, e.Message = code.Unavailable, "server "+s.k.Addr+" has stopped answering"
 	case !answered && e.Code == code.Unavailable:
 		s.c.servers.lost(s.c.servers.route(true), s.k)
+	case e.unknown() && s.c.cfg.TLS != nil:
+		s.c.servers.redial(s.k) // the next stream shows the newest certificate
 	case e.Code == code.NoLeader || e.Code == code.NotLeader:
 		s.c.servers.leave(s.c.servers.route(true), s.k.Addr)
 	}

@@ -24,6 +24,7 @@ const (
 	Full           = "full"
 	NotLeader      = "not_leader"
 	NoLeader       = "no_leader"
+	AgentdAway     = "agentd_away"
 	UnknownOutcome = "unknown_outcome"
 	Timeout        = "timeout"
 	Canceled       = "canceled"
@@ -37,6 +38,8 @@ const (
 	WrongOrigin    = "wrong_origin"
 	WrongType      = "wrong_type"
 	Closed         = "closed"
+	AuthDenied     = "auth_denied"
+	AuthExpired    = "auth_expired"
 )
 
 // Fate says what a code tells about the call, and so what its sender does next.
@@ -105,8 +108,10 @@ func Bare(c codes.Code) string {
 		return NotFound
 	case codes.AlreadyExists, codes.Aborted, codes.FailedPrecondition:
 		return Conflict
-	case codes.PermissionDenied, codes.Unauthenticated:
+	case codes.PermissionDenied:
 		return Denied
+	case codes.Unauthenticated:
+		return AuthDenied
 	case codes.ResourceExhausted:
 		return TooLarge
 	case codes.Unimplemented:

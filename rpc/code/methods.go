@@ -82,6 +82,9 @@ var methods = map[Nature][]string{
 		vigilv1.Mailbox_SendMail_FullMethodName, vigilv1.Mailbox_ReadMail_FullMethodName,
 		vigilv1.Overseers_LookAtOverseer_FullMethodName, vigilv1.Overseers_ReportPatrol_FullMethodName,
 		vigilv1.Overseers_HandOver_FullMethodName,
+		vigilv1.Trust_RevokeToken_FullMethodName, vigilv1.Trust_Revoke_FullMethodName,
+		vigilv1.Trust_PutUser_FullMethodName, vigilv1.Trust_RemoveUser_FullMethodName,
+		vigilv1.Trust_RevokeAPIToken_FullMethodName,
 	},
 	Idempotent: {
 		vigilv1.Work_Leave_FullMethodName, vigilv1.Work_Claim_FullMethodName,
@@ -98,9 +101,12 @@ var methods = map[Nature][]string{
 		vigilv1.Mailbox_AckMail_FullMethodName,
 		vigilv1.Escalations_AckEscalation_FullMethodName,
 		vigilv1.Escalations_CloseEscalation_FullMethodName,
+		// With the same key, these give a certificate of the same generation again.
+		vigilv1.Trust_Join_FullMethodName, vigilv1.Trust_Renew_FullMethodName, vigilv1.Trust_Login_FullMethodName,
 	},
 	Unnumbered: {
 		vigilv1.Cluster_PutSettings_FullMethodName,
+		vigilv1.Trust_CreateToken_FullMethodName, vigilv1.Trust_CreateAPIToken_FullMethodName,
 	},
 	Move: {
 		vigilv1.Cluster_AddServer_FullMethodName, vigilv1.Cluster_RemoveServer_FullMethodName,
@@ -118,13 +124,16 @@ var methods = map[Nature][]string{
 		vigilv1.Escalations_ListEscalations_FullMethodName,
 		vigilv1.Escalations_GetEscalation_FullMethodName,
 		vigilv1.Overseers_ListOverseers_FullMethodName, vigilv1.Overseers_GetOverseer_FullMethodName,
+		vigilv1.Trust_GetTrust_FullMethodName, vigilv1.Trust_ListTokens_FullMethodName,
+		vigilv1.Trust_ListIdentities_FullMethodName, vigilv1.Trust_ListUsers_FullMethodName,
+		vigilv1.Trust_ListAPITokens_FullMethodName,
 	},
 	Beat: {
 		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,
 	},
 	Local: {
 		vigilv1.Fleet_LookAtAgent_FullMethodName, vigilv1.Fleet_AtTerminal_FullMethodName,
-		vigilv1.Cluster_GetHealth_FullMethodName,
+		vigilv1.Cluster_GetHealth_FullMethodName, vigilv1.Trust_SignIssuer_FullMethodName,
 	},
 	Wait: {
 		vigilv1.Work_Wait_FullMethodName,

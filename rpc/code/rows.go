@@ -25,7 +25,8 @@ var rows = []Row{
 	{Rejoin, codes.FailedPrecondition, http.StatusConflict, Refused,
 		"Your lease has ended. Join again."},
 	{Denied, codes.PermissionDenied, http.StatusForbidden, Refused,
-		"The token is not the one of this incarnation. Use VIGIL_TOKEN of the running process."},
+		"You may not do this: the token is not the one of this incarnation (use that of the running " +
+			"process), or your identity lacks the right. An admin gives rights with `vigil user add`."},
 	{NoTask, codes.NotFound, http.StatusNotFound, Refused, "There is nothing to claim. Wait again."},
 	{UnknownSession, codes.FailedPrecondition, http.StatusConflict, Later,
 		"The session has ended and nothing was executed. Open a new one, and find out by reading " +
@@ -62,6 +63,9 @@ var rows = []Row{
 	{NoLeader, codes.Unavailable, http.StatusServiceUnavailable, Elsewhere,
 		"Nothing was executed: no server leads at the moment. Try again; if it lasts, look at " +
 			"`vigil status` for servers that are down."},
+	{AgentdAway, codes.Unavailable, http.StatusServiceUnavailable, Elsewhere,
+		"Nothing was executed: the agentd of this host is down, or reaches no server. Try again in a " +
+			"moment; the agent lives on meanwhile."},
 	{UnknownOutcome, codes.Unknown, http.StatusGatewayTimeout, Open,
 		"The leader was lost while it worked on this: it may or may not have been done. Find out " +
 			"by reading, or send writes with a write id, which makes repeating safe."},
@@ -92,4 +96,10 @@ var rows = []Row{
 		"HTTP only: a body has to be JSON and say so (Content-Type: application/json)."},
 	{Closed, codes.Canceled, canceledByCaller, Broken,
 		"Go only: the client was closed; a write that was under way may still be done."},
+	{AuthDenied, codes.Unauthenticated, http.StatusUnauthorized, Later,
+		"Nothing was executed: nobody vouches for who you are. The certificate or API token is " +
+			"missing, unknown or was revoked; get another one (`vigil login`, for machines a new token)."},
+	{AuthExpired, codes.Unauthenticated, http.StatusUnauthorized, Later,
+		"Nothing was executed: the certificate is too old and can only be renewed. Agentd and " +
+			"servers do that by themselves; a person runs `vigil login`."},
 }

@@ -2,6 +2,9 @@ package door
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/fsm"
+	"vigil/rpc/door/who"
 )
 
 // Config is what Open needs. It is read once; what may be nil or empty says so.
@@ -24,6 +28,18 @@ type Config struct {
 	Log       hclog.Logger
 	StopGrace time.Duration // how long calls in flight may take to end
 
+	// TLS serves the port with identities; nil: in clear, and whoever reaches it may do everything.
+	// It verifies the chains of certificates; to show one is optional.
+	TLS *tls.Config
+	// Identify says who calls; it is needed with TLS, and only there.
+	Identify Identify
+	// PeerTLS is shown to other servers, and proves that they are servers of this cluster; needed
+	// with TLS, and only there.
+	PeerTLS *tls.Config
+	// Denials gets one line of JSON for each refused call, some a second at most; it may be nil.
+	// It is written to by one goroutine at a time.
+	Denials io.Writer
+
 	// Dial opens a connection to the API of another server; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Gatherer serves /metrics; may be nil.
@@ -33,6 +49,25 @@ type Config struct {
 	Hosts []string
 	// OpenAPI describes all calls, in JSON.
 	OpenAPI []byte
+}
+
+// Identify says who calls. Safe for concurrent use.
+type Identify interface {
+	// Claim reads what a connection has shown in its handshake, once for each. Without a certificate
+	// it gives the zero claim; an error is one that the caller gets for everything that it asks.
+	Claim(*tls.ConnectionState) (who.Claim, error)
+	// Principal checks a claim against the state, for each call: it must be quick. Its errors have
+	// the codes auth_denied and auth_expired; with the latter the principal is there all the same,
+	// and may renew its certificate. It is not asked about who has shown nothing.
+	Principal(who.Claim) (who.Principal, error)
+}
+
+// check tells what is missing.
+func (cfg *Config) check() error {
+	if set := cfg.TLS != nil; set != (cfg.Identify != nil) || set != (cfg.PeerTLS != nil) {
+		return errors.New("TLS, Identify and PeerTLS belong together: give all of them, or none")
+	}
+	return nil
 }
 
 // Reader gives access to the replicated state. Safe for concurrent use.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -54,6 +55,7 @@ type core struct {
 	stints  *stints
 	alone   *alone
 	reach   *reach
+	guard   *guard        // nil: a server without identities
 	stop    chan struct{} // closed when the server begins to stop
 }
 
@@ -71,6 +73,9 @@ func (c *core) sound() error {
 
 // Open prepares a door; nothing is accepted before Run. Close it when it is not run.
 func Open(cfg Config) (*Door, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
 	m := newMetrics()
 	methods, err := newMethods(m)
 	if err != nil {
@@ -78,12 +83,13 @@ func Open(cfg Config) (*Door, error) {
 	}
 	base, endBase := context.WithCancel(context.Background())
 	c := &core{self: cfg.ServerID, reader: cfg.Reader, health: cfg.Health, log: cfg.Log, methods: methods,
-		peers: &peers{dial: cfg.Dial}, stints: newStints(base, cfg.Reader), stop: make(chan struct{})}
+		peers: &peers{dial: cfg.Dial, tls: cfg.PeerTLS}, stints: newStints(base, cfg.Reader), stop: make(chan struct{})}
 	c.alone = newAlone(func() Leader { return c.stints.current().leader })
 	c.reach = newReach(cfg.ServerID, cfg.Reader, c.peers)
 	d := &Door{core: c, cfg: cfg, forward: &forwarder{core: c, sent: m.forwarded}, figures: m, endBase: endBase,
 		split: newSplitter(cfg.Listener, kept{maxConns, maxHTTPConns, maxConnsFrom, maxHTTPFrom}),
 		inner: bufconn.Listen(1 << 16)}
+	d.split.tls = c.openGuard(&cfg)
 	o := &observer{c}
 	d.grpc = newGRPC(o, d.forward)
 	d.services = &registrar{to: d.grpc, observer: o}
@@ -95,12 +101,26 @@ func Open(cfg Config) (*Door, error) {
 	return d, nil
 }
 
+// openGuard gives what makes TLS out of connections; nil on a server without identities.
+func (c *core) openGuard(cfg *Config) *handshakes {
+	if cfg.TLS == nil {
+		return nil
+	}
+	c.guard = &guard{self: cfg.ServerID, identify: cfg.Identify, reader: cfg.Reader, denials: newDenials(cfg.Denials),
+		leads: func() bool { return c.stints.current().leader.Self }}
+	return newHandshakes(cfg.TLS, cfg.Identify)
+}
+
 // GRPC takes the services, before Run.
 func (d *Door) GRPC() grpc.ServiceRegistrar { return d.services }
 
 // Collectors are the figures of the door's calls.
 func (d *Door) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.figures.calls, d.figures.seconds, d.figures.forwarded}
+	all := []prometheus.Collector{d.figures.calls, d.figures.seconds, d.figures.forwarded}
+	if d.guard != nil {
+		all = append(all, d.guard.denials.count)
+	}
+	return all
 }
 
 // Close gives back what a door holds that is never run.
@@ -112,7 +132,12 @@ func (d *Door) Close() {
 // newGRPC makes the gRPC server. Its options were chosen by measurement: see
 // BenchmarkUnary.
 func newGRPC(o *observer, f *forwarder) *grpc.Server {
+	shown := credentials.TransportCredentials(insecure.NewCredentials())
+	if o.guard != nil {
+		shown = handshaken{}
+	}
 	return grpc.NewServer(
+		grpc.Creds(shown),
 		grpc.ChainUnaryInterceptor(o.unary, f.unary),
 		grpc.ChainStreamInterceptor(o.stream),
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage), grpc.ForceServerCodecV2(newCodec()),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/utilities"
+	"google.golang.org/grpc/metadata"
 
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
@@ -44,6 +45,7 @@ func (g *gateway) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	ctx = metadata.NewOutgoingContext(ctx, metadata.Join(passCaller(ctx, r, nil), bearerOf(r)))
 	stream, err := g.fleet.WatchEvents(ctx, request)
 	if err == nil {
 		// Headers without an end: the watch stands. A watch that fails brings its error instead.

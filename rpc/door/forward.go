@@ -174,7 +174,8 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	if err != nil {
 		return nil, unheard, err
 	}
-	call, cancel := context.WithCancel(metadata.AppendToOutgoingContext(passSaid(ctx), code.HeaderForwarded, f.self))
+	call, cancel := context.WithCancel(f.guard.pass(
+		metadata.AppendToOutgoingContext(passSaid(ctx), code.HeaderForwarded, f.self)))
 	defer cancel()
 	until := st.ctx
 	if m.nature == code.Beat {
@@ -190,6 +191,10 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	}
 	if ctx.Err() == nil && call.Err() != nil {
 		return nil, unknown, noun.ErrUnknownOutcome
+	}
+	if name := fault.Of(err).Code; (name == code.AuthDenied || name == code.AuthExpired) && f.guard != nil &&
+		f.peers.retire(conn.link) {
+		return nil, unheard, err // this server itself may be too old to the leader
 	}
 	return nil, fateOf(err, to.Addr != nil), err
 }

@@ -80,13 +80,13 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 		runtime.WithOutgoingHeaderMatcher(func(name string) (string, bool) {
 			return http.CanonicalHeaderKey(name), name == code.HeaderLeader || name == code.HeaderServers
 		}),
-		runtime.WithMetadata(passKey),
+		runtime.WithMetadata(passed),
 		runtime.WithDisablePathLengthFallback(),
 	)
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
 		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler,
 		vigilv1.RegisterMailboxHandler, vigilv1.RegisterEscalationsHandler,
-		vigilv1.RegisterOverseersHandler,
+		vigilv1.RegisterOverseersHandler, vigilv1.RegisterTrustHandler,
 	} {
 		if err := reg(ctx, g.mux, conn); err != nil {
 			return nil, fmt.Errorf("open gateway: %w", err)

@@ -19,7 +19,7 @@ func (d *Door) newHTTP(g *gateway) *http.Server {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", d.readyz)
 	if d.cfg.Gatherer != nil {
-		mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Gatherer, promhttp.HandlerOpts{}))
+		mux.Handle("GET /metrics", d.forViewers(g, promhttp.HandlerFor(d.cfg.Gatherer, promhttp.HandlerOpts{})))
 	}
 	mux.HandleFunc("GET /{$}", d.front)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -30,6 +30,7 @@ func (d *Door) newHTTP(g *gateway) *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       withCaller,
 		ErrorLog:          d.log.Named("http").StandardLogger(nil),
 	}
 }
@@ -56,14 +57,18 @@ func (d *Door) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ready")
 }
 
-// front says to a person with a browser what this is.
+// front says to a person with a browser what this is; to strangers not which.
 func (d *Door) front(w http.ResponseWriter, _ *http.Request) {
-	l := d.cfg.Reader.Leader()
-	if l.ID == "" {
-		l.ID = "nobody"
+	which := ""
+	if d.guard == nil {
+		l := d.cfg.Reader.Leader()
+		if l.ID == "" {
+			l.ID = "nobody"
+		}
+		which = fmt.Sprintf("\nThis is server %s of cluster %s, version %s; %s leads.", d.cfg.ServerID,
+			d.cfg.ClusterID(), d.cfg.Version, l.ID)
 	}
-	plain(w, http.StatusOK, fmt.Sprintf(`vigil keeps fleets of AI agents alive.
-This is server %s of cluster %s, version %s; %s leads.
+	plain(w, http.StatusOK, fmt.Sprintf(`vigil keeps fleets of AI agents alive.%s
 
   /v1/status      what the cluster is doing (JSON)
   /v1/rooms       rooms, roles and their counts
@@ -74,5 +79,5 @@ This is server %s of cluster %s, version %s; %s leads.
   /metrics        figures for Prometheus
   /livez /readyz  probes
 
-gRPC is served on this same port. On a terminal: vigil status`, d.cfg.ServerID, d.cfg.ClusterID(), d.cfg.Version, l.ID))
+gRPC is served on this same port. On a terminal: vigil status`, which))
 }

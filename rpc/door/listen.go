@@ -13,10 +13,14 @@ const sniffLimit = 10 * time.Second
 // http2Preface begins every HTTP/2 connection of a gRPC client, and no HTTP/1 request.
 const http2Preface = "PRI "
 
+// errTooMany ends a connection for which there is no place.
+var errTooMany = errors.New("too many connections are being opened")
+
 // splitter shares one listener between gRPC and HTTP/1.1: it reads the first bytes
 // of each connection and hands it, with them, to one of two listeners.
 type splitter struct {
 	from net.Listener
+	tls  *handshakes // nil: connections are in clear
 	grpc *branch
 	http *branch
 
@@ -80,9 +84,14 @@ func (s *splitter) begin(c net.Conn) bool {
 
 func (s *splitter) sniff(conn *sniffedConn) {
 	defer s.open.Done()
-	c := conn.Conn
+	raw := conn.Conn
 	head := make([]byte, 0, len(http2Preface))
-	err := c.SetReadDeadline(time.Now().Add(sniffLimit))
+	until := time.Now().Add(sniffLimit)
+	err := raw.SetReadDeadline(until)
+	if err == nil && s.tls != nil {
+		err = s.tls.shake(conn, until, s.grpc.done)
+	}
+	c := conn.Conn
 	for err == nil && len(head) < len(http2Preface) {
 		var n int
 		n, err = c.Read(head[len(head):cap(head)])
@@ -92,7 +101,7 @@ func (s *splitter) sniff(conn *sniffedConn) {
 		err = c.SetReadDeadline(time.Time{})
 	}
 	s.mu.Lock()
-	delete(s.sniffed, c)
+	delete(s.sniffed, raw)
 	s.mu.Unlock()
 	conn.head = head
 	to := s.http
@@ -128,7 +137,8 @@ func (s *splitter) close() error {
 // sniffedConn gives back the bytes that were read to tell the protocols apart.
 type sniffedConn struct {
 	net.Conn
-	head []byte
+	head   []byte
+	caller *caller // what its handshake has shown; nil: it is in clear
 
 	held []func() // gives places back when it is closed
 	once sync.Once

@@ -27,6 +27,7 @@ func services() []protoreflect.ServiceDescriptor {
 		vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_host_proto,
 		vigilv1.File_vigil_v1_cluster_proto, vigilv1.File_vigil_v1_mail_proto,
 		vigilv1.File_vigil_v1_escalation_proto, vigilv1.File_vigil_v1_overseer_proto,
+		vigilv1.File_vigil_v1_trust_proto,
 	} {
 		for i := range f.Services().Len() {
 			out = append(out, f.Services().Get(i))
@@ -127,27 +128,36 @@ func (m *method) mayRepeat(req any) bool {
 	return false
 }
 
-// WriteID gives the write id of one write of a batch.
-func WriteID(w *vigilv1.Write) *vigilv1.WriteId {
+// WriteCall gives the call that one write of a batch stands for, by its full name; "" for one that
+// this server does not know.
+func WriteCall(w *vigilv1.Write) (method string, req any) {
 	switch op := w.GetOp().(type) {
 	case *vigilv1.Write_CreateTask:
-		return op.CreateTask.GetId()
+		return vigilv1.Fleet_CreateTask_FullMethodName, op.CreateTask
 	case *vigilv1.Write_Claim:
-		return op.Claim.GetId()
+		return vigilv1.Work_Claim_FullMethodName, op.Claim
 	case *vigilv1.Write_StartTask:
-		return op.StartTask.GetId()
+		return vigilv1.Work_StartTask_FullMethodName, op.StartTask
 	case *vigilv1.Write_ProgressTask:
-		return op.ProgressTask.GetId()
+		return vigilv1.Work_ProgressTask_FullMethodName, op.ProgressTask
 	case *vigilv1.Write_CompleteTask:
-		return op.CompleteTask.GetId()
+		return vigilv1.Work_CompleteTask_FullMethodName, op.CompleteTask
 	case *vigilv1.Write_FailTask:
-		return op.FailTask.GetId()
+		return vigilv1.Work_FailTask_FullMethodName, op.FailTask
 	case *vigilv1.Write_Handoff:
-		return op.Handoff.GetId()
+		return vigilv1.Work_Handoff_FullMethodName, op.Handoff
 	case *vigilv1.Write_Join:
-		return op.Join.GetId()
+		return vigilv1.Work_Join_FullMethodName, op.Join
 	case *vigilv1.Write_Leave:
-		return op.Leave.GetId()
+		return vigilv1.Work_Leave_FullMethodName, op.Leave
+	}
+	return "", nil
+}
+
+// WriteID gives the write id of one write of a batch.
+func WriteID(w *vigilv1.Write) *vigilv1.WriteId {
+	if _, req := WriteCall(w); req != nil {
+		return req.(interface{ GetId() *vigilv1.WriteId }).GetId()
 	}
 	return nil
 }

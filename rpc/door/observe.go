@@ -19,6 +19,55 @@ type observer struct {
 	*core
 }
 
+// guarded lets the call through to h when its caller may make it; it runs inside the counting.
+func (o *observer) guarded(ctx context.Context, req any, full string, h grpc.UnaryHandler) (resp any, err error) {
+	if o.guard == nil {
+		o.reach.hearCall(ctx, full)
+		return h(ctx, req)
+	}
+	ctx, p, unknown := o.guard.enter(ctx)
+	if ownCall(full) {
+		if unknown == nil {
+			o.reach.hearCall(ctx, full)
+		}
+		return h(ctx, req)
+	}
+	if err := o.guard.allow(p, full, req, unknown); err != nil {
+		o.guard.denied(ctx, o.methods[full], p, err)
+		return nil, err
+	}
+	o.reach.hearCall(ctx, full)
+	sign(p, req)
+	if !code.NatureOf(full).Parked() {
+		return h(ctx, req)
+	}
+	ctx, end := hold(ctx, o.guard.still(p, full, func() any { return req }))
+	resp, err = h(ctx, req)
+	return resp, end(err)
+}
+
+// guardedStream is guarded for streams, whose first message is the request.
+func (o *observer) guardedStream(s grpc.ServerStream, full string, h func(grpc.ServerStream) error) error {
+	if o.guard == nil {
+		return h(s)
+	}
+	ctx, p, unknown := o.guard.enter(s.Context())
+	if unknown != nil {
+		o.guard.denied(ctx, o.methods[full], p, unknown)
+		return unknown
+	}
+	gs := &guardedStream{ServerStream: s, check: func(req any) error {
+		err := o.guard.allow(p, full, req, nil)
+		if err != nil {
+			o.guard.denied(ctx, o.methods[full], p, err)
+		}
+		return err
+	}}
+	var end func(error) error
+	gs.ctx, end = hold(ctx, o.guard.still(p, full, gs.request))
+	return end(h(gs))
+}
+
 func (o *observer) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler,
 ) (resp any, err error) {
@@ -29,12 +78,11 @@ func (o *observer) unary(
 		}
 		err = o.done(ctx, info.FullMethod, began, err)
 	}()
-	o.reach.hearCall(ctx, info.FullMethod)
 	sameNames(req)
 	if err := number(ctx, req); err != nil {
 		return nil, err
 	}
-	return h(ctx, req)
+	return o.guarded(ctx, req, info.FullMethod, h)
 }
 
 func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
@@ -49,10 +97,12 @@ func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerI
 		return err
 	}
 	s = &boundedStream{ServerStream: s, method: info.FullMethod, most: code.MaxRequest(info.FullMethod)}
-	if code.NatureOf(info.FullMethod) != code.Watch {
-		return h(srv, s)
-	}
-	return o.alone.guard(s.Context(), func(ctx context.Context) error { return h(srv, &hangingStream{s, ctx}) })
+	return o.guardedStream(s, info.FullMethod, func(s grpc.ServerStream) error {
+		if code.NatureOf(info.FullMethod) != code.Watch {
+			return h(srv, s)
+		}
+		return o.alone.guard(s.Context(), func(ctx context.Context) error { return h(srv, &hangingStream{s, ctx}) })
+	})
 }
 
 // hangingStream is a stream with a context of its own.

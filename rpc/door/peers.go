@@ -2,16 +2,17 @@ package door
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
@@ -31,10 +32,12 @@ const peerSilence = 400 * time.Millisecond
 // and are replaced when they have died in silence. Safe for concurrent use.
 type peers struct {
 	dial    link.Dialer // nil: TCP
+	tls     *tls.Config // nil: in clear
 	watches sync.WaitGroup
 
 	mu     sync.Mutex
 	conns  map[string]*peerConns
+	old    []*link.Conn // see retire
 	closed bool
 }
 
@@ -82,7 +85,7 @@ func (p *peers) conn(addr string) (peerLink, error) {
 	k := pr.links[pr.turn]
 	if k == nil {
 		var err error
-		if k, err = link.New(addr, peerSilence, p.dialer(), p.options()...); err != nil {
+		if k, err = link.New(addr, peerSilence, p.dialer(), p.tls, p.options()...); err != nil {
 			return peerLink{}, err
 		}
 		pr.links[pr.turn] = k
@@ -100,6 +103,30 @@ func (p *peers) lost(dead *link.Conn) {
 	end(links)
 }
 
+// retireAfter is the age from which a link may be too old to be known to another server: the
+// certificate that it has shown was renewed since. Calls that are under way on one that is retired
+// have as long again.
+const retireAfter = time.Minute
+
+// retire has new calls find a new link, which shows the newest certificate; false when this one is
+// too young for that to help.
+func (p *peers) retire(k *link.Conn) bool {
+	if k.Age() < retireAfter {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	links := p.conns[k.Addr].take()
+	p.old = append(p.old, links...)
+	time.AfterFunc(retireAfter, func() {
+		p.mu.Lock()
+		p.old = slices.DeleteFunc(p.old, func(k *link.Conn) bool { return slices.Contains(links, k) })
+		p.mu.Unlock()
+		end(links)
+	})
+	return true
+}
+
 func (p *peers) dialer() link.Dialer {
 	if p.dial != nil {
 		return p.dial
@@ -111,7 +138,6 @@ func (p *peers) dialer() link.Dialer {
 
 func (p *peers) options() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
@@ -179,7 +205,7 @@ func (s *peerStream) RecvMsg(m any) error { return s.to.heard(s.ctx, s.ClientStr
 func (p *peers) close() {
 	p.mu.Lock()
 	p.closed = true
-	var links []*link.Conn
+	links := p.old
 	for _, pr := range p.conns {
 		links = append(links, pr.take()...)
 	}

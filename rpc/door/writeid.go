@@ -20,12 +20,13 @@ import (
 // once; who repeats a call with it gets the first answer, whatever the second call says.
 const keyHeader = "Idempotency-Key"
 
-// passKey hands the write id of an HTTP request on to its call.
-func passKey(_ context.Context, r *http.Request) metadata.MD {
+// passed is what an HTTP request hands on to its call: its write id, and who sends it.
+func passed(ctx context.Context, r *http.Request) metadata.MD {
+	var md metadata.MD
 	if key := r.Header.Get(keyHeader); key != "" {
-		return metadata.Pairs(code.HeaderWriteID, key)
+		md = metadata.Pairs(code.HeaderWriteID, key)
 	}
-	return nil
+	return passCaller(ctx, r, md)
 }
 
 // number puts the write id that came in a header into the request. Calls without one may be

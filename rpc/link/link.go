@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -43,10 +44,12 @@ type Conn struct {
 	dialErr atomic.Pointer[error]
 }
 
-// New gives a connection to addr, which is dialled when it is first used. A server that owes an
-// answer and says nothing for silence is asked for a sign of life, and has as long again to give
-// one. The caller runs Watch, and calls Close in the end.
-func New(addr string, silence time.Duration, dial Dialer, options ...grpc.DialOption) (*Conn, error) {
+// New gives a connection to addr, which is dialled when it is first used: by TLS, or in clear when
+// secure is nil. A server that owes an answer and says nothing for silence is asked for a sign of
+// life, and has as long again to give one. The caller runs Watch, and calls Close in the end.
+func New(
+	addr string, silence time.Duration, dial Dialer, secure *tls.Config, options ...grpc.DialOption,
+) (*Conn, error) {
 	k := &Conn{Addr: addr, silence: silence, born: time.Now(),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	noted := func(ctx context.Context, addr string) (c net.Conn, err error) {
@@ -55,8 +58,8 @@ func New(addr string, silence time.Duration, dial Dialer, options ...grpc.DialOp
 		}
 		return c, err
 	}
-	cc, err := grpc.NewClient("passthrough:///"+addr,
-		append([]grpc.DialOption{grpc.WithContextDialer(noted)}, options...)...)
+	cc, err := grpc.NewClient("passthrough:///"+addr, append([]grpc.DialOption{grpc.WithContextDialer(noted),
+		grpc.WithTransportCredentials(k.credentials(secure))}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("open connection to %s: %w", addr, err)
 	}
@@ -73,6 +76,9 @@ func (k *Conn) Usable() bool {
 		return k.GetState() == connectivity.Ready
 	}
 }
+
+// Age is how long ago the connection was made; it may have been dialled again since.
+func (k *Conn) Age() time.Duration { return time.Since(k.born) }
 
 // Ready waits until a call can be sent, at most for limit.
 func (k *Conn) Ready(ctx context.Context, limit time.Duration) error {

@@ -4,8 +4,6 @@
 // A certificate names its holder by a URI, as SPIFFE does: spiffe://CLUSTER/server/ID, where CLUSTER
 // is a random UUID that is made with the root. The chain is root, issuer, leaf.
 //
-// Servers and hosts do not use it yet: it is the ground for identities.
-//
 // Wall clocks decide nothing between programs of vigil. A leaf carries the cluster time and the
 // epoch in which it was issued and the generation of its holder, to be compared with the replicated
 // state. The dates of X.509 are there for browsers and tools. [Roots.Verify] therefore looks at a chain as

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Dir is a folder with what a program is: certificates may be read by all of its account, keys
@@ -180,4 +181,13 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// Age is how long ago the leaf was kept, by this machine's clock; negative when that was set back.
+func (d Dir) Age() (time.Duration, error) {
+	info, err := os.Stat(d.path(LeafFiles + ".key"))
+	if err != nil {
+		return 0, err
+	}
+	return time.Since(info.ModTime()), nil
 }

@@ -9,6 +9,9 @@ import (
 	"sync"
 )
 
+// ErrNoRoot is that of a server that is asked to sign an issuing key and does not have the root's.
+var ErrNoRoot = errors.New("this server does not have the key of the root")
+
 // Holder is what a program is and whom it trusts. What it holds may be replaced while connections
 // use it. Safe for concurrent use.
 type Holder struct {

@@ -188,8 +188,11 @@ func exitOf(err error) error {
 func (r *wrapper) environment(w *client.Worker, token string) []string {
 	room, slot, _ := strings.Cut(w.Agent(), "/")
 	role, _, _ := strings.Cut(slot, ".") // a role's name has no dot
-	env := append(os.Environ(), "VIGIL_ADDR="+strings.Join(r.servers, ","), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
+	env := append(os.Environ(), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
 		"VIGIL_AGENT="+w.Agent(), "VIGIL_INCARNATION="+client.FormatIncarnation(w.Incarnation()))
+	if !strings.HasPrefix(r.servers[0], "unix:") { // else our environment has both
+		env = append(env, "VIGIL_ADDR="+strings.Join(r.servers, ","))
+	}
 	if token != "" {
 		env = append(env, "VIGIL_TOKEN="+token)
 	}

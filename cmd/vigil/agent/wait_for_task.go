@@ -115,7 +115,7 @@ func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
 // failed good-bye is no news.
 func IsGone(err error) bool {
 	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrNoLeader) ||
-		errors.Is(err, client.ErrSuperseded)
+		errors.Is(err, client.ErrAgentdAway) || errors.Is(err, client.ErrSuperseded)
 }
 
 // leaveReason is what the history shows.
@@ -257,7 +257,8 @@ func keepBeating(a *cli.App, l *life.Life) error {
 		"--incarnation", client.FormatIncarnation(l.Incarnation), "--agent-id", fmt.Sprint(l.AgentID),
 		"--task", fmt.Sprint(l.Task), "--attempt", fmt.Sprint(l.Attempt),
 		"--follow-pid", fmt.Sprint(l.Owner.PID), "--follow-start", l.Owner.Start}
-	if a.ServersFile() == "" { // else its environment says more than this
+	// Else its environment says more than this.
+	if a.ServersFile() == "" && a.Getenv(client.EnvSocket) == "" {
 		addrs, err := a.Addresses()
 		if err != nil {
 			return err

@@ -14,8 +14,9 @@ const DefaultAddr = "127.0.0.1:7420"
 
 // source is what has named the servers to ask.
 type source struct {
-	from  string // "--addr", "VIGIL_ADDR", "context NAME"; "": nothing has
-	addrs []string
+	from     string // "--addr", "VIGIL_SOCKET", "VIGIL_ADDR", "context NAME"; "": nothing has
+	addrs    []string
+	identity string // folder with who asks; "": nobody
 }
 
 // Named are the servers that --addr or VIGIL_ADDR names, or the default. Daemons use it: what a
@@ -30,9 +31,9 @@ func (a *App) Named() ([]string, error) {
 
 func (a *App) named() (s source, err error) {
 	if len(a.Addrs) > 0 {
-		s = source{"--addr", a.Addrs}
+		s = source{from: "--addr", addrs: a.Addrs}
 	} else if a.Context == "" { // a flag wins over the environment
-		s = source{"VIGIL_ADDR", strings.Split(a.Getenv("VIGIL_ADDR"), ",")}
+		s = source{from: "VIGIL_ADDR", addrs: strings.Split(a.Getenv("VIGIL_ADDR"), ",")}
 	}
 	s.addrs, err = CleanAddresses(s.addrs)
 	if err != nil {
@@ -44,14 +45,18 @@ func (a *App) named() (s source, err error) {
 	return s, nil
 }
 
-// source finds the servers to ask: --addr, --context, VIGIL_ADDR, VIGIL_CONTEXT, the selected
+// source finds the servers to ask: --addr, --context, VIGIL_SOCKET for words of an agent, VIGIL_ADDR, VIGIL_CONTEXT, the selected
 // context, the default, in this order.
 func (a *App) source() (source, error) {
 	if len(a.Addrs) > 0 && a.Context != "" {
 		return source{}, Usagef("give --addr or --context, not both")
 	}
+	if path := a.socket(); path != "" {
+		return source{from: client.EnvSocket, addrs: []string{"unix:" + path}}, nil
+	}
 	s, err := a.named()
 	if err != nil || len(s.addrs) > 0 {
+		s.identity = a.identityFor(s.addrs)
 		return s, err
 	}
 	name, chosen, err := a.chosenContext()
@@ -59,9 +64,11 @@ func (a *App) source() (source, error) {
 	case err != nil:
 		return source{}, err
 	case name == "":
-		return source{"", []string{DefaultAddr}}, nil
+		s = source{addrs: []string{DefaultAddr}}
+		s.identity = a.identityFor(s.addrs)
+		return s, nil
 	}
-	s = source{from: "context " + name}
+	s = source{from: "context " + name, identity: chosen.Identity}
 	if s.addrs, err = CleanAddresses(chosen.Servers); err == nil && len(s.addrs) == 0 {
 		err = errors.New("it names no server")
 	}
@@ -70,6 +77,15 @@ func (a *App) source() (source, error) {
 			a.ContextsFile(), err, name)
 	}
 	return s, nil
+}
+
+// socket is that of the life whose environment this is, by which its agent says what it has to say;
+// "" for what other commands ask, and where the command line names servers.
+func (a *App) socket() string {
+	if !a.AsAgent || len(a.Addrs) > 0 || a.Context != "" {
+		return ""
+	}
+	return a.Getenv(client.EnvSocket)
 }
 
 // Addresses are the servers to ask.
@@ -90,7 +106,7 @@ func (a *App) Chosen() (addrs []string, from string, err error) {
 // ServersFile is the file in which an agent finds the servers of now; none when the command
 // line names some.
 func (a *App) ServersFile() string {
-	if len(a.Addrs) > 0 || a.Context != "" {
+	if len(a.Addrs) > 0 || a.Context != "" || a.socket() != "" {
 		return ""
 	}
 	return a.Getenv(client.EnvFile)
@@ -104,11 +120,11 @@ func CleanAddresses(list []string) (clean []string, err error) {
 		if addr == "" {
 			continue
 		}
-		if strings.HasPrefix(addr, "https://") {
-			return nil, fmt.Errorf("address %q: servers speak no TLS yet: write host:port, for instance %s",
-				text, DefaultAddr)
+		if strings.HasPrefix(addr, "unix:/") { // the socket of a life
+			clean = append(clean, addr)
+			continue
 		}
-		addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
+		addr = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(addr, "http://"), "https://"), "/")
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil || port == "" || strings.ContainsAny(addr, "/ ") {
 			return nil, fmt.Errorf("address %q: write host:port, for instance %s", text, likely(addr, host))

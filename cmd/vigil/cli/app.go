@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/trust"
 )
 
 // DefaultTimeout bounds commands that ask one thing and print the answer.
@@ -24,6 +26,10 @@ type App struct {
 	Timeout time.Duration
 	Stale   bool
 	Effort  bool // --best-effort was given
+	AsAgent bool // the command says what an agent says, and the socket of its life is for that
+
+	// Renew gets the person's next certificate over a connection and keeps it in the folder.
+	Renew func(ctx context.Context, c *client.Client, h *trust.Holder, dir trust.Dir) error
 
 	Started bool // the command line was understood
 }
@@ -55,14 +61,20 @@ func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) erro
 	defer c.Close()
 	ctx, cancel := a.Bound(cmd.Context())
 	defer cancel()
-	return a.whereElse(c, fn(ctx, c))
+	a.renew(ctx, c)
+	err = fn(ctx, c)
+	a.followServers(c)
+	return a.whereElse(c, err)
 }
+
+// SpeaksAsAgent tells whether a command takes the flags that name a life.
+func SpeaksAsAgent(cmd *cobra.Command) bool { return cmd.Flags().Lookup("incarnation") != nil }
 
 // absent is how long to look for servers that all refuse; 0: as long as for an answer. Whoever
 // gives a time wants that one, and agents live through an outage.
 func (a *App) absent(cmd *cobra.Command) time.Duration {
 	if cmd.Flags().Changed("timeout") || a.Effort || a.Getenv("VIGIL_AGENT") != "" ||
-		cmd.Flags().Lookup("incarnation") != nil {
+		SpeaksAsAgent(cmd) {
 		return 0
 	}
 	return absentLimit

@@ -8,6 +8,7 @@ import (
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
 )
 
 // Conn is a client with a stub for every service.
@@ -19,6 +20,8 @@ type Conn struct {
 	Mail    vigilv1.MailboxClient
 
 	absent time.Duration // see App.absent
+	self   *trust.Holder // who asks; nil: nobody
+	dir    trust.Dir     // where that is kept
 }
 
 // absentLimit is how long a command looks for servers that all refuse connections. Something
@@ -33,13 +36,17 @@ func (a *App) dial(absent time.Duration) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	self, secure, err := s.secure()
+	if err != nil {
+		return nil, err
+	}
 	c, err := client.Open(client.Config{Addrs: s.addrs, File: a.ServersFile(), Name: "vigil " + Version(),
-		Absent: absent})
+		Absent: absent, TLS: secure})
 	if err != nil {
 		return nil, WrongUsage(err)
 	}
 	conn := NewConn(c)
-	conn.absent = absent
+	conn.absent, conn.self, conn.dir = absent, self, trust.Dir(s.identity)
 	return conn, nil
 }
 

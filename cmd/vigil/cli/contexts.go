@@ -18,9 +18,11 @@ import (
 
 // Context is one cluster that a person works with.
 type Context struct {
-	Servers []string `yaml:"servers"`          // API addresses, host:port
-	Demo    string   `yaml:"demo,omitempty"`   // folder of the `vigil dev` that runs it
-	Before  string   `yaml:"before,omitempty"` // what was selected before the demo
+	Servers []string `yaml:"servers"` // API addresses, host:port
+	// Identity is the folder with what the person is in that cluster; "": it has no identities.
+	Identity string `yaml:"identity,omitempty"`
+	Demo     string `yaml:"demo,omitempty"`   // folder of the `vigil dev` that runs it
+	Before   string `yaml:"before,omitempty"` // what was selected before the demo
 }
 
 // Contexts is what a person's file of contexts holds.

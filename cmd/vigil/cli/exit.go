@@ -79,7 +79,8 @@ func ExitCode(err error) int {
 		errors.Is(err, client.ErrAgentOff), errors.Is(err, client.ErrMailboxFull), errors.Is(err, client.ErrFull):
 		return ExitConflict
 	case errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrNotLeader),
-		errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome):
+		errors.Is(err, client.ErrUnavailable), errors.Is(err, client.ErrUnknownOutcome),
+		errors.Is(err, client.ErrAgentdAway):
 		return ExitNoLeader
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, client.ErrNoTask), errors.Is(err, context.DeadlineExceeded):
 		return ExitTimeout

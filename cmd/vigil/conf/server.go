@@ -34,6 +34,8 @@ type Server struct {
 
 	HTTPHosts []string `yaml:"http_hosts"`
 
+	identified bool // see HasIdentity
+
 	Gossip Gossip `yaml:"gossip"`
 
 	Cluster         string   `yaml:"cluster"`

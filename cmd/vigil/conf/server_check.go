@@ -23,7 +23,7 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
 	fl.StringVar(&f.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
 	fl.BoolVar(&f.Insecure, "insecure", false,
-		"let other machines reach this server although there are no passwords yet")
+		"let other machines reach this server although it believes everybody who does")
 	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil,
 		"names under which HTTP clients ask this server, beside its addresses")
 	f.Gossip.flags(fl)
@@ -63,6 +63,10 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 		f.BootstrapExpect = flags.BootstrapExpect
 	}
 }
+
+// HasIdentity says that the data directory holds an identity, so that nobody is believed without one,
+// in the cluster of that id.
+func (f *Server) HasIdentity(cluster string) { f.identified, f.Cluster = true, cluster }
 
 // Check tells the first thing that is wrong, in the words of the file and the flags, and fills in
 // what follows from other values.
@@ -131,9 +135,9 @@ func (f *Server) addressProblems() (wrong []error) {
 	}
 	that(err != nil || port != "0" || f.AdvertiseAddr != f.Addr, "addr %q: give a port that others can know", f.Addr)
 	open := f.Open()
-	that(len(open) == 0 || f.Insecure ||
+	that(len(open) == 0 || f.Insecure || f.identified ||
 		err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
-		"since there are no passwords yet: keep to the loopback interface, or let only trusted machines into that network and say "+
+		"since this server has no identity: make one with `vigil server init` or `vigil server join`, keep to the loopback interface, or let only trusted machines into that network and say "+
 		"insecure: true (--insecure)", strings.Join(open, ", "))
 	return wrong
 }

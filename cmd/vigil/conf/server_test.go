@@ -70,6 +70,9 @@ func TestServerFileShowsTheDefaults(t *testing.T) {
 // missing complains about keys of the configuration that the example does not show.
 func missing(t *testing.T, under string, of reflect.Type, keys map[string]any) {
 	for i := range of.NumField() {
+		if !of.Field(i).IsExported() {
+			continue
+		}
 		key := of.Field(i).Tag.Get("yaml")
 		v, there := keys[key]
 		if !there {

@@ -8,7 +8,7 @@ import (
 
 // Commands are the commands by which people see and steer a fleet.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{
+	return append([]*cobra.Command{
 		newStatusCmd(a),
 		newApplyCmd(a),
 		newRoomCmd(a),
@@ -25,5 +25,5 @@ func Commands(a *cli.App) []*cobra.Command {
 		newEventsCmd(a),
 		newSettingsCmd(a),
 		newContextCmd(a),
-	}
+	}, trustCommands(a)...)
 }

@@ -110,14 +110,19 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	self, err := openHost(conf.DataDir)
+	if err != nil {
+		return cli.ExitWith(cli.ExitFailed, err)
+	}
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),
-		Name: "agentd " + conf.Name})
+		Name: "agentd " + conf.Name, TLS: self.client()})
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
 	defer conn.Close()
 	host := conf.Config(conn, log, registry)
-	host.Shim, host.Servers, host.Rebooting = shimCommand(), conn.Servers, rebooting
+	host.Shim, host.Servers, host.Leader, host.Rebooting = shimCommand(), conn.Servers, conn.Addr, rebooting
+	host.TLS = self.client()
 	offers := make(chan agentd.Offer)
 	host.Offers = offers
 	daemon, err := agentd.Open(host)
@@ -157,6 +162,9 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 		reread(groupCtx, conf, hangups, offers)
 		return nil
 	})
+	if self != nil {
+		group.Go(func() error { return self.keep(groupCtx, conn, log) })
+	}
 	if figures != nil {
 		group.Go(func() error { return figures.run(groupCtx) })
 	}

@@ -9,10 +9,12 @@ import (
 // Commands are the commands that run servers and hosts.
 func Commands(a *cli.App) []*cobra.Command {
 	server := newServerCmd(a)
-	server.AddCommand(newRecoverCmd(a))
+	server.AddCommand(newRecoverCmd(a), newInitCmd(a), newJoinCmd(a))
+	agentd := newAgentdCmd(a)
+	agentd.AddCommand(newAgentdJoinCmd(a))
 	return []*cobra.Command{
 		server,
-		newAgentdCmd(a),
+		agentd,
 		newKeygenCmd(a),
 		newShimCommand(a),
 	}

@@ -16,13 +16,14 @@ import (
 // aboutServer is the help of `vigil server`.
 const aboutServer = `Run one of the servers that replicate the state of the fleet, usually three.
 
-A new cluster needs the same list of peers on every server. A server that joins an
-existing cluster names one of its API addresses with --join. A server that has run
-before finds everything in its data directory.
+` + "`vigil server init`" + ` founds a cluster in which servers, hosts and people prove who they are, and
+` + "`vigil server join`" + ` makes this machine another server of it. A server that has run before finds
+everything in its data directory.
 
-Without a word about it a server listens on the loopback interface only: there are
-no passwords yet, so whoever can reach its ports controls the fleet. It refuses an
-address that other machines can reach unless --insecure says that only trusted ones can.
+Without an identity a server believes everybody who reaches it: it listens on the loopback
+interface only, and refuses an address that other machines can reach unless --insecure says that
+only trusted ones can. A new cluster of such servers needs the same list of peers on each of them;
+one that joins an existing cluster names one of its API addresses with --join.
 
 With --check everything that is wrong with the configuration is printed, one line each
 with its remedy, and nothing is started or changed; the exit code is 1 when something

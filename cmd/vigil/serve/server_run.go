@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -42,11 +43,20 @@ type server struct {
 	gossip   *gossip.Gossip // nil: off
 	hearing  *hearing.Hearing
 	contacts *hearing.Contacts
+
+	identity *identity // nil: it serves in clear
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
 // find: configuration, addresses, data.
 func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
+	self, err := openIdentity(conf.DataDir, conf.ID)
+	if err != nil {
+		return nil, cli.ExitWith(cli.ExitFailed, err)
+	}
+	if self != nil {
+		conf.HasIdentity(self.holder.Roots().Cluster)
+	}
 	if err := conf.Check(); err != nil {
 		return nil, err
 	}
@@ -57,7 +67,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	if _, wrong := conf.Notifiers(nil); len(wrong) > 0 {
 		return nil, cli.WrongUsage(errors.Join(wrong...))
 	}
-	s := &server{conf: conf, log: hclog.New(&hclog.LoggerOptions{
+	s := &server{conf: conf, identity: self, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
 	})}
 	listener, err := net.Listen("tcp", conf.Addr)
@@ -80,12 +90,17 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		Matcher: regexp.MustCompile(`^/memory/classes/(heap/objects|total):bytes$`)})
 	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), memory),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var servers *tls.Config // how this server calls servers; nil: in clear
+	if s.identity != nil {
+		servers = s.identity.holder.Client(nil)
+		repl.Identity, repl.Revoked = s.identity, revoked
+	}
 	if s.client, err = client.Open(client.Config{Addrs: []string{ownAddr(listener)},
-		Name: "server " + s.conf.ID}); err != nil {
+		Name: "server " + s.conf.ID, TLS: servers}); err != nil {
 		return err
 	}
 	if len(s.conf.Join) > 0 {
-		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID}); err != nil {
+		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID, TLS: servers}); err != nil {
 			return cli.WrongUsage(err)
 		}
 	}
@@ -99,13 +114,18 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.gossip, err = s.conf.Gossip.Open(gossip.Server, s.conf.ID, "", s.log); err != nil {
 		return err
 	}
-	s.api, err = rpc.Open(rpc.Config{
+	api := rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
 		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
-	})
-	if err != nil {
+	}
+	if s.identity != nil {
+		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
+		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
+		api.Signer = s.identity
+	}
+	if s.api, err = rpc.Open(api); err != nil {
 		return err
 	}
 	s.replica.SetReach(s.api)
@@ -218,6 +238,9 @@ func (s *server) runRest(ctx context.Context) error {
 		g.Go(func() error { return s.gossip.Run(ctx) })
 		g.Go(func() error { return s.introduce(ctx) })
 	}
+	if s.identity != nil {
+		g.Go(func() error { return s.keepIdentity(ctx) })
+	}
 	if s.others != nil {
 		g.Go(func() error { return s.join(ctx) })
 	}
@@ -228,7 +251,7 @@ func (s *server) runRest(ctx context.Context) error {
 func (s *server) greet() {
 	s.log.Info("server starts", "version", cli.Version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr,
 		"data", s.conf.DataDir)
-	if open := s.conf.Open(); len(open) > 0 {
+	if open := s.conf.Open(); len(open) > 0 && s.identity == nil {
 		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network", "addresses", open)
 	}
 	if len(s.conf.Join) == 0 && s.replica.Outside() {

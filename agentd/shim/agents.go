@@ -1,0 +1,44 @@
+package shim
+
+import (
+	"net"
+	"os"
+
+	"vigil/agentd/local"
+)
+
+// openDoor opens the socket of the life before its program is started, and puts it into the
+// environment. Nothing of the watch over the agent waits for that socket (law L7): it has
+// goroutines of its own and a bound for all that it keeps.
+func (g *guard) openDoor() (err error) {
+	spec := g.spec
+	if spec.Agentd == "" {
+		return nil
+	}
+	owner := os.Geteuid()
+	if c := spec.Credential; c != nil {
+		owner = int(c.UID)
+	}
+	g.agents, err = local.OpenDoor(local.DoorConfig{Folder: spec.Folder, Name: AgentSocket, Owner: owner,
+		Life:  local.Life{Agent: spec.Mark.Agent, Incarnation: spec.Mark.Incarnation},
+		Reach: func() (net.Conn, error) { return local.Dial(spec.Agentd) }})
+	if err == nil {
+		spec.Env = append(spec.Env, local.EnvSocket+"="+g.agents.Path())
+	}
+	return err
+}
+
+// socket is where the agent reaches agentd; empty: nowhere.
+func (g *guard) socket() string {
+	if g.agents == nil {
+		return ""
+	}
+	return g.agents.Path()
+}
+
+// closeDoor ends every connection of the agent, also of what outlives it.
+func (g *guard) closeDoor() {
+	if g.agents != nil {
+		g.agents.Close()
+	}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"vigil/rpc/trust"
+)
+
+// EnvIdentity names the folder with who asks, in place of the one of a context.
+const EnvIdentity = "VIGIL_IDENTITY"
+
+// IdentityDir is the folder in which a person keeps who they are in the cluster of a context.
+func (a *App) IdentityDir(context string) (trust.Dir, error) {
+	file := a.ContextsFile()
+	if file == "" {
+		return "", Usagef("there is no place for an identity: set HOME or XDG_CONFIG_HOME")
+	}
+	return trust.Dir(filepath.Join(filepath.Dir(file), "identity", context)), nil
+}
+
+// identityFor finds who asks servers that were named by address: who the environment says, or who
+// one is in the context that these servers are of. "": nobody.
+func (a *App) identityFor(addrs []string) string {
+	if dir := a.Getenv(EnvIdentity); dir != "" {
+		return dir
+	}
+	all, err := a.Contexts()
+	if err != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+		one := all.Contexts[name]
+		servers, err := CleanAddresses(one.Servers)
+		if err == nil && one.Identity != "" && slices.ContainsFunc(addrs, func(addr string) bool {
+			return slices.Contains(servers, addr)
+		}) {
+			return one.Identity
+		}
+	}
+	return ""
+}
+
+// secure is who asks, and how connections prove it; nil: nobody, in clear.
+func (s source) secure() (*trust.Holder, *tls.Config, error) {
+	if s.identity == "" {
+		return nil, nil, nil
+	}
+	holder, err := trust.Dir(s.identity).Holder()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, Usagef("there is no identity in %s: log in again with `vigil login TOKEN`", s.identity)
+	case err != nil:
+		return nil, nil, fmt.Errorf("read identity: %w", err)
+	}
+	return holder, holder.Client(nil), nil
+}
+
+// Forget removes who one is in the chosen context, and gives its name.
+func (a *App) Forget() (name string, err error) {
+	name, chosen, err := a.chosenContext()
+	switch {
+	case err != nil:
+		return "", err
+	case chosen.Identity == "":
+		return "", Usagef("you are not logged in: the selected context has no identity")
+	}
+	if err := os.RemoveAll(chosen.Identity); err != nil {
+		return "", fmt.Errorf("remove identity: %w", err)
+	}
+	return name, a.ChangeContexts(func(all *Contexts) error {
+		chosen.Identity = ""
+		all.Contexts[name] = chosen
+		return nil
+	})
+}
+
+// followServers keeps in the chosen context which servers the cluster has now: the one that founded
+// it may be away tomorrow. Only contexts with an identity follow: there, nobody but a server of the
+// cluster can say which others there are. It is best effort; the next command does it again.
+func (a *App) followServers(c *Conn) {
+	s, err := a.source()
+	name, inContext := strings.CutPrefix(s.from, "context ")
+	if now := c.Servers(); err == nil && inContext && s.identity != "" && c.Reached() && !slices.Equal(now, s.addrs) {
+		_ = a.ChangeContexts(func(all *Contexts) error {
+			if one, ok := all.Contexts[name]; ok {
+				one.Servers = now
+				all.Contexts[name] = one
+			}
+			return nil
+		})
+	}
+}
+
+// renewAfter is the age of a person's certificate from which a command renews it first. It goes by
+// this machine's clock: one that is wrong makes it too often or too late, and the servers, which go by
+// cluster time, let it be renewed for 30 days.
+const renewAfter = 6 * time.Hour
+
+// renew is best effort: what the command gets as an answer tells whether it was needed.
+func (a *App) renew(ctx context.Context, c *Conn) {
+	if c.self == nil || a.Renew == nil {
+		return
+	}
+	age, err := c.dir.Age()
+	if err != nil || age >= 0 && age < renewAfter {
+		return
+	}
+	_ = a.Renew(ctx, c.Client, c.self, c.dir)
+}

@@ -1,0 +1,92 @@
+package join
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"sync/atomic"
+
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
+)
+
+// Enter uses a token for a name and keeps in dir what it got. It asks no server that has not proved
+// to know the key of the root that the token names. addresses are those of a server, for browsers and
+// tools.
+func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses []string, dir trust.Dir) error {
+	key, err := trust.NewKey()
+	if err != nil {
+		return err
+	}
+	csr, err := trust.Request(key)
+	if err != nil {
+		return err
+	}
+	var root atomic.Pointer[trust.Roots]
+	conn, err := client.Open(client.Config{Addrs: t.Addrs, Name: "joins as " + string(kind) + "/" + name,
+		TLS: trust.Pinned(t.Pin, func(r *trust.Roots) { root.Store(r) })})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	service := vigilv1.NewTrustClient(conn)
+	var cert *vigilv1.Certificate
+	if kind == trust.User {
+		cert, err = service.Login(ctx, &vigilv1.LoginRequest{Token: t.ID, Secret: t.Secret, Csr: csr, User: name})
+	} else {
+		cert, err = service.Join(ctx, &vigilv1.JoinTrustRequest{Token: t.ID, Secret: t.Secret, Csr: csr,
+			Kind: string(kind), Name: name, Addresses: addresses})
+	}
+	if err != nil {
+		return err
+	}
+	roots := root.Load()
+	if roots == nil {
+		return fmt.Errorf("%w: no server has shown its root", trust.ErrUntrusted)
+	}
+	return keep(cert, key, trust.NewHolder(roots), dir)
+}
+
+// Renew gets the next certificate for whoever holds one, over conn, and keeps it in dir.
+func Renew(ctx context.Context, conn *client.Client, h *trust.Holder, addresses []string, dir trust.Dir) error {
+	key, err := trust.NewKey()
+	if err != nil {
+		return err
+	}
+	csr, err := trust.Request(key)
+	if err != nil {
+		return err
+	}
+	cert, err := vigilv1.NewTrustClient(conn).Renew(ctx, &vigilv1.RenewTrustRequest{Csr: csr, Addresses: addresses})
+	if err != nil {
+		return err
+	}
+	return keep(cert, key, h, dir)
+}
+
+// keep puts a certificate on the disk, then into use.
+func keep(cert *vigilv1.Certificate, key *ecdsa.PrivateKey, h *trust.Holder, dir trust.Dir) error {
+	chain, err := trust.Parse(cert.GetChain())
+	if err != nil {
+		return fmt.Errorf("read the certificate: %w", err)
+	}
+	if anchors, err := trust.Parse(cert.GetAnchors().GetRoots()); err == nil && len(anchors) > 0 {
+		if roots, err := trust.NewRoots(anchors...); err == nil && roots.Cluster == h.Roots().Cluster {
+			if _, err := h.Roots().Verify(chain); err != nil {
+				return fmt.Errorf("check the certificate: %w", err)
+			}
+			h.SetRoots(roots)
+		}
+	}
+	if _, err := h.Roots().Verify(chain); err != nil {
+		return fmt.Errorf("check the certificate: %w", err)
+	}
+	if err := dir.PutRoots(h.Roots()); err != nil {
+		return err
+	}
+	if err := dir.Put(trust.LeafFiles, &trust.Authority{Chain: chain, Key: key}); err != nil {
+		return err
+	}
+	return h.Set(chain, key)
+}

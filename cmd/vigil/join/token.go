@@ -1,0 +1,64 @@
+package join
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"vigil/cmd/vigil/cli"
+)
+
+// tokenMark begins every token, with the version of its form.
+const tokenMark = "vigil1"
+
+// Token is what somebody needs to join. Its text is a secret until it is used up or over.
+type Token struct {
+	Addrs  []string // of servers, host:port
+	Pin    string   // SHA-256 of the root's public key, in hex
+	ID     uint64
+	Secret []byte
+}
+
+var pinForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// String gives vigil1.ADDRS.PIN.ID.SECRET, which is one word for a shell.
+func (t Token) String() string {
+	text := base64.RawURLEncoding.EncodeToString
+	return strings.Join([]string{tokenMark, text([]byte(strings.Join(t.Addrs, ","))), t.Pin,
+		strconv.FormatUint(t.ID, 10), text(t.Secret)}, ".")
+}
+
+// ParseToken reads what String wrote. Its errors never hold what was given.
+func ParseToken(word string) (t Token, err error) {
+	bad := func(what string) error {
+		return cli.Usagef("this is no token (%s): copy the whole line that `vigil token create` or `vigil server init` "+
+			"printed, it begins with %s", what, tokenMark+".")
+	}
+	parts := strings.Split(strings.TrimSpace(word), ".")
+	if len(parts) != 5 || parts[0] != tokenMark {
+		return Token{}, bad(fmt.Sprintf("%d parts instead of 5", len(parts)))
+	}
+	addrs, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return Token{}, bad("its addresses cannot be read")
+	}
+	for _, addr := range strings.Split(string(addrs), ",") {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return Token{}, bad("its addresses cannot be read")
+		}
+		t.Addrs = append(t.Addrs, addr)
+	}
+	if t.Pin = parts[2]; !pinForm.MatchString(t.Pin) {
+		return Token{}, bad("its pin cannot be read")
+	}
+	if t.ID, err = strconv.ParseUint(parts[3], 10, 64); err != nil || t.ID == 0 {
+		return Token{}, bad("its number cannot be read")
+	}
+	if t.Secret, err = base64.RawURLEncoding.DecodeString(parts[4]); err != nil || len(t.Secret) == 0 {
+		return Token{}, bad("its secret cannot be read")
+	}
+	return t, nil
+}

@@ -1,0 +1,35 @@
+package join
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A token is read as it was written, and an error never shows its secret.
+func TestTokens(t *testing.T) {
+	want := Token{Addrs: []string{"10.0.0.1:7420", "[fd00::1]:7420", "a.example:1"}, Pin: strings.Repeat("0a", 32), ID: 7,
+		Secret: []byte("0123456789abcdef0123456789abcdef")}
+	word := want.String()
+	if strings.ContainsAny(word, " \n'\"$") {
+		t.Errorf("a shell would not take %q as one word", word)
+	}
+	got, err := ParseToken(" " + word + "\n")
+	if err != nil || !slices.Equal(got.Addrs, want.Addrs) || got.Pin != want.Pin || got.ID != 7 || string(got.Secret) != string(want.Secret) {
+		t.Errorf("read as %+v, %v", got, err)
+	}
+	parts := strings.Split(word, ".")
+	secret := parts[4]
+	for i := range parts {
+		broken := slices.Clone(parts)
+		broken[i] = "%"
+		if _, err := ParseToken(strings.Join(broken, ".")); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("part %d broken: %v", i, err)
+		}
+	}
+	for _, text := range []string{"", "vigil1", word[:len(word)/2], word + "." + word} {
+		if _, err := ParseToken(text); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%d characters: %v", len(text), err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package serve
+
+import (
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"net"
+	"path/filepath"
+
+	"vigil/cluster"
+	"vigil/fsm"
+	"vigil/fsm/noun"
+	"vigil/rpc/trust"
+)
+
+// trustDir is the folder of a data directory with what its owner is.
+func trustDir(data string) trust.Dir { return trust.Dir(filepath.Join(data, "trust")) }
+
+// identity is who this server is, and how it tells who others are. Its methods may be called by any
+// goroutine.
+type identity struct {
+	dir    trust.Dir
+	holder *trust.Holder
+}
+
+// openIdentity reads who this server is; nil: it has no identity, and serves in clear.
+func openIdentity(data, id string) (*identity, error) {
+	dir := trustDir(data)
+	holder, err := dir.Holder()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if self, _ := holder.Self(); self.Kind != trust.Server || self.ID != id {
+		return nil, errors.New(string(dir) + " is the identity of " + self.Short() + ", not of server/" + id +
+			": give the id that it was made for, or another data directory")
+	}
+	return &identity{dir: dir, holder: holder}, nil
+}
+
+// ServerConfig implements cluster.Identity.
+func (i *identity) ServerConfig() *tls.Config { return i.holder.Server(true) }
+
+// ClientConfig implements cluster.Identity.
+func (i *identity) ClientConfig() *tls.Config { return i.holder.Client(nil) }
+
+// PeerServer implements cluster.Identity.
+func (i *identity) PeerServer(cs *tls.ConnectionState) (id string, generation uint64, err error) {
+	p, err := i.holder.Roots().Verify(cs.PeerCertificates)
+	if err == nil && p.Kind != trust.Server {
+		err = errors.New(p.Short() + " is no server")
+	}
+	return p.ID, p.Generation, err
+}
+
+// revoked tells whether the credential of a server was revoked; what the state does not know is not.
+func revoked(v *fsm.View, id string, generation uint64) bool {
+	c := v.Credential(noun.ServerIdentity, id)
+	return c != nil && generation < c.Generation
+}
+
+// sans are the names under which others than our own programs find a server: its address, and this
+// machine itself.
+func sans(addrs ...string) (out []string) {
+	seen := map[string]bool{}
+	for _, addr := range append(addrs, "127.0.0.1:0", "[::1]:0", "localhost:0") {
+		host, _, err := net.SplitHostPort(addr)
+		if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() || seen[host] {
+			continue
+		}
+		seen[host] = true
+		out = append(out, host)
+	}
+	return out
+}
+
+var _ cluster.Identity = (*identity)(nil)

@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"vigil/cmd/vigil/join"
+	"vigil/rpc/client"
+	"vigil/rpc/trust"
+)
+
+// Rhythm in which a host renews its certificate. It goes by time that this process has seen pass,
+// which no wall clock moves; the servers tell by cluster time whether a certificate is too old.
+const (
+	hostRenew = trust.Life / 4
+	hostAgain = time.Minute // after a try that failed
+	hostFirst = 10 * time.Second
+)
+
+// hostIdentity is who a host is; nil: it has no identity, and its servers serve in clear.
+type hostIdentity struct {
+	dir    trust.Dir
+	holder *trust.Holder
+}
+
+func openHost(data string) (*hostIdentity, error) {
+	dir := trustDir(data)
+	holder, err := dir.Holder()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if self, _ := holder.Self(); self.Kind != trust.Host {
+		return nil, errors.New(string(dir) + " is the identity of " + self.Short() + ", which is no host: name another data directory")
+	}
+	return &hostIdentity{dir, holder}, nil
+}
+
+// client configures connections to servers; nil: in clear.
+func (h *hostIdentity) client() *tls.Config {
+	if h == nil {
+		return nil
+	}
+	return h.holder.Client(nil)
+}
+
+// keep renews the certificate until ctx ends, first soon: nobody knows for how long this host was off.
+// No failure ends anything: agents go on, and freeze when the servers do not hear this host any more.
+func (h *hostIdentity) keep(ctx context.Context, conn *client.Client, log hclog.Logger) error {
+	wait, said := hostFirst, false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		err := join.Renew(ctx, conn, h.holder, nil, h.dir)
+		if err == nil {
+			wait, said = hostRenew, false
+			continue
+		}
+		if wait = hostAgain; !said && ctx.Err() == nil {
+			said = true
+			log.Warn("the certificate of this host was not renewed, trying again", "error", err)
+		}
+	}
+}

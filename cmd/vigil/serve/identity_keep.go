@@ -1,0 +1,168 @@
+package serve
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"vigil/cmd/vigil/join"
+	"vigil/fsm"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
+)
+
+// Rhythm in which a server looks after its own identity.
+const (
+	keepLook  = 10 * time.Second
+	keepLimit = 30 * time.Second // for one call
+)
+
+// Sign implements rpc.Signer with this server's issuing key.
+func (i *identity) Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []string) ([]*x509.Certificate, error) {
+	issuer, err := i.dir.Get(trust.IssuerFiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("server %s has no issuing key yet: it gets one from the server that has the root's key, as soon as that is there",
+			i.id())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return issuer.Leaf(csr, holder, s, sans, time.Now())
+}
+
+// SignIssuer implements rpc.Signer where the root's key is.
+func (i *identity) SignIssuer(csr []byte, server trust.Name, s trust.Stamp) ([]*x509.Certificate, error) {
+	root, err := i.dir.Get(trust.RootFiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, trust.ErrNoRoot
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.Issuer(csr, server, s, time.Now())
+}
+
+func (i *identity) id() string {
+	self, _ := i.holder.Self()
+	return self.ID
+}
+
+// keepIdentity renews this server's certificate, follows the roots of the cluster, and gets an issuing
+// key where there is none, until ctx ends. What fails is tried again.
+func (s *server) keepIdentity(ctx context.Context) error {
+	tick := time.NewTicker(keepLook)
+	defer tick.Stop()
+	said := ""
+	for {
+		if err := s.identity.keep(ctx, s); err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			s.log.Warn("this server's identity is not up to date, trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (i *identity) keep(ctx context.Context, s *server) error {
+	ctx, cancel := context.WithTimeout(ctx, keepLimit)
+	defer cancel()
+	var roots []*x509.Certificate
+	var now time.Duration
+	founded := false
+	s.replica.Read(func(v *fsm.View) {
+		now, founded = time.Duration(v.TrustClock()), v.ClusterUUID() != ""
+		list, _ := v.Roots()
+		for _, r := range list {
+			if c, err := x509.ParseCertificate([]byte(r.DER)); err == nil {
+				roots = append(roots, c)
+			}
+		}
+	})
+	if !founded || s.replica.Leader().ID == "" || !s.member() {
+		return nil
+	}
+	if !slices.EqualFunc(roots, i.holder.Roots().Certs, (*x509.Certificate).Equal) {
+		next, err := trust.NewRoots(roots...)
+		if err == nil {
+			err = i.dir.PutRoots(next)
+		}
+		if err != nil {
+			return err
+		}
+		i.holder.SetRoots(next)
+	}
+	if self, _ := i.holder.Self(); now-time.Duration(self.Clock) > trust.Life/2 {
+		if err := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); err != nil {
+			return fmt.Errorf("renew certificate: %w", err)
+		}
+	}
+	if _, err := i.dir.Get(trust.IssuerFiles); errors.Is(err, fs.ErrNotExist) {
+		return i.getIssuer(ctx, s)
+	}
+	return nil
+}
+
+// getIssuer asks all servers for an issuing key: one of them has the root's.
+func (i *identity) getIssuer(ctx context.Context, s *server) error {
+	key, err := trust.NewKey()
+	if err != nil {
+		return err
+	}
+	csr, err := trust.Request(key)
+	if err != nil {
+		return err
+	}
+	var why []error
+	for _, addr := range s.addrs() {
+		conn, err := client.Open(client.Config{Addrs: []string{addr}, Name: "server " + i.id(), TLS: i.holder.Client(nil)})
+		if err != nil {
+			return err
+		}
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		cert, err := vigilv1.NewTrustClient(conn).SignIssuer(try, &vigilv1.SignIssuerRequest{Csr: csr})
+		cancel()
+		_ = conn.Close() // it was asked one thing
+		if err != nil {
+			why = append(why, fmt.Errorf("%s: %w", addr, err))
+			continue
+		}
+		chain, err := trust.Parse(cert.GetChain())
+		if err != nil {
+			return err
+		}
+		return i.dir.Put(trust.IssuerFiles, &trust.Authority{Chain: chain, Key: key})
+	}
+	return fmt.Errorf("get an issuing key: no server has the root's key: %w", errors.Join(why...))
+}
+
+// addrs are the API addresses of the other servers.
+func (s *server) addrs() (list []string) {
+	s.replica.Read(func(v *fsm.View) {
+		for _, srv := range v.Servers() {
+			if srv.APIAddr != "" && srv.ID != s.conf.ID {
+				list = append(list, srv.APIAddr)
+			}
+		}
+	})
+	return list
+}
+
+// sans are the names under which browsers and tools find this server.
+func (s *server) sans() []string {
+	return sans(append([]string{s.conf.Addr, s.conf.AdvertiseAddr}, named(s.conf.HTTPHosts)...)...)
+}
+
+func named(hosts []string) (addrs []string) {
+	for _, h := range hosts {
+		addrs = append(addrs, h+":0")
+	}
+	return addrs
+}

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"vigil/agentd"
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+	"vigil/cmd/vigil/join"
+	"vigil/rpc/trust"
+)
+
+// certificate keeps lines short.
+type certificate = x509.Certificate
+
+// joinTries is how long joining looks for a server that answers.
+const enterLimit = time.Minute
+
+// certified makes a key and has it signed.
+func certified(sign func(csr []byte) ([]*certificate, error)) (*trust.Authority, error) {
+	key, err := trust.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	csr, err := trust.Request(key)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := sign(csr)
+	return &trust.Authority{Chain: chain, Key: key}, err
+}
+
+// newJoinCmd is `vigil server join`.
+func newJoinCmd(a *cli.App) *cobra.Command {
+	flags := conf.DefaultServer()
+	var file string
+	cmd := &cobra.Command{
+		Use: "join TOKEN", Short: "Make this machine a server of a cluster, by a token", Args: cobra.ExactArgs(1),
+		Long: "Give this server an identity in the cluster that the token is for, and print how to start it.\n" +
+			"`vigil server init` prints the first token, `vigil token create --role server` another one.",
+		Example: "  vigil server join vigil1.MTAuMC4w...\n  vigil server join TOKEN --id s2 --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := ownConf(file, flags, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			token, err := unused(trustDir(set.DataDir), args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), enterLimit)
+			defer cancel()
+			if err := join.Enter(ctx, token, trust.Server, set.ID, sans(set.Addr, set.AdvertiseAddr), trustDir(set.DataDir)); err != nil {
+				return err
+			}
+			if file == "" {
+				if file, err = writeServerConf(set, token.Addrs); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(a.Out, "This machine is server %q now. Start it:\n  vigil server --config %s\n", set.ID, file)
+			return nil
+		},
+	}
+	ownFlags(cmd, flags, &file)
+	return cmd
+}
+
+// unused reads a token for a folder that belongs to nobody yet.
+func unused(dir trust.Dir, word string) (join.Token, error) {
+	token, err := join.ParseToken(word)
+	if err != nil {
+		return token, err
+	}
+	there, err := dir.Exists()
+	if err == nil && there {
+		err = cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds an identity already: start what it is for, or name another --data-dir", dir))
+	}
+	return token, err
+}
+
+// writeServerConf writes what a server needs to be started, and gives the file's name.
+func writeServerConf(set *conf.Server, joins []string) (string, error) {
+	values := map[string]any{"id": set.ID, "data_dir": set.DataDir, "addr": set.Addr, "raft_addr": set.RaftAddr}
+	if set.AdvertiseAddr != set.Addr {
+		values["advertise_addr"] = set.AdvertiseAddr
+	}
+	if len(joins) > 0 {
+		values["join"] = joins
+	}
+	return writeConf(filepath.Join(set.DataDir, "server.yaml"), values)
+}
+
+func writeConf(name string, values map[string]any) (string, error) {
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return name, err // somebody's own
+	}
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return "", fmt.Errorf("write configuration: %w", err)
+	}
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		return "", fmt.Errorf("write configuration: %w", err)
+	}
+	return name, nil
+}
+
+// newAgentdJoinCmd is `vigil agentd join`.
+func newAgentdJoinCmd(a *cli.App) *cobra.Command {
+	flags := conf.DefaultAgentd()
+	var file string
+	cmd := &cobra.Command{
+		Use: "join TOKEN", Short: "Make this machine a worker host of a cluster, by a token", Args: cobra.ExactArgs(1),
+		Long: "Give this host an identity in the cluster that the token is for, and print how to start agentd.\n" +
+			"`vigil token create --role host` prints a token.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set := conf.DefaultAgentd()
+			if file != "" {
+				var err error
+				if set, err = conf.ReadAgentd(file); err != nil {
+					return err
+				}
+			}
+			set.Override(flags, cmd.Flags().Changed)
+			data, err := filepath.Abs(set.DataDir)
+			if err != nil {
+				return fmt.Errorf("find data directory: %w", err)
+			}
+			token, err := unused(trustDir(data), args[0])
+			if err != nil {
+				return err
+			}
+			key, err := agentd.HostKey(data)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), enterLimit)
+			defer cancel()
+			if err := join.Enter(ctx, token, trust.Host, key, nil, trustDir(data)); err != nil {
+				return err
+			}
+			if file == "" {
+				values := map[string]any{"servers": token.Addrs, "data_dir": data}
+				if set.Name != "" {
+					values["name"] = set.Name
+				}
+				if file, err = writeConf(filepath.Join(data, "agentd.yaml"), values); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(a.Out, "This machine is a host of the cluster now. Put runners into %s and start it:\n  vigil agentd --config %s\n",
+				filepath.Join(filepath.Dir(file), "runners.d"), file)
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML) of agentd; without it one is written into the data directory")
+	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
+	fl.StringVar(&flags.Name, "name", "", "name of this host, for people (default: the machine's)")
+	return cmd
+}

@@ -1,0 +1,100 @@
+package door
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"vigil/rpc/code"
+	"vigil/rpc/door/who"
+	"vigil/rpc/fault"
+)
+
+// Calls over HTTP take the same way as all others, over a connection inside this process: what their
+// own connection has shown goes along in a header. Headers of requests are never handed on by
+// themselves, so nobody else can say it.
+
+type callerKey struct{}
+
+// withCaller keeps what the connection of a request has shown.
+func withCaller(ctx context.Context, c net.Conn) context.Context {
+	if s, ok := c.(*sniffedConn); ok && s.caller != nil {
+		return context.WithValue(ctx, callerKey{}, s.caller)
+	}
+	return ctx
+}
+
+// refusedClaim cannot be read: the connection has shown something that nobody can be.
+const refusedClaim = "refused"
+
+// passCaller adds to md who sends a request.
+func passCaller(ctx context.Context, r *http.Request, md metadata.MD) metadata.MD {
+	c, ok := ctx.Value(callerKey{}).(*caller)
+	if !ok {
+		return md
+	}
+	claim := refusedClaim
+	if c.bad == nil {
+		claim = c.claim.Encode()
+	}
+	md = metadata.Join(md, metadata.Pairs(code.HeaderClaim, claim))
+	if lives := r.Header.Values(code.HeaderOnBehalf); len(lives) > 0 {
+		md.Set(code.HeaderOnBehalf, lives...)
+	}
+	return md
+}
+
+// bearerOf is the token of a request; the library of the gateway adds it by itself.
+func bearerOf(r *http.Request) metadata.MD {
+	if tokens := r.Header.Values("Authorization"); len(tokens) > 0 {
+		return metadata.MD{"authorization": tokens}
+	}
+	return nil
+}
+
+// enterHTTP is enter for what is no call.
+func (g *guard) enterHTTP(r *http.Request) (*who.Principal, error) {
+	ctx := peer.NewContext(r.Context(), &peer.Peer{AuthInfo: shown{}})
+	ctx = metadata.NewIncomingContext(ctx, metadata.Join(passCaller(r.Context(), r, nil), bearerOf(r)))
+	_, p, err := g.enter(ctx)
+	return p, err
+}
+
+// forViewers shows a page to those who may look at the whole cluster.
+func (d *Door) forViewers(g *gateway, page http.Handler) http.Handler {
+	if d.guard == nil {
+		return page
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := d.guard.enterHTTP(r)
+		if err == nil && !p.May(code.Viewer, everywhere) {
+			err = fault.New(code.Denied, "%s may not look at %s: needs viewer in all rooms.", p, r.URL.Path)
+		}
+		if err != nil {
+			d.guard.denials.note("GET "+r.Pattern[strings.LastIndex(r.Pattern, "/"):], p, r.RemoteAddr, err)
+			g.write(w, fault.Of(err))
+			return
+		}
+		page.ServeHTTP(w, r)
+	})
+}
+
+// remote is where the caller of ctx is; of a call over HTTP the connection inside this process does
+// not tell, but its gateway does.
+func remote(ctx context.Context) string {
+	pr, ok := peer.FromContext(ctx)
+	if !ok || pr.Addr == nil {
+		return ""
+	}
+	if s, ok := pr.AuthInfo.(shown); ok && s.caller == nil {
+		if via := metadata.ValueFromIncomingContext(ctx, "x-forwarded-for"); len(via) > 0 {
+			last := via[len(via)-1]
+			return strings.TrimSpace(last[strings.LastIndex(last, ",")+1:])
+		}
+	}
+	return pr.Addr.String()
+}

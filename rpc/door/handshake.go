@@ -1,0 +1,126 @@
+package door
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// Handshakes that are under way at once. One costs a signature, so many at once would starve the
+// rest of the server; the others wait for a place as long as a connection may be silent.
+const (
+	maxHandshakes     = 256
+	maxHandshakesFrom = 128 // of one other machine
+)
+
+// protocols are what a connection may agree on, by preference: who also speaks HTTP/1.1 is a browser
+// or a script, and their HTTP/2 is not the one of gRPC.
+var protocols = []string{"http/1.1", "h2"}
+
+// serverTLS gives the configuration with what every connection to this port has to have.
+func serverTLS(from *tls.Config) *tls.Config {
+	cfg := from.Clone()
+	cfg.MinVersion = tls.VersionTLS13
+	cfg.NextProtos = slices.Clone(protocols)
+	// A session that is resumed shows the certificate of when it began, not the one that its holder
+	// has now: it would be refused for its age, and taken for a clone when it renews.
+	cfg.SessionTicketsDisabled = true
+	if cfg.ClientAuth == tls.NoClientCert {
+		cfg.ClientAuth = tls.RequestClientCert // who has none may have a token, or the open calls
+	}
+	if choose := cfg.GetConfigForClient; choose != nil {
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(hello)
+			if chosen == nil || err != nil {
+				return nil, err
+			}
+			chosen = chosen.Clone()
+			chosen.GetConfigForClient = nil
+			return serverTLS(chosen), nil
+		}
+	}
+	return cfg
+}
+
+// handshakes makes TLS out of connections, so many at once.
+type handshakes struct {
+	cfg   *tls.Config
+	claim func(*tls.ConnectionState) caller
+	place chan struct{}
+	from  sources
+}
+
+func newHandshakes(cfg *tls.Config, identify Identify) *handshakes {
+	return &handshakes{cfg: serverTLS(cfg), place: make(chan struct{}, maxHandshakes),
+		from:  sources{most: maxHandshakesFrom},
+		claim: func(cs *tls.ConnectionState) caller { return claimOf(identify, cs) }}
+}
+
+// shake turns the connection into one of TLS before until, unless the server stops.
+func (h *handshakes) shake(conn *sniffedConn, until time.Time, stop <-chan struct{}) error {
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	select {
+	case h.place <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-stop:
+		return net.ErrClosed
+	}
+	defer func() { <-h.place }()
+	if source, counted := sourceOf(conn.RemoteAddr()); counted {
+		if !h.from.take(source) {
+			return errTooMany
+		}
+		defer h.from.give(source)
+	}
+	secure := tls.Server(conn.Conn, h.cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	cs := secure.ConnectionState()
+	who := h.claim(&cs)
+	conn.Conn, conn.caller = secure, &who
+	return nil
+}
+
+// shown is what gRPC knows of the caller of a connection.
+type shown struct {
+	caller *caller // nil: the gateway of this process
+}
+
+// AuthType implements credentials.AuthInfo.
+func (shown) AuthType() string { return "vigil" }
+
+// handshaken are credentials for connections whose handshake was done before gRPC gets them.
+type handshaken struct{}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if s, ok := c.(*sniffedConn); ok && s.caller != nil {
+		return c, shown{s.caller}, nil
+	}
+	return c, shown{}, nil // from the listener inside this process
+}
+
+// ClientHandshake implements credentials.TransportCredentials; nobody dials with these.
+func (handshaken) ClientHandshake(
+	_ context.Context, _ string, c net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
+	return c, shown{}, nil
+}
+
+// Info implements credentials.TransportCredentials.
+func (handshaken) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
+}
+
+// Clone implements credentials.TransportCredentials.
+func (handshaken) Clone() credentials.TransportCredentials { return handshaken{} }
+
+// OverrideServerName implements credentials.TransportCredentials.
+func (handshaken) OverrideServerName(string) error { return nil }

@@ -1,0 +1,319 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"vigil/rpc/code"
+	"vigil/rpc/door/who"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Who may do what, by hand: not from the table that the doors use.
+var (
+	seesRoom = words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
+		"ListEscalations GetEscalation ListOverseers GetOverseer")
+	readsRoom = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
+	runsRoom  = append(words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask "+
+		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation "+
+		"LookAtOverseer"), append(slices.Clone(speaks), readsRoom...)...)
+	speaks = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff SetResume Declare Renew " +
+		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
+	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers")
+	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
+	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
+		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
+		"Trust/Revoke PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
+	open    = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
+	known   = append(words("CloseSession Trust/Renew"), open...)
+	agents  = append(words("CloseSession"), open...)
+	reports = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure " +
+		"ReportScreen ReportTerminals DrainSelf")
+	readsOwn = words("GetRoom ListTasks GetTask ListAgents GetAgent GetAgentStatus ListDeadlines ListMail GetMail " +
+		"GetOverseer")
+)
+
+func words(list string) []string { return strings.Fields(list) }
+
+// identity is one who calls, and what it may do when requests are about the room web, its agent
+// web/a, the host h1 or the server s1.
+type identity struct {
+	name   string
+	kind   who.Kind
+	leaf   string
+	rights []who.Right
+	bearer string
+	life   string // speaks on behalf of it
+	token  bool   // requests bring the token of web/a
+	beats  bool   // requests are those of a host
+	may    []string
+}
+
+func identities() []identity {
+	in := func(role code.Role, room string) []who.Right { return []who.Right{{Role: role, Room: room}} }
+	all := who.AllRooms
+	person := func(name string, rights []who.Right, may ...[]string) identity {
+		return identity{name: name, kind: who.User, leaf: name, rights: rights, may: slices.Concat(may...)}
+	}
+	agent := func(name, host, life string, may ...[]string) identity {
+		return identity{name: name, kind: who.Host, leaf: host, life: life, may: slices.Concat(may...)}
+	}
+	return []identity{
+		{name: "nobody", may: open},
+		{name: "nobody with a token", token: true, may: slices.Concat(open, speaks, words("Beat"))},
+		{name: "server s1", kind: who.Server, leaf: "s1", may: slices.Concat(known, words("AtTerminal AgentLogs Status "+
+			"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer"))},
+		{name: "server s2", kind: who.Server, leaf: "s2", may: slices.Concat(known,
+			words("AtTerminal AgentLogs Status ListServers Trust/SignIssuer"))},
+		{name: "host h1", kind: who.Host, leaf: "h1", beats: true, may: slices.Concat(known, reports, speaks,
+			words("GetAgent Beat"))},
+		{name: "host h2", kind: who.Host, leaf: "h2", beats: true, may: slices.Concat(known, words("GetAgent"))},
+		agent("agent web/a", "h1", "web/a", agents, speaks, readsOwn, words("Beat")),
+		agent("agent web/b", "h1", "web/b", agents,
+			words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines")),
+		agent("agent ops/a", "h2", "ops/a", agents),
+		agent("agent web/a by a host where it does not run", "h2", "web/a", agents),
+		person("stranger", nil, known),
+		person("viewer", in(code.Viewer, "web"), known, seesRoom),
+		person("reader", in(code.Reader, "web"), known, readsRoom),
+		person("operator", in(code.Operator, "web"), known, runsRoom),
+		person("admin of one room", in(code.Admin, "web"), known, runsRoom),
+		person("admin of another room", in(code.Admin, "ops"), known),
+		person("viewer of all", in(code.Viewer, all), known, seesRoom, seesAll),
+		person("operator of all", in(code.Operator, all), known, runsRoom, seesAll, runsAll),
+		person("admin", in(code.Admin, all), known, runsRoom, seesAll, runsAll, adminOf),
+		{name: "a token of an operator", kind: who.APIToken, bearer: "7", rights: in(code.Operator, "web"),
+			may: slices.Concat(known, runsRoom)},
+	}
+}
+
+// fill makes a request about the room web and what is in it.
+func (g *gates) fill(m proto.Message, id *identity) {
+	r := m.ProtoReflect()
+	fields := r.Descriptor().Fields()
+	set := func(name string, text string, number uint64) {
+		f := fields.ByName(protoreflect.Name(name))
+		switch {
+		case f == nil || f.IsList() || f.IsMap():
+		case f.Kind() == protoreflect.StringKind:
+			r.Set(f, protoreflect.ValueOfString(text))
+		case f.Kind() == protoreflect.Uint64Kind:
+			r.Set(f, protoreflect.ValueOfUint64(number))
+		case f.Kind() == protoreflect.Uint32Kind:
+			r.Set(f, protoreflect.ValueOfUint32(uint32(number)))
+		}
+	}
+	set("room", "web", 0)
+	set("agent", "web/a", uint64(g.agent))
+	set("incarnation", "", uint64(g.lives["web/a"]))
+	set("scope", "web", 0)
+	set("to", "web/a", 0)
+	set("role", "a", 0)
+	set("task", "", 1)
+	set("mail", "", 1)
+	set("escalation", "", 1)
+	set("host", "h1", uint64(g.host))
+	set("key", "h1", 0)
+	set("boot", "b1", 0)
+	set("server", "s1", 0)
+	set("session", "", 1)
+	if f := fields.ByName("id"); f != nil && f.Kind() == protoreflect.StringKind {
+		r.Set(f, protoreflect.ValueOfString("s1"))
+	}
+	if f := fields.ByName("speaker"); f != nil {
+		sp := &vigilv1.Speaker{Agent: "web/a", Incarnation: uint64(g.lives["web/a"])}
+		if id.token {
+			sp.Token = "token of web/a"
+		}
+		r.Set(f, protoreflect.ValueOfMessage(sp.ProtoReflect()))
+	}
+	switch m := m.(type) {
+	case *vigilv1.BeatRequest:
+		m.Agents, m.Incarnations, m.Kinds = []uint32{g.agent}, []uint64{uint64(g.lives["web/a"])}, []uint32{1}
+		if !id.beats {
+			m.Host, m.Boot = 0, ""
+		}
+		if id.token {
+			m.Tokens = []string{"token of web/a"}
+		}
+	case *vigilv1.HostMessage:
+		m.Kind = &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{Host: g.host, Boot: "b1"}}
+	case *vigilv1.WatchEventsRequest:
+		m.NoFollow, m.Task = true, 0
+	}
+}
+
+// callAs makes a call over gRPC, and gives the code of its answer.
+func (g *gates) callAs(ctx context.Context, conn *grpc.ClientConn, id *identity, full string,
+	d protoreflect.MethodDescriptor) (string, error) {
+	if id.bearer != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer vigil-api."+id.bearer+".secret")
+	}
+	if id.life != "" {
+		life := who.Life{Agent: id.life, Incarnation: uint64(g.lives[id.life])}
+		ctx = metadata.AppendToOutgoingContext(ctx, code.HeaderOnBehalf, life.Encode())
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	req := kind.New().Interface()
+	g.fill(req, id)
+	out := dynamicpb.NewMessage(d.Output())
+	if !d.IsStreamingClient() && !d.IsStreamingServer() {
+		err = conn.Invoke(ctx, full, req, out)
+		return codeOf(err), err
+	}
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: d.IsStreamingClient(),
+		ServerStreams: d.IsStreamingServer()}, full)
+	if err != nil {
+		return codeOf(err), err
+	}
+	if err := s.SendMsg(req); err != nil && err != io.EOF {
+		return codeOf(err), err
+	}
+	if !d.IsStreamingClient() {
+		_ = s.CloseSend()
+	}
+	err = s.RecvMsg(out)
+	return codeOf(err), err
+}
+
+// For each kind of caller and each method: who may is let through, everybody else is denied, on the
+// leader and on another server, over gRPC and over HTTP.
+func TestEveryCallIsAllowedOrDenied(t *testing.T) {
+	g := openGates(t)
+	for _, id := range identities() {
+		name := string(id.kind) + "/" + id.leaf + id.bearer
+		g.known.rights[name] = id.rights
+	}
+	for _, id := range identities() {
+		t.Run(id.name, func(t *testing.T) {
+			for i := range g.doors {
+				kind := id.kind
+				if id.bearer != "" {
+					kind = who.Nobody
+				}
+				conn, web := g.dial(i, kind, id.leaf), g.browser(kind, id.leaf)
+				for _, svc := range services() {
+					for k := range svc.Methods().Len() {
+						d := svc.Methods().Get(k)
+						full := "/" + string(svc.FullName()) + "/" + string(d.Name())
+						name, want := string(d.Name()), code.Denied
+						if svc.Name() == "Trust" { // some of its names are those of Work, too
+							name = "Trust/" + name
+						}
+						if slices.Contains(id.may, name) {
+							want = code.Unimplemented
+						}
+						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+						if got, err := g.callAs(ctx, conn, &id, full, d); got != want {
+							t.Errorf("%s at %s over gRPC: %s (%v), want %s", d.Name(), g.doors[i].self, got, err, want)
+						}
+						if got, body := g.ask(ctx, web, i, &id, d); got != want && got != "" {
+							t.Errorf("%s at %s over HTTP: %s (%s), want %s", d.Name(), g.doors[i].self, got, body, want)
+						}
+						cancel()
+					}
+				}
+			}
+		})
+	}
+}
+
+// browser is an HTTP client that shows that name.
+func (g *gates) browser(kind who.Kind, name string) *http.Client {
+	transport := &http.Transport{TLSClientConfig: g.ca.client(kind, name), ForceAttemptHTTP2: true}
+	g.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+var pathVariable = regexp.MustCompile(`\{([a-z_]+)[^}]*\}`)
+
+// ask makes a call over HTTP; "" when the method has no path.
+func (g *gates) ask(ctx context.Context, web *http.Client, i int, id *identity,
+	d protoreflect.MethodDescriptor) (name, body string) {
+	if !proto.HasExtension(d.Options(), annotations.E_Http) {
+		return "", ""
+	}
+	rule := proto.GetExtension(d.Options(), annotations.E_Http).(*annotations.HttpRule)
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	m := kind.New().Interface()
+	g.fill(m, id)
+	verb, path, _ := strings.Cut(verbAndPath(rule), " ")
+	fields := m.ProtoReflect().Descriptor().Fields()
+	var rest io.Reader
+	for _, v := range pathVariable.FindAllStringSubmatch(path, -1) {
+		f := fields.ByName(protoreflect.Name(v[1]))
+		path = strings.Replace(path, v[0], fmt.Sprint(m.ProtoReflect().Get(f)), 1)
+		m.ProtoReflect().Clear(f)
+	}
+	if rule.GetBody() == "*" {
+		b, err := protojson.Marshal(m)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		rest = bytes.NewReader(b)
+	} else {
+		query := url.Values{}
+		m.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			query.Set(f.TextName(), fmt.Sprint(v))
+			return true
+		})
+		path += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, verb, "https://"+g.addrs[i]+path, rest)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if id.bearer != "" {
+		req.Header.Set("Authorization", "Bearer vigil-api."+id.bearer+".secret")
+	}
+	if id.life != "" {
+		life := who.Life{Agent: id.life, Incarnation: uint64(g.lives[id.life])}
+		req.Header.Set(code.HeaderOnBehalf, life.Encode())
+	}
+	return g.answer(web, req)
+}
+
+// answer gives the code of an answer over HTTP.
+func (g *gates) answer(web *http.Client, req *http.Request) (name, body string) {
+	resp, err := web.Do(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var out struct {
+		Code  string
+		Error struct{ Code string }
+	}
+	_ = json.Unmarshal(b, &out) // what is no JSON has no code
+	return out.Code + out.Error.Code, string(b)
+}

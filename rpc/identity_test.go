@@ -1,0 +1,337 @@
+package rpc
+
+import (
+	"crypto/tls"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"vigil/fsm"
+	"vigil/fsm/noun"
+	"vigil/rpc/client"
+	"vigil/rpc/code"
+	"vigil/rpc/door/who"
+	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
+)
+
+// people is what a cluster with identities knows in a test.
+type people struct {
+	t       testing.TB
+	cluster string
+	root    *trust.Authority
+	roots   *trust.Roots
+
+	mu    sync.Mutex
+	known map[string]Standing // by kind/name; nobody else is known, but servers
+	now   noun.Time
+}
+
+func newPeople(t testing.TB) *people {
+	t.Helper()
+	p := &people{t: t, cluster: trust.NewCluster(), known: map[string]Standing{}}
+	var err error
+	if p.root, err = trust.NewRoot(p.cluster, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if p.roots, err = trust.NewRoots(p.root.Chain[0]); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *people) look(_ *fsm.View, c who.Claim) Standing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.known[string(c.Kind)+"/"+c.Name]
+	s.Known = s.Known || c.Kind == who.Server
+	s.Clock = p.now
+	return s
+}
+
+func (p *people) put(name string, s Standing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Known = true
+	p.known[name] = s
+}
+
+// holder has a certificate of that name and stamp.
+func (p *people) holder(kind trust.Kind, id string, s trust.Stamp) *trust.Holder {
+	p.t.Helper()
+	h := trust.NewHolder(p.roots)
+	p.renew(h, kind, id, s)
+	return h
+}
+
+func (p *people) renew(h *trust.Holder, kind trust.Kind, id string, s trust.Stamp) {
+	p.t.Helper()
+	key, err := trust.NewKey()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	csr, err := trust.Request(key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	chain, err := p.root.Leaf(csr, trust.Name{Cluster: p.cluster, Kind: kind, ID: id}, s, nil, time.Now())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := h.Set(chain, key); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// start runs two servers; the callers of the world are user/root, an admin.
+func (p *people) start() *world {
+	p.t.Helper()
+	p.put("user/root", Standing{Rights: []who.Right{{Role: code.Admin, Room: who.AllRooms}}})
+	return startAs(p.t, 2, nil, func(cfg *Config) {
+		me := p.holder(trust.Server, cfg.ServerID, trust.Stamp{})
+		cfg.TLS, cfg.PeerTLS = me.Server(false), me.Client(nil)
+		cfg.Identify = NewIdentities(func() *trust.Roots { return p.roots }, cfg.Reader, p.look)
+	}, credentials.NewTLS(p.holder(trust.User, "root", trust.Stamp{}).Client(nil)))
+}
+
+func (p *people) dial(w *world, i int, cfg *tls.Config) *grpc.ClientConn {
+	p.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+w.nodes[i].addr, grpc.WithTransportCredentials(credentials.NewTLS(cfg)))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// With real certificates, through the leader and another server: an admin sets things up, an agent
+// with the token of its life works, and what is written says who has written it.
+func TestIdentitiesEndToEnd(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	w.room("demo", "builder", 2)
+	made, err := w.fleet(1).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x",
+		By: "the boss"})
+	if err != nil || made.GetCreatedBy() != "user/root" {
+		t.Fatalf("created by %q (%v)", made.GetCreatedBy(), err)
+	}
+	join, err := w.work(1).Join(within(t), &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: "demo/builder",
+		Token: "secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := &vigilv1.Speaker{Agent: "demo/builder", Incarnation: join.GetIncarnation(), Token: "secret"}
+	strangers := p.dial(w, 1, trust.NewHolder(p.roots).Client(nil))
+	work := vigilv1.NewWorkClient(strangers)
+	claim, err := work.Wait(within(t), &vigilv1.WaitRequest{Speaker: me}) // claims through the leader
+	if err != nil || claim.GetTask().GetId() != made.GetId() {
+		t.Fatalf("with the token of its life an agent claims %v (%v)", claim, err)
+	}
+	batch, err := work.Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{
+		{Op: &vigilv1.Write_StartTask{StartTask: &vigilv1.WorkRequest{Speaker: me, Task: made.GetId(),
+			Attempt: claim.GetAttempt()}}},
+		{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "y"}}},
+		{Op: &vigilv1.Write_Leave{Leave: &vigilv1.LeaveRequest{Speaker: &vigilv1.Speaker{Agent: "demo/builder",
+			Incarnation: me.GetIncarnation()}}}},
+		{},
+	}})
+	if err != nil || len(batch.GetResults()) != 4 {
+		t.Fatal(batch, err)
+	}
+	for i, want := range []string{"", code.Denied, code.Denied, code.Invalid} {
+		if got := batch.GetResults()[i].GetError().GetCode(); got != want {
+			t.Errorf("write %d of the batch: %q, want %q", i, got, want)
+		}
+	}
+	wrong := &vigilv1.Speaker{Agent: "demo/builder", Incarnation: join.GetIncarnation(), Token: "guess"}
+	if _, err := work.Leave(within(t), &vigilv1.LeaveRequest{Speaker: wrong}); codeOf(err) != code.Denied {
+		t.Errorf("a guessed token: %v", err)
+	}
+}
+
+// A watch shows what happens in the rooms that its caller may see, and nothing of the cluster.
+func TestWatchesShowOnlyWhatTheirCallerMaySee(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	w.room("demo", "builder", 1)
+	w.room("other", "builder", 1)
+	p.put("user/anna", Standing{Rights: []who.Right{{Role: code.Viewer, Room: "other"}}})
+	for i := range w.servers {
+		fleet := vigilv1.NewFleetClient(p.dial(w, i, p.holder(trust.User, "anna", trust.Stamp{}).Client(nil)))
+		s, err := fleet.WatchEvents(within(t), &vigilv1.WatchEventsRequest{NoFollow: true})
+		seen := 0
+		for err == nil {
+			var e *vigilv1.Event
+			if e, err = s.Recv(); err != nil {
+				break
+			}
+			if seen++; e.GetRoom() != "other" {
+				t.Errorf("an event of room %q is shown: %s", e.GetRoom(), e.GetText())
+			}
+		}
+		if seen == 0 || codeOf(err) != "internal" && err.Error() != "EOF" {
+			t.Errorf("%d events, then %v", seen, err)
+		}
+	}
+}
+
+// A host opens its own stream, also at a server that has not heard of it yet, and no other's.
+func TestS3HostsTakeTheirOwnOrdersOnly(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	for _, key := range []string{"h1", "h2"} {
+		p.put("host/"+key, Standing{})
+	}
+	own := p.dial(w, 1, p.holder(trust.Host, "h1", trust.Stamp{}).Client(nil))
+	other := p.dial(w, 1, p.holder(trust.Host, "h2", trust.Stamp{}).Client(nil))
+	w.nodes[1].hold() // it is behind
+	agent := vigilv1.NewHostAgentClient(own)
+	reg, err := agent.Register(within(t), &vigilv1.RegisterRequest{Key: "h1", Name: "one", Boot: "b1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vigilv1.NewHostAgentClient(other).Register(within(t), &vigilv1.RegisterRequest{Key: "h1", Name: "one",
+		Boot: "b2"}); codeOf(err) != code.Denied {
+		t.Errorf("a host registered as another: %v", err)
+	}
+	open := func(conn *grpc.ClientConn) error {
+		s, err := vigilv1.NewHostAgentClient(conn).Stream(within(t))
+		if err != nil {
+			return err
+		}
+		if err := s.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Hello{Hello: &vigilv1.Hello{
+			Host: reg.GetHost(), Boot: "b1"}}}); err != nil {
+			return err
+		}
+		_, err = s.Recv()
+		return err
+	}
+	foreign, mine := make(chan error, 1), make(chan error, 1)
+	go func() { foreign <- open(other) }()
+	go func() { mine <- open(own) }()
+	w.nodes[1].release()
+	if err := <-foreign; codeOf(err) != code.Denied {
+		t.Errorf("a host took the orders of another: %v", err)
+	}
+	if err := <-mine; err != nil {
+		t.Errorf("a host did not get its own orders: %v", err)
+	}
+}
+
+// Certificates are judged by generation and by age in cluster time; a client whose certificate was
+// renewed shows the new one when the old one is refused, and its call is not lost.
+func TestClientsShowRenewedCertificates(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	p.put("host/h1", Standing{Generation: 2})
+	me := p.holder(trust.Host, "h1", trust.Stamp{Generation: 2})
+	c, err := client.Open(client.Config{Addrs: []string{w.nodes[1].addr}, TLS: me.Client(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	register := func() error {
+		_, err := vigilv1.NewHostAgentClient(c).Register(within(t), &vigilv1.RegisterRequest{Key: "h1", Name: "one",
+			Boot: "b1"})
+		return err
+	}
+	if err := register(); err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.now = p.now.Add(trust.Life)
+	p.mu.Unlock()
+	// The servers are as old as the host, and the leader takes nothing from them either.
+	if err := register(); client.Code(err) != code.AuthExpired {
+		t.Fatalf("a certificate that is too old: %v", err)
+	}
+	p.renew(me, trust.Host, "h1", trust.Stamp{Generation: 2, Clock: int64(p.now)})
+	direct, err := client.Open(client.Config{Addrs: []string{w.nodes[0].addr}, TLS: me.Client(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = direct.Close() }()
+	again := func() error {
+		_, err := vigilv1.NewHostAgentClient(direct).Register(within(t), &vigilv1.RegisterRequest{Key: "h1", Name: "one",
+			Boot: "b1"})
+		return err
+	}
+	if err := again(); err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.now = p.now.Add(trust.Life)
+	p.mu.Unlock()
+	p.renew(me, trust.Host, "h1", trust.Stamp{Generation: 2, Clock: int64(p.now)})
+	if err := again(); err != nil {
+		t.Errorf("the call of a client whose certificate was renewed: %v", err)
+	}
+	p.put("host/h1", Standing{Generation: 3})
+	if err := again(); client.Code(err) != code.AuthDenied {
+		t.Errorf("a revoked certificate: %v", err)
+	}
+}
+
+// What a claim is worth by the state.
+func TestClaimsAreJudged(t *testing.T) {
+	const day = noun.Time(24 * time.Hour)
+	for _, tt := range []struct {
+		name  string
+		claim who.Claim
+		s     Standing
+		want  string
+		there bool // the principal
+	}{
+		{"fresh", who.Claim{Kind: who.Host, Generation: 2}, Standing{Known: true, Generation: 2, Clock: day - 1}, "ok", true},
+		{"unknown", who.Claim{Kind: who.Host, Name: "h1"}, Standing{}, code.AuthDenied, false},
+		{"revoked", who.Claim{Kind: who.Host, Generation: 1}, Standing{Known: true, Generation: 2}, code.AuthDenied, false},
+		{"newer than this replica", who.Claim{Kind: who.Host, Generation: 3, Clock: int64(day)},
+			Standing{Known: true, Generation: 2}, "ok", true},
+		{"a day old", who.Claim{Kind: who.Host}, Standing{Known: true, Clock: day}, code.AuthExpired, true},
+		{"31 days old", who.Claim{Kind: who.Server}, Standing{Known: true, Clock: 31 * day}, code.AuthDenied, false},
+		{"a person after 12 hours", who.Claim{Kind: who.User}, Standing{Known: true, Clock: day / 2}, code.AuthExpired, true},
+		{"a person after 31 days", who.Claim{Kind: who.User}, Standing{Known: true, Clock: 31 * day}, code.AuthDenied, false},
+		{"a token", who.Claim{Kind: who.APIToken}, Standing{Known: true, Clock: 99 * day}, "ok", true},
+	} {
+		p, err := weigh(tt.claim, tt.s)
+		if codeOf(err) != tt.want || (p.Kind != who.Nobody) != tt.there {
+			t.Errorf("%s: %v and %v, want %s", tt.name, err, p, tt.want)
+		}
+	}
+}
+
+// A port has identities or it has none; a token is never sent in clear.
+func TestHalfAnIdentityIsRefused(t *testing.T) {
+	c := newFakeCluster(1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = Open(Config{Listener: l, ServerID: "s1", Writer: c.nodes[0], Reader: c.nodes[0], TLS: &tls.Config{}})
+	if err == nil || !strings.Contains(err.Error(), "PeerTLS") {
+		t.Errorf("TLS without Identify: %v", err)
+	}
+	if _, err := client.Open(client.Config{Addrs: []string{"h:1"}, Bearer: "vigil-api.1.x"}); err == nil {
+		t.Error("a token would be sent in clear")
+	}
+}
+
+// BenchmarkUnaryWithIdentities is what BenchmarkUnary measures with one client, by TLS and checked.
+func BenchmarkUnaryWithIdentities(b *testing.B) {
+	w := newPeople(b).start()
+	w.room("demo", "builder", 1)
+	text := strings.Repeat("x", 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.fleet(0).CreateTask(b.Context(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder",
+			Title: "t", Text: text}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

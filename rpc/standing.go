@@ -1,0 +1,49 @@
+package rpc
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"vigil/fsm"
+	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/door/who"
+)
+
+// StandingOf is what the state knows of who makes a claim; for NewIdentities. A server that this
+// replica has never heard of may have joined since: its certificate is as good as its chain.
+func StandingOf(st *fsm.View, c who.Claim) Standing {
+	s := Standing{Clock: st.TrustClock()}
+	if c.Kind == who.APIToken {
+		hash, err := hex.DecodeString(c.Serial)
+		if t := st.APIToken(string(hash)); err == nil && t != nil && strconv.FormatUint(uint64(t.ID), 10) == c.Name {
+			s.Known, s.Rights = true, rightsOf(t.Bindings)
+		}
+		return s
+	}
+	kind, ok := noun.ParseIdentityKind(string(c.Kind))
+	if !ok {
+		return s
+	}
+	switch k := st.Credential(kind, c.Name); {
+	case k != nil:
+		s.Known, s.Generation = k.Gone == 0, k.Generation
+	case c.Kind == who.Server:
+		s.Known = true
+	}
+	if c.Kind == who.User {
+		u := st.User(c.Name)
+		if s.Known = s.Known && u != nil; s.Known {
+			s.Rights = rightsOf(u.Bindings)
+		}
+	}
+	return s
+}
+
+func rightsOf(bindings []noun.Binding) []who.Right {
+	out := make([]who.Right, len(bindings))
+	for i, b := range bindings {
+		out[i] = who.Right{Role: code.Role(b.Role), Room: b.Room}
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/fsm"
+	"vigil/fsm/noun"
+	"vigil/rpc/fault"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// PutUser adds a user or replaces what one may do.
+func (t *trustService) PutUser(ctx context.Context, r *vigilv1.PutUserRequest) (*vigilv1.User, error) {
+	var c checks
+	who := c.user(r.GetUser())
+	cmd := fsm.PutUser{Name: who.Name, Bindings: c.bindings(r.GetBindings()), By: byWhom(ctx)}
+	return change(ctx, t, r, cmd, c.err, func(st *fsm.View, _ *noun.Outcome) *vigilv1.User {
+		if u := st.User(who.Name); u != nil {
+			return convertUser(u)
+		}
+		return &vigilv1.User{User: who.Name} // removed since
+	})
+}
+
+// ListUsers pages through the users by name.
+func (t *trustService) ListUsers(
+	_ context.Context, r *vigilv1.ListUsersRequest,
+) (*vigilv1.ListUsersResponse, error) {
+	var c checks
+	limit := c.page(r.GetLimit(), defaultPage)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return read(t.core, func(st *fsm.View) *vigilv1.ListUsersResponse {
+		var all []*noun.User
+		for u := range st.Users() {
+			if u.Name > r.GetAfter() {
+				all = append(all, u)
+			}
+		}
+		slices.SortFunc(all, func(a, b *noun.User) int { return cmp.Compare(a.Name, b.Name) })
+		out := &vigilv1.ListUsersResponse{}
+		for _, u := range all[:min(len(all), limit)] {
+			out.Users = append(out.Users, convertUser(u))
+		}
+		if len(all) > limit {
+			out.More, out.Next = true, all[limit-1].Name
+		}
+		return out
+	}), nil
+}
+
+// RemoveUser takes everything from a user.
+func (t *trustService) RemoveUser(
+	ctx context.Context, r *vigilv1.RemoveUserRequest,
+) (*vigilv1.RemoveUserResponse, error) {
+	var c checks
+	who := c.user(r.GetUser())
+	return change(ctx, t, r, fsm.RemoveUser{Name: who.Name, By: byWhom(ctx)}, c.err,
+		func(*fsm.View, *noun.Outcome) *vigilv1.RemoveUserResponse { return &vigilv1.RemoveUserResponse{} })
+}
+
+// Revoke makes every certificate of a name void.
+func (t *trustService) Revoke(ctx context.Context, r *vigilv1.RevokeRequest) (*vigilv1.RevokeResponse, error) {
+	var c checks
+	who := c.identity("kind", r.GetKind(), "name", r.GetName())
+	return change(ctx, t, r, fsm.RaiseGeneration{Kind: who.Kind, Name: who.Name, By: byWhom(ctx)}, c.err,
+		func(_ *fsm.View, out *noun.Outcome) *vigilv1.RevokeResponse {
+			return &vigilv1.RevokeResponse{Generation: out.Number()}
+		})
+}
+
+// ListIdentities pages through the names that have certificates.
+func (t *trustService) ListIdentities(
+	_ context.Context, r *vigilv1.ListIdentitiesRequest,
+) (*vigilv1.ListIdentitiesResponse, error) {
+	var c checks
+	limit := c.page(r.GetLimit(), defaultPage)
+	kind := noun.IdentityKind(0)
+	if r.GetKind() != "" {
+		kind = c.identityKind("kind", r.GetKind())
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return read(t.core, func(st *fsm.View) *vigilv1.ListIdentitiesResponse {
+		out := &vigilv1.ListIdentitiesResponse{}
+		for k := range st.Credentials(noun.CredentialID(r.GetAfter())) {
+			if kind != 0 && k.Kind != kind || k.Gone != 0 && !r.GetGone() {
+				continue
+			}
+			if len(out.Identities) == limit {
+				out.More = true
+				break
+			}
+			out.Identities, out.Next = append(out.Identities, convertIdentity(st, k)), uint64(k.ID)
+		}
+		if !out.More {
+			out.Next = 0
+		}
+		return out
+	}), nil
+}
+
+func convertIdentity(st *fsm.View, k *noun.Credential) *vigilv1.Identity {
+	out := &vigilv1.Identity{Kind: k.Kind.String(), Name: k.Name, Generation: k.Generation, Serial: k.Serial,
+		Token: uint64(k.Token), Gone: k.Gone != 0}
+	if k.Serial != "" {
+		out.Age = durationpb.New(max(0, st.TrustClock().Sub(k.IssuedAt)))
+	}
+	return out
+}
+
+func convertUser(u *noun.User) *vigilv1.User {
+	return &vigilv1.User{User: u.Name, Bindings: convertBindings(u.Bindings), By: u.By, ChangedAt: wall(u.At)}
+}
+
+func convertBindings(list []noun.Binding) (out []*vigilv1.Binding) {
+	for _, b := range list {
+		out = append(out, &vigilv1.Binding{Role: b.Role.String(), Room: b.Room})
+	}
+	return out
+}
+
+// identityKind asks for what an identity is of.
+func (c *checks) identityKind(field, word string) noun.IdentityKind {
+	kind, ok := noun.ParseIdentityKind(word)
+	if !ok {
+		c.fail("%s is missing or wrong; it is server, host or user.", field)
+	}
+	return kind
+}
+
+// identity asks for a kind and a name.
+func (c *checks) identity(kindField, kind, nameField, name string) noun.Identity {
+	who := noun.Identity{Kind: c.identityKind(kindField, kind), Name: name}
+	if err := who.Check(); err != nil && c.err == nil {
+		c.fail("%s: %v.", nameField, err)
+	}
+	return who
+}
+
+// user asks for the name of a user.
+func (c *checks) user(name string) noun.Identity {
+	return c.identity("user", noun.UserIdentity.String(), "user", name)
+}
+
+// bindings converts what somebody may do.
+func (c *checks) bindings(list []*vigilv1.Binding) (out []noun.Binding) {
+	c.atMost("bindings", len(list), noun.MaxBindings)
+	if c.err != nil {
+		return nil
+	}
+	for _, b := range list {
+		role, ok := noun.ParseUserRole(b.GetRole())
+		if !ok {
+			c.fail("bindings: role %s is none; it is viewer, reader, operator or admin.", fault.Quote(b.GetRole()))
+		}
+		out = append(out, noun.Binding{Role: role, Room: b.GetRoom()})
+	}
+	if err := noun.CheckBindings(out); err != nil {
+		c.fail("bindings: %v.", err)
+	}
+	return out
+}
