@@ -3,7 +3,7 @@ package mutants
 // All lists the mutants in the order of the table in docs/mutants.md.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{timeMutants(), logMutants(), snapshotMutants(), requestMutants(),
+	for _, part := range [][]Mutant{timeMutants(), logMutants(), snapshotMutants(), requestMutants(), memberMutants(),
 		readMutants(), lifeMutants(), leaseMutants(), orderMutants(), taskMutants(), hostMutants()} {
 		all = append(all, part...)
 	}

@@ -38,6 +38,12 @@ var answeredHere sync.Map
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle",
 				"-nemesis", "leader_killed,leadership_moved"),
 		},
+	}
+}
+
+// memberMutants break what a server makes of the words of others, said once or again.
+func memberMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "unannounced-member-refuses",
 			Law:  "L3", Says: "as long as a member has not announced itself nothing can be written",
