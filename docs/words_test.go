@@ -87,7 +87,7 @@ func eachFile(t *testing.T, fn func(path, text string)) {
 // What code and documents cite is in the repository.
 func TestCitedFilesExist(t *testing.T) {
 	file := regexp.MustCompile(`\b(?:docs|configs|jepsen|cluster|fsm|rpc|agentd|cmd)/[\w./-]*\w\.(?:md|yaml|go|proto|service)\b`)
-	elsewhere := regexp.MustCompile(`\b[Ss]eed 00\d|\b` + `DESIGN\.md`)
+	elsewhere := regexp.MustCompile(`\b[Ss]eed[\s/]+00\d|\b` + `DESIGN\.md`)
 	eachFile(t, func(path, text string) {
 		if filepath.Ext(path) == ".go" { // what is no comment may name anything
 			text = strings.Join(regexp.MustCompile(`(?m)//.*$`).FindAllString(text, -1), "\n")

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -81,5 +82,22 @@ func TestDeadlinesOfALargeRoomAreBounded(t *testing.T) {
 	}
 	if later != more {
 		t.Errorf("%d leases end later than the last one that is listed, %d are said to", later, more)
+	}
+}
+
+// L3: a deadline that nobody looks at is named, and what to do about it.
+func TestL3DeadlineWithoutATimerIsNamed(t *testing.T) {
+	d := newDrive(t)
+	row := due.Row{Kind: &due.Kind{Name: "tea"}, Of: due.OfTask(7), From: 1, Span: time.Minute}
+	for armed, want := range map[noun.Time]string{
+		0:                        `L3: task 7: "tea" is due at 1m0.000000001s of cluster time, and no timer is set`,
+		noun.Time(2 * time.Hour): `its timer is set for 2h0m0s`,
+		row.At():                 "",
+	} {
+		var c core.Checker
+		if c.Armed(&d.s.State.View, "L3", row, armed); (len(c.Errs) == 0) != (want == "") ||
+			want != "" && !strings.Contains(c.Errs[0].Error(), want) {
+			t.Errorf("armed at %d: %v, want %q", armed, c.Errs, want)
+		}
 	}
 }

@@ -8,10 +8,11 @@
 // outside world has to do after an entry (wake a waiter, push an order) is returned as Effects;
 // the state machine never calls out.
 //
-// # Rooms
+// # Packages
 //
 //	fsm         the face for rpc, cluster and duties: New, Load, View, Check, dumps, all commands by name
-//	watch/...   one feature of supervision each: mail, escalation, silence, ladder, chain, screen
+//	watch/...   one watchdog each, in the code also called a feature: mail, escalation, silence, ladder, chain, screen
+//	due         the table of deadlines: what is due, when, and what holds its clock
 //	evidence    the signals of an agent, gathered for whoever judges it
 //	core        rooms, roles, agents, tasks, hosts, sessions, orders; Apply; the hooks
 //	judge       verdicts, pure functions of plain structs
@@ -20,8 +21,7 @@
 //	image       the form of dumps
 //
 // Arrows go down only. A feature looks at the core and hangs on its hooks; the core names no feature,
-// and features never import each other. Deleting one is deleting its folder, its line in features
-// and its names in names.go.
+// and features never import each other. CONTRIBUTING.md tells how one is added, and how it goes.
 //
 // # Ownership
 //

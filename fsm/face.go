@@ -45,8 +45,8 @@ type (
 	ofTrust       = trust.View
 )
 
-// features hang on the core, in the order in which they are told what has happened. A feature goes
-// by deleting its line here, its part of View and its folder.
+// features are the watchdogs that hang on the core, in the order in which they are told what has
+// happened. CONTRIBUTING.md lists what goes with the folder of one.
 var features = []struct {
 	name    string
 	install func(*State)

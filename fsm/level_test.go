@@ -1,7 +1,11 @@
 package fsm
 
 import (
+	"encoding/hex"
 	"errors"
+	"os"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +45,68 @@ func TestL12LevelIsInvisibleUntilItBegins(t *testing.T) {
 	added = nil
 	if got := reload(t, d.s); got.Hash() != d.s.Hash() {
 		t.Error("the level has begun, and a dump lacks what it adds")
+	}
+}
+
+// L12: a command that carries a field which came with a level needs that level, so no server that
+// does not know the field meets it. Which fields those are is what added says of dumps.
+func TestL12NewFieldsNeedTheirLevel(t *testing.T) {
+	seen := 0
+	need := func(a addition, of reflect.Type, command func(reflect.Value) Command) {
+		first, ok := a.fields[of]
+		if !ok {
+			return
+		}
+		for i := first; i < of.NumField(); i++ {
+			v := reflect.New(of).Elem()
+			switch f := v.Field(i); {
+			case f.CanInt():
+				f.SetInt(1)
+			case f.CanUint():
+				f.SetUint(1)
+			case f.Kind() == reflect.Bool:
+				f.SetBool(true)
+			case f.Kind() == reflect.String:
+				f.SetString("x")
+			case f.Kind() == reflect.Slice:
+				f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			default:
+				t.Fatalf("%s.%s is of a kind that this test cannot set", of.Name(), of.Field(i).Name)
+			}
+			seen++
+			if c := command(v); Level(c) < a.level {
+				t.Errorf("%T with %s.%s needs level %d, want %d: name the field in Level, fsm/core/level.go",
+					c, of.Name(), of.Field(i).Name, Level(c), a.level)
+			}
+		}
+	}
+	for _, a := range added {
+		need(a, reflect.TypeFor[noun.RoleSpec](), func(v reflect.Value) Command {
+			return ApplyRoom{Roles: []noun.RoleSpec{v.Interface().(noun.RoleSpec)}}
+		})
+		need(a, reflect.TypeFor[noun.RoomWatch](), func(v reflect.Value) Command {
+			return ApplyRoom{Watch: []noun.RoomWatch{v.Interface().(noun.RoomWatch)}}
+		})
+		need(a, reflect.TypeFor[noun.RoomWatch](), func(v reflect.Value) Command {
+			return SetRoomWatch{RoomWatch: v.Interface().(noun.RoomWatch)}
+		})
+	}
+	if seen == 0 {
+		t.Error("no field came with a level")
+	}
+}
+
+// L12: at the baseline a dump has the types and fields that 0.1 wrote and no more, so a server of 0.1
+// reads it. The file is what 0.1 wrote, and never changes.
+func TestL12BaselineDumpsAreThoseOfTheFirstVersion(t *testing.T) {
+	text, err := os.ReadFile("testdata/schema.0.1.hex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := dump(t, New().Copy())
+	at := blocks(p)
+	if now := hex.EncodeToString(p[at[0]:at[1]]); now != strings.TrimSpace(string(text)) {
+		t.Errorf("types or fields differ from those of 0.1: name what is new in added, fsm/dump.go\n%s\n%s", text, now)
 	}
 }
 

@@ -96,7 +96,8 @@ func everyFieldIsSet(t *testing.T, at string, v reflect.Value) {
 			everyFieldIsSet(t, at+" "+v.Type().Field(i).Name, v.Field(i))
 		}
 	case v.IsZero():
-		t.Errorf("%s is not set; name the command in grown and run go test -run Golden -update", at)
+		t.Errorf("%s is not set: raise the command's number in grown by one (2 when it is not there yet), then "+
+			"go test ./cluster/record -run Golden -update writes the next file", at)
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
 			everyFieldIsSet(t, at, v.Index(i))

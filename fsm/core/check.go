@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"vigil/fsm/due"
 	"vigil/fsm/noun"
@@ -57,9 +58,15 @@ func (c *Checker) That(ok bool, format string, args ...any) {
 // row whose time has come may be looked at with the next entry.
 func (c *Checker) Armed(v *View, law string, row due.Row, armed noun.Time) {
 	at := row.At()
-	c.That(at == 0 || armed != 0 && armed <= max(at, v.Meta.Clock),
-		"%s: %s must be looked at by %d, its timer is at %d: %+v",
-		law, row.Of, at, armed, row)
+	if at == 0 || armed != 0 && armed <= max(at, v.Meta.Clock) {
+		return
+	}
+	timer := "no timer is set for it"
+	if armed != 0 {
+		timer = fmt.Sprintf("its timer is set for %s", time.Duration(armed))
+	}
+	c.That(false, "%s: %s: %q is due at %s of cluster time, and %s; what makes a deadline begin or come "+
+		"earlier calls Rearm", law, row.Of, row.Kind.Name, time.Duration(at), timer)
 }
 
 func (c *Checker) agent(s *View, a *noun.Agent) {

@@ -71,8 +71,9 @@ type Hooks struct {
 	parts []any
 }
 
-// Base is a coreView for features: one level deeper, so that what a feature that writes has of both the state and
-// its own view is the state's.
+// Base embeds the View of the core once more, for the views of features. A feature that writes embeds
+// *State and its own view; what both have would be ambiguous in Go if the view did not have it one
+// level deeper. So it is the state's.
 type Base struct{ *View }
 
 // Attach makes a feature known, for its commands, and gives the hooks to hang it on.

@@ -38,34 +38,35 @@ func Level(c Command) uint32 {
 	case RaiseLevel:
 		return c.Level
 	case CreateTask:
-		return levelWhen(c.After != 0)
+		return LevelWhen(c.After != 0, LevelRetry)
 	case FailTask:
-		return levelWhen(c.After != 0)
+		return LevelWhen(c.After != 0, LevelRetry)
 	case SetAgent:
-		return levelWhen(c.For != 0)
+		return LevelWhen(c.For != 0, LevelRetry)
 	case SetPause:
-		return levelWhen(c.For != 0)
+		return LevelWhen(c.For != 0, LevelRetry)
 	case DrainHost:
-		return levelWhen(c.For != 0)
+		return LevelWhen(c.For != 0, LevelRetry)
 	case PutSettings:
-		return levelWhen(Put(c.Values).Any("retry_") || Put(c.Values).Any("circuit_") ||
-			Put(c.Values).Any("watchdog_untaken") || Put(c.Values).Any("mail_wakes") ||
-			Put(c.Values).Any("budget_trust"))
+		put := Put(c.Values)
+		return LevelWhen(put.Any("retry_") || put.Any("circuit_") || put.Any("watchdog_untaken") ||
+			put.Any("mail_wakes") || put.Any("budget_trust"), LevelRetry)
 	case ApplyRoom:
-		return levelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
+		return LevelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
 			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm
 		}) ||
-			slices.ContainsFunc(c.Watch, func(w noun.RoomWatch) bool { return w.Untaken != 0 }))
-	case interface{ Newer() bool }: // of a feature
-		return levelWhen(c.Newer())
+			slices.ContainsFunc(c.Watch, func(w noun.RoomWatch) bool { return w.Untaken != 0 }), LevelRetry)
+	case interface{ NeedsLevel() uint32 }: // of a watchdog
+		return c.NeedsLevel()
 	}
 	return Baseline
 }
 
-// levelWhen is the level of a command that has something that came with LevelRetry.
-func levelWhen(has bool) uint32 {
+// LevelWhen is the level that a command needs: this one when it has something that came with it,
+// else the baseline.
+func LevelWhen(has bool, level uint32) uint32 {
 	if has {
-		return LevelRetry
+		return level
 	}
 	return Baseline
 }

@@ -28,9 +28,9 @@ type RaiseGeneration struct {
 	By   string
 }
 
-// Newer tells that the command came with core.LevelRetry.
-func (NoteLeaf) Newer() bool        { return true }
-func (RaiseGeneration) Newer() bool { return true }
+// NeedsLevel tells that the command came with core.LevelRetry.
+func (NoteLeaf) NeedsLevel() uint32        { return core.LevelRetry }
+func (RaiseGeneration) NeedsLevel() uint32 { return core.LevelRetry }
 
 // Apply notes the certificate. A refusal as a clone opens an escalation, and changes nothing else.
 func (c NoteLeaf) Apply(of *core.State) noun.Outcome {

@@ -25,8 +25,8 @@ type Root struct{ Cert []byte } // in DER
 
 func (r Root) bad() bool { return len(r.Cert) == 0 || len(r.Cert) > noun.MaxRoot }
 
-// Newer tells that the command came with core.LevelRetry.
-func (FoundTrust) Newer() bool { return true }
+// NeedsLevel tells that the command came with core.LevelRetry.
+func (FoundTrust) NeedsLevel() uint32 { return core.LevelRetry }
 
 // Apply makes the cluster one in which everybody has an identity.
 func (c FoundTrust) Apply(of *core.State) noun.Outcome {

@@ -38,10 +38,10 @@ type UseToken struct {
 	Key        []byte
 }
 
-// Newer tells that the command came with core.LevelRetry.
-func (PutToken) Newer() bool    { return true }
-func (RevokeToken) Newer() bool { return true }
-func (UseToken) Newer() bool    { return true }
+// NeedsLevel tells that the command came with core.LevelRetry.
+func (PutToken) NeedsLevel() uint32    { return core.LevelRetry }
+func (RevokeToken) NeedsLevel() uint32 { return core.LevelRetry }
+func (UseToken) NeedsLevel() uint32    { return core.LevelRetry }
 
 // Apply answers with the token's number.
 func (c PutToken) Apply(of *core.State) noun.Outcome {

@@ -38,11 +38,11 @@ type RevokeAPIToken struct {
 	By    string
 }
 
-// Newer tells that the command came with core.LevelRetry.
-func (PutUser) Newer() bool        { return true }
-func (RemoveUser) Newer() bool     { return true }
-func (PutAPIToken) Newer() bool    { return true }
-func (RevokeAPIToken) Newer() bool { return true }
+// NeedsLevel tells that the command came with core.LevelRetry.
+func (PutUser) NeedsLevel() uint32        { return core.LevelRetry }
+func (RemoveUser) NeedsLevel() uint32     { return core.LevelRetry }
+func (PutAPIToken) NeedsLevel() uint32    { return core.LevelRetry }
+func (RevokeAPIToken) NeedsLevel() uint32 { return core.LevelRetry }
 
 // Apply adds the user or replaces the roles.
 func (c PutUser) Apply(of *core.State) noun.Outcome {

@@ -29,7 +29,7 @@ func TestExampleRoomShowsEveryKeyAndTheDefaults(t *testing.T) {
 	}
 	for _, key := range keysOf(reflect.TypeFor[roleFile]()) {
 		if !strings.Contains(string(b), "    "+key+":") && key != "name" {
-			t.Errorf("key %s is not shown", key)
+			t.Errorf("configs/room.yaml does not show the key %s", key)
 		}
 	}
 	r, set := rooms[0].GetRoles()[0], noun.DefaultSettings()
@@ -107,12 +107,19 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 func TestEveryKeyOfARoleIsSent(t *testing.T) {
 	keys := map[string]string{"name": "x", "runner": "r", "replicas": "2", "desired": "stopped",
 		"start": "on_demand", "proof": "agent", "policy": "fast", "labels": "{a: b}", "params": "{c: d}",
-		"health": "active", "ladder": "off", "overseer": "{triage: boot}", "attempt_limit": "7", "kill_limit": "8"}
+		"health": "active", "ladder": "off", "overseer": "{triage: boot}"}
 	text := "room: a\nroles:\n-"
-	for _, key := range keysOf(reflect.TypeFor[roleFile]()) {
+	of := reflect.TypeFor[roleFile]()
+	for i, key := range keysOf(of) {
 		value := keys[key]
-		if value == "" {
+		switch {
+		case value != "":
+		case of.Field(i).Type == reflect.TypeFor[spanValue]():
 			value = "3s"
+		case of.Field(i).Type == reflect.TypeFor[countValue]():
+			value = "7"
+		default:
+			t.Fatalf("%s has no value here: write one into keys", key)
 		}
 		text += " " + key + ": " + value + "\n "
 	}
@@ -123,7 +130,7 @@ func TestEveryKeyOfARoleIsSent(t *testing.T) {
 	role := rooms[0].GetRoles()[0].ProtoReflect()
 	for i := range role.Descriptor().Fields().Len() {
 		if f := role.Descriptor().Fields().Get(i); !role.Has(f) {
-			t.Errorf("%s is not sent", f.Name())
+			t.Errorf("%s is not sent: give it a key in roleFile, and a line in spec", f.Name())
 		}
 	}
 }

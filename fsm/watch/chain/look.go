@@ -219,8 +219,8 @@ func (s *State) concludeLooks() {
 	s.looked, s.said = s.looked[:0], AnswerLook{}
 }
 
-// Newer tells that the command came after 0.1.
-func (AnswerLook) Newer() bool { return true }
+// NeedsLevel is the feature level that must have begun before the command may be written.
+func (AnswerLook) NeedsLevel() uint32 { return core.LevelRetry }
 
 // Apply completes the task, and keeps the decision for the look that ends with it. One that is
 // out of range is none: the look ends without an answer. So does a look whose task was

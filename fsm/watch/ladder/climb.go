@@ -145,8 +145,8 @@ func (v *View) unrestartable(a *noun.Agent, g *judge.Signals) string {
 }
 
 // beatsItself tells that the agent works on a task and renews its lease by itself, not its
-// supervisor for it: its beats have not stopped, so nothing says that it has failed (seed
-// 002, 1.5.3). Missing reports say so: whatever sends the beats may be something beside it.
+// supervisor for it: its beats have not stopped, so nothing says that it has failed.
+// Missing reports say so: whatever sends the beats may be something beside it.
 func (v *View) beatsItself(a *noun.Agent, g *judge.Signals) bool {
 	own := !a.Managed || v.RoleTable.Get(a.Role).Spec.Proof == noun.ProofAgent
 	return own && g.Task != 0 && g.Part == noun.PartActive && g.Leased() && !g.Unreported()

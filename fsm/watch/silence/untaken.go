@@ -14,8 +14,10 @@ import (
 // nobody serves them, so a human is told, and the tasks wait: whoever queues work before the
 // first agent is there loses nothing.
 
-// Newer tells that the command has something that came with a later feature level.
-func (c SetRoomWatch) Newer() bool { return c.Untaken != noun.UntakenAsSet }
+// NeedsLevel is the feature level that must have begun before the command may be written.
+func (c SetRoomWatch) NeedsLevel() uint32 {
+	return core.LevelWhen(c.Untaken != noun.UntakenAsSet, core.LevelRetry)
+}
 
 // spared tells that a silent room is warned of and not canceled, since nobody has lived in it.
 func (v *View) spared(rm *noun.Room) bool {

@@ -1631,7 +1631,7 @@ type RoleSpec struct {
 	// Name of a runner on the hosts; empty: agents are started by hand.
 	Runner   string `protobuf:"bytes,2,opt,name=runner,proto3" json:"runner,omitempty"`
 	Replicas uint32 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
-	// running or stopped
+	// running, stopped or paused
 	Desired string `protobuf:"bytes,4,opt,name=desired,proto3" json:"desired,omitempty"`
 	// always or on_demand
 	Start string `protobuf:"bytes,5,opt,name=start,proto3" json:"start,omitempty"`
