@@ -100,6 +100,13 @@ func progressCases() []trialCase {
 		{"recovery", "writes are back late", writes(tries(newBook(), 61_000, 179_000), 90_000, 91_000),
 			Broken, "the first write after the last fault"},
 		{"recovery", "an agent does not run", dead("waiting for a host"), Broken, "r/a does not run"},
+		{"recovery", "an agent is about to run for a task that came at the end",
+			calm().look(70_000, "r/a", 3, "none", "DISCONNECTED", "no_task").
+				look(178_000, "r/a", 3, "none", "DISCONNECTED", "no_task").
+				look(179_000, "r/a", 4, "not_joined", "DISCONNECTED", "not_joined"), Kept, "before the agent had to run"},
+		{"recovery", "an agent does not run since it got a task",
+			calm().look(70_000, "r/a", 3, "none", "DISCONNECTED", "no_task").
+				look(179_000, "r/a", 4, "not_joined", "DISCONNECTED", "not_joined"), Broken, "r/a does not run"},
 		{"recovery", "an agent does not run between two rounds",
 			rested(dead("parked").look(30_000, "r/b", 1, "lost", "DISCONNECTED", "no host")), Broken,
 			"r/b does not run"},

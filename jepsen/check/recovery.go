@@ -48,7 +48,8 @@ func recovery(t *trial, r *Result) {
 // settled judges when each agent that should run did so again in a time without
 // faults, and gives the longest time that one took.
 func (t *trial) settled(r *Result, rest span) (slowest time.Duration) {
-	back, last, excused := map[string]int64{}, map[string]history.Look{}, map[string]bool{}
+	back, last := map[string]int64{}, map[string]history.Look{}
+	excused := map[string]int64{} // when a reason was shown last
 	for _, look := range t.rec.Looks {
 		if look.Sent < rest.from || look.Sent > rest.to {
 			continue
@@ -61,25 +62,28 @@ func (t *trial) settled(r *Result, rest span) (slowest time.Duration) {
 			back[look.Agent] = look.At
 			continue
 		}
-		excused[look.Agent] = excused[look.Agent] || excusable(look)
+		if excusable(look) {
+			excused[look.Agent] = look.At
+		}
 	}
 	for _, agent := range slices.Sorted(maps.Keys(last)) {
 		r.judged(1)
 		look := last[agent]
 		when, ok := back[agent]
+		until, reason := excused[agent]
 		took := time.Duration(when - rest.from)
 		if ok {
 			slowest = max(slowest, took)
 		}
 		switch {
 		case ok && took <= t.bounds.Agents:
-		case ok && !excused[agent]:
+		case ok && !reason:
 			r.found(Finding{From: rest.from, To: when}, "%s ran again only %s after the last fault", agent, took)
 		case ok:
 			r.excuse("it did not run for a reason that was shown, and runs")
 		case excusable(look):
 			r.excuse("it does not run, for a reason that is shown: " + reasonOf(look))
-		case rest.length() <= int64(t.bounds.Agents):
+		case reason && look.At-until <= int64(t.bounds.Agents) || rest.length() <= int64(t.bounds.Agents):
 			r.excuse("the faults went on, or the run ended, before the agent had to run")
 		default:
 			r.found(Finding{From: rest.from, To: look.At},

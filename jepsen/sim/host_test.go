@@ -50,6 +50,13 @@ type daemon struct {
 	ended      map[noun.AgentID]noun.Incarnation
 }
 
+// off tells whether neither the machine nor its daemon runs now.
+func (h *host) off() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.daemon == nil
+}
+
 // start powers the machine or its daemon up.
 func (h *host) start(reboot bool) {
 	if reboot {

@@ -214,14 +214,14 @@ func (o *watch) down(st *fsm.View, a *noun.Agent, why string) bool {
 	return st.Role(a.Role).Spec.Start == noun.StartAlways
 }
 
-// deaf tells whether an agent's host is cut off, or hears no answers, now: what an agent is to find out there may
-// take as long as that, and counts only afterwards.
+// deaf tells whether an agent's host is off, cut off, or hears no answers, now: what an agent is to find out there
+// may take as long as that, and counts only afterwards.
 func (o *watch) deaf(st *fsm.View, a *noun.Agent) bool {
 	if a == nil || st.Host(a.Host) == nil {
 		return false
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(st.Host(a.Host).Name, "host-"))
-	return err == nil && o.w.links.cutOff(n)
+	return err == nil && (o.w.links.cutOff(n) || n < len(o.w.hosts) && o.w.hosts[n].off())
 }
 
 // lasts notes that something is so, and complains when it has been for too long.
