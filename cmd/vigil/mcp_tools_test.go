@@ -112,6 +112,24 @@ func TestN17NamesOfToolsCannotBeConfused(t *testing.T) {
 	}
 }
 
+// What a model is told to declare is what the tool takes.
+func TestN17InstructionsNameStatesThatThereAre(t *testing.T) {
+	c := newMCPFleet(t, time.Minute).connect("web/builder")
+	schema := string(must(json.Marshal(c.tools()["declare"].InputSchema))(t))
+	named := regexp.MustCompile(`declare (?:with )?([a-z_]+)(?: or ([a-z_]+))?`).
+		FindAllStringSubmatch(c.session.InitializeResult().Instructions, -1)
+	if len(named) < 4 {
+		t.Fatalf("the instructions name %v", named)
+	}
+	for _, m := range named {
+		for _, state := range m[1:] {
+			if state != "" && !strings.Contains(schema, `"`+state+`"`) {
+				t.Errorf("the instructions say %q, but declare takes no %q: %s", m[0], state, schema)
+			}
+		}
+	}
+}
+
 // An error names each mistake and what is right, so that the next call is.
 func TestN17WrongCallsSayWhatToDo(t *testing.T) {
 	c := newMCPFleet(t, time.Minute).connect("web/builder")
