@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -109,6 +110,17 @@ func TestN17NamesOfToolsCannotBeConfused(t *testing.T) {
 			!strings.Contains(r.err.Error(), "declare") {
 			t.Errorf("%s: %v %s", gone, r.err, r.text)
 		}
+	}
+}
+
+// Whoever types into the command is told who speaks to it, not where a decoder stumbled.
+func TestN18NonsenseOnStandardInputOfMCP(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}, in: "hello\n"}.do(t,
+		"mcp", "--agent", "web/builder")
+	if code != cli.ExitUsage || !strings.Contains(errs, "what came on standard input is not MCP") ||
+		!strings.Contains(errs, "vigil wait-for-task") {
+		t.Errorf("exit code %d, %q", code, errs)
 	}
 }
 

@@ -122,10 +122,14 @@ func (d *mcpDesk) serve(ctx context.Context, stop context.CancelCauseFunc, t mcp
 	if context.Cause(ctx) != errClientGone || errors.Is(err, context.Canceled) {
 		err = nil // it was ended on purpose
 	}
-	if err != nil {
-		return fmt.Errorf("serve MCP: %w", err)
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "invalid character"): // the library's decoder has no error of its own
+		return cli.Usagef("what came on standard input is not MCP (%w): a client such as Claude Code starts this "+
+			"command and speaks to it; on a terminal use `vigil wait-for-task`", err)
 	}
-	return nil
+	return fmt.Errorf("serve MCP: %w", err)
 }
 
 // errClientGone is why everything ends when the client has closed its end.
