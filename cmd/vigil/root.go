@@ -83,7 +83,8 @@ func withUsage(root *cobra.Command, args []string, err error) error {
 // What the library says of arguments.
 var (
 	wordTooMany = regexp.MustCompile(`^unknown command (".*") for "[^"]*"$`)
-	wrongCount  = regexp.MustCompile(`^(accepts|requires at least|accepts at most|accepts between) (.*) arg\(s\), (?:only )?received (\d+)$`)
+	wrongCount  = regexp.MustCompile(`^(accepts|requires at least|accepts at most|accepts between) (.*) ` +
+		`arg\(s\), (?:only )?received (\d+)$`)
 )
 
 // countText says how many arguments a command takes, and how many it got.
