@@ -158,7 +158,7 @@ func (n *node) transfer(ctx context.Context, to string) error {
 	} else {
 		i := slices.IndexFunc(n.configuration(), func(s raft.Server) bool { return string(s.ID) == to })
 		if i < 0 {
-			return refuse(noun.NotFound, "server %s is not a member", to)
+			return refuse(noun.NotFound, "%s", noun.AbsentServer(to))
 		}
 		s := n.configuration()[i]
 		if s.Suffrage != raft.Voter {

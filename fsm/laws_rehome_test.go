@@ -52,6 +52,16 @@ func TestL3WaitingForAHostNamesEveryReason(t *testing.T) {
 	}
 }
 
+// L3: no host is said to lack a runner that nobody asks for.
+func TestN18ARoleWithoutARunnerAsksNoHost(t *testing.T) {
+	d := newDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Runner = "" }))
+	if why := d.s.Misfit(d.s.Host(h), d.s.Agent(1)); why != "is not asked: the role names no runner" {
+		t.Fatalf("%q", why)
+	}
+}
+
 // L3: the hosts that could take an agent one day are named before those that never
 // can, however many there are of these.
 func TestWaitingForAHostNamesTheRightOnesFirst(t *testing.T) {

@@ -322,8 +322,7 @@ func (c *clusterService) RemoveServer(
 		return nil, fmt.Errorf("list servers: %w", err)
 	}
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
-		return nil, fault.NotFound("Server %s is not a member; `vigil server list` lists them.",
-			fault.Quote(r.GetServer()))
+		return nil, fault.NotFound("%s", noun.AbsentServer(r.GetServer()))
 	}
 	if c.reader.Leader().Self && !r.GetForce() {
 		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {

@@ -32,7 +32,7 @@ func TestDeadlinesAreListed(t *testing.T) {
 		t.Errorf("over HTTP: %d %v", code, body)
 	}
 	for _, tc := range []struct{ path, says string }{
-		{"/v1/agents/demo/nobody/deadlines", "does not exist"}, {"/v1/rooms/nowhere/deadlines", "nowhere"},
+		{"/v1/agents/demo/nobody/deadlines", "there is no agent"}, {"/v1/rooms/nowhere/deadlines", "nowhere"},
 		{"/v1/rooms/demo/deadlines?agent=demo/builder", "name one of them"},
 	} {
 		if code, got, _ := w.call(0, "GET", tc.path, ""); code == 200 || !strings.Contains(text(got), tc.says) {

@@ -62,8 +62,7 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 		return nil
 	})
 	if out == nil {
-		return nil, fault.NotFound("Escalation %d does not exist, or it was closed so long ago that it "+
-			"was removed; `vigil escalation list --all` shows what is there.", r.GetEscalation())
+		return nil, fault.NotFound("%s", noun.AbsentEscalation(noun.EscalationID(r.GetEscalation())))
 	}
 	return out, nil
 }

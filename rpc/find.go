@@ -15,25 +15,16 @@ import (
 const scanStep = 1000
 
 func noAgent(st *fsm.View, name string) error {
-	room, _, _ := strings.Cut(name, "/")
-	if st.Room(room) == nil && st.Tombstone(room) != nil {
-		return noRoom(st, room)
-	}
-	return fault.NotFound("Agent %s does not exist; `vigil agent list` shows the agents, roles are "+
-		"declared with `vigil apply -f`.", fault.Quote(name))
+	return fault.NotFound("%s", st.NoAgent(name).Detail)
 }
 
 // noRoom says that there is no such room, or who has deleted it (law L9).
 func noRoom(st *fsm.View, name string) error {
-	if t := st.Tombstone(name); t != nil {
-		return fault.NotFound("Room %s was deleted%s; `vigil apply -f` makes it anew.", fault.Quote(name), deletedBy(t))
-	}
-	return fault.NotFound("Room %s does not exist; `vigil room list` shows the rooms, `vigil apply -f` "+
-		"creates one.", fault.Quote(name))
+	return fault.NotFound("%s", st.NoRoom(name).Detail)
 }
 
 func noHost(key string) error {
-	return fault.NotFound("Host %s does not exist; `vigil host list` shows the hosts.", fault.Quote(key))
+	return fault.NotFound("there is no host %s; `vigil host list` shows the hosts", fault.Quote(key))
 }
 
 // findHost looks a host up by its name, then by its number; nil: there is none.

@@ -83,7 +83,26 @@ func TestHTTPErrorsHaveOneShape(t *testing.T) {
 		{"unknown room", "GET", "/v1/rooms/nowhere", "", 404, "not_found", "vigil room list"},
 		{"bad name", "PUT", "/v1/rooms/Upper", "{}", 400, "invalid", "a-z"},
 		{"unknown field", "POST", "/v1/rooms/demo/tasks", `{"rolle":"builder"}`, 400, "invalid",
-			"The body does not fit: (line 1:2)"},
+			`The body does not fit: line 1:2: there is no field "rolle" there; the call takes`},
+		{"unknown field within", "POST", "/v1/work:join", `{"agent":"demo/builder"}`, 400, "invalid",
+			"speaker (agent, incarnation, token)"},
+		{"field twice", "POST", "/v1/rooms/demo/tasks", `{"role":"a","role":"b"}`, 400, "invalid", "stands there twice"},
+		{"cut body", "POST", "/v1/rooms/demo/tasks", `{"role":"builder"`, 400, "invalid", "it ends before its JSON"},
+		{"no object", "POST", "/v1/rooms/demo/tasks", `[]`, 400, "invalid", "line 1:1: it is no JSON object"},
+		{"no text", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","title":5}`, 400, "invalid",
+			"line 1:27: title is 5; give a text in quotes"},
+		{"no number", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","priority":"high"}`, 400, "invalid",
+			`priority is "high"; give a whole number`},
+		{"no number within", "POST", "/v1/work:beat", `{"speaker":{"agent":"demo/builder","incarnation":"x"}}`, 400,
+			"invalid", `incarnation is "x"; give a whole number that is not negative`},
+		{"no duration", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","expect":"soon"}`, 400, "invalid",
+			`"soon" is not a duration; write seconds, for instance "90s"`},
+		{"hours", "POST", "/v1/rooms/demo/tasks", `{"role":"builder","expect":"3h"}`, 400, "invalid",
+			`"3h" is not a duration; write seconds, for instance "10800s"`},
+		{"parameter", "GET", "/v1/tasks?limit=-1", "", 400, "invalid",
+			`Parameter limit is "-1"; give a whole number that is not negative.`},
+		{"yes or no", "GET", "/v1/tasks?newest_first=perhaps", "", 400, "invalid", "give true or false."},
+		{"state", "GET", "/v1/tasks?states=DONE", "", 400, "invalid", `Parameter states is "DONE"; give QUEUED, PENDING`},
 		{"no JSON", "POST", "/v1/rooms/demo/tasks", `{"role":`, 400, "invalid", "body"},
 		{"unknown path", "GET", "/v1/nothing", "", 404, "not_found", "openapi.json"},
 		{"outside /v1", "GET", "/favicon.ico", "", 404, "not_found", "openapi.json"},
@@ -107,6 +126,11 @@ func TestHTTPErrorsHaveOneShape(t *testing.T) {
 			if tt.code == "" {
 				got = got["error"].(map[string]any)
 				tt.code = "invalid"
+			}
+			for _, raw := range [...]string{"strconv", "proto", "unexpected", "invalid value", "syntax"} {
+				if strings.Contains(got["message"].(string), raw) {
+					t.Errorf("%q has words of a parser", got["message"])
+				}
 			}
 			if got["code"] != tt.code || !strings.Contains(got["message"].(string), tt.says) {
 				t.Fatalf("got %v, want code %s and a message with %q", got, tt.code, tt.says)

@@ -84,8 +84,8 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 		return nil
 	})
 	if out == nil {
-		return nil, fault.NotFound("Mail %d does not exist, or it was closed so long ago that it was "+
-			"removed; `vigil mail inbox` shows what is there.", r.GetMail())
+		return nil, fault.NotFound("there is no mail %d, or it was closed so long ago that it was "+
+			"removed; `vigil mail inbox` shows what is there", r.GetMail())
 	}
 	return out, nil
 }

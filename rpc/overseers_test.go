@@ -123,7 +123,7 @@ func TestOverseersAreRefusedWithAReason(t *testing.T) {
 		status             int
 		code, words        string
 	}{
-		{"GET", "/v1/overseers/ops/nobody", "", 404, "not_found", "does not exist"},
+		{"GET", "/v1/overseers/ops/nobody", "", 404, "not_found", "there is no agent"},
 		{"GET", "/v1/overseers/demo/builder", "", 409, "conflict", "is no overseer"},
 		{"GET", "/v1/overseers?room=A%20B", "", 400, "invalid", ""},
 		{"POST", "/v1/overseers/demo/builder:look", `{}`, 409, "conflict", "is no overseer"},

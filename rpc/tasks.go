@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"slices"
-	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -60,16 +59,7 @@ func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.
 }
 
 func noTask(id uint64) error {
-	return fault.NotFound("Task %d does not exist, or it ended so long ago that it was removed; "+
-		"`vigil task list` shows what is there.", id)
-}
-
-func deletedBy(t *noun.Tombstone) string {
-	text := ""
-	if t.By != "" {
-		text = " by " + t.By
-	}
-	return text + " at " + time.Unix(0, int64(t.At)).UTC().Format(time.RFC3339)
+	return fault.NotFound("%s", noun.AbsentTask(noun.TaskID(id)))
 }
 
 // taskFilter says which tasks a list wants.

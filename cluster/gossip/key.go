@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -45,6 +46,10 @@ func WriteKey(file string) error {
 		return fmt.Errorf("write gossip key: %w", err)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("write gossip key: there is a file %s already, which is left as it is: give another name, "+
+			"or remove it when nobody uses it", file)
+	}
 	if err != nil {
 		return fmt.Errorf("write gossip key: %w", err)
 	}

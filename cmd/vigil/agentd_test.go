@@ -22,10 +22,10 @@ func TestAgentdFileMistakes(t *testing.T) {
 	mine := "    user: " + me + "\n"
 	for _, c := range []struct{ text, where, want string }{
 		{"serverz: []\n", "1:1", `unknown key "serverz"`},
-		{"name: a\nname: b\n", "2:1", "already defined"},
+		{"name: a\nname: b\n", "2:1", "second time"},
 		{"stop_grace: soon\n", "1:13", "duration like 60s"},
 		{"stop_grace: 5\n", "1:13", "duration like 60s"},
-		{"frozen_limit: 9000h\n", "1:15", "at most 8760h"},
+		{"frozen_limit: 9000h\n", "1:15", "at most 365d"},
 		{"logs:\n  keep: 1000\n", "2:9", "keep 1 to 100"},
 		{"metrics: 0.0.0.0:1\n", "", "loopback"},
 		{"log_level: loud\n", "", "write trace"},

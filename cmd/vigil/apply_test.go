@@ -143,6 +143,30 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 	}
 }
 
+// N18: a room whose agents wait for work is not deleted without a question either.
+func TestN18DeletingARoomWithAgentsAsks(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "calm", By: "test",
+		Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}}}))(t)
+	w := must(client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "calm/builder"}))(t)
+	t.Cleanup(func() { _ = w.Leave(context.Background(), "the test ends") }) // the server ends too
+	env := map[string]string{"VIGIL_ADDR": f.addr}
+	code, out, errs := terminalRun{env: env}.do(t, "room", "delete", "calm")
+	if code != cli.ExitConflict || !strings.Contains(errs, "this ends 1 agent, and there is no terminal to ask on") {
+		t.Errorf("without a terminal: exit code %d, %q, %q", code, out, errs)
+	}
+	if _, err := f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "calm"}); err != nil {
+		t.Errorf("the room has gone: %v", err)
+	}
+	code, _, errs = terminalRun{env: env, attended: true, in: "n\n"}.do(t, "room", "delete", "calm")
+	if code != cli.ExitFailed || !strings.Contains(errs, "This ends 1 agent. Go on? [y/N]") {
+		t.Errorf("answered with no: exit code %d, %q", code, errs)
+	}
+	if code, out, errs = (terminalRun{env: env}).do(t, "room", "delete", "calm", "--yes"); code != 0 {
+		t.Errorf("--yes: exit code %d, %q, %q", code, out, errs)
+	}
+}
+
 // N18: a room in which nobody lives is not deleted without a question while it has tasks.
 func TestN18DeletingARoomWithTasksAsks(t *testing.T) {
 	f := newMCPFleet(t, time.Minute)

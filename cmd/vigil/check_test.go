@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
@@ -19,16 +20,24 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("addr: 10.0.0.1\nlog_level: loud\nbootstrap_expect: 12\njoin: [nowhere]\n")
+	write("addr: 10.0.0.1\nraft_addr: x\nlog_level: loud\nbootstrap_expect: 12\njoin: [nowhere]\n")
 	code, out, _ := terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
-	for _, want := range []string{"no id", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12",
+	for _, want := range []string{"no id", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12", `raft_addr "x": give host:port`,
 		`join: address "nowhere"`} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("it tells %d times of %q:\n%s", strings.Count(out, want), want, out)
 		}
 	}
+	if strings.Contains(out, "other machines") {
+		t.Errorf("what is no address is said to be reached by others:\n%s", out)
+	}
 	if lines := strings.Count(out, "\n"); code != cli.ExitFailed || lines < 5 {
 		t.Errorf("exit code %d, %d lines", code, lines)
+	}
+	write("id: a\naddr: 127.0.0.1:74200\n")
+	if _, out, _ = (terminalRun{}).do(t, "server", "--config", "server.yaml", "--check"); !strings.Contains(out,
+		`addr "127.0.0.1:74200": give host:port`) {
+		t.Errorf("a port beyond 65535: %q", out)
 	}
 	write("id: a\npeers:\n  - {id: a, raft_addr: '127.0.0.1:7421', api_addr: '127.0.0.1:7420'}\n" +
 		"  - {id: b, raft_addr: '127.0.0.1:7423', api_addr: '127.0.0.1:7422'}\n")
@@ -39,11 +48,40 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 	}
 }
 
+// A history in which nothing is found is not silence: the name may be mistyped.
+func TestN18NoEventsAreSaid(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	env := map[string]string{"VIGIL_ADDR": f.addr}
+	code, out, errs := terminalRun{env: env}.do(t, "events", "--room", "nowhere")
+	if code != 0 || out != "" || errs != "There are no such events.\n" {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
+	}
+	if code, out, errs = (terminalRun{env: env}).do(t, "events"); code != 0 || out == "" || errs != "" {
+		t.Errorf("all events: exit code %d, %q, %q", code, out, errs)
+	}
+}
+
+// A mistake is told once, whoever stumbles over it.
+func TestN18AddressOfAgentdIsToldOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("agentd.yaml", []byte("servers: [127.0.0.1]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, out, errs := terminalRun{}.do(t, "agentd", "--config", "agentd.yaml", "--check")
+	if strings.Count(out, `address "127.0.0.1"`) != 1 || !strings.Contains(errs, "findings: 1;") {
+		t.Errorf("%q, %q", out, errs)
+	}
+}
+
 // The key's folder need not be there.
 func TestN09KeygenMakesItsFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "etc", "vigil", "gossip.key")
 	if code, _, errs := (terminalRun{}).do(t, "keygen", file); code != 0 {
 		t.Fatal(errs)
+	}
+	if code, _, errs := (terminalRun{}).do(t, "keygen", file); code != cli.ExitFailed ||
+		!strings.Contains(errs, "there is a file "+file+" already, which is left as it is: give another name") {
+		t.Errorf("again: exit code %d, %q", code, errs)
 	}
 	if info, err := os.Stat(filepath.Dir(file)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: %v, %v", info, err)
@@ -86,6 +124,10 @@ func TestN09CheckOfBrokenFiles(t *testing.T) {
 			"settings:\n  lease_ttl_of_all: 3s\n  ttl: soon\nwatchdog: {nonsense: 1}\nlog_json: maybe\n",
 			[]string{`f.yaml:2:1: unknown key "adress"`, `f.yaml:5:3: unknown key "bindd"`, "f.yaml:7:21: ",
 				"f.yaml:8:8: ", `f.yaml:9:22: unknown key "nonsense" below watchdog`, "f.yaml:10:11: want true or false", `addr "10.0.0.1"`}},
+		{"no number", "server --config f.yaml", "id: a\nbootstrap_expect: one\npeers: a\n",
+			[]string{"f.yaml:2:19: want a whole number", "f.yaml:3:8: want a list: [a]"}},
+		{"no servers", "agentd --config f.yaml", "servers: []\nrunners_dir: none.d\n",
+			[]string{"servers is empty: name at least one", "read runners: there is no none.d: correct runners_dir"}},
 		{"no YAML", "server --config f.yaml", "id: a\n\tname: x\nadress: x\nlog_json: maybe\n",
 			[]string{"f.yaml:2:", `f.yaml:3:1: unknown key "adress"`, "f.yaml:4:11: "}},
 		{"an open bracket", "server --config f.yaml", "id: a\njoin: [x\nadress: x\n",

@@ -101,7 +101,7 @@ func TestN04NoServerIsSaidSoon(t *testing.T) {
 		args, says string
 		env        map[string]string
 	}{
-		{"status", "these are the servers of context old: do they run? `vigil context list`", env},
+		{"status", "are right: these are the servers of context old; `vigil context list`", env},
 		{"events -f", "context old", env},
 		{"task list --addr " + freeAddr(t), "they are from --addr", env},
 		{"agent list", "they are from VIGIL_ADDR", map[string]string{"VIGIL_ADDR": "http://" + freeAddr(t)}},

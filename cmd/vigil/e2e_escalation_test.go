@@ -85,7 +85,7 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 	c.says("escalation list", "Nothing needs a human.")
 	c.says("escalation list --all --json", `"note":"restarted"`, `"state":"closed"`)
 	c.refuses(badInput{"", []string{"escalation", "ack", "1"}, 4, []string{"is closed already"}})
-	c.refuses(badInput{"", []string{"escalation", "show", "99"}, 3, []string{"Escalation 99 does not exist"}})
+	c.refuses(badInput{"", []string{"escalation", "show", "99"}, 3, []string{"there is no escalation 99"}})
 	c.refuses(badInput{"", []string{"escalation", "close", "it"}, 2, []string{"is not an escalation"}})
 	if n := len(calls); n != 0 {
 		t.Errorf("told %d times more", n)

@@ -12,6 +12,19 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
+// The answer was some moments on the way: the end that was asked for is the one that is shown.
+func TestN34TheEndThatWasAskedForIsShown(t *testing.T) {
+	s := newCanned(t)
+	s.room = &vigilv1.Room{Name: "web", Paused: true, PauseBy: "alice",
+		PauseEndsIn: durationpb.New(2*time.Hour - 30*time.Millisecond)}
+	want := "is paused until " + testNow.Add(2*time.Hour).Format("15:04") + " (for another 2h)"
+	env := map[string]string{"VIGIL_ADDR": s.addr}
+	if code, out, errs := (terminalRun{env: env}).do(t, "room", "pause", "web", "--for", "2h"); code != 0 ||
+		!strings.Contains(out, want) {
+		t.Errorf("exit code %d, %q, %q, want %q", code, out, errs, want)
+	}
+}
+
 // L9: --for and --until reach the cluster as a duration, and the answer says when it ends.
 func TestN34ForAndUntilReachTheCluster(t *testing.T) {
 	s := newCanned(t)

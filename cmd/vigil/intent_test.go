@@ -257,7 +257,7 @@ func TestStatusShowsPauseBrakeAndHosts(t *testing.T) {
 		Paused:     true, PauseBy: "alice", PauseAt: before(2 * time.Hour),
 		PauseWhy: "quota", Brake: "12 of 20 agents were lost in 30s; no starts elsewhere for 1m0s"}
 	_, out, _ := terminalRun{}.do(t, "status", "--addr", s.addr)
-	for _, want := range []string{"paused         everything, by alice 2h ago (quota); no starts, no new tasks; `vigil resume` ends it\n",
+	for _, want := range []string{"paused         everything, by alice 2h ago (quota); no starts, no task is claimed; `vigil resume` ends it\n",
 		"brake          12 of 20 agents were lost in 30s; no starts elsewhere for 1m\n",
 		"hosts          2 ready of 5 (1 suspect, 1 lost, 1 draining)\n"} {
 		if !strings.Contains(out, want) {
@@ -277,9 +277,10 @@ func TestStatusShowsPauseBrakeAndHosts(t *testing.T) {
 
 func TestDurationsOfTheClusterAreTidied(t *testing.T) {
 	for text, want := range map[string]string{
-		"24h0m0s": "24h", "1m0s": "1m", "1h30m0s": "1h30m", "1h0m5s": "1h0m5s", "10s": "10s",
-		"from 100ms to 168h0m0s, or 0s": "from 100ms to 168h, or 0s",
-		"v10m0ss":                       "v10m0ss", "90s (1m30s)": "90s (1m30s)",
+		"24h0m0s": "24h", "1m0s": "1m", "1h30m0s": "1h 30m", "1h0m5s": "1h 5s", "10s": "10s",
+		"from 100ms to 168h0m0s, or 0s": "from 100ms to 7d, or 0s", "for 120h0m0s by ann": "for 5d by ann",
+		"v10m0ss": "v10m0ss", "90s (1m30s)": "90s (1m 30s)", "ended 2m15s ago": "ended 2m 15s ago",
+		`write "10800s"`: `write "10800s"`, "5m, 1h30m or 2d": "5m, 1h30m or 2d", "50h0m0s": "50h",
 	} {
 		if got := term.Tidy(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)

@@ -217,7 +217,7 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		}
 	}
 	for want, more := range map[string]string{
-		"mail 3 to web/builder is delivered, and was not acknowledged within 1h0m0s; it stays in the mailbox: see `vigil mail show 3`": "--json=false",
+		"mail 3 to web/builder is delivered, and was not acknowledged within 1h; it stays in the mailbox: see `vigil mail show 3`": "--json=false",
 		`"code":"timeout"`: "--json"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s.mu.Lock()

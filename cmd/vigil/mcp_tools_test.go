@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -108,6 +109,35 @@ func TestN17NamesOfToolsCannotBeConfused(t *testing.T) {
 		if r := <-c.begin(gone, nil); r.err == nil || !strings.Contains(r.err.Error(), "there are") ||
 			!strings.Contains(r.err.Error(), "declare") {
 			t.Errorf("%s: %v %s", gone, r.err, r.text)
+		}
+	}
+}
+
+// Whoever types into the command is told who speaks to it, not where a decoder stumbled.
+func TestN18NonsenseOnStandardInputOfMCP(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}, in: "hello\n"}.do(t,
+		"mcp", "--agent", "web/builder")
+	if code != cli.ExitUsage || !strings.Contains(errs, "what came on standard input is not MCP") ||
+		!strings.Contains(errs, "vigil wait-for-task") {
+		t.Errorf("exit code %d, %q", code, errs)
+	}
+}
+
+// What a model is told to declare is what the tool takes.
+func TestN17InstructionsNameStatesThatThereAre(t *testing.T) {
+	c := newMCPFleet(t, time.Minute).connect("web/builder")
+	schema := string(must(json.Marshal(c.tools()["declare"].InputSchema))(t))
+	named := regexp.MustCompile(`declare (?:with )?([a-z_]+)(?: or ([a-z_]+))?`).
+		FindAllStringSubmatch(c.session.InitializeResult().Instructions, -1)
+	if len(named) < 4 {
+		t.Fatalf("the instructions name %v", named)
+	}
+	for _, m := range named {
+		for _, state := range m[1:] {
+			if state != "" && !strings.Contains(schema, `"`+state+`"`) {
+				t.Errorf("the instructions say %q, but declare takes no %q: %s", m[0], state, schema)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,18 +65,53 @@ func runApp(ctx context.Context, a *cli.App, args []string) int {
 // withUsage adds the form of the command to an error about the number of its
 // arguments, whose text is the library's.
 func withUsage(root *cobra.Command, args []string, err error) error {
-	if !strings.Contains(err.Error(), "arg(s)") {
-		return err
-	}
 	cmd, _, e := root.Find(args)
 	if e != nil {
 		return err
 	}
-	text := strings.NewReplacer(" arg(s), received 0", " argument(s), there is none", " arg(s), only received 0",
-		" argument(s), there is none",
-		" arg(s), received", " argument(s), there are", " arg(s), only received",
-		" argument(s), there are only").Replace(err.Error())
+	text := ""
+	if m := wordTooMany.FindStringSubmatch(err.Error()); m != nil && !cmd.HasSubCommands() {
+		text = "takes no arguments, " + m[1] + " is one"
+	} else if m := wrongCount.FindStringSubmatch(err.Error()); m != nil {
+		text = countText(m[1], m[2], m[3])
+	} else {
+		return err
+	}
 	return fmt.Errorf("%s %s: write %s", cmd.CommandPath(), text, cmd.UseLine())
+}
+
+// What the library says of arguments.
+var (
+	wordTooMany = regexp.MustCompile(`^unknown command (".*") for "[^"]*"$`)
+	wrongCount  = regexp.MustCompile(`^(accepts|requires at least|accepts at most|accepts between) (.*) ` +
+		`arg\(s\), (?:only )?received (\d+)$`)
+)
+
+// countText says how many arguments a command takes, and how many it got.
+func countText(rule, want, got string) string {
+	noun := "arguments"
+	if want == "1" {
+		noun = "argument"
+	}
+	there := "there are " + got
+	if got == "1" {
+		there = "there is only 1"
+	}
+	switch {
+	case got == "0" && want == "1":
+		return "needs an argument"
+	case got == "0":
+		there = "there is none"
+	case rule == "accepts" || rule == "accepts at most" || rule == "accepts between":
+		there = "not " + got
+	}
+	switch rule {
+	case "requires at least":
+		return fmt.Sprintf("needs at least %s %s, %s", want, noun, there)
+	case "accepts at most":
+		return fmt.Sprintf("takes at most %s %s, %s", want, noun, there)
+	}
+	return fmt.Sprintf("takes %s %s, %s", strings.Replace(want, " and ", " to ", 1), noun, there)
 }
 
 func newRootCmd(a *cli.App) *cobra.Command {

@@ -16,7 +16,7 @@ func (s *State) attempt(w *Work) (*noun.Agent, *noun.Task, noun.Outcome) {
 	}
 	t := s.TaskTable.Mut(w.Task)
 	if t == nil {
-		return nil, nil, Refuse(noun.NotFound, "there is no task %d", w.Task)
+		return nil, nil, Refuse(noun.NotFound, "%s", noun.AbsentTask(w.Task))
 	}
 	if t.Holder != a.ID || t.HolderInc != a.Inc || t.Attempt != w.Attempt || a.Task != t.ID || !t.State.Held() {
 		return nil, nil, s.notHeld(a, t, w)
@@ -109,7 +109,7 @@ func (c ProgressTask) Apply(s *State) noun.Outcome {
 func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun.Outcome, bool) {
 	t := s.TaskTable.Mut(w.Task)
 	if t == nil {
-		return nil, nil, Refuse(noun.NotFound, "there is no task %d", w.Task), false
+		return nil, nil, Refuse(noun.NotFound, "%s", noun.AbsentTask(w.Task)), false
 	}
 	if len(result) > noun.MaxResult {
 		return nil, nil, Refuse(noun.Invalid,
@@ -188,7 +188,7 @@ type Handoff struct {
 func (c Handoff) Apply(s *State) noun.Outcome {
 	room, ok := s.roomOfTask(c.Task)
 	if !ok {
-		return Refuse(noun.NotFound, "there is no task %d", c.Task)
+		return Refuse(noun.NotFound, "%s", noun.AbsentTask(c.Task))
 	}
 	r := s.RoleByName(room, c.ToRole)
 	if no := s.taskTarget(room, c.ToRole, r); no.Code != noun.OK {

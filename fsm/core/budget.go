@@ -213,7 +213,7 @@ func (c NoteNudge) Apply(s *State) noun.Outcome {
 	a := s.AgentByName(c.Agent)
 	switch {
 	case a == nil:
-		return Refuse(noun.NotFound, "there is no agent %q", c.Agent)
+		return s.NoAgent(c.Agent)
 	case a.Proc != noun.ProcRunning:
 		return Refuse(noun.Conflict, "%s does not run on any host: nobody would read it", a.Name)
 	}

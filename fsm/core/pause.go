@@ -317,7 +317,7 @@ func (v *View) NoRoom(name string) noun.Outcome {
 		return Refuse(noun.NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew",
 			name, Nobody(t.By), t.At.Text())
 	}
-	return Refuse(noun.NotFound, "there is no room %q; `vigil apply -f` creates it", name)
+	return Refuse(noun.NotFound, "%s", noun.AbsentRoom(name))
 }
 
 // NoAgent is the answer about an agent that does not exist, or not any more.
@@ -327,6 +327,5 @@ func (v *View) NoAgent(name string) noun.Outcome {
 		return Refuse(noun.NotFound, "there is no agent %q: its room was deleted by %s on %s", name, Nobody(t.By),
 			t.At.Text())
 	}
-	return Refuse(noun.NotFound,
-		"there is no agent %q; `vigil agent list` shows them, `vigil apply` declares them", name)
+	return Refuse(noun.NotFound, "%s", noun.AbsentAgent(name))
 }

@@ -72,7 +72,7 @@ type DropServer struct{ ID string }
 func (c DropServer) Apply(s *State) noun.Outcome {
 	gone := func(p noun.Server) bool { return p.ID == c.ID }
 	if !slices.ContainsFunc(s.Meta.Servers, gone) {
-		return Refuse(noun.NotFound, "there is no server %q", c.ID)
+		return Refuse(noun.NotFound, "%s", noun.AbsentServer(c.ID))
 	}
 	s.Meta.Servers = slices.DeleteFunc(slices.Clone(s.Meta.Servers), gone)
 	s.Meta.Diverged = slices.DeleteFunc(slices.Clone(s.Meta.Diverged), func(id string) bool { return id == c.ID })

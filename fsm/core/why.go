@@ -212,7 +212,10 @@ func (v *View) whyNoHost(a *noun.Agent) Why {
 // lacks tells what of a role's demands the host does not offer at all, "" when
 // nothing is missing.
 func lacks(h *noun.Host, r *noun.Role) string {
-	if !contains(h.Runners, r.Spec.Runner) {
+	switch {
+	case r.Spec.Runner == "":
+		return "is not asked: the role names no runner"
+	case !contains(h.Runners, r.Spec.Runner):
 		return fmt.Sprintf("has no runner %q", r.Spec.Runner)
 	}
 	for _, want := range r.Spec.Labels {

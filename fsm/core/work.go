@@ -294,7 +294,7 @@ func (s *State) claimable(a *noun.Agent, id noun.TaskID) (*noun.Task, noun.Outco
 	t := s.TaskTable.Mut(id)
 	switch {
 	case t == nil:
-		return nil, Refuse(noun.NotFound, "there is no task %d", id)
+		return nil, Refuse(noun.NotFound, "%s", noun.AbsentTask(id))
 	case t.Role != a.Role:
 		return nil, Refuse(noun.Conflict, "task %d is for role %s, %s has another", id, s.RoleName(t.Role), a.Name)
 	case t.State != noun.TaskPending:

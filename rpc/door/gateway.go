@@ -42,6 +42,9 @@ const bodyMisfit = "The body does not fit: "
 // queryMisfit begins the message about a parameter that a call does not take.
 const queryMisfit = "This call has no parameter "
 
+// queryWrong begins the message about the value of a parameter.
+const queryWrong = "Parameter "
+
 // mismatch finds parameter and value in the library's error about a path.
 var mismatch = regexp.MustCompile(`^type mismatch, parameter: ([a-z_.]+), error: strconv\.[A-Za-z]+: parsing ("[^"]*")`)
 
@@ -187,8 +190,11 @@ func httpProblem(err error) *fault.Error {
 	if _, ours, ok := strings.Cut(text, queryMisfit); ok {
 		return fault.Of(fault.Invalid("%s", queryMisfit+ours))
 	}
+	if strings.HasPrefix(text, queryWrong) {
+		return fault.Of(fault.Invalid("%s", text))
+	}
 	if m := mismatch.FindStringSubmatch(text); m != nil {
-		return fault.Of(fault.Invalid("%s %s does not fit; /openapi.json shows what it takes.", m[1], m[2]))
+		return fault.Of(fault.Invalid("%s %s does not fit; give a whole number.", m[1], m[2]))
 	}
 	return fault.Of(err)
 }
@@ -271,7 +277,8 @@ func (j *jsonForm) NewDecoder(r io.Reader) runtime.Decoder {
 		if err := protojson.Unmarshal(b, m); err != nil {
 			// The library varies the space in its texts from build to build.
 			text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
-			return status.Error(codes.InvalidArgument, bodyMisfit+strings.TrimPrefix(text, "proto: "))
+			return status.Error(codes.InvalidArgument, bodyMisfit+
+				bodyFault(strings.TrimPrefix(text, "proto: "), m.ProtoReflect().Descriptor()))
 		}
 		return nil
 	})
@@ -316,7 +323,10 @@ func (q *query) Parse(m proto.Message, values url.Values, filter *utilities.Doub
 				"; /openapi.json lists those of each call.")
 		}
 	}
-	return q.DefaultQueryParser.Parse(m, values, filter)
+	if err := q.DefaultQueryParser.Parse(m, values, filter); err != nil {
+		return errors.New(queryFault(err.Error(), request, values))
+	}
+	return nil
 }
 
 // collect adds a field, and those of a message in it.

@@ -134,10 +134,4 @@ func Sentence(s string) string {
 }
 
 // Quote shows a value from outside, shortened.
-func Quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return fmt.Sprintf("%q", s)
-}
+func Quote(s string) string { return noun.Quote(s) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"vigil/rpc/client"
@@ -129,6 +130,9 @@ func CleanAddresses(list []string) (clean []string, err error) {
 		if err != nil || port == "" || strings.ContainsAny(addr, "/ ") {
 			return nil, fmt.Errorf("address %q: write host:port, for instance %s", text, likely(addr, host))
 		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("address %q: %q is not a port: give a number from 1 to 65535", text, port)
+		}
 		clean = append(clean, addr)
 	}
 	return clean, nil
@@ -149,7 +153,7 @@ func (s source) remedy() string {
 		return "start a fleet to try things with `vigil dev`, or say where your servers are: --addr HOST:PORT, " +
 			"or for good `vigil context set NAME HOST:PORT`"
 	case strings.HasPrefix(s.from, "context "):
-		return "these are the servers of " + s.from + ": do they run? `vigil context list` shows other clusters"
+		return "these are the servers of " + s.from + "; `vigil context list` shows other clusters"
 	}
-	return "they are from " + s.from + ": do the servers run, and are the addresses right?"
+	return "they are from " + s.from
 }

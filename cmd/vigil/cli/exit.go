@@ -126,7 +126,7 @@ func Report(w io.Writer, err error, asJSON bool) {
 		_ = json.NewEncoder(w).Encode(out) // there is nowhere left to complain
 		return
 	}
-	text := term.OneLine(err.Error())
+	text := term.OneLine(term.Tidy(err.Error()))
 	if asPlace(err) || errors.As(err, new(Lines)) {
 		text = term.Safe(strings.TrimRight(err.Error(), "\n"))
 	}

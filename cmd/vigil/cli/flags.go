@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,9 +51,14 @@ func flagError(cmd *cobra.Command, err error) error {
 // wrongValue says what a flag takes instead of what it got, without the words of Go's parsers.
 func wrongValue(e *pflag.InvalidValueError) string {
 	want := ""
+	n, whole := new(big.Int).SetString(e.GetValue(), 10)
 	switch kind := e.GetFlag().Value.Type(); {
+	case whole && strings.HasPrefix(kind, "uint") && n.Sign() < 0:
+		return fmt.Sprintf("%q is negative: give a whole number from 0", e.GetValue())
+	case whole && (strings.HasPrefix(kind, "uint") || strings.HasPrefix(kind, "int")):
+		return fmt.Sprintf("%q has too many digits", e.GetValue())
 	case strings.HasPrefix(kind, "uint"):
-		want = "a whole number that is not negative"
+		want = "a whole number from 0"
 	case strings.HasPrefix(kind, "int"), kind == "count":
 		want = "a whole number"
 	case strings.HasPrefix(kind, "float"):
@@ -62,7 +68,7 @@ func wrongValue(e *pflag.InvalidValueError) string {
 	default:
 		return e.Unwrap().Error()
 	}
-	return fmt.Sprintf("%q is not %s that is possible here", e.GetValue(), want)
+	return fmt.Sprintf("%q is not %s", e.GetValue(), want)
 }
 
 // unknownFlag names the flags that somebody may have meant.

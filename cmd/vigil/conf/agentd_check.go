@@ -80,10 +80,8 @@ func (f *Agentd) Inspect() (wrong []error, notes []string) {
 			wrong = append(wrong, err)
 		}
 	}
-	if conn, err := client.Open(client.Config{Addrs: f.Servers, Name: "agentd " + f.Name}); err != nil {
+	if err := f.noServers(); err != nil {
 		wrong = append(wrong, err)
-	} else {
-		conn.Close() // it has asked nothing yet
 	}
 	if err := folderOrNothing("data_dir", f.DataDir); err != nil {
 		wrong = append(wrong, err)
@@ -101,6 +99,22 @@ func (f *Agentd) Inspect() (wrong []error, notes []string) {
 		}
 	}
 	return wrong, notes
+}
+
+// noServers tells why the servers cannot be asked; what is wrong with an address is among the mistakes.
+func (f *Agentd) noServers() error {
+	if len(f.Servers) == 0 {
+		return cli.Usagef("servers is empty: name at least one server as host:port, for instance %s", cli.DefaultAddr)
+	}
+	if _, err := cli.CleanAddresses(f.Servers); err != nil {
+		return nil
+	}
+	conn, err := client.Open(client.Config{Addrs: f.Servers, Name: "agentd " + f.Name})
+	if err != nil {
+		return err
+	}
+	conn.Close() // it has asked nothing yet
+	return nil
 }
 
 // kindsOf counts the patterns of each kind: 2 permission, 1 idle.

@@ -19,7 +19,7 @@ func TestNotifyMistakesNameThePlace(t *testing.T) {
 		"notify:\n  - name: a\n    webhook: {url: https://hidden.example/}\n":                     "webhook.secret_file is missing",
 		"notify:\n  - name: a\n    command: {program: page}\n":                                    "s.yaml:3:24: notify: \"a\": command.program \"page\": give its whole path",
 		"notify:\n  - name: a\n    mail: {to: ops}\n":                                             "s.yaml:3:16: notify: \"a\": mail.to \"ops\": give a role or an agent",
-		"notify:\n  - {name: a, mail: {to: ops/x}, timeout: 1h}\n":                                "timeout 1h0m0s is out of range: write 100ms to 5m0s",
+		"notify:\n  - {name: a, mail: {to: ops/x}, timeout: 1h}\n":                                "timeout 1h is out of range: write 100ms to 5m",
 		"notify:\n  - {name: a, mail: {to: ops/x}}\n  - {name: a, mail: {to: ops/y}}\n":           "s.yaml:3:12: notify: \"a\": there are two of this name",
 		"notify:\n  - {name: a, mail: {too: ops/x}}\n":                                            `s.yaml:2:22: unknown key "too"`,
 		"notify:\n" + strings.Repeat("  - {name: a, mail: {to: ops/x}}\n",

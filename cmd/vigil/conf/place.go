@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
 )
 
 // document is one YAML document of a file.
@@ -108,22 +109,60 @@ func reworded(err yaml.Error) string {
 			return "want true or false"
 		case reflect.String:
 			return "want a text"
+		case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
+			return "want a whole number"
 		case reflect.Slice:
 			return "want a list"
 		case reflect.Map, reflect.Struct:
 			return "want keys with values"
 		}
 	}
+	var node *yaml.UnexpectedNodeTypeError
+	if errors.As(err, &node) {
+		switch node.Expected {
+		case ast.SequenceType:
+			return "want a list: [" + cutWord(err.GetToken().Value) + "]"
+		case ast.MappingType:
+			return "want keys with values"
+		}
+	}
 	said := strings.TrimSpace(err.GetMessage())
+	for _, w := range syntaxWords {
+		if strings.Contains(said, w.said) {
+			return w.means
+		}
+	}
 	if strings.HasPrefix(said, "found character '\t'") {
 		return "a tab stands here: indent with spaces"
 	}
 	return said
 }
 
+// syntaxWords say what is wrong with a text that is no YAML; the library speaks of tokens.
+var syntaxWords = [...]struct{ said, means string }{
+	{"sequence end token ']' not found", "this [ has no ]"},
+	{"flow mapping end token '}'", "this { has no }"},
+	{"',' or ']' must be specified", "a comma or ] is missing before this"},
+	{"',' or '}' must be specified", "a comma or } is missing before this"},
+	{"already defined at", "this key stands here for the second time: remove one"},
+	{"double-quoted text", "this quote has no end"},
+	{"single-quoted text", "this quote has no end"},
+	{"mapping value is not allowed", "a : cannot stand here: check the indentation, or put the text in quotes"},
+	{"non-map value is specified", "a key without a value: write KEY: VALUE, and check the indentation"},
+	{"unexpected key name", "a key without a colon: write KEY: VALUE, and check the indentation"},
+}
+
+// cutWord shortens a value that an error repeats.
+func cutWord(text string) string {
+	if text = strings.TrimSpace(text); text == "" || len(text) > 40 || strings.ContainsAny(text, "\n[]{}") {
+		return "..."
+	}
+	return text
+}
+
 // placed makes a placeError at a token.
 func placed(file, text string, at *token.Token, message string) error {
-	e := &cli.PlaceError{File: file, Line: 1, Column: 1, Message: message}
+	e := &cli.PlaceError{File: file, Line: 1, Column: 1, Message: term.Tidy(message)}
 	if at != nil && at.Position != nil {
 		e.Line, e.Column = at.Position.Line, at.Position.Column
 	}
@@ -204,7 +243,11 @@ func (v *countValue) UnmarshalYAML(node ast.Node) error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.ParseUint(strings.ReplaceAll(text, "_", ""), 10, 32)
+	digits := strings.ReplaceAll(text, "_", "")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if _, e := strconv.ParseInt(digits, 10, 64); err != nil && e == nil {
+		return &valueError{v.at, text + " is out of range: give a whole number from 0 to 4294967295"}
+	}
 	if err != nil {
 		return &valueError{v.at, fmt.Sprintf("%q is not a whole number", text)}
 	}

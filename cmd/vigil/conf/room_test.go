@@ -82,9 +82,19 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 		{"room is missing", "roles:\n- name: b\n", `room is missing`},
 		{"name is missing", "room: web\nroles:\n- runner: x\n", `name of the role is missing`},
 		{"twice", "room: web\nroles:\n- name: b\n- name: b\n", `room.yaml:4:9: role "b" is declared twice`},
-		{"list wanted", "room: web\nroles: 5\n", `room.yaml:2:8: `},
+		{"list wanted", "room: web\nroles: 5\n", `room.yaml:2:8: want a list: [5]`},
 		{"list for a text", "room: [a]\n", `room.yaml:1:7: want a text`},
 		{"broken", "room: web\nroles:\n\t- name: b\n", `room.yaml:3:`},
+		{"text for a list", "room: web\nroles: builder\n", `room.yaml:2:8: want a list: [builder]`},
+		{"text for keys", "room\n", `room.yaml:1:1: want keys with values`},
+		{"list for keys", "room: web\nwatchdog: [a]\n", `room.yaml:2:11: want keys with values`},
+		{"negative number", "room: web\nroles:\n- name: b\n  replicas: -1\n",
+			`room.yaml:4:13: -1 is out of range: give a whole number from 0`},
+		{"large number", "room: web\nroles:\n- name: b\n  replicas: 99999999999\n", `99999999999 is out of range`},
+		{"open list", "room: web\nroles: [{name: b}\n", `room.yaml:2:8: this [ has no ]`},
+		{"open map", "room: web\nroles: [{name: b]\n", `room.yaml:2:`},
+		{"open quote", "room: \"web\nroles: []\n", `this quote has no end`},
+		{"no colon", "room: web\nroles\n", `a key without`},
 		{"empty", "# nothing\n", `declares no room`},
 		{"second document", "room: web\n---\nroom: bew\nrole: x\n", `room.yaml:4:1: unknown key "role"`},
 	} {
@@ -98,6 +108,11 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 			}
 			if !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("message is\n%s\nwant\n%s", err, tc.want)
+			}
+			for _, raw := range [...]string{"token", "sequence", "mapping", "unmarshal", "struct", "character"} {
+				if strings.Contains(err.Error(), raw) {
+					t.Errorf("%q has words of a parser", err)
+				}
 			}
 		})
 	}

@@ -224,6 +224,9 @@ func guarded(name string, want fs.FileMode) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
+		if errors.Is(err, fs.ErrNotExist) {
+			return cli.Usagef("read runners: there is no %s: correct runners_dir, or make the folder", name)
+		}
 		return cli.Usagef("read runners: %w; correct runners_dir, or remove what is broken", err)
 	case info.Mode().Type() != want && want == fs.ModeDir:
 		return cli.Usagef("read runners: %s is not a folder; name one with a file for each runner", name)

@@ -3,6 +3,7 @@ package conf
 import (
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -118,7 +119,7 @@ func (f *Server) addressProblems() (wrong []error) {
 			wrong = append(wrong, cli.Usagef(format, args...))
 		}
 	}
-	host, port, err := net.SplitHostPort(f.Addr)
+	host, port, err := splitAddr(f.Addr)
 	ip := net.ParseIP(host)
 	everywhere := host == "" || ip != nil && ip.IsUnspecified()
 	switch {
@@ -129,17 +130,32 @@ func (f *Server) addressProblems() (wrong []error) {
 	case f.AdvertiseAddr == "":
 		f.AdvertiseAddr = f.Addr
 	default:
-		host, port, err := net.SplitHostPort(f.AdvertiseAddr)
+		host, port, err := splitAddr(f.AdvertiseAddr)
 		that(err == nil && host != "" && port != "" && port != "0", "advertise_addr %q: give host:port",
 			f.AdvertiseAddr)
 	}
 	that(err != nil || port != "0" || f.AdvertiseAddr != f.Addr, "addr %q: give a port that others can know", f.Addr)
+	for _, a := range [...]struct{ key, addr string }{{"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
+		if _, _, e := splitAddr(a.addr); e != nil && a.addr != "" {
+			that(false, "%s %q: give host:port, for instance 127.0.0.1:7421", a.key, a.addr)
+			err = e // what is no address is reached by nobody
+		}
+	}
 	open := f.Open()
 	that(len(open) == 0 || f.Insecure || f.identified ||
 		err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
 		"since this server has no identity: make one with `vigil server init` or `vigil server join`, keep to the loopback interface, or let only trusted machines into that network and say "+
 		"insecure: true (--insecure)", strings.Join(open, ", "))
 	return wrong
+}
+
+// splitAddr takes host:port apart; a port is a number.
+func splitAddr(addr string) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return host, port, err
 }
 
 // Open lists the addresses that other machines may reach, each with its key.

@@ -194,9 +194,9 @@ func (f *fleet) show(e *vigilv1.Event) error {
 	}
 	switch {
 	case subject == "":
-		subject = e.GetText()
+		subject = term.Tidy(e.GetText())
 	case e.GetText() != "":
-		about = append(about, e.GetText())
+		about = append(about, term.Tidy(e.GetText()))
 	}
 	when := time.Now()
 	if at := e.GetAt(); at != nil {

@@ -122,10 +122,14 @@ func (d *mcpDesk) serve(ctx context.Context, stop context.CancelCauseFunc, t mcp
 	if context.Cause(ctx) != errClientGone || errors.Is(err, context.Canceled) {
 		err = nil // it was ended on purpose
 	}
-	if err != nil {
-		return fmt.Errorf("serve MCP: %w", err)
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "invalid character"): // the library's decoder has no error of its own
+		return cli.Usagef("what came on standard input is not MCP (%w): a client such as Claude Code starts this "+
+			"command and speaks to it; on a terminal use `vigil wait-for-task`", err)
 	}
-	return nil
+	return fmt.Errorf("serve MCP: %w", err)
 }
 
 // errClientGone is why everything ends when the client has closed its end.
@@ -240,7 +244,7 @@ You are one agent of a fleet that vigil keeps alive. Tasks for your role come th
 Work in this loop until you are told to stop:
 1. wait_for_task. When nothing came yet, call it again; that is normal and no reason to stop.
 2. start_task within two minutes, or the task is given to somebody else.
-3. Do what the task says. Call progress whenever a step is done, at least every few minutes. Before something long (a build, a test suite) call declare with in_tool or busy and an end; when you need a human's answer, declare needs_input; when you are out of quota, declare parked. declare healthy ends it early.
+3. Do what the task says. Call progress whenever a step is done, at least every few minutes. Before something long (a build, a test suite) call declare with in_tool or busy and an end; when you need a human's answer, declare needs_input; when you are out of quota, declare sleeping with an end. declare healthy ends it early.
 4. End it with exactly one of complete_task (with the result), handoff_task (the result, and a task for the next role) or fail_task (with the reason). Then begin again with 1.
 
 Other agents and people write to you by mail. When an answer says that you have unread mail, call read_mail soon, do what it asks for if that is your business, answer with send_mail where an answer is expected, and call ack_mail for each one that you have dealt with: what you do not acknowledge is escalated, and your next life gets it again.

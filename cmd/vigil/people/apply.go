@@ -210,8 +210,8 @@ func newRoomDeleteCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ROOM",
 		Short: "Stop a room's agents, cancel its tasks and remove it",
-		Long: `Stop a room's agents, cancel its tasks and remove it. When agents of it are at work or it
-has open tasks, that has to be confirmed: by an answer on a terminal, or by --yes.`,
+		Long: `Stop a room's agents, cancel its tasks and remove it. When agents of it run or it has
+open tasks, that has to be confirmed: by an answer on a terminal, or by --yes.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteRoom,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -232,7 +232,7 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 			case dryRun:
 				return a.Printf("%sNothing was changed.\n", plans.text())
 			}
-			sure, err := confirmed(a, plans.text(), plans.harm(), yes)
+			sure, err := confirmed(a, plans.text(), plans.ofDeletion(), yes)
 			if err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ has open tasks, that has to be confirmed: by an answer on a terminal, or by --ye
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")
 	cmd.Flags().BoolVar(&yes, "yes", false,
-		"go on without a question although agents at work end or tasks are canceled")
+		"go on without a question although agents end or tasks are canceled")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would happen and change nothing")
 	return cmd
 }

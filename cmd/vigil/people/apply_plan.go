@@ -92,6 +92,24 @@ func roleChange(r *vigilv1.RolePlan) string {
 	return line
 }
 
+// ofDeletion is harm of the deletion of one room, which also ends agents without a task; nobody has
+// declared those beside others that stay.
+func (p *changePlan) ofDeletion() string {
+	if harm := p.harm(); harm != "" {
+		return harm
+	}
+	ends := 0
+	for _, room := range p.rooms {
+		for _, r := range room.GetPlan().GetRoles() {
+			ends += int(r.GetEnds())
+		}
+	}
+	if ends == 0 {
+		return ""
+	}
+	return "ends " + term.Plural(ends, "agent")
+}
+
 // harm says what the plan destroys; "" when nothing.
 func (p *changePlan) harm() string {
 	var parts []string

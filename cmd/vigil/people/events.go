@@ -34,14 +34,20 @@ when one is lost; no event is left out or shown twice.`,
 			if follow {
 				ask = a.Follow
 			}
-			return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+			found := false
+			err := ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				return WatchEvents(ctx, c, request, func(e *vigilv1.Event) error {
+					found = true
 					if a.JSON {
 						return a.PrintJSON(e)
 					}
 					return printEvent(a, e)
 				})
 			})
+			if err == nil && !found && !a.JSON {
+				fmt.Fprintln(a.Err, "There are no such events.")
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
@@ -125,7 +131,7 @@ func printEvent(a *cli.App, e *vigilv1.Event) error {
 		about = append(about, fmt.Sprintf("task %d", e.GetTask()))
 	}
 	if e.GetText() != "" {
-		about = append(about, e.GetText())
+		about = append(about, term.Tidy(e.GetText()))
 	}
 	line := fmt.Sprintf("%s  %-20s  %-18s  %s", when, e.GetKind(), subject, term.OneLine(strings.Join(about, ": ")))
 	if a.Screen.Width > 0 {

@@ -47,13 +47,14 @@ func printHosts(a *cli.App, list *vigilv1.ListHostsResponse) error {
 	if a.JSON {
 		return a.PrintJSON(list)
 	}
-	t := term.NewTable("HOST~", "STATE", ">AGENTS", ">ROOM", "LEASE", "SEEN", "RUNNERS~", "LABELS~", "WHY~")
+	t := term.NewTable("HOST~", "STATE", "AGENTS", "LEASE", "SEEN", "RUNNERS~", "LABELS~", "WHY~")
 	for _, h := range list.GetHosts() {
 		agents := fmt.Sprint(h.GetRunning())
 		if h.GetStarting() > 0 {
 			agents += fmt.Sprintf("+%d", h.GetStarting())
 		}
-		t.Add(h.GetName(), h.GetState(), agents, fmt.Sprint(h.GetCapacity()), left(h.GetLeaseLeft()), heardText(a, h),
+		agents += fmt.Sprintf(" of %d", h.GetCapacity())
+		t.Add(h.GetName(), h.GetState(), agents, left(h.GetLeaseLeft()), heardText(a, h),
 			strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()), hostWhy(h))
 	}
 	return a.PrintTable(t, "No host has registered yet: start one with `vigil agentd`.")

@@ -32,7 +32,7 @@ func endsText(a *cli.App, in *durationpb.Duration) string {
 	if in == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s (for another %s)", endTime(a, in), term.Short(in.AsDuration()))
+	return fmt.Sprintf("%s (for another %s)", endTime(a, in), term.Short(in.AsDuration().Round(time.Second)))
 }
 
 // endTime is endsText without for how long that is; for people, since the cluster has a clock of its own.
@@ -41,7 +41,7 @@ func endTime(a *cli.App, in *durationpb.Duration) string {
 		return ""
 	}
 	now := a.Now()
-	at, form := now.Add(in.AsDuration()), "15:04"
+	at, form := now.Add(in.AsDuration()).Round(time.Second), "15:04" // the answer was some moments on the way
 	if in.AsDuration() >= 24*time.Hour || at.YearDay() != now.YearDay() {
 		form = "2006-01-02 15:04"
 	}
@@ -54,7 +54,7 @@ task. A pause stays until a human ends it, or until the end that was given to it
 ends it before. A later pause replaces the end; one without --for and --until takes it away.`
 
 func newPauseCmd(a *cli.App) *cobra.Command {
-	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no new tasks; what runs goes on",
+	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no task is claimed; what runs goes on",
 		pauseHelp, true)
 }
 
@@ -84,7 +84,7 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 					return err
 				}
 				line := "everything is paused" + endsText(a, span) +
-					": no starts, no new tasks; what runs goes on. `vigil resume` ends it"
+					": no starts, no task is claimed; what runs goes on. `vigil resume` ends it"
 				if !pause {
 					line = "the fleet is resumed"
 				}
@@ -137,7 +137,7 @@ func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command 
 					what := "is resumed"
 					if room.GetPaused() {
 						what = "is paused" + endsText(a, room.GetPauseEndsIn()) +
-							": no starts, no new tasks; what runs goes on"
+							": no starts, no task is claimed; what runs goes on"
 					}
 					if err := a.Printf("room %s %s\n", name, what); err != nil {
 						return err

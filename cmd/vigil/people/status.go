@@ -93,7 +93,7 @@ func pausedLine(a *cli.App, st *vigilv1.StatusResponse) string {
 	}
 	who := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(st.GetPauseBy(), "somebody"), a.Ago(st.GetPauseAt())))
 	return "everything" + endsText(a, st.GetPauseEndsIn()) + ", " + who + becauseText(st.GetPauseWhy()) +
-		"; no starts, no new tasks; `vigil resume` ends it"
+		"; no starts, no task is claimed; `vigil resume` ends it"
 }
 
 // becauseText adds the reason that a human gave, if any.

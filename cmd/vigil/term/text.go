@@ -46,11 +46,29 @@ func Short(d time.Duration) string {
 	}
 }
 
-var zeroUnits = regexp.MustCompile(`\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b`)
+var goSpans = regexp.MustCompile(`\b(\d+h)?(\d+m)(\d+s)\b`)
 
-// Tidy takes the zeros out of Go's durations in a text of the cluster: 24h0m0s is
-// 24h, 5m0s is 5m.
-func Tidy(text string) string { return zeroUnits.ReplaceAllString(text, "$1$2") }
+// Tidy writes Go's durations in a text of the cluster as people do: 24h0m0s is 24h, 5m0s is 5m,
+// 2m15s is 2m 15s, as in Short, and what is whole days from two on is days.
+func Tidy(text string) string {
+	return goSpans.ReplaceAllStringFunc(text, func(span string) string {
+		d, err := time.ParseDuration(span)
+		if err != nil {
+			return span
+		}
+		const day = 24 * time.Hour
+		if d >= 2*day && d%day == 0 {
+			return fmt.Sprintf("%dd", d/day)
+		}
+		var parts []string
+		for _, part := range goSpans.FindStringSubmatch(span)[1:] {
+			if strings.Trim(part, "0hms") != "" {
+				parts = append(parts, part)
+			}
+		}
+		return strings.Join(parts, " ")
+	})
+}
 
 // Span prints a duration of an answer; "" when there is none.
 func Span(d *durationpb.Duration) string {

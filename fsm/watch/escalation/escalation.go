@@ -126,8 +126,7 @@ func (s *State) removeEscalation(id noun.EscalationID) {
 func (s *State) escalation(id noun.EscalationID) (*noun.Escalation, noun.Outcome) {
 	e := s.EscalationTable.Mut(id)
 	if e == nil {
-		return nil, core.Refuse(noun.NotFound,
-			"there is no escalation %d, or it was closed so long ago that it was removed; `vigil escalation list --all` shows what is there", id)
+		return nil, core.Refuse(noun.NotFound, "%s", noun.AbsentEscalation(id))
 	}
 	return e, noun.Outcome{}
 }
