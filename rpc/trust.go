@@ -172,7 +172,8 @@ func (t *trustService) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) 
 }
 
 // issue signs a certificate, and gives it away once the state knows of it: whether the generation counts,
-// and that of two copies only one goes on, is decided there.
+// and that of two copies only one goes on, is decided there. Its refusal of who has a certificate is one of
+// auth_denied: it may have been revoked by mistake, or by a copy that goes away.
 func (t *trustService) issue(
 	ctx context.Context, who noun.Identity, generation uint64, was string, csr, key []byte, sans []string,
 ) (*vigilv1.Certificate, error) {
@@ -183,6 +184,9 @@ func (t *trustService) issue(
 	serial := chain[0].SerialNumber.Text(16)
 	if _, err := t.submit(ctx, nil, fsm.NoteLeaf{Kind: who.Kind, Name: who.Name, Generation: generation,
 		Serial: serial, Was: was, Key: key}); err != nil {
+		if no := fault.Of(err); was != "" && no.Code == code.Denied {
+			err = fault.New(code.AuthDenied, "%s", fault.Sentence(no.Text))
+		}
 		return nil, err
 	}
 	return &vigilv1.Certificate{Chain: trust.DER(chain), Serial: serial, Generation: generation,

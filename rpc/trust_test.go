@@ -176,7 +176,7 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := renew(peer, certRequest(t)); codeOf(err) != "denied" ||
+	if _, err := renew(peer, certRequest(t)); codeOf(err) != "auth_denied" ||
 		!strings.Contains(err.Error(), "another machine") {
 		t.Errorf("a clone renews: %v", err)
 	}
@@ -187,7 +187,7 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	if _, err := w.trust(1).Revoke(within(t), &vigilv1.RevokeRequest{Kind: "host", Name: "h1"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := renew(verified(t, roots, second), certRequest(t)); codeOf(err) != "denied" {
+	if _, err := renew(verified(t, roots, second), certRequest(t)); codeOf(err) != "auth_denied" {
 		t.Errorf("who is revoked renews: %v", err)
 	}
 	_, err = w.trust(0).Renew(within(t), &vigilv1.RenewTrustRequest{Csr: certRequest(t)})
