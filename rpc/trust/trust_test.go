@@ -271,3 +271,28 @@ func TestResumedConnectionsAreChecked(t *testing.T) {
 		t.Error("resumed although its root is trusted no more")
 	}
 }
+
+// A folder that lost a part of an identity is not taken for one that never had any.
+func TestHalfAnIdentityIsNotNone(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
+	for _, lost := range [][]string{{"roots.crt"}, {"leaf.key"}, {"roots.crt", "leaf.key"}} {
+		d := Dir(t.TempDir())
+		if err := errors.Join(d.PutRoots(s1.Roots()), d.Put(IssuerFiles, by),
+			d.Put(LeafFiles, &Authority{must(Parse(s1.cert.Certificate))(t), s1.key})); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range lost {
+			if err := os.Remove(filepath.Join(string(d), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := d.Holder(); err == nil || errors.Is(err, fs.ErrNotExist) ||
+			!strings.Contains(err.Error(), "new token") {
+			t.Errorf("without %s: %v", lost, err)
+		}
+	}
+}
