@@ -130,6 +130,45 @@ func (d Dir) Part() (string, error) {
 	return "", nil
 }
 
+// nextFile has the key for which a certificate is being asked.
+const nextFile = "next.key"
+
+// Next gives the key for which the next certificate is to be asked, and keeps it until Took: who repeats
+// the question after an answer that was lost has to ask for the same one, or is taken for a clone.
+func (d Dir) Next() (*ecdsa.PrivateKey, error) {
+	switch text, err := os.ReadFile(d.path(nextFile)); {
+	case err == nil:
+		if block, _ := pem.Decode(text); block != nil {
+			parsed, _ := x509.ParsePKCS8PrivateKey(block.Bytes)
+			if key, ok := parsed.(*ecdsa.PrivateKey); ok {
+				return key, nil
+			}
+		} // it was damaged: nothing was asked for it, since it is on the disk first
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	key, err := NewKey()
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, d.write(nextFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
+}
+
+// Took keeps the leaf for the key of Next, and has it give another one from now on.
+func (d Dir) Took(leaf *Authority) error {
+	if err := d.Put(LeafFiles, leaf); err != nil {
+		return err
+	}
+	if err := os.Remove(d.path(nextFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // Exists tells whether this folder belongs to somebody.
 func (d Dir) Exists() (bool, error) {
 	_, err := os.Stat(d.path(LeafFiles + ".key"))
