@@ -154,6 +154,49 @@ func TestIdentitiesEndToEnd(t *testing.T) {
 	}
 }
 
+// A batch is refused as each of its writes is: who is too old, or revoked, writes nothing by it, and numbers
+// no writes. With a token such a one may join all the same.
+func TestBatchesOfThoseWhoDoNotCountAreRefused(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	w.room("demo", "builder", 1)
+	operator := []who.Right{{Role: code.Operator, Room: "demo"}}
+	p.put("user/anna", Standing{Rights: operator, Generation: 2})
+	create := &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_CreateTask{
+		CreateTask: &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "forged"}}}}}
+	for name, tt := range map[string]struct {
+		stamp trust.Stamp
+		want  string
+	}{
+		"too old": {trust.Stamp{Generation: 2}, code.AuthExpired},
+		"revoked": {trust.Stamp{Generation: 1}, code.AuthDenied},
+	} {
+		p.mu.Lock()
+		p.now = noun.Time(13 * time.Hour)
+		p.mu.Unlock()
+		conn := p.dial(w, 0, p.holder(trust.User, "anna", tt.stamp).Client(nil))
+		resp, err := vigilv1.NewWorkClient(conn).Batch(within(t), create)
+		if codeOf(err) != tt.want {
+			t.Errorf("%s: a batch gets %v (%v), want %s", name, resp.GetResults(), err, tt.want)
+		}
+		if _, err := vigilv1.NewWorkClient(conn).OpenSession(within(t), &vigilv1.OpenSessionRequest{Client: "x"}); codeOf(err) != tt.want {
+			t.Errorf("%s: a session: %v, want %s", name, err, tt.want)
+		}
+		_, err = vigilv1.NewTrustClient(conn).GetTrust(within(t), &vigilv1.GetTrustRequest{})
+		if got := codeOf(err); got == code.AuthDenied || got == code.AuthExpired {
+			t.Errorf("%s: nobody like that reads the roots: %v", name, err)
+		}
+	}
+	// A host whose identity was revoked speaks for the lives on it no more.
+	p.put("host/h1", Standing{Generation: 2})
+	gone := vigilv1.NewWorkClient(p.dial(w, 0, p.holder(trust.Host, "h1", trust.Stamp{Generation: 1}).Client(nil)))
+	resp, err := gone.Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_Leave{
+		Leave: &vigilv1.LeaveRequest{Speaker: &vigilv1.Speaker{Agent: "demo/builder", Incarnation: 9}}}}}})
+	if codeOf(err) != code.AuthDenied {
+		t.Errorf("a revoked host writes for a life: %v (%v)", resp.GetResults(), err)
+	}
+}
+
 // A watch shows what happens in the rooms that its caller may see, and nothing of the cluster.
 func TestWatchesShowOnlyWhatTheirCallerMaySee(t *testing.T) {
 	p := newPeople(t)

@@ -138,6 +138,9 @@ func (t *trustService) admit(
 	if !known { // a stranger who guesses writes nothing into the log
 		return nil, fault.New(code.Denied, "There is no such token, or it was revoked or has ended; ask for a new one.")
 	}
+	if _, err := t.sign(who, 0, r.GetCsr(), sans); err != nil { // the token would be used up for nothing
+		return nil, err
+	}
 	out, err := t.submit(ctx, nil, fsm.UseToken{Token: id, SecretHash: hash, Kind: who.Kind, Name: who.Name, Key: key})
 	if err != nil {
 		return nil, err
@@ -169,10 +172,31 @@ func (t *trustService) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) 
 }
 
 // issue signs a certificate, and gives it away once the state knows of it: whether the generation counts,
-// and that of two copies only one goes on, is decided there.
+// and that of two copies only one goes on, is decided there. Its refusal of who has a certificate is one of
+// auth_denied: it may have been revoked by mistake, or by a copy that goes away.
 func (t *trustService) issue(
 	ctx context.Context, who noun.Identity, generation uint64, was string, csr, key []byte, sans []string,
 ) (*vigilv1.Certificate, error) {
+	chain, err := t.sign(who, generation, csr, sans)
+	if err != nil {
+		return nil, err
+	}
+	serial := chain[0].SerialNumber.Text(16)
+	if _, err := t.submit(ctx, nil, fsm.NoteLeaf{Kind: who.Kind, Name: who.Name, Generation: generation,
+		Serial: serial, Was: was, Key: key}); err != nil {
+		if no := fault.Of(err); was != "" && no.Code == code.Denied {
+			err = fault.New(code.AuthDenied, "%s", fault.Sentence(no.Text))
+		}
+		return nil, err
+	}
+	return &vigilv1.Certificate{Chain: trust.DER(chain), Serial: serial, Generation: generation,
+		Anchors: read(t.core, anchors)}, nil
+}
+
+// sign makes a certificate that counts once the state has noted it.
+func (t *trustService) sign(
+	who noun.Identity, generation uint64, csr []byte, sans []string,
+) ([]*x509.Certificate, error) {
 	var holder trust.Name
 	var stamp trust.Stamp
 	t.reader.Read(func(st *fsm.View) {
@@ -180,16 +204,7 @@ func (t *trustService) issue(
 		stamp = trust.Stamp{Clock: int64(st.TrustClock()), Epoch: uint64(st.Epoch()), Generation: generation}
 	})
 	chain, err := t.signer.Sign(csr, holder, stamp, sans)
-	if err != nil {
-		return nil, refusedRequest(err)
-	}
-	serial := chain[0].SerialNumber.Text(16)
-	if _, err := t.submit(ctx, nil, fsm.NoteLeaf{Kind: who.Kind, Name: who.Name, Generation: generation,
-		Serial: serial, Was: was, Key: key}); err != nil {
-		return nil, err
-	}
-	return &vigilv1.Certificate{Chain: trust.DER(chain), Serial: serial, Generation: generation,
-		Anchors: read(t.core, anchors)}, nil
+	return chain, refusedRequest(err)
 }
 
 func keyOf(csr []byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,7 +176,7 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := renew(peer, certRequest(t)); codeOf(err) != "denied" ||
+	if _, err := renew(peer, certRequest(t)); codeOf(err) != "auth_denied" ||
 		!strings.Contains(err.Error(), "another machine") {
 		t.Errorf("a clone renews: %v", err)
 	}
@@ -186,12 +187,40 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	if _, err := w.trust(1).Revoke(within(t), &vigilv1.RevokeRequest{Kind: "host", Name: "h1"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := renew(verified(t, roots, second), certRequest(t)); codeOf(err) != "denied" {
+	if _, err := renew(verified(t, roots, second), certRequest(t)); codeOf(err) != "auth_denied" {
 		t.Errorf("who is revoked renews: %v", err)
 	}
 	_, err = w.trust(0).Renew(within(t), &vigilv1.RenewTrustRequest{Csr: certRequest(t)})
 	if codeOf(err) != "denied" {
 		t.Errorf("who presents nothing renews: %v", err)
+	}
+}
+
+// keyless is a server that has no issuing key yet.
+type keyless struct{ testSigner }
+
+func (keyless) Sign([]byte, trust.Name, trust.Stamp, []string) ([]*x509.Certificate, error) {
+	return nil, errors.New("no issuing key yet")
+}
+
+// A leader that cannot sign uses up no token: whoever comes again comes with another key.
+func TestTrustATokenOutlivesAServerThatCannotSign(t *testing.T) {
+	w, _ := trusting(t, 1)
+	token := w.token(t, "host", "")
+	join := func() error {
+		_, err := w.trust(0).Join(within(t), &vigilv1.JoinTrustRequest{Token: token.GetToken(),
+			Secret: token.GetSecret(), Csr: certRequest(t), Kind: "host", Name: "h1"})
+		return err
+	}
+	service := w.servers[0].trust
+	able := service.signer
+	service.signer = keyless{}
+	if err := join(); err == nil {
+		t.Fatal("joined at a server without an issuing key")
+	}
+	service.signer = able
+	if err := join(); err != nil {
+		t.Errorf("the token is gone for nothing: %v", err)
 	}
 }
 

@@ -45,6 +45,7 @@ type Permit struct {
 	Reach Reach
 
 	Anybody bool // without an identity, too
+	Outcast bool // with Anybody: also with an identity that is revoked, too old or not known
 	Known   bool // whoever has an identity, whichever
 	Renews  bool // with an identity that has expired, too
 	Server  bool // a server
@@ -91,6 +92,7 @@ func (p Permit) andHost() Permit          { p.Host = true; return p }
 func (p Permit) andServer() Permit        { p.Server = true; return p }
 func ofLife(does string) Permit           { return Permit{Does: does, Role: Operator, Reach: InRoom, Life: true} }
 func open(does string) Permit             { return Permit{Does: does, Anybody: true, Known: true} }
+func (p Permit) andOutcast() Permit       { p.Outcast = true; return p }
 func known(does string, late bool) Permit { return Permit{Does: does, Known: true, Renews: late} }
 
 // permits is the table of who may do what, by full names: a service may be added to it before its
@@ -142,7 +144,7 @@ var permits = map[string]Permit{
 	work + "Declare":      ofLife("declare for an agent"),
 	work + "Renew":        ofLife("beat for an agent"),
 	work + "Beat":         {Does: "beat", Role: Operator, Host: true, Life: true},
-	// Every write of a batch is checked by the row of its own.
+	// Every write of a batch is checked by the row of its own, for an identity that counts.
 	work + "Batch": open("send batches"),
 	// Who has only the token of a life numbers its writes, too.
 	work + "OpenSession":  open("open sessions"),
@@ -192,9 +194,9 @@ var permits = map[string]Permit{
 	overseers + "ReportPatrol":   ofLife("report patrols"),
 	overseers + "HandOver":       ofLife("hand over for an overseer"),
 
-	trust + "GetTrust":       open("read the roots"),
-	trust + "Join":           open("join with a token"),
-	trust + "Login":          open("log in with a token"),
+	trust + "GetTrust":       open("read the roots").andOutcast(),
+	trust + "Join":           open("join with a token").andOutcast(),
+	trust + "Login":          open("log in with a token").andOutcast(),
 	trust + "Renew":          known("renew certificates", true),
 	trust + "CreateToken":    admin("create tokens"),
 	trust + "ListTokens":     admin("list tokens"),

@@ -49,6 +49,9 @@ func TestPermitsAreWhole(t *testing.T) {
 		if p.Anybody && (p.Role != NoRole || p.Host || p.Server || p.Life || p.Reads) {
 			t.Errorf("%s is open to anybody and names who may: %+v", name, p)
 		}
+		if p.Outcast && !p.Anybody {
+			t.Errorf("%s takes outcasts and not everybody", name)
+		}
 	}
 	if p, ok := PermitOf("/vigil.v1.Fleet/OfANewerVersion"); ok {
 		t.Errorf("a method that is not in the table has the permit %+v", p)

@@ -168,7 +168,7 @@ func (g *guard) asServer(ctx context.Context) context.Context {
 // said of the identity.
 func (g *guard) allow(p *who.Principal, full string, req any, unknown error) error {
 	permit, listed := code.PermitOf(full)
-	if listed && permit.Anybody {
+	if listed && permit.Anybody && (unknown == nil || permit.Outcast) {
 		return nil
 	}
 	if unknown != nil && !(permit.Renews && fault.Of(unknown).Code == code.AuthExpired) {

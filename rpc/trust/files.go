@@ -86,13 +86,21 @@ func (d Dir) Get(name string) (*Authority, error) {
 }
 
 // Holder reads the roots and the leaf. The error wraps fs.ErrNotExist when this folder belongs to nobody
-// yet.
+// yet. Where only a part is left it does not: whoever finds no identity may go on in clear.
 func (d Dir) Holder() (*Holder, error) {
 	roots, err := d.Roots()
+	if errors.Is(err, fs.ErrNotExist) {
+		if part, e := d.Part(); part != "" || e != nil {
+			return nil, errors.Join(d.halved(part, rootsFile), e)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	leaf, err := d.Get(LeafFiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, d.halved(rootsFile, LeafFiles+".key")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +109,64 @@ func (d Dir) Holder() (*Holder, error) {
 		return nil, fmt.Errorf("%s: %w", d.path(LeafFiles+".key"), err)
 	}
 	return h, nil
+}
+
+// halved says that a part of an identity is missing.
+func (d Dir) halved(has, lost string) error {
+	return fmt.Errorf("%s has %s and no %s: joining was cut short, or it was lost; put it back, "+
+		"or join again with a new token", d, has, lost)
+}
+
+// Part names a key that is in this folder, be it all there is of an identity; empty: there is none.
+func (d Dir) Part() (string, error) {
+	for _, name := range [...]string{RootFiles, IssuerFiles, LeafFiles} {
+		switch _, err := os.Stat(d.path(name + ".key")); {
+		case err == nil:
+			return name + ".key", nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// nextFile has the key for which a certificate is being asked.
+const nextFile = "next.key"
+
+// Next gives the key for which the next certificate is to be asked, and keeps it until Took: who repeats
+// the question after an answer that was lost has to ask for the same one, or is taken for a clone.
+func (d Dir) Next() (*ecdsa.PrivateKey, error) {
+	switch text, err := os.ReadFile(d.path(nextFile)); {
+	case err == nil:
+		if block, _ := pem.Decode(text); block != nil {
+			parsed, _ := x509.ParsePKCS8PrivateKey(block.Bytes)
+			if key, ok := parsed.(*ecdsa.PrivateKey); ok {
+				return key, nil
+			}
+		} // it was damaged: nothing was asked for it, since it is on the disk first
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	key, err := NewKey()
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, d.write(nextFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
+}
+
+// Took keeps the leaf for the key of Next, and has it give another one from now on.
+func (d Dir) Took(leaf *Authority) error {
+	if err := d.Put(LeafFiles, leaf); err != nil {
+		return err
+	}
+	if err := os.Remove(d.path(nextFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Exists tells whether this folder belongs to somebody.

@@ -271,3 +271,61 @@ func TestResumedConnectionsAreChecked(t *testing.T) {
 		t.Error("resumed although its root is trusted no more")
 	}
 }
+
+// A folder that lost a part of an identity is not taken for one that never had any.
+func TestHalfAnIdentityIsNotNone(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
+	for _, lost := range [][]string{{"roots.crt"}, {"leaf.key"}, {"roots.crt", "leaf.key"}} {
+		d := Dir(t.TempDir())
+		if err := errors.Join(d.PutRoots(s1.Roots()), d.Put(IssuerFiles, by),
+			d.Put(LeafFiles, &Authority{must(Parse(s1.cert.Certificate))(t), s1.key})); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range lost {
+			if err := os.Remove(filepath.Join(string(d), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := d.Holder(); err == nil || errors.Is(err, fs.ErrNotExist) ||
+			!strings.Contains(err.Error(), "new token") {
+			t.Errorf("without %s: %v", lost, err)
+		}
+	}
+}
+
+// Whoever asks again, also after a crash, asks for the same key until it has the certificate.
+func TestTheNextKeyStaysUntilItIsCertified(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	by := issuer(t, must(NewRoot(cluster, now))(t), Name{cluster, Server, "s1"}, now)
+	d := Dir(filepath.Join(t.TempDir(), "trust"))
+	first := must(d.Next())(t)
+	path := filepath.Join(string(d), nextFile)
+	if info := must(os.Stat(path))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("it has mode %o", info.Mode().Perm())
+	}
+	if again := must(d.Next())(t); !again.Equal(first) {
+		t.Error("the second try asks for another key")
+	}
+	chain := must(by.Leaf(must(Request(first))(t), Name{cluster, Host, "h1"}, Stamp{}, nil, now))(t)
+	if err := d.Took(&Authority{chain, first}); err != nil {
+		t.Fatal(err)
+	}
+	if leaf := must(d.Get(LeafFiles))(t); !leaf.Key.Equal(first) {
+		t.Error("the leaf has another key")
+	}
+	second := must(d.Next())(t)
+	if second.Equal(first) {
+		t.Error("the next certificate would have the same key")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // what a loss of power leaves
+		t.Fatal(err)
+	}
+	if third := must(d.Next())(t); third.Equal(second) {
+		t.Error("a key came out of an empty file")
+	}
+}

@@ -15,11 +15,7 @@ import (
 // to know the key of the root that the token names. addresses are those of a server, for browsers and
 // tools.
 func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses []string, dir trust.Dir) error {
-	key, err := trust.NewKey()
-	if err != nil {
-		return err
-	}
-	csr, err := trust.Request(key)
+	key, csr, err := ask(dir)
 	if err != nil {
 		return err
 	}
@@ -50,11 +46,7 @@ func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses
 
 // Renew gets the next certificate for whoever holds one, over conn, and keeps it in dir.
 func Renew(ctx context.Context, conn *client.Client, h *trust.Holder, addresses []string, dir trust.Dir) error {
-	key, err := trust.NewKey()
-	if err != nil {
-		return err
-	}
-	csr, err := trust.Request(key)
+	key, csr, err := ask(dir)
 	if err != nil {
 		return err
 	}
@@ -63,6 +55,17 @@ func Renew(ctx context.Context, conn *client.Client, h *trust.Holder, addresses 
 		return err
 	}
 	return keep(cert, key, h, dir)
+}
+
+// ask makes the request for the next certificate. Its key is on the disk before: when the answer is lost,
+// or this process is, the same one is asked for again.
+func ask(dir trust.Dir) (*ecdsa.PrivateKey, []byte, error) {
+	key, err := dir.Next()
+	if err != nil {
+		return nil, nil, err
+	}
+	csr, err := trust.Request(key)
+	return key, csr, err
 }
 
 // keep puts a certificate on the disk, then into use.
@@ -85,7 +88,7 @@ func keep(cert *vigilv1.Certificate, key *ecdsa.PrivateKey, h *trust.Holder, dir
 	if err := dir.PutRoots(h.Roots()); err != nil {
 		return err
 	}
-	if err := dir.Put(trust.LeafFiles, &trust.Authority{Chain: chain, Key: key}); err != nil {
+	if err := dir.Took(&trust.Authority{Chain: chain, Key: key}); err != nil {
 		return err
 	}
 	return h.Set(chain, key)

@@ -138,6 +138,10 @@ func (f *founding) run(ctx context.Context) error {
 		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds an identity: a cluster was founded or joined there; "+
 			"start its server with `vigil server --data-dir %s`, or name another --data-dir", dir, f.conf.DataDir)))
 	}
+	if part, err := dir.Part(); err != nil || part != "" { // the root of a cluster that lives, perhaps
+		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds %s of a cluster that was founded or joined there: "+
+			"move it to a safe place, or name another --data-dir", dir, part)))
+	}
 	if f.context == "" {
 		f.context = f.conf.ID
 	}
