@@ -18,7 +18,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"cli", "term rpc"},
 	{"join", "cli rpc"},
 	{"life", "cli rpc agentd"},
-	{"conf", "cli fsm cluster rpc agentd"},
+	{"conf", "cli term fsm cluster rpc agentd"},
 	{"serve", "join conf cli term fsm cluster rpc agentd"},
 	{"agent", "life cli term fsm rpc agentd"},
 	{"people", "agent join conf life cli term fsm rpc agentd"},

@@ -182,7 +182,7 @@ func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
 	}
 	for args, want := range map[string]string{"": "it is not known which agent speaks",
 		"--agent web": "room/role", "--agent web/builder --wait 2h": "between 1s and 1h",
-		"--agent web/builder --wait 0s": "between 1s and 1h", "--agent web/builder now": "unknown command"} {
+		"--agent web/builder --wait 0s": "between 1s and 1h", "--agent web/builder now": "takes no arguments"} {
 		code, out, errs := terminalRun{env: map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}}.do(t,
 			append([]string{"mcp"}, strings.Fields(args)...)...)
 		if code != cli.ExitUsage || out != "" || !strings.Contains(errs, want) {
