@@ -308,8 +308,17 @@ func TestParkedCalls(t *testing.T) {
 		t.Errorf("a relay that ends: %v", err)
 	}
 	s.run(a.addr)
-	go wait()
-	<-a.heard
+	for heard := false; !heard; { // the relay may not be there yet
+		go wait()
+		select {
+		case <-a.heard:
+			heard = true
+		case err := <-ended:
+			if !errors.Is(err, client.ErrUnavailable) && !errors.Is(err, client.ErrAgentdAway) {
+				t.Fatalf("before the relay is back: %v", err)
+			}
+		}
+	}
 	close(a.hold)
 	if err := <-ended; err != nil {
 		t.Error(err)
