@@ -103,7 +103,11 @@ func progressCases() []trialCase {
 		{"recovery", "an agent is about to run for a task that came at the end",
 			calm().look(70_000, "r/a", 3, "none", "DISCONNECTED", "no_task").
 				look(178_000, "r/a", 3, "none", "DISCONNECTED", "no_task").
-				look(179_000, "r/a", 4, "not_joined", "DISCONNECTED", "not_joined"), Kept, "before the agent had to run"},
+				look(179_000, "r/a", 4, "not_joined", "DISCONNECTED", "not_joined"), Kept,
+			"before the agent had to run"},
+		{"recovery", "an agent whose lives end does not come up",
+			calm().look(178_000, "r/a", 3, "none", "DISCONNECTED", "back_off").
+				look(179_000, "r/a", 4, "not_joined", "DISCONNECTED", "not_joined"), Broken, "r/a does not run"},
 		{"recovery", "an agent does not run since it got a task",
 			calm().look(70_000, "r/a", 3, "none", "DISCONNECTED", "no_task").
 				look(179_000, "r/a", 4, "not_joined", "DISCONNECTED", "not_joined"), Broken, "r/a does not run"},

@@ -49,7 +49,8 @@ func recovery(t *trial, r *Result) {
 // faults, and gives the longest time that one took.
 func (t *trial) settled(r *Result, rest span) (slowest time.Duration) {
 	back, last := map[string]int64{}, map[string]history.Look{}
-	excused := map[string]int64{} // when a reason was shown last
+	excused := map[string]bool{}
+	unwanted := map[string]int64{} // when nobody wanted it to run, last
 	for _, look := range t.rec.Looks {
 		if look.Sent < rest.from || look.Sent > rest.to {
 			continue
@@ -62,28 +63,29 @@ func (t *trial) settled(r *Result, rest span) (slowest time.Duration) {
 			back[look.Agent] = look.At
 			continue
 		}
-		if excusable(look) {
-			excused[look.Agent] = look.At
+		excused[look.Agent] = excused[look.Agent] || excusable(look)
+		if excusable(look) && !troubled(look) {
+			unwanted[look.Agent] = look.At
 		}
 	}
 	for _, agent := range slices.Sorted(maps.Keys(last)) {
 		r.judged(1)
 		look := last[agent]
 		when, ok := back[agent]
-		until, reason := excused[agent]
+		until, idle := unwanted[agent]
 		took := time.Duration(when - rest.from)
 		if ok {
 			slowest = max(slowest, took)
 		}
 		switch {
 		case ok && took <= t.bounds.Agents:
-		case ok && !reason:
+		case ok && !excused[agent]:
 			r.found(Finding{From: rest.from, To: when}, "%s ran again only %s after the last fault", agent, took)
 		case ok:
 			r.excuse("it did not run for a reason that was shown, and runs")
 		case excusable(look):
 			r.excuse("it does not run, for a reason that is shown: " + reasonOf(look))
-		case reason && look.At-until <= int64(t.bounds.Agents) || rest.length() <= int64(t.bounds.Agents):
+		case idle && look.At-until <= int64(t.bounds.Agents) || rest.length() <= int64(t.bounds.Agents):
 			r.excuse("the faults went on, or the run ended, before the agent had to run")
 		default:
 			r.found(Finding{From: rest.from, To: look.At},
@@ -109,6 +111,13 @@ func atWork(l history.Look) bool { return l.Process == "running" && l.Participan
 
 // excusable tells whether an agent is right not to run.
 func excusable(l history.Look) bool { return reasonOf(l) != "" }
+
+// troubled tells whether an agent does not run because its lives end too soon: that excuses it while it
+// is so, and says nothing about a life that does not come up afterwards.
+func troubled(l history.Look) bool {
+	reason := reasonOf(l)
+	return reason == "parked" || strings.HasPrefix(reason, "back")
+}
 
 func reasonOf(l history.Look) string {
 	if l.Desired != "" && l.Desired != "running" {
