@@ -179,7 +179,8 @@ func TestBatchesOfThoseWhoDoNotCountAreRefused(t *testing.T) {
 		if codeOf(err) != tt.want {
 			t.Errorf("%s: a batch gets %v (%v), want %s", name, resp.GetResults(), err, tt.want)
 		}
-		if _, err := vigilv1.NewWorkClient(conn).OpenSession(within(t), &vigilv1.OpenSessionRequest{Client: "x"}); codeOf(err) != tt.want {
+		_, err = vigilv1.NewWorkClient(conn).OpenSession(within(t), &vigilv1.OpenSessionRequest{Client: "x"})
+		if codeOf(err) != tt.want {
 			t.Errorf("%s: a session: %v, want %s", name, err, tt.want)
 		}
 		_, err = vigilv1.NewTrustClient(conn).GetTrust(within(t), &vigilv1.GetTrustRequest{})
