@@ -138,6 +138,26 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 	f.servers[0].end()
 	f.until("admin", "waiting for a task", "agent", "list")
 	f.until("admin", "vigil1.", "token", "create", "--role", "host")
+	f.lockedOut()
+}
+
+// lockedOut lets somebody in when no admin is left.
+func (f *trustFleet) lockedOut() {
+	f.t.Helper()
+	f.must("admin", "user", "add", "dora", "--role", "viewer")
+	f.must("admin", "user", "remove", "ann")
+	if out, err := f.as("admin", "user", "list"); err == nil {
+		f.t.Fatalf("an admin who was removed lists users: %s", out)
+	}
+	path := filepath.Join(f.dir, "s2", "admin.sock")
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		f.t.Fatalf("the socket of the owner: %v, %v", info, err)
+	}
+	token := tokenForm.FindString(f.must("owner", "--addr", "unix:"+path, "user", "add", "eva", "--role", "admin"))
+	f.must("eva", "login", token, "--user", "eva")
+	if out := f.must("eva", "user", "list"); !strings.Contains(out, "root/s2") {
+		f.t.Errorf("it does not say who added the user: %s", out)
+	}
 }
 
 func userName(t *testing.T) string {

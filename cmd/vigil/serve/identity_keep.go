@@ -104,13 +104,26 @@ func (i *identity) keep(ctx context.Context, s *server) error {
 			return fmt.Errorf("renew certificate: %w", err)
 		}
 	}
-	if _, err := i.dir.Get(trust.IssuerFiles); errors.Is(err, fs.ErrNotExist) {
+	if i.needsIssuer(now) {
 		return i.getIssuer(ctx, s)
 	}
 	return nil
 }
 
-// getIssuer asks all servers for an issuing key: one of them has the root's.
+// needsIssuer tells whether this server should ask for an issuing key: it has none, that is of a generation
+// of its own that was revoked, so that nothing it signs counts, or it grows old for browsers. The present one
+// goes on signing until the next is there. now is on the clock of certificates.
+func (i *identity) needsIssuer(now time.Duration) bool {
+	issuer, err := i.dir.Get(trust.IssuerFiles)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	stamp, err := trust.StampOf(issuer.Chain[0])
+	self, _ := i.holder.Self()
+	return err != nil || stamp.Generation < self.Generation || now-time.Duration(stamp.Clock) > trust.IssuerRenew
+}
+
+// getIssuer asks all servers for an issuing key, this one too: one of them has the root's.
 func (i *identity) getIssuer(ctx context.Context, s *server) error {
 	key, err := trust.NewKey()
 	if err != nil {
@@ -143,11 +156,11 @@ func (i *identity) getIssuer(ctx context.Context, s *server) error {
 	return fmt.Errorf("get an issuing key: no server has the root's key: %w", errors.Join(why...))
 }
 
-// addrs are the API addresses of the other servers.
+// addrs are the API addresses of all servers.
 func (s *server) addrs() (list []string) {
 	s.replica.Read(func(v *fsm.View) {
 		for _, srv := range v.Servers() {
-			if srv.APIAddr != "" && srv.ID != s.conf.ID {
+			if srv.APIAddr != "" {
 				list = append(list, srv.APIAddr)
 			}
 		}
