@@ -18,6 +18,7 @@ type trustFleet struct {
 	t       *testing.T
 	dir     string
 	servers []*proc
+	api     string // address of s1
 }
 
 // as runs a command as whoever logged in below that folder.
@@ -58,7 +59,11 @@ func foundFleet(t *testing.T) *trustFleet {
 		t.Fatal(err)
 	}
 	place := func(id string) []string {
-		return []string{"--id", id, "--data-dir", filepath.Join(f.dir, id), "--addr", freePort(t), "--raft-addr", freePort(t)}
+		addr := freePort(t)
+		if id == "s1" {
+			f.api = addr
+		}
+		return []string{"--id", id, "--data-dir", filepath.Join(f.dir, id), "--addr", addr, "--raft-addr", freePort(t)}
 	}
 	run := func(id string) {
 		f.servers = append(f.servers, spawn(t, id, "server", "--config", filepath.Join(f.dir, id, "server.yaml")))
@@ -134,11 +139,41 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 		t.Errorf("somebody who was removed sees agents: %s", out)
 	}
 
+	f.programs()
+
 	f.servers[0].signal(syscall.SIGKILL) // the others have keys of their own, and the context knows them
 	f.servers[0].end()
 	f.until("admin", "waiting for a task", "agent", "list")
 	f.until("admin", "vigil1.", "token", "create", "--role", "host")
 	f.lockedOut()
+}
+
+// programs calls with an API token, which holds in its room and until it is revoked.
+func (f *trustFleet) programs() {
+	f.t.Helper()
+	bearer := regexp.MustCompile(`vigil-api\.\S+`).FindString(f.must("admin", "token", "create", "--role", "viewer", "--room", "web", "--name", "ci"))
+	ask := func(path string) string {
+		roots := filepath.Join(f.dir, "admin", "vigil", "identity", "prod", "roots.crt")
+		out, err := exec.Command("curl", "-s", "--cacert", roots, "-H", "Authorization: Bearer "+bearer,
+			"https://"+f.api+path).CombinedOutput()
+		if err != nil {
+			f.t.Skipf("needs curl: %v", err)
+		}
+		return string(out)
+	}
+	if out := ask("/v1/rooms/web"); !strings.Contains(out, `"words"`) {
+		f.t.Errorf("with an API token: %s", out)
+	}
+	if out := ask("/v1/rooms"); !strings.Contains(out, "denied") {
+		f.t.Errorf("an API token of one room lists all: %s", out)
+	}
+	if out := f.must("admin", "token", "list"); !strings.Contains(out, "viewer in web") {
+		f.t.Errorf("the token is not listed: %s", out)
+	}
+	f.must("admin", "token", "revoke", "api-1")
+	if out := ask("/v1/rooms/web"); !strings.Contains(out, "auth_denied") {
+		f.t.Errorf("with an API token that was revoked: %s", out)
+	}
 }
 
 // lockedOut lets somebody in when no admin is left.
