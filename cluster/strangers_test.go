@@ -80,7 +80,7 @@ func TestStrangersDoNotMoveTheTerm(t *testing.T) {
 		ca := wiretest.New(t, "blue")
 		log := &lines{}
 		c := clustertest.New(t, 3, secure(ca), log.option(), clustertest.Configure(func(_ int, c *cluster.Config) {
-			c.Revoked = func(_ *fsm.View, p cluster.Peer) bool { return p.ID == "old" && p.Generation < 2 }
+			c.Revoked = func(_ *fsm.View, p cluster.ProvenPeer) bool { return p.ID == "old" && p.Generation < 2 }
 		}))
 		leader := c.Leader()
 		term := c.Replica(leader).Stats().Term

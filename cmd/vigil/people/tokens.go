@@ -141,10 +141,10 @@ func newTokenListCmd(a *cli.App) *cobra.Command {
 				}
 				t := term.NewTable("TOKEN", "ROLE", "NAME", "USES", "ENDS IN", "BY~")
 				for _, k := range list.GetTokens() {
-					t.Add(fmt.Sprint(k.GetToken()), k.GetRole(), k.GetName(), fmt.Sprint(k.GetUsesLeft()), left(k.GetEndsIn()), k.GetBy())
+					t.Add(fmt.Sprint(k.GetToken()), k.GetRole(), k.GetName(), fmt.Sprint(k.GetUsesLeft()), remaining(k.GetEndsIn()), k.GetBy())
 				}
 				for _, k := range programs.GetTokens() {
-					t.Add(apiName(k.GetToken()), may(k.GetBindings()), k.GetName(), "", left(k.GetEndsIn()), k.GetBy())
+					t.Add(apiName(k.GetToken()), may(k.GetBindings()), k.GetName(), "", remaining(k.GetEndsIn()), k.GetBy())
 				}
 				return a.PrintTable(t, "there are no tokens")
 			})
@@ -169,8 +169,8 @@ func printTokens(a *cli.App, list *vigilv1.ListTokensResponse, programs *vigilv1
 	return a.PrintJSON(map[string]any{"tokens": joining.Tokens, "api_tokens": calling.Tokens})
 }
 
-// left is the time that a token has.
-func left(d *durationpb.Duration) string {
+// remaining is the time that a token has.
+func remaining(d *durationpb.Duration) string {
 	if text := term.Span(d); text != "" {
 		return text
 	}

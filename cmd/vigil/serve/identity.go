@@ -57,7 +57,7 @@ func (i *identity) PeerServer(cs *tls.ConnectionState) (id string, generation ui
 }
 
 // revoked judges what PeerServer has found.
-func revoked(v *fsm.View, p cluster.Peer) bool {
+func revoked(v *fsm.View, p cluster.ProvenPeer) bool {
 	c, ok := p.Shown.(who.Claim)
 	return !ok || rpc.RevokedServer(v, c)
 }
