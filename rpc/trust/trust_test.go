@@ -118,7 +118,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	foreign := join(t, issuer(t, other, namesake, now), namesake, Stamp{}, now)
 	elsewhere := NewCluster()
 	far := must(NewRoot(elsewhere, now))(t)
-	another := join(t, issuer(t, far, Name{elsewhere, Host, "h1"}, now), Name{elsewhere, Host, "h1"}, Stamp{}, now)
+	another := join(t, issuer(t, far, Name{elsewhere, Server, "s1"}, now), Name{elsewhere, Host, "h1"}, Stamp{}, now)
 	nobody := NewHolder(s1.Roots())
 	is := func(id string) func(Peer) error {
 		return func(p Peer) error {
