@@ -19,6 +19,7 @@ import (
 // Rhythm in which a server looks after its own identity.
 const (
 	keepLook  = 10 * time.Second
+	keepSoon  = time.Second      // while something is missing, at first
 	keepLimit = 30 * time.Second // for one call
 )
 
@@ -55,23 +56,26 @@ func (i *identity) id() string {
 // keepIdentity renews this server's certificate, follows the roots of the cluster, and gets an issuing
 // key where there is none, until ctx ends. What fails is tried again.
 func (s *server) keepIdentity(ctx context.Context) error {
-	tick := time.NewTicker(keepLook)
-	defer tick.Stop()
-	said := ""
+	said, wait := "", keepSoon
 	for {
-		if err := s.identity.keep(ctx, s); err != nil && ctx.Err() == nil && err.Error() != said {
+		whole, err := s.identity.keep(ctx, s)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
 			s.log.Warn("this server's identity is not up to date, trying again", "error", err)
+		}
+		if whole || err != nil { // a server that has just joined is soon taken in
+			wait = min(2*wait, keepLook)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }
 
-func (i *identity) keep(ctx context.Context, s *server) error {
+// keep does what is to be done now; whole tells that nothing is missing then.
+func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, keepLimit)
 	defer cancel()
 	var roots []*x509.Certificate
@@ -87,7 +91,7 @@ func (i *identity) keep(ctx context.Context, s *server) error {
 		}
 	})
 	if !founded || s.replica.Leader().ID == "" || !s.member() {
-		return nil
+		return false, nil
 	}
 	if !slices.EqualFunc(roots, i.holder.Roots().Certs, (*x509.Certificate).Equal) {
 		next, err := trust.NewRoots(roots...)
@@ -95,19 +99,19 @@ func (i *identity) keep(ctx context.Context, s *server) error {
 			err = i.dir.PutRoots(next)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		i.holder.SetRoots(next)
 	}
 	if self, _ := i.holder.Self(); now-time.Duration(self.Clock) > trust.Life/2 {
 		if err := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); err != nil {
-			return fmt.Errorf("renew certificate: %w", err)
+			return false, fmt.Errorf("renew certificate: %w", err)
 		}
 	}
 	if i.needsIssuer(now) {
-		return i.getIssuer(ctx, s)
+		err = i.getIssuer(ctx, s)
 	}
-	return nil
+	return err == nil, err
 }
 
 // needsIssuer tells whether this server should ask for an issuing key: it has none, that is of a generation
