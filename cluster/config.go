@@ -101,7 +101,8 @@ type Config struct {
 	// Identity is how servers prove to each other who they are; nil: whoever reaches the port of
 	// the log is believed.
 	Identity Identity
-	// Revoked tells by the state whether the credential of a server does not count any more. It is called under the state's lock: it must be short and keep nothing. Nil: none is revoked.
+	// Revoked tells by the state whether the credential of a server does not count any more. It is called
+	// under the lock of the state: it must be short and keep nothing. Nil: none is revoked.
 	Revoked func(v *fsm.View, p ProvenPeer) bool
 
 	Listener net.Listener // nil: listens on BindAddr
