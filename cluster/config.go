@@ -101,9 +101,9 @@ type Config struct {
 	// Identity is how servers prove to each other who they are; nil: whoever reaches the port of
 	// the log is believed.
 	Identity Identity
-	// Revoked tells by the state whether the credential of a server, of that generation, does not count any
-	// more. It is called under the state's lock: it must be short and keep nothing. Nil: none is revoked.
-	Revoked func(v *fsm.View, id string, generation uint64) bool
+	// Revoked tells by the state whether the credential of a server does not count any more. It is called
+	// under the lock of the state: it must be short and keep nothing. Nil: none is revoked.
+	Revoked func(v *fsm.View, p ProvenPeer) bool
 
 	Listener net.Listener // nil: listens on BindAddr
 	// Dial opens a connection to another server's raft address; nil: by TCP.
@@ -113,6 +113,9 @@ type Config struct {
 
 // Identity is what cmd gives a server that has one; see the package wire.
 type Identity = wire.Identity
+
+// ProvenPeer is a server as its certificate tells.
+type ProvenPeer = wire.Peer
 
 // ported tells whether the servers talk over the port of the log.
 func (c *Config) ported() bool { return c.Backend == nil || c.Backend.Transport == nil }

@@ -98,9 +98,9 @@ func (r *Replica) openTransport() error {
 }
 
 // revoked tells whether a server's credential is known not to count any more.
-func (r *Replica) revoked(id string, generation uint64) (revoked bool) {
+func (r *Replica) revoked(p wire.Peer) (revoked bool) {
 	if r.cfg.Revoked != nil {
-		r.Read(func(v *fsm.View) { revoked = r.cfg.Revoked(v, id, generation) })
+		r.Read(func(v *fsm.View) { revoked = r.cfg.Revoked(v, p) })
 	}
 	return revoked
 }

@@ -139,9 +139,9 @@ func TestRevokedServerIsCutOff(t *testing.T) {
 		var revoked atomic.Pointer[string]
 		c := clustertest.New(t, 3, secure(wiretest.New(t, "blue")), log.option(),
 			clustertest.Configure(func(_ int, c *cluster.Config) {
-				c.Revoked = func(_ *fsm.View, id string, generation uint64) bool {
-					p := revoked.Load()
-					return p != nil && *p == id && generation < 2
+				c.Revoked = func(_ *fsm.View, p cluster.ProvenPeer) bool {
+					id := revoked.Load()
+					return id != nil && *id == p.ID && p.Generation < 2
 				}
 			}))
 		k := c.Client()

@@ -37,7 +37,7 @@ func outside(t *testing.T, c *clustertest.Cluster, says, addr string, identity c
 				return "nonvoter"
 			}
 			return ""
-		}, Revoked: func(string, uint64) bool { return false },
+		}, Revoked: func(wire.Peer) bool { return false },
 		Reject: func(string, string, error) {}, Logger: hclog.NewNullLogger()})
 	t.Cleanup(func() { o.Close() })
 	return o
@@ -80,7 +80,7 @@ func TestStrangersDoNotMoveTheTerm(t *testing.T) {
 		ca := wiretest.New(t, "blue")
 		log := &lines{}
 		c := clustertest.New(t, 3, secure(ca), log.option(), clustertest.Configure(func(_ int, c *cluster.Config) {
-			c.Revoked = func(_ *fsm.View, id string, generation uint64) bool { return id == "old" && generation < 2 }
+			c.Revoked = func(_ *fsm.View, p cluster.ProvenPeer) bool { return p.ID == "old" && p.Generation < 2 }
 		}))
 		leader := c.Leader()
 		term := c.Replica(leader).Stats().Term

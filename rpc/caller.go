@@ -9,7 +9,7 @@ import (
 
 // withCaller gives a context in which the holder of a certificate calls, for tests.
 func withCaller(ctx context.Context, p trust.Peer) context.Context {
-	return who.With(ctx, &who.Principal{Claim: claimOf(p)})
+	return who.With(ctx, &who.Principal{Claim: ClaimOf(p)})
 }
 
 // callerOf gives whose certificate a call came with; false: it came without one.

@@ -50,6 +50,9 @@ type Config struct {
 	// three are given or none.
 	TLS, PeerTLS *tls.Config
 	Identify     door.Identify
+	// Private is the socket of this server's owner, an admin whom no certificate names; nil: there is none.
+	// It makes sense with identities only.
+	Private net.Listener
 	// Denials gets one line of JSON for some refused calls a second; it may be nil.
 	Denials io.Writer
 

@@ -24,7 +24,7 @@ func (k fakeKeys) make(secret string) (id string) {
 	return id
 }
 
-func peer(kind trust.Kind, id string, generation uint64) trust.Peer {
+func fellow(kind trust.Kind, id string, generation uint64) trust.Peer {
 	return trust.Peer{Name: trust.Name{Cluster: testCluster, Kind: kind, ID: id},
 		Stamp: trust.Stamp{Generation: generation}}
 }
@@ -54,24 +54,24 @@ func TestGossipKeysGoToServersOfTheCluster(t *testing.T) {
 	ask := func(as trust.Peer, ids ...string) (*vigilv1.GetGossipKeysResponse, error) {
 		return service.GetGossipKeys(withCaller(within(t), as), &vigilv1.GetGossipKeysRequest{Keys: ids})
 	}
-	got, err := ask(peer(trust.Server, "s1", 1), ids...)
+	got, err := ask(fellow(trust.Server, "s1", 1), ids...)
 	if err != nil || len(got.GetKeys()) != 2 || string(got.GetKeys()[0].GetSecret()) != "first" ||
 		!got.GetKeys()[0].GetUsed() || got.GetKeys()[1].GetUsed() || got.GetKeys()[1].GetNumber() != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}
 	other := fakeKeys{}
 	for _, id := range []string{other.make("of no ring"), other.make("nobody's"), ""} {
-		if got, err := ask(peer(trust.Server, "s1", 1), id); err != nil || len(got.GetKeys()) > 0 {
+		if got, err := ask(fellow(trust.Server, "s1", 1), id); err != nil || len(got.GetKeys()) > 0 {
 			t.Errorf("key %q: %v, %v", id, got, err)
 		}
 	}
-	for name, as := range map[string]trust.Peer{"a server that is no member": peer(trust.Server, "s9", 1),
-		"a host of a server's name": peer(trust.Host, "s1", 1), "the admin": peer(trust.User, "ann", 1)} {
+	for name, as := range map[string]trust.Peer{"a server that is no member": fellow(trust.Server, "s9", 1),
+		"a host of a server's name": fellow(trust.Host, "s1", 1), "the admin": fellow(trust.User, "ann", 1)} {
 		if got, err := ask(as, ids...); codeOf(err) != "denied" {
 			t.Errorf("%s gets %v, %v", name, got, err)
 		}
 	}
-	if _, err := ask(peer(trust.Server, "s1", 1), "a", "b", "c"); codeOf(err) != "invalid" {
+	if _, err := ask(fellow(trust.Server, "s1", 1), "a", "b", "c"); codeOf(err) != "invalid" {
 		t.Errorf("three keys at once: %v", err)
 	}
 	ring, err := w.trust(0).GetGossip(within(t), &vigilv1.GetGossipRequest{})
@@ -111,11 +111,11 @@ func TestGossipKeysGoToHostsWithAnIdentity(t *testing.T) {
 	}
 
 	s := stream()
-	got := as(peer(trust.Host, "k1", 1), s)
+	got := as(fellow(trust.Host, "k1", 1), s)
 	if got.GetRevision() != 3 || len(got.GetKeys()) != 2 || !bytes.Equal(got.GetKeys()[1].GetSecret(), []byte("second")) {
 		t.Fatalf("%v", got)
 	}
-	if again := as(peer(trust.Host, "k1", 1), s); again != nil {
+	if again := as(fellow(trust.Host, "k1", 1), s); again != nil {
 		t.Errorf("sent again: %v", again)
 	}
 	agent.hosts.streams[host] = s
@@ -125,25 +125,25 @@ func TestGossipKeysGoToHostsWithAnIdentity(t *testing.T) {
 	if s.keys.taken.Store(3); !agent.hosts.taken(3) || agent.hosts.taken(4) {
 		t.Error("the host has said that it has the keys")
 	}
-	for name, p := range map[string]trust.Peer{"another host": peer(trust.Host, "k2", 1), "nobody": {},
-		"a server": peer(trust.Server, "s1", 1)} {
+	for name, p := range map[string]trust.Peer{"another host": fellow(trust.Host, "k2", 1), "nobody": {},
+		"a server": fellow(trust.Server, "s1", 1)} {
 		if got := as(p, stream()); got != nil {
 			t.Errorf("%s gets %v", name, got)
 		}
 	}
 	service.keys = fakeKeys{ids[0]: []byte("first")} // this server does not have the newest one yet
-	if got := as(peer(trust.Host, "k1", 1), stream()); got != nil {
+	if got := as(fellow(trust.Host, "k1", 1), stream()); got != nil {
 		t.Errorf("half of the ring is sent: %v", got)
 	}
 	service.keys = fakeKeys{ids[1]: []byte("second")} // the older one was lost
-	if got := as(peer(trust.Host, "k1", 1), stream()); len(got.GetKeys()) != 1 {
+	if got := as(fellow(trust.Host, "k1", 1), stream()); len(got.GetKeys()) != 1 {
 		t.Errorf("%v", got)
 	}
 	if err := w.do(fsm.RaiseGeneration{Kind: noun.HostIdentity, Name: "k1"}); err != nil {
 		t.Fatal(err)
 	}
 	s = stream()
-	if got := as(peer(trust.Host, "k1", 1), s); got != nil || s.keys.taken.Load() != 3 {
+	if got := as(fellow(trust.Host, "k1", 1), s); got != nil || s.keys.taken.Load() != 3 {
 		t.Errorf("a host that was revoked gets %v, and is waited for until it has %d", got, s.keys.taken.Load())
 	}
 }

@@ -22,6 +22,7 @@ type Standing struct {
 	Known      bool        // there is such a server, host, user or API token
 	Generation uint64      // certificates of an earlier one are revoked
 	Clock      noun.Time   // now, on the clock on which certificates age
+	Void       bool        // a server that is revoked has signed the certificate, and nobody knows of it
 	Rights     []who.Right // of a user or an API token; never changed
 }
 
@@ -49,13 +50,13 @@ func (i *Identities) Claim(cs *tls.ConnectionState) (who.Claim, error) {
 	if err != nil {
 		return who.Claim{}, fault.New(code.AuthDenied, "%s", fault.Sentence(err.Error()))
 	}
-	return claimOf(p), nil
+	return ClaimOf(p), nil
 }
 
-// claimOf is what a certificate says.
-func claimOf(p trust.Peer) who.Claim {
+// ClaimOf is what a certificate says.
+func ClaimOf(p trust.Peer) who.Claim {
 	return who.Claim{Kind: who.Kind(p.Kind), Name: p.ID, Generation: p.Generation, Epoch: p.Epoch, Clock: p.Clock,
-		Serial: p.Serial}
+		Serial: p.Serial, Issuer: who.Issuer(p.Issuer)}
 }
 
 // Principal implements door.Identify.
@@ -78,6 +79,10 @@ func weigh(c who.Claim, s Standing) (who.Principal, error) {
 	case c.Generation < s.Generation:
 		return who.Principal{}, fault.New(code.AuthDenied,
 			"This certificate of %s was revoked; join or log in with a new token.", &p)
+	case s.Void:
+		return who.Principal{}, fault.New(code.AuthDenied, "This certificate of %s was signed by server %s, which is "+
+			"revoked, and nothing tells that it was issued before that; join or log in with a new token.", &p,
+			fault.Quote(c.Issuer.Server))
 	}
 	life := trust.Life
 	if c.Kind == who.User {

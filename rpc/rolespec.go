@@ -45,7 +45,21 @@ func convertSpec(s *noun.RoleSpec) *vigilv1.RoleSpec {
 		TurnLimit: lasting(s.TurnLimit), RunLimit: lasting(s.RunLimit), Health: convertHealth(s),
 		Ladder: s.Ladder.String(), Expect: lasting(s.Expect), Overseer: convertOverseerSpec(s),
 		RetryFirst: lasting(s.RetryFirst), RetryMost: lasting(s.RetryMost),
+		Grants: convertBindings(s.Grants), Containment: convertContainment(s),
 	}
+}
+
+// containmentWords say whether agents with grants run where others could act as they do.
+func containmentWords() []string { return []string{noun.Sealed, "weak"} }
+
+func convertContainment(s *noun.RoleSpec) string {
+	switch {
+	case len(s.Grants) == 0:
+		return ""
+	case s.GrantsAnywhere:
+		return containmentWords()[1]
+	}
+	return containmentWords()[0]
 }
 
 // convertHealth names the preset that the role's figures are those of, if any.
@@ -136,6 +150,11 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 
 		RetryFirst: c.duration(at+"retry_first", s.GetRetryFirst()),
 		RetryMost:  c.duration(at+"retry_most", s.GetRetryMost()),
+
+		GrantsAnywhere: c.word(at+"containment", s.GetContainment(), containmentWords()) == 1,
+	}
+	if len(s.GetGrants()) > 0 {
+		out.Grants = c.bindings(at+"grants", s.GetGrants())
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
 	out.Overseer = c.overseerSpec(at, s.GetOverseer())

@@ -34,6 +34,8 @@ func fillFields(t *testing.T, v reflect.Value) {
 			f.SetUint(1)
 		case kind == reflect.Uint32:
 			f.SetUint(uint64(i + 1))
+		case kind == reflect.Bool:
+			f.SetBool(true)
 		case kind == reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 			fillFields(t, f.Index(0))

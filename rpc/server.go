@@ -39,7 +39,7 @@ func Open(cfg Config) (*Server, error) {
 	d, err := door.Open(door.Config{Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version,
 		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
 		StopGrace: cfg.StopGrace, Dial: cfg.Dial,
-		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Denials: cfg.Denials,
+		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Private: cfg.Private, Denials: cfg.Denials,
 		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, OpenAPI: openAPI})
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)

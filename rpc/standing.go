@@ -11,7 +11,8 @@ import (
 )
 
 // StandingOf is what the state knows of who makes a claim; for NewIdentities. A server that this
-// replica has never heard of may have joined since: its certificate is as good as its chain.
+// replica has never heard of may have joined since: its certificate is as good as its chain. What a revoked
+// server has signed counts only where the state has noted that very certificate: it went out before.
 func StandingOf(st *fsm.View, c who.Claim) Standing {
 	s := Standing{Clock: st.TrustClock()}
 	if c.Kind == who.APIToken {
@@ -25,11 +26,15 @@ func StandingOf(st *fsm.View, c who.Claim) Standing {
 	if !ok {
 		return s
 	}
-	switch k := st.Credential(kind, c.Name); {
+	k := st.Credential(kind, c.Name)
+	switch {
 	case k != nil:
 		s.Known, s.Generation = k.Gone == 0, k.Generation
 	case c.Kind == who.Server:
-		s.Known = true
+		s.Known = !st.Revoked(kind, c.Name, c.Generation)
+	}
+	if by := c.Issuer; by.Server != "" && st.Revoked(noun.ServerIdentity, by.Server, by.Generation) {
+		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before
 	}
 	if c.Kind == who.User {
 		u := st.User(c.Name)
@@ -38,6 +43,13 @@ func StandingOf(st *fsm.View, c who.Claim) Standing {
 		}
 	}
 	return s
+}
+
+// RevokedServer tells whether the certificate of a server is known not to count any more. Its age does not
+// matter here: a voter that was away for months may be the one whose vote the others need.
+func RevokedServer(st *fsm.View, c who.Claim) bool {
+	s := StandingOf(st, c)
+	return !s.Known || s.Void || c.Generation < s.Generation
 }
 
 func rightsOf(bindings []noun.Binding) []who.Right {

@@ -114,7 +114,7 @@ func (t *trustService) CreateAPIToken(
 	secret := base64.RawURLEncoding.EncodeToString(newSecret())
 	var c checks
 	c.name("name", r.GetName())
-	cmd := fsm.PutAPIToken{Name: r.GetName(), Hash: hashOf([]byte(secret)), Bindings: c.bindings(r.GetBindings()),
+	cmd := fsm.PutAPIToken{Name: r.GetName(), Hash: hashOf([]byte(secret)), Bindings: c.bindings("bindings", r.GetBindings()),
 		For: c.duration("ttl", r.GetTtl()), By: byWhom(ctx)}
 	if cmd.For == 0 {
 		cmd.For = apiTokenLife

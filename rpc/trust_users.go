@@ -17,7 +17,7 @@ import (
 func (t *trustService) PutUser(ctx context.Context, r *vigilv1.PutUserRequest) (*vigilv1.User, error) {
 	var c checks
 	who := c.user(r.GetUser())
-	cmd := fsm.PutUser{Name: who.Name, Bindings: c.bindings(r.GetBindings()), By: byWhom(ctx)}
+	cmd := fsm.PutUser{Name: who.Name, Bindings: c.bindings("bindings", r.GetBindings()), By: byWhom(ctx)}
 	return change(ctx, t, r, cmd, c.err, func(st *fsm.View, _ *noun.Outcome) *vigilv1.User {
 		if u := st.User(who.Name); u != nil {
 			return convertUser(u)
@@ -150,20 +150,20 @@ func (c *checks) user(name string) noun.Identity {
 }
 
 // bindings converts what somebody may do.
-func (c *checks) bindings(list []*vigilv1.Binding) (out []noun.Binding) {
-	c.atMost("bindings", len(list), noun.MaxBindings)
+func (c *checks) bindings(field string, list []*vigilv1.Binding) (out []noun.Binding) {
+	c.atMost(field, len(list), noun.MaxBindings)
 	if c.err != nil {
 		return nil
 	}
 	for _, b := range list {
 		role, ok := noun.ParseUserRole(b.GetRole())
 		if !ok {
-			c.fail("bindings: role %s is none; it is viewer, reader, operator or admin.", fault.Quote(b.GetRole()))
+			c.fail("%s: role %s is none; it is viewer, reader, operator or admin.", field, fault.Quote(b.GetRole()))
 		}
 		out = append(out, noun.Binding{Role: role, Room: b.GetRoom()})
 	}
 	if err := noun.CheckBindings(out); err != nil {
-		c.fail("bindings: %v.", err)
+		c.fail("%s: %v.", field, err)
 	}
 	return out
 }

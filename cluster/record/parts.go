@@ -51,6 +51,8 @@ func roleSpec(w *wire, c *noun.RoleSpec) {
 	list(w, 60, &c.Overseer, overseerSpec)
 	sig(w, 61, &c.RetryFirst)
 	sig(w, 62, &c.RetryMost)
+	list(w, 63, &c.Grants, binding)
+	w.bool(64, &c.GrantsAnywhere)
 }
 
 func overseerSpec(w *wire, c *noun.OverseerSpec) {

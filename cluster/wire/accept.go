@@ -120,7 +120,7 @@ func (c *conn) meet() (what string, err error) {
 	}
 	from := ""
 	if p := c.peer.Load(); p != nil {
-		from = p.id
+		from = p.ID
 	}
 	if answer := t.cfg.Answer(from, line); answer != "" {
 		_, _ = fmt.Fprintln(c, answer) // whoever asked may be gone

@@ -20,22 +20,12 @@ const (
 	atCrowd       = "too many"
 )
 
-// peer is the server at the other end.
-type peer struct {
-	id         string
-	generation uint64
-}
-
-func (p *peer) revoked() error {
-	return fmt.Errorf("server %s is revoked: generation %d does not count any more", p.id, p.generation)
-}
-
 // conn is one connection to another server, opened by either.
 type conn struct {
 	net.Conn          // with TLS when there is an Identity
 	raw      net.Conn // without it
 	layer    *Transport
-	peer     atomic.Pointer[peer] // nil: not known
+	peer     atomic.Pointer[Peer] // nil: not known
 	done     chan struct{}        // closed when this end has closed it
 	end      sync.Once
 
@@ -106,17 +96,17 @@ func (c *conn) secure(tc *tls.Conn, want string) (what string, err error) {
 	if cs.NegotiatedProtocol != Greeting {
 		return atHandshake, fmt.Errorf("the other end does not speak %s", Greeting)
 	}
-	p := &peer{}
-	if p.id, p.generation, err = c.layer.cfg.Identity.PeerServer(&cs); err != nil {
+	p := &Peer{}
+	if p.ID, p.Generation, p.Shown, err = c.layer.cfg.Identity.PeerServer(&cs); err != nil {
 		return atCertificate, err
 	}
 	c.peer.Store(p)
 	switch {
-	case want != "" && want != p.id:
-		return atCertificate, fmt.Errorf("%s is server %s, not %s", c.RemoteAddr(), p.id, want)
-	case p.id == c.layer.cfg.ID:
-		return atCertificate, fmt.Errorf("the other end has the identity of this server, %s", p.id)
-	case c.layer.cfg.Revoked(p.id, p.generation):
+	case want != "" && want != p.ID:
+		return atCertificate, fmt.Errorf("%s is server %s, not %s", c.RemoteAddr(), p.ID, want)
+	case p.ID == c.layer.cfg.ID:
+		return atCertificate, fmt.Errorf("the other end has the identity of this server, %s", p.ID)
+	case c.layer.cfg.Revoked(*p):
 		return atGeneration, p.revoked()
 	}
 	return "", nil
@@ -125,7 +115,7 @@ func (c *conn) secure(tc *tls.Conn, want string) (what string, err error) {
 // who names the other end for people: by its id, else by its address, whose port says nothing.
 func (c *conn) who() string {
 	if p := c.peer.Load(); p != nil {
-		return p.id
+		return p.ID
 	}
 	return hostOf(c.raw)
 }

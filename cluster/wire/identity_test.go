@@ -98,7 +98,7 @@ func TestStrangersReachNobody(t *testing.T) {
 	ca := wiretest.New(t, "blue")
 	b := listen(t, "b", func(c *Config) {
 		c.Identity = ca.Server("b", 1)
-		c.Revoked = func(id string, generation uint64) bool { return id == "old" && generation < 3 }
+		c.Revoked = func(p Peer) bool { return p.ID == "old" && p.Generation < 3 }
 	})
 	go func() {
 		for rpc := range b.Consumer() {
@@ -142,7 +142,7 @@ func TestRevokedServersAreCutOff(t *testing.T) {
 	a := secured(t, "a", ca.Server("a", 1))
 	b := listen(t, "b", func(c *Config) {
 		c.Identity = ca.Server("b", 1)
-		c.Revoked = func(id string, generation uint64) bool { return id == "a" && generation < least.Load() }
+		c.Revoked = func(p Peer) bool { return p.ID == "a" && p.Generation < least.Load() }
 	})
 	b.answerVotes(t)
 	if _, err := a.vote("a", "b", b.addr); err != nil {
@@ -163,8 +163,8 @@ func TestSessionsAreResumedUntilRefused(t *testing.T) {
 	ca := wiretest.New(t, "blue")
 	var least atomic.Uint64
 	ida, idb := ca.Server("a", 1), ca.Server("b", 1)
-	revokes := func(other string) func(string, uint64) bool {
-		return func(id string, generation uint64) bool { return id == other && generation < least.Load() }
+	revokes := func(other string) func(Peer) bool {
+		return func(p Peer) bool { return p.ID == other && p.Generation < least.Load() }
 	}
 	a := listen(t, "a", func(c *Config) { c.Identity, c.Revoked = ida, revokes("b") })
 	b := listen(t, "b", func(c *Config) { c.Identity, c.Revoked = idb, revokes("a") })

@@ -44,7 +44,7 @@ func listen(t testing.TB, id string, change func(*Config)) *end {
 			}
 			return ""
 		},
-		Revoked: func(string, uint64) bool { return false },
+		Revoked: func(Peer) bool { return false },
 		Reject: func(what, who string, err error) {
 			select {
 			case e.rejected <- fmt.Sprintf("%s|%s|%v", what, who, err):

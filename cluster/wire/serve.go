@@ -55,11 +55,11 @@ func (c *conn) genuine(rpc *raft.RPC) bool {
 		header := h.GetRPCHeader()
 		said = string(header.ID)
 	}
-	if said == p.id {
+	if said == p.ID {
 		return true
 	}
-	err := fmt.Errorf("server %s sends requests in the name of %q", p.id, said)
-	c.layer.cfg.Reject(atSender, p.id, err)
+	err := fmt.Errorf("server %s sends requests in the name of %q", p.ID, said)
+	c.layer.cfg.Reject(atSender, p.ID, err)
 	c.Close()
 	rpc.Respond(nil, err) // nobody gets it, but the decoder waits for it
 	return false

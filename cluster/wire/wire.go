@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -36,9 +37,20 @@ type Identity interface {
 	// is renewed comes by the functions in them. Protocol names and sessions are set by whoever asks.
 	ServerConfig() *tls.Config
 	ClientConfig() *tls.Config
-	// PeerServer tells which server is at the other end, and the generation of its credential. An error:
-	// whoever it is, it is no server.
-	PeerServer(cs *tls.ConnectionState) (id string, generation uint64, err error)
+	// PeerServer tells which server is at the other end, the generation of its credential, and what else
+	// there is to know for Revoked, see Peer. An error: whoever it is, it is no server.
+	PeerServer(cs *tls.ConnectionState) (id string, generation uint64, shown any, err error)
+}
+
+// Peer is a server as its certificate tells.
+type Peer struct {
+	ID         string
+	Generation uint64 // of its credential
+	Shown      any    // this package does not look at it
+}
+
+func (p *Peer) revoked() error {
+	return fmt.Errorf("server %s is revoked: generation %d does not count any more", p.ID, p.Generation)
 }
 
 // Config of a Transport. All that it holds may be called by any goroutine.
@@ -55,8 +67,8 @@ type Config struct {
 	// Answer answers the question of a server; empty: it is no question. The server's id is empty
 	// without an Identity.
 	Answer func(from, line string) string
-	// Revoked tells whether a server's credential of that generation is known not to count any more.
-	Revoked func(id string, generation uint64) bool
+	// Revoked tells whether a server's credential is known not to count any more.
+	Revoked func(Peer) bool
 	// Reject is told of everybody who is turned away: what failed, who it was (its id, or the address
 	// without the port), and why.
 	Reject func(what, who string, err error)
@@ -164,8 +176,8 @@ func (t *Transport) watchRevoked() {
 		conns := t.list()
 		t.mu.Unlock()
 		for _, c := range conns {
-			if p := c.peer.Load(); p != nil && t.cfg.Revoked(p.id, p.generation) {
-				t.cfg.Reject(atGeneration, p.id, p.revoked())
+			if p := c.peer.Load(); p != nil && t.cfg.Revoked(*p) {
+				t.cfg.Reject(atGeneration, p.ID, p.revoked())
 				c.Close()
 			}
 		}

@@ -3,6 +3,10 @@
 package main_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +22,7 @@ type trustFleet struct {
 	t       *testing.T
 	dir     string
 	servers []*proc
+	api     string // address of s1
 }
 
 // as runs a command as whoever logged in below that folder.
@@ -49,6 +54,17 @@ func (f *trustFleet) until(person, want string, args ...string) {
 	f.t.Fatalf("vigil %s never shows %q:\n%s", strings.Join(args, " "), want, out)
 }
 
+// untilFile waits for a file.
+func (f *trustFleet) untilFile(path string) {
+	f.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	f.t.Fatalf("there never is %s", path)
+}
+
 var tokenForm = regexp.MustCompile(`vigil1\.[A-Za-z0-9_.-]+`)
 
 // foundFleet founds a cluster, and has two more servers join.
@@ -58,7 +74,11 @@ func foundFleet(t *testing.T) *trustFleet {
 		t.Fatal(err)
 	}
 	place := func(id string) []string {
-		return []string{"--id", id, "--data-dir", filepath.Join(f.dir, id), "--addr", freePort(t), "--raft-addr", freePort(t)}
+		addr := freePort(t)
+		if id == "s1" {
+			f.api = addr
+		}
+		return []string{"--id", id, "--data-dir", filepath.Join(f.dir, id), "--addr", addr, "--raft-addr", freePort(t)}
 	}
 	run := func(id string) {
 		f.servers = append(f.servers, spawn(t, id, "server", "--config", filepath.Join(f.dir, id, "server.yaml")))
@@ -134,10 +154,79 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 		t.Errorf("somebody who was removed sees agents: %s", out)
 	}
 
+	f.programs()
+
+	f.untilFile(filepath.Join(f.dir, "s2", "trust", "issuer.key"))
+	f.untilFile(filepath.Join(f.dir, "s3", "trust", "issuer.key"))
 	f.servers[0].signal(syscall.SIGKILL) // the others have keys of their own, and the context knows them
 	f.servers[0].end()
 	f.until("admin", "waiting for a task", "agent", "list")
 	f.until("admin", "vigil1.", "token", "create", "--role", "host")
+	f.lockedOut()
+}
+
+// programs calls with an API token, which holds in its room and until it is revoked.
+func (f *trustFleet) programs() {
+	f.t.Helper()
+	bearer := regexp.MustCompile(`vigil-api\.\S+`).FindString(f.must("admin", "token", "create", "--role", "viewer", "--room", "web", "--name", "ci"))
+	ask := func(path string) string {
+		roots := filepath.Join(f.dir, "admin", "vigil", "identity", "prod", "roots.crt")
+		pem, err := os.ReadFile(roots)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(pem)
+		plain := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		defer plain.CloseIdleConnections()
+		r, err := http.NewRequest(http.MethodGet, "https://"+f.api+path, nil)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		answer, err := plain.Do(r)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }() // it was read
+		out, err := io.ReadAll(answer.Body)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return string(out)
+	}
+	if out := ask("/v1/rooms/web"); !strings.Contains(out, `"words"`) {
+		f.t.Errorf("with an API token: %s", out)
+	}
+	if out := ask("/v1/rooms"); !strings.Contains(out, "denied") {
+		f.t.Errorf("an API token of one room lists all: %s", out)
+	}
+	if out := f.must("admin", "token", "list"); !strings.Contains(out, "viewer in web") {
+		f.t.Errorf("the token is not listed: %s", out)
+	}
+	f.must("admin", "token", "revoke", "api-1")
+	if out := ask("/v1/rooms/web"); !strings.Contains(out, "auth_denied") {
+		f.t.Errorf("with an API token that was revoked: %s", out)
+	}
+}
+
+// lockedOut lets somebody in when no admin is left.
+func (f *trustFleet) lockedOut() {
+	f.t.Helper()
+	f.must("admin", "user", "add", "dora", "--role", "viewer")
+	f.must("admin", "user", "remove", "ann")
+	if out, err := f.as("admin", "user", "list"); err == nil {
+		f.t.Fatalf("an admin who was removed lists users: %s", out)
+	}
+	path := filepath.Join(f.dir, "s2", "admin.sock")
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		f.t.Fatalf("the socket of the owner: %v, %v", info, err)
+	}
+	token := tokenForm.FindString(f.must("owner", "--addr", "unix:"+path, "user", "add", "eva", "--role", "admin"))
+	f.must("eva", "login", token, "--user", "eva")
+	if out := f.must("eva", "user", "list"); !strings.Contains(out, "root/s2") {
+		f.t.Errorf("it does not say who added the user: %s", out)
+	}
 }
 
 func userName(t *testing.T) string {

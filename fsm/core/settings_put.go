@@ -120,6 +120,9 @@ func (s *View) CheckRole(spec *noun.RoleSpec) error {
 	if err := noun.CheckOverseer(&r); err != nil {
 		return err
 	}
+	if err := noun.CheckGrants(&r); err != nil {
+		return err
+	}
 	for _, list := range [][]noun.KV{r.Labels, r.Params} {
 		for i, kv := range list {
 			if kv.Key == "" || len(kv.Key) > noun.MaxName || len(kv.Value) > noun.MaxTitle {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,13 +224,17 @@ func lacks(h *noun.Host, r *noun.Role) string {
 			return fmt.Sprintf("lacks label %s=%s", want.Key, want.Value)
 		}
 	}
+	if !h.Holds(&r.Spec) {
+		return fmt.Sprintf("keeps agents apart as %q only, and the role has grants: give it `containment: weak` to let "+
+			"others of its account act as it does", cmp.Or(h.Containment, "weak"))
+	}
 	return ""
 }
 
-// Offers tells whether a host has the runner and the labels that a role needs.
+// Offers tells whether a host has the runner, the labels and the containment that a role needs.
 func (v *View) Offers(host noun.HostID, r *noun.Role) bool {
 	h := v.HostTable.Get(host)
-	return h != nil && contains(h.Runners, r.Spec.Runner) &&
+	return h != nil && contains(h.Runners, r.Spec.Runner) && h.Holds(&r.Spec) &&
 		!slices.ContainsFunc(r.Spec.Labels, func(want noun.KV) bool { return !carries(h.Labels, want) })
 }
 

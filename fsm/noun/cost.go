@@ -88,6 +88,7 @@ func CostOfRole(r *Role) int64 {
 	for i := range r.Spec.Overseer {
 		n += costOverseer + textOf(r.Spec.Overseer[i].Triage)
 	}
+	n += costOfBindings(r.Spec.Grants)
 	n += int64(len(r.Endings)) * costEnding
 	if h := r.Half; h != nil {
 		n += costHalf + int64(len(h.Probes))*costProbe + textOf(h.Why)

@@ -163,6 +163,12 @@ type RoleSpec struct {
 	// further failure up to RetryMost. 0: the settings retry_first and retry_most.
 	RetryFirst time.Duration
 	RetryMost  time.Duration
+
+	// Grants are what its agents may do beyond their own work, see CheckGrants. Replaced, never changed.
+	Grants []Binding
+	// GrantsAnywhere: such agents also run where their host does not keep processes of one account apart
+	// from each other (Host.Containment), so that others may act as they do.
+	GrantsAnywhere bool
 }
 
 // Role is a named job in a room; tasks are addressed to it.

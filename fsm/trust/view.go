@@ -28,6 +28,16 @@ func (v *View) Credential(kind noun.IdentityKind, name string) *noun.Credential 
 	return v.CredentialTable.Get(v.byName[noun.Identity{Kind: kind, Name: name}])
 }
 
+// Revoked tells whether what was issued to a name under a generation is known not to count any more. A name
+// that this state does not know may be newer than it, unless its generation is one of those that are
+// forgotten.
+func (v *View) Revoked(kind noun.IdentityKind, name string, generation uint64) bool {
+	if k := v.Credential(kind, name); k != nil {
+		return k.Gone != 0 || generation < k.Generation
+	}
+	return generation <= v.Meta.Trust.Floor
+}
+
 // Credentials yields those behind the one named, those that are gone included, in the order in which they
 // were made.
 func (v *View) Credentials(after noun.CredentialID) iter.Seq[*noun.Credential] {

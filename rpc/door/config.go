@@ -36,6 +36,9 @@ type Config struct {
 	// PeerTLS is shown to other servers, and proves that they are servers of this cluster; needed
 	// with TLS, and only there.
 	PeerTLS *tls.Config
+	// Private takes calls of the owner of this server, an admin of the cluster whom no certificate names: a
+	// Unix socket that only its account and root reach. The Door closes it; nil without TLS, else optional.
+	Private net.Listener
 	// Denials gets one line of JSON for each refused call, some a second at most; it may be nil.
 	// It is written to by one goroutine at a time.
 	Denials io.Writer
@@ -66,6 +69,9 @@ type Identify interface {
 func (cfg *Config) check() error {
 	if set := cfg.TLS != nil; set != (cfg.Identify != nil) || set != (cfg.PeerTLS != nil) {
 		return errors.New("TLS, Identify and PeerTLS belong together: give all of them, or none")
+	}
+	if cfg.Private != nil && cfg.TLS == nil {
+		return errors.New("without TLS everybody may do everything: Private is for servers with identities")
 	}
 	return nil
 }

@@ -127,6 +127,9 @@ func (d *Door) Collectors() []prometheus.Collector {
 func (d *Door) Close() {
 	d.endBase()
 	_ = d.conn.Close() // it was never used
+	if d.cfg.Private != nil {
+		_ = d.cfg.Private.Close()
+	}
 }
 
 // newGRPC makes the gRPC server. Its options were chosen by measurement: see
@@ -207,6 +210,9 @@ func (d *Door) Run(ctx context.Context) error {
 	g.Go(func() error { return part("serve grpc", d.grpc.Serve(d.split.grpc)) })
 	g.Go(func() error { return part("serve gateway", d.grpc.Serve(d.inner)) })
 	g.Go(func() error { return part("serve http", d.http.Serve(d.split.http)) })
+	if d.cfg.Private != nil {
+		g.Go(func() error { return part("serve owner", d.grpc.Serve(private{d.cfg.Private, d.self})) })
+	}
 	g.Go(func() error { d.alone.run(ctx); return nil })
 	g.Go(func() error { d.reach.run(ctx); return nil })
 	g.Go(func() error {

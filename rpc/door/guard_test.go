@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -29,6 +31,7 @@ func TestForgedHeadersAreNotBelieved(t *testing.T) {
 	g := openGates(t)
 	g.known.rights["user/anna"] = []who.Right{{Role: code.Admin, Room: who.AllRooms}}
 	anna := (&who.Claim{Kind: who.User, Name: "anna", Generation: 1}).Encode()
+	owner := (&who.Claim{Kind: who.Root, Name: "s2"}).Encode()
 	settings := func(ctx context.Context, i int, kind who.Kind, name string) error {
 		_, err := vigilv1.NewClusterClient(g.dial(i, kind, name)).PutSettings(ctx, &vigilv1.PutSettingsRequest{})
 		return err
@@ -45,8 +48,12 @@ func TestForgedHeadersAreNotBelieved(t *testing.T) {
 			{who.User, "eve", []string{code.HeaderClaim, anna, code.HeaderForwarded, "s2"}, code.Denied},
 			{who.Server, "s2", []string{code.HeaderClaim, anna}, code.Unimplemented},
 			{who.Server, "s2", []string{code.HeaderClaim, anna, code.HeaderClaim, anna}, code.AuthDenied},
-			{who.Server, "s2", []string{code.HeaderClaim, "local - 0 0 0 -"}, code.AuthDenied},
+			{who.Server, "s2", []string{code.HeaderClaim, "local - 0 0 0 - - 0"}, code.AuthDenied},
 			{who.Server, "s2", nil, code.Denied},
+			{who.Server, "s2", []string{code.HeaderClaim, owner}, code.Unimplemented}, // from its own socket
+			{who.Server, "s3", []string{code.HeaderClaim, owner}, code.AuthDenied},
+			{who.User, "eve", []string{code.HeaderClaim, owner}, code.Denied},
+			{who.Root, "s2", nil, code.AuthDenied}, // a certificate of such a name
 			{who.User, "eve", []string{"authorization", "Bearer vigil-api.7.wrong"}, code.AuthDenied},
 			{who.User, "anna", []string{"authorization", "Basic YTpi"}, code.AuthDenied},
 		} {
@@ -320,39 +327,72 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// Handshakes wait for a place, as long as a connection may be silent, and not beyond the end of the
-// server; one machine gets a part of the places.
+// Handshakes that are worked on wait for a place, as long as a connection may be silent, and not beyond
+// the end of the server; one machine gets a part of what is under way.
 func TestHandshakesAreBounded(t *testing.T) {
-	ca := newAuthority(t)
-	h := newHandshakes(ca.server("s1"), &registry{})
-	for range maxHandshakes {
-		h.place <- struct{}{}
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ca := newAuthority(t)
+		h := newHandshakes(ca.server("s1"), &registry{})
+		for range maxHandshakes {
+			h.place <- struct{}{}
+		}
+		stop := make(chan struct{})
+		close(stop)
+		if err := h.shake(greeted(t), time.Now().Add(time.Hour), stop); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("while the server stops: %v", err)
+		}
+		begun := time.Now()
+		if err := h.shake(greeted(t), begun.Add(time.Minute), nil); err == nil || time.Since(begun) != time.Minute {
+			t.Errorf("without a place, after %s: %v", time.Since(begun), err)
+		}
+		for range maxHandshakes {
+			<-h.place
+		}
+		other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
+		from, _ := sourceOf(other)
+		for range maxHandshakesFrom {
+			h.from.take(from)
+		}
+		far := greeted(t)
+		far.Conn = &elsewhere{far.Conn, other}
+		if err := h.shake(far, time.Now().Add(time.Hour), nil); err != errTooMany {
+			t.Errorf("one more of the same machine: %v", err)
+		}
+		if len(h.place) != 0 {
+			t.Errorf("%d places are kept", len(h.place))
+		}
+	})
+}
+
+// greeted is the server's end of a connection whose client has begun a handshake.
+func greeted(t *testing.T) *sniffedConn {
+	t.Helper()
 	here, there := net.Pipe()
-	defer here.Close()
-	defer there.Close()
-	stop := make(chan struct{})
-	close(stop)
-	if err := h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Hour), stop); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("while the server stops: %v", err)
-	}
-	if err := h.shake(&sniffedConn{Conn: here}, time.Now(), nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("without a place: %v", err)
-	}
-	for range maxHandshakes {
-		<-h.place
-	}
-	other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
-	from, _ := sourceOf(other)
-	for range maxHandshakesFrom {
-		h.from.take(from)
-	}
-	if err := h.shake(&sniffedConn{Conn: &elsewhere{here, other}}, time.Now().Add(time.Hour), nil); err != errTooMany {
-		t.Errorf("one more of the same machine: %v", err)
-	}
-	if len(h.place) != 0 {
-		t.Errorf("%d places are kept", len(h.place))
-	}
+	t.Cleanup(func() { here.Close(); there.Close() })
+	go func() { _ = tls.Client(there, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
+	return &sniffedConn{Conn: here}
+}
+
+// Whoever connects and says nothing keeps nobody from a handshake.
+func TestS13SilenceKeepsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := newAuthority(t)
+		h := newHandshakes(ca.server("s1"), &registry{})
+		var silent sync.WaitGroup
+		for range 4 * maxHandshakes {
+			here, there := net.Pipe()
+			defer there.Close()
+			silent.Go(func() { _ = h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Minute), nil) })
+		}
+		synctest.Wait()
+		begun := time.Now()
+		conn := greeted(t)
+		if err := h.shake(conn, begun.Add(time.Minute), nil); err != nil || time.Since(begun) != 0 {
+			t.Errorf("beside silent connections, after %s: %v", time.Since(begun), err)
+		}
+		conn.Close()
+		silent.Wait()
+	})
 }
 
 // elsewhere is a connection that comes from another address.

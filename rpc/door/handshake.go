@@ -10,11 +10,10 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// Handshakes that are under way at once. One costs a signature, so many at once would starve the
-// rest of the server; the others wait for a place as long as a connection may be silent.
+// Handshakes cost signatures, so many at once would starve the rest of the server.
 const (
-	maxHandshakes     = 256
-	maxHandshakesFrom = 128 // of one other machine
+	maxHandshakes     = 16  // that are worked on at once; the others wait for a place
+	maxHandshakesFrom = 128 // that are under way at once, of one other machine; more are closed
 )
 
 // protocols are what a connection may agree on, by preference: who also speaks HTTP/1.1 is a browser
@@ -64,28 +63,66 @@ func newHandshakes(cfg *tls.Config, identify Identify) *handshakes {
 func (h *handshakes) shake(conn *sniffedConn, until time.Time, stop <-chan struct{}) error {
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
-	select {
-	case h.place <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-stop:
-		return net.ErrClosed
-	}
-	defer func() { <-h.place }()
 	if source, counted := sourceOf(conn.RemoteAddr()); counted {
 		if !h.from.take(source) {
 			return errTooMany
 		}
 		defer h.from.give(source)
 	}
-	secure := tls.Server(conn.Conn, h.cfg)
-	if err := secure.HandshakeContext(ctx); err != nil {
+	work := &worked{Conn: conn.Conn, place: h.place, until: ctx.Done(), stop: stop}
+	secure := tls.Server(work, h.cfg)
+	err := secure.HandshakeContext(ctx)
+	work.end()
+	if err != nil {
 		return err
 	}
 	cs := secure.ConnectionState()
 	who := h.claim(&cs)
 	conn.Conn, conn.caller = secure, &who
 	return nil
+}
+
+// worked is a connection during its handshake. It has a place while this server works on it and none
+// while it waits for the other end: who says nothing keeps nobody out. The goroutine of the handshake reads
+// it, and later that of the connection.
+type worked struct {
+	net.Conn
+	place       chan struct{}
+	until, stop <-chan struct{}
+	held, over  bool
+}
+
+func (w *worked) Read(p []byte) (int, error) {
+	if w.over {
+		return w.Conn.Read(p)
+	}
+	w.give()
+	n, err := w.Conn.Read(p)
+	if err != nil {
+		return n, err
+	}
+	select {
+	case w.place <- struct{}{}:
+		w.held = true
+		return n, nil
+	case <-w.until:
+		return n, context.DeadlineExceeded
+	case <-w.stop:
+		return n, net.ErrClosed
+	}
+}
+
+func (w *worked) give() {
+	if w.held {
+		w.held = false
+		<-w.place
+	}
+}
+
+// end is called when the handshake is over.
+func (w *worked) end() {
+	w.give()
+	w.over = true
 }
 
 // shown is what gRPC knows of the caller of a connection.

@@ -158,7 +158,12 @@ func (d *Door) Pass(ctx context.Context) context.Context {
 // of the cluster.
 func (d *Door) Sees(ctx context.Context) func(room string) bool {
 	p := who.From(ctx)
-	if p.Kind != who.User && p.Kind != who.APIToken || p.May(code.Viewer, everywhere) {
+	switch p.As() {
+	case who.User, who.APIToken, who.Agent:
+	default:
+		return nil
+	}
+	if p.May(code.Viewer, everywhere) {
 		return nil
 	}
 	return func(room string) bool { return p.May(code.Viewer, room) }

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -323,7 +324,7 @@ func (g *gates) apply(stamp time.Duration, cmds ...fsm.Command) []noun.Outcome {
 }
 
 // populate makes two rooms with a task, a mail and an escalation each, and lives of web/a, web/b and
-// ops/a on the hosts h1, h1 and h2.
+// ops/a on the hosts h1, h1 and h2; and ops/c on h2, whose role was granted the room web.
 func (g *gates) populate() {
 	g.apply(0, fsm.LeaderEstablished{Server: "s1", APIAddr: g.addrs[0]})
 	g.apply(0, fsm.PutServer{ID: "s1", APIAddr: g.addrs[0], RaftAddr: "r1"},
@@ -331,7 +332,10 @@ func (g *gates) populate() {
 		fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}},
 		fsm.RegisterHost{Key: "h2", Name: "two", Boot: "b2", Runners: []string{"sh"}})
 	roles := []noun.RoleSpec{{Name: "a", Runner: "sh"}, {Name: "b", Runner: "sh"}}
-	g.apply(0, fsm.ApplyRoom{Room: "web", Roles: roles}, fsm.ApplyRoom{Room: "ops", Roles: roles})
+	overseer := noun.RoleSpec{Name: "c", Runner: "sh", Grants: []noun.Binding{{Role: noun.Operator, Room: "web"}},
+		GrantsAnywhere: true}
+	g.apply(0, fsm.RaiseLevel{Level: fsm.NewestLevel}, fsm.ApplyRoom{Room: "web", Roles: roles},
+		fsm.ApplyRoom{Room: "ops", Roles: append(slices.Clone(roles), overseer)})
 	// Tasks, mails and escalations have the numbers 1 of web and 2 of ops.
 	g.apply(0, fsm.CreateTask{Room: "web", Role: "a", Title: "x"}, fsm.CreateTask{Room: "ops", Role: "a", Title: "x"},
 		fsm.SendMail{From: "ann", To: "web/a", Subject: "s", Priority: noun.MailUrgent},
@@ -341,7 +345,7 @@ func (g *gates) populate() {
 	g.apply(now, fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}},
 		fsm.RegisterHost{Key: "h2", Name: "two", Boot: "b2", Runners: []string{"sh"}})
 	for i, at := range []struct{ agent, host, boot string }{{"web/a", "h1", "b1"}, {"web/b", "h1", "b1"},
-		{"ops/a", "h2", "b2"}} {
+		{"ops/a", "h2", "b2"}, {"ops/c", "h2", "b2"}} {
 		var start fsm.OrderStart
 		g.replica.Read(func(st *fsm.View) {
 			a := st.AgentByName(at.agent)

@@ -32,11 +32,12 @@ import (
 var (
 	seesRoom = words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
 		"ListEscalations GetEscalation ListOverseers GetOverseer")
-	readsRoom = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
-	runsRoom  = append(words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask "+
-		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation "+
-		"LookAtOverseer"), append(slices.Clone(speaks), readsRoom...)...)
-	speaks = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff SetResume Declare Renew " +
+	readsRoom   = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
+	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask " +
+		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +
+		"LookAtOverseer")
+	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
+	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff SetResume Declare Renew " +
 		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
 	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers Trust/GetGossip")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
@@ -92,6 +93,8 @@ func identities() []identity {
 		agent("agent web/b", "h1", "web/b", agents,
 			words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines")),
 		agent("agent ops/a", "h2", "ops/a", agents),
+		agent("agent ops/c, granted the room web", "h2", "ops/c", agents, changesRoom, readsRoom),
+		agent("agent ops/c by a host where it does not run", "h1", "ops/c", agents),
 		agent("agent web/a by a host where it does not run", "h2", "web/a", agents),
 		person("stranger", nil, known),
 		person("viewer", in(code.Viewer, "web"), known, seesRoom),

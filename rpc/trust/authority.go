@@ -76,6 +76,8 @@ func (a *Authority) Issuer(request []byte, server Name, s Stamp, now time.Time) 
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: "vigil issuer on " + server.ID},
 		NotBefore: from, NotAfter: to, ExtraExtensions: []pkix.Extension{ext},
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+		// It tells whose key has signed, so that what a server signs after its removal counts no more.
+		URIs: []*url.URL{server.URI()},
 		// Not critical: some verifiers refuse what they do not know, and ours always looks at it.
 		PermittedURIDomains: []string{server.Cluster},
 	}

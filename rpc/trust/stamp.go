@@ -14,6 +14,9 @@ const (
 	Life = 24 * time.Hour
 	// Grace is for how long an older leaf of the present generation may be used to renew itself.
 	Grace = 30 * 24 * time.Hour
+	// IssuerRenew is the age from which a server asks for its next issuing key. Only browsers and tools mind
+	// when that does not come: they see the 90 days of its certificate.
+	IssuerRenew = 60 * 24 * time.Hour
 )
 
 // stampID names the extension that holds a Stamp. Below 2.25 everybody may use a random number of
@@ -39,7 +42,8 @@ func (s Stamp) extension() (pkix.Extension, error) {
 
 var errStamp = errors.New("the certificate does not say when in cluster time it was issued")
 
-func stampOf(c *x509.Certificate) (Stamp, error) {
+// StampOf reads when a certificate was issued; an error: it is none of this package.
+func StampOf(c *x509.Certificate) (Stamp, error) {
 	for _, e := range c.Extensions {
 		if !e.Id.Equal(stampID) {
 			continue

@@ -3,6 +3,7 @@ package trust
 import (
 	"crypto/ecdsa"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io/fs"
 	"net"
@@ -117,7 +118,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	foreign := join(t, issuer(t, other, namesake, now), namesake, Stamp{}, now)
 	elsewhere := NewCluster()
 	far := must(NewRoot(elsewhere, now))(t)
-	another := join(t, issuer(t, far, Name{elsewhere, Host, "h1"}, now), Name{elsewhere, Host, "h1"}, Stamp{}, now)
+	another := join(t, issuer(t, far, Name{elsewhere, Server, "s1"}, now), Name{elsewhere, Host, "h1"}, Stamp{}, now)
 	nobody := NewHolder(s1.Roots())
 	is := func(id string) func(Peer) error {
 		return func(p Peer) error {
@@ -185,6 +186,42 @@ func TestChainsEndWhereTheyShould(t *testing.T) {
 	cut := request[:len(request)-1]
 	if _, err := by.Leaf(cut, Name{cluster, Host, "h"}, Stamp{}, nil, now); !errors.Is(err, ErrRequest) {
 		t.Errorf("a request that is cut: %v", err)
+	}
+}
+
+// A certificate tells by whose key it was signed; a chain that was good is told from others of the same leaf.
+func TestCertificatesNameWhoSigned(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	roots := must(NewRoots(root.Chain[0]))(t)
+	key := must(NewKey())(t)
+	request := must(Request(key))(t)
+	old := must(root.Issuer(request, Name{cluster, Server, "s2"}, Stamp{Generation: 1}, now))(t)
+	again := must(root.Issuer(request, Name{cluster, Server, "s2"}, Stamp{Generation: 4}, now))(t)
+	host := Name{cluster, Host, "h1"}
+	leaf := must((&Authority{old, key}).Leaf(must(Request(must(NewKey())(t)))(t), host, Stamp{Generation: 1}, nil, now))(t)
+	for range 2 { // the second time it is remembered
+		for generation, issuer := range map[uint64]*x509.Certificate{1: old[0], 4: again[0]} {
+			p := must(roots.Verify([]*x509.Certificate{leaf[0], issuer, root.Chain[0]}))(t)
+			if p.Issuer != (Issuer{"s2", generation}) || p.Short() != "host/h1" {
+				t.Errorf("signed by %+v: %+v", p.Issuer, p)
+			}
+		}
+		if _, err := roots.Verify([]*x509.Certificate{leaf[0], root.Chain[0]}); !errors.Is(err, ErrUntrusted) {
+			t.Errorf("without who signed it: %v", err)
+		}
+	}
+	byRoot := must(root.Leaf(must(Request(must(NewKey())(t)))(t), host, Stamp{}, nil, now))(t)
+	if p := must(roots.Verify(byRoot))(t); p.Issuer != (Issuer{}) {
+		t.Errorf("the root's own is signed by %+v", p.Issuer)
+	}
+	nameless := *root
+	nameless.Chain = must(root.Issuer(request, Name{cluster, Host, "h1"}, Stamp{}, now))(t)
+	nameless.Key = key
+	byHost := must(nameless.Leaf(must(Request(must(NewKey())(t)))(t), host, Stamp{}, nil, now))(t)
+	if _, err := roots.Verify(byHost); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("signed by the issuer of a host: %v", err)
 	}
 }
 

@@ -120,18 +120,18 @@ func (i *Identity) verify(cs tls.ConnectionState) error {
 }
 
 // PeerServer tells which server is at the other end.
-func (i *Identity) PeerServer(cs *tls.ConnectionState) (id string, generation uint64, err error) {
+func (i *Identity) PeerServer(cs *tls.ConnectionState) (id string, generation uint64, _ any, err error) {
 	if cs.DidResume {
 		i.Resumed.Add(1)
 	}
 	leaf := cs.PeerCertificates[0]
 	if len(leaf.URIs) != 1 {
-		return "", 0, errors.New("a certificate without a name")
+		return "", 0, nil, errors.New("a certificate without a name")
 	}
 	kind, id, _ := strings.Cut(strings.TrimPrefix(leaf.URIs[0].Path, "/"), "/")
 	if kind != "server" {
-		return "", 0, fmt.Errorf("%s is no server", leaf.URIs[0])
+		return "", 0, nil, fmt.Errorf("%s is no server", leaf.URIs[0])
 	}
 	generation, err = strconv.ParseUint(leaf.Subject.CommonName, 10, 64)
-	return id, generation, err
+	return id, generation, nil, err
 }

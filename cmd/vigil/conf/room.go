@@ -49,6 +49,8 @@ type roleFile struct {
 	Overseer      *overseerFile        `yaml:"overseer"`
 	RetryFirst    spanValue            `yaml:"retry_first"`
 	RetryMost     spanValue            `yaml:"retry_most"`
+	Grants        []grantFile          `yaml:"grants"`
+	Containment   textValue            `yaml:"containment"`
 }
 
 // ParseRooms reads all documents of a file; file is its name in messages.
@@ -175,6 +177,8 @@ func (d *document) checkRole(r *roleFile, node ast.Node) error {
 		d.word(r.Proof, "process", "agent"),
 		d.word(r.Policy, "fenced", "fast", "confirm"),
 		d.word(r.Ladder, "careful", "escalate", "off", "restart"),
+		d.word(r.Containment, "sealed", "weak"),
+		d.checkGrants(r.Grants),
 	} {
 		if err != nil {
 			return err
@@ -209,6 +213,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		TurnLimit: r.TurnLimit.wire(), RunLimit: r.RunLimit.wire(), Health: r.Health.spec, Ladder: r.Ladder.text,
 		Expect: r.Expect.wire(), Overseer: r.Overseer.wire(),
 		RetryFirst: r.RetryFirst.wire(), RetryMost: r.RetryMost.wire(),
+		Grants: grants(r.Grants), Containment: r.Containment.text,
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

@@ -122,7 +122,8 @@ func TestMistakesInARoomFileNameThePlaceAndTheRemedy(t *testing.T) {
 func TestEveryKeyOfARoleIsSent(t *testing.T) {
 	keys := map[string]string{"name": "x", "runner": "r", "replicas": "2", "desired": "stopped",
 		"start": "on_demand", "proof": "agent", "policy": "fast", "labels": "{a: b}", "params": "{c: d}",
-		"health": "active", "ladder": "off", "overseer": "{triage: boot}"}
+		"health": "active", "ladder": "off", "overseer": "{triage: boot}",
+		"grants": "[{role: reader, rooms: [web]}]", "containment": "weak"}
 	text := "room: a\nroles:\n-"
 	of := reflect.TypeFor[roleFile]()
 	for i, key := range keysOf(of) {
@@ -260,6 +261,26 @@ func TestRoomFileDeclaresHealth(t *testing.T) {
 		if _, err := ParseRooms("room.yaml", "room: web\nroles:\n- name: b\n  health: "+text+"\n"); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Grants name a role and rooms; each room is a right of its own.
+func TestGrantsOfARoomFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"[{role: reader, rooms: [web, \"*\"]}, {role: operator, rooms: [ops]}]": "",
+		"[{rooms: [web]}]":               "a grant has no role",
+		"[{role: reader}]":               "names no room",
+		"[{role: admin, rooms: [web]}]":  `"admin" is unknown here: write viewer, reader or operator`,
+		"[{role: reader, rooms: [Web]}]": `room "Web" is not a name`,
+		"[{role: reader, room: web}]":    `unknown key "room"`,
+	} {
+		rooms, err := ParseRooms("room.yaml", "room: r\nroles:\n- name: a\n  grants: "+text+"\n")
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", text, err, want)
+		case want == "" && len(rooms[0].GetRoles()[0].GetGrants()) != 3:
+			t.Errorf("%s became %v", text, rooms[0].GetRoles()[0].GetGrants())
 		}
 	}
 }

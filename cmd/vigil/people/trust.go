@@ -3,7 +3,6 @@ package people
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ import (
 // trustCommands are the commands about who may speak to the cluster.
 func trustCommands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		cli.NewGroup("token", "Tokens by which servers and hosts join", newTokenCreateCmd(a), newTokenListCmd(a), newTokenRevokeCmd(a)),
+		cli.NewGroup("token", "Tokens by which servers and hosts join, and programs call", newTokenCreateCmd(a), newTokenListCmd(a), newTokenRevokeCmd(a)),
 		cli.NewGroup("user", "People and what they may do", newUserAddCmd(a), newUserListCmd(a), newUserRemoveCmd(a)),
 		cli.NewGroup("identity", "Who has certificates of the cluster", newIdentityListCmd(a), newIdentityRevokeCmd(a)),
 		newGossipCmd(a),
@@ -48,91 +47,6 @@ func tokenFor(ctx context.Context, c *cli.Conn, made *vigilv1.CreateTokenRespons
 	}
 	t.Pin = trust.Pin(roots[made.GetAnchors().GetIssues()])
 	return t.String(), nil
-}
-
-func newTokenCreateCmd(a *cli.App) *cobra.Command {
-	r := &vigilv1.CreateTokenRequest{}
-	ttl := time.Hour
-	cmd := &cobra.Command{
-		Use: "create", Short: "Make a token by which a server or a host joins", Args: cobra.NoArgs,
-		Long: "Make a token by which a server or a host joins. It is shown once, and is a secret until it is used or over.",
-		Example: "  vigil token create --role host\n  vigil token create --role host --uses 20 --ttl 8h --runner claude\n" +
-			"  vigil token create --role server --name s4",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if r.Role != string(trust.Server) && r.Role != string(trust.Host) {
-				return cli.Usagef("flag --role: %q: give server or host (`vigil user add` makes tokens for people)", r.Role)
-			}
-			r.Ttl = durationpb.New(ttl)
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				made, err := trustOf(c).CreateToken(ctx, r)
-				if err != nil {
-					return err
-				}
-				word, err := tokenFor(ctx, c, made)
-				if err != nil {
-					return err
-				}
-				verb := "server"
-				if r.Role == string(trust.Host) {
-					verb = "agentd"
-				}
-				return a.Done(map[string]any{"token": made.GetToken(), "secret": word}, "on the machine that joins, within %s:\n  vigil %s join %s",
-					term.Span(r.Ttl), verb, word)
-			})
-		},
-	}
-	fl := cmd.Flags()
-	fl.StringVar(&r.Role, "role", "", "who joins: server or host")
-	fl.StringVar(&r.Name, "name", "", "id of the server, or key of the host, that alone may join (default: any that is free)")
-	fl.Uint32Var(&r.Uses, "uses", 1, "how many may join by it")
-	fl.DurationVar(&ttl, "ttl", ttl, "how long it can be used")
-	fl.StringSliceVar(&r.Runners, "runner", nil, "runners that the host may offer (default: all)")
-	_ = cmd.MarkFlagRequired("role") // the flag is there
-	return cmd
-}
-
-func newTokenListCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the tokens; their secrets are not kept", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				list, err := trustOf(c).ListTokens(ctx, &vigilv1.ListTokensRequest{Stale: a.Stale})
-				if err != nil {
-					return err
-				}
-				if a.JSON {
-					return a.PrintJSON(list)
-				}
-				t := term.NewTable("TOKEN", "ROLE", "NAME", "USES", "ENDS IN", "BY~")
-				for _, k := range list.GetTokens() {
-					ends := term.Span(k.GetEndsIn())
-					if ends == "" {
-						ends = "over"
-					}
-					t.Add(fmt.Sprint(k.GetToken()), k.GetRole(), k.GetName(), fmt.Sprint(k.GetUsesLeft()), ends, k.GetBy())
-				}
-				return a.PrintTable(t, "there are no tokens")
-			})
-		},
-	}
-}
-
-func newTokenRevokeCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke TOKEN", Short: "End a token; who has joined by it stays", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var id uint64
-			if _, err := fmt.Sscanf(args[0], "%d", &id); err != nil || fmt.Sprint(id) != args[0] {
-				return cli.Usagef("%q is no number of a token; `vigil token list` shows them", args[0])
-			}
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				if _, err := trustOf(c).RevokeToken(ctx, &vigilv1.RevokeTokenRequest{Token: id}); err != nil {
-					return err
-				}
-				return a.Done(map[string]any{"token": id}, "token %d is over", id)
-			})
-		},
-	}
 }
 
 // bindings reads --role and --room: the role holds in these rooms, or in all.
@@ -203,11 +117,7 @@ func newUserListCmd(a *cli.App) *cobra.Command {
 				}
 				t := term.NewTable("USER", "MAY", "BY~")
 				for _, u := range all.GetUsers() {
-					var may []string
-					for _, b := range u.GetBindings() {
-						may = append(may, b.GetRole()+" in "+strings.Replace(b.GetRoom(), "*", "all rooms", 1))
-					}
-					t.Add(u.GetUser(), strings.Join(may, ", "), u.GetBy())
+					t.Add(u.GetUser(), may(u.GetBindings()), u.GetBy())
 				}
 				return a.PrintTable(t, "there are no users")
 			})

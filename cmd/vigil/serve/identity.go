@@ -9,7 +9,8 @@ import (
 
 	"vigil/cluster"
 	"vigil/fsm"
-	"vigil/fsm/noun"
+	"vigil/rpc"
+	"vigil/rpc/door/who"
 	"vigil/rpc/trust"
 )
 
@@ -47,18 +48,18 @@ func (i *identity) ServerConfig() *tls.Config { return i.holder.Server(true) }
 func (i *identity) ClientConfig() *tls.Config { return i.holder.Client(nil) }
 
 // PeerServer implements cluster.Identity.
-func (i *identity) PeerServer(cs *tls.ConnectionState) (id string, generation uint64, err error) {
+func (i *identity) PeerServer(cs *tls.ConnectionState) (id string, generation uint64, shown any, err error) {
 	p, err := i.holder.Roots().Verify(cs.PeerCertificates)
 	if err == nil && p.Kind != trust.Server {
 		err = errors.New(p.Short() + " is no server")
 	}
-	return p.ID, p.Generation, err
+	return p.ID, p.Generation, rpc.ClaimOf(p), err
 }
 
-// revoked tells whether the credential of a server was revoked; what the state does not know is not.
-func revoked(v *fsm.View, id string, generation uint64) bool {
-	c := v.Credential(noun.ServerIdentity, id)
-	return c != nil && generation < c.Generation
+// revoked judges what PeerServer has found.
+func revoked(v *fsm.View, p cluster.ProvenPeer) bool {
+	c, ok := p.Shown.(who.Claim)
+	return !ok || rpc.RevokedServer(v, c)
 }
 
 // sans are the names under which others than our own programs find a server: its address, and this

@@ -19,6 +19,7 @@ import (
 // Rhythm in which a server looks after its own identity.
 const (
 	keepLook  = 10 * time.Second
+	keepSoon  = time.Second      // while something is missing, at first
 	keepLimit = 30 * time.Second // for one call
 )
 
@@ -55,23 +56,26 @@ func (i *identity) id() string {
 // keepIdentity renews this server's certificate, follows the roots of the cluster, and gets an issuing
 // key where there is none, until ctx ends. What fails is tried again.
 func (s *server) keepIdentity(ctx context.Context) error {
-	tick := time.NewTicker(keepLook)
-	defer tick.Stop()
-	said := ""
+	said, wait := "", keepSoon
 	for {
-		if err := s.identity.keep(ctx, s); err != nil && ctx.Err() == nil && err.Error() != said {
+		whole, err := s.identity.keep(ctx, s)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
 			s.log.Warn("this server's identity is not up to date, trying again", "error", err)
+		}
+		if whole || err != nil { // a server that has just joined is soon taken in
+			wait = min(2*wait, keepLook)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }
 
-func (i *identity) keep(ctx context.Context, s *server) error {
+// keep does what is to be done now; whole tells that nothing is missing then.
+func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, keepLimit)
 	defer cancel()
 	var roots []*x509.Certificate
@@ -87,7 +91,7 @@ func (i *identity) keep(ctx context.Context, s *server) error {
 		}
 	})
 	if !founded || s.replica.Leader().ID == "" || !s.member() {
-		return nil
+		return false, nil
 	}
 	if !slices.EqualFunc(roots, i.holder.Roots().Certs, (*x509.Certificate).Equal) {
 		next, err := trust.NewRoots(roots...)
@@ -95,22 +99,35 @@ func (i *identity) keep(ctx context.Context, s *server) error {
 			err = i.dir.PutRoots(next)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		i.holder.SetRoots(next)
 	}
 	if self, _ := i.holder.Self(); now-time.Duration(self.Clock) > trust.Life/2 {
 		if err := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); err != nil {
-			return fmt.Errorf("renew certificate: %w", err)
+			return false, fmt.Errorf("renew certificate: %w", err)
 		}
 	}
-	if _, err := i.dir.Get(trust.IssuerFiles); errors.Is(err, fs.ErrNotExist) {
-		return i.getIssuer(ctx, s)
+	if i.needsIssuer(now) {
+		err = i.getIssuer(ctx, s)
 	}
-	return nil
+	return err == nil, err
 }
 
-// getIssuer asks all servers for an issuing key: one of them has the root's.
+// needsIssuer tells whether this server should ask for an issuing key: it has none, that is of a generation
+// of its own that was revoked, so that nothing it signs counts, or it grows old for browsers. The present one
+// goes on signing until the next is there. now is on the clock of certificates.
+func (i *identity) needsIssuer(now time.Duration) bool {
+	issuer, err := i.dir.Get(trust.IssuerFiles)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	stamp, err := trust.StampOf(issuer.Chain[0])
+	self, _ := i.holder.Self()
+	return err != nil || stamp.Generation < self.Generation || now-time.Duration(stamp.Clock) > trust.IssuerRenew
+}
+
+// getIssuer asks all servers for an issuing key, this one too: one of them has the root's.
 func (i *identity) getIssuer(ctx context.Context, s *server) error {
 	key, err := trust.NewKey()
 	if err != nil {
@@ -143,11 +160,11 @@ func (i *identity) getIssuer(ctx context.Context, s *server) error {
 	return fmt.Errorf("get an issuing key: no server has the root's key: %w", errors.Join(why...))
 }
 
-// addrs are the API addresses of the other servers.
+// addrs are the API addresses of all servers.
 func (s *server) addrs() (list []string) {
 	s.replica.Read(func(v *fsm.View) {
 		for _, srv := range v.Servers() {
-			if srv.APIAddr != "" && srv.ID != s.conf.ID {
+			if srv.APIAddr != "" {
 				list = append(list, srv.APIAddr)
 			}
 		}

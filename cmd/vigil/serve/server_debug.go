@@ -41,6 +41,20 @@ func (s *server) serveProfiles(ctx context.Context) error {
 	return nil
 }
 
+// ownerSocket is where whoever owns the data directory of a server is an admin, without a certificate: the
+// way back in when nobody can log in any more.
+const ownerSocket = "admin.sock"
+
+// listenForOwner opens that socket; nil when it cannot be: that keeps no server from its work.
+func (s *server) listenForOwner() net.Listener {
+	l, err := listenPrivately(filepath.Join(s.conf.DataDir, ownerSocket))
+	if err != nil {
+		s.log.Warn("the socket of this server's owner is not there", "error", err)
+		return nil
+	}
+	return l
+}
+
 // listenPrivately listens on a Unix socket of mode 0600. One that an earlier run has left is replaced: the
 // data directory is locked by this one.
 func listenPrivately(path string) (net.Listener, error) {

@@ -127,7 +127,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
 		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
-		api.Signer, api.Keys = s.identity, s.keys
+		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()
 	}
 	if s.api, err = rpc.Open(api); err != nil {
 		return err

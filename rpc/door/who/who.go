@@ -19,6 +19,7 @@ const (
 	Host     Kind = "host"
 	User     Kind = "user"
 	APIToken Kind = "token"
+	Root     Kind = "root"  // whoever reaches the private socket of a server, which Name is the id of
 	Agent    Kind = "agent" // a life, through the host on which it runs
 )
 
@@ -31,15 +32,22 @@ type Life struct {
 	Incarnation uint64
 }
 
+// Issuer is the server whose key has signed a certificate; zero: the root.
+type Issuer struct {
+	Server     string
+	Generation uint64 // of the server when it got the key
+}
+
 // Claim is what a connection or a token says of its caller. It proves nothing by itself: whether the
 // generation is still the current one is in the state.
 type Claim struct {
 	Kind       Kind
-	Name       string // of a server its id, of a host its key, of a user the name, of an API token its id
+	Name       string // id of a server or API token, key of a host, name of a user
 	Generation uint64 // raised to revoke
 	Epoch      uint64 // of the cluster when the certificate was issued
 	Clock      int64  // cluster time at that moment, in nanoseconds
 	Serial     string // of the certificate; of an API token the hash of its secret in hex
+	Issuer     Issuer // whose key has signed the certificate
 	Life       Life   // with Host: for which life it speaks; zero: for itself
 }
 

@@ -14,16 +14,20 @@ func TestClaimsCrossTheWire(t *testing.T) {
 		{Kind: User, Name: "anna", Generation: 3, Epoch: 1, Clock: -5, Serial: "ab12"},
 		{Kind: User, Name: "Anna B. %/ü-", Serial: "-"},
 		{Kind: Server, Name: "-"},
+		{Kind: Root, Name: "s1"},
 		{Kind: Host, Name: "h1", Generation: 1, Life: Life{"web/a.2", 1<<64 - 1}},
 		{Kind: APIToken, Name: "7", Serial: strings.Repeat("f", 64)},
+		{Kind: User, Name: "anna", Issuer: Issuer{"s 2/-", 9}},
+		{Kind: Host, Name: "h1", Issuer: Issuer{"-", 1}, Life: Life{"web/a.2", 1}},
 	} {
 		got, err := Decode(c.Encode())
 		if err != nil || got != c {
 			t.Errorf("%+v became %+v by %q (%v)", c, got, c.Encode(), err)
 		}
 	}
-	for _, bad := range []string{"", "user anna", "local - 0 0 0 -", "agent a 0 0 0 -", "user a 1 0 0 - web/a/1",
-		"user a -1 0 0 -", "host a 1 0 0 - web/a", "user a 1 0 0 - x y", "user " + strings.Repeat("a", 256) + " 0 0 0 -"} {
+	for _, bad := range []string{"", "user anna", "local - 0 0 0 - - 0", "agent a 0 0 0 - - 0", "user a 1 0 0 - - 0 web/a/1",
+		"user a -1 0 0 - - 0", "host a 1 0 0 - - 0 web/a", "user a 1 0 0 - - 0 x y", "user a 1 0 0 - s1", "user a 1 0 0 - s1 -1",
+		"user " + strings.Repeat("a", 256) + " 0 0 0 - - 0", "user a 0 0 0 - " + strings.Repeat("a", 256) + " 0"} {
 		if c, err := Decode(bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, c)
 		}

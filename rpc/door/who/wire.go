@@ -15,10 +15,13 @@ const (
 	maxSerial = 128
 )
 
+// claimParts is how many words a claim has; a life may follow.
+const claimParts = 8
+
 // Encode is the claim as servers tell it to each other in a header.
 func (c *Claim) Encode() string {
-	s := fmt.Sprintf("%s %s %d %d %d %s", orDash(string(c.Kind)), orDash(url.PathEscape(c.Name)), c.Generation,
-		c.Epoch, c.Clock, orDash(url.PathEscape(c.Serial)))
+	s := fmt.Sprintf("%s %s %d %d %d %s %s %d", orDash(string(c.Kind)), orDash(url.PathEscape(c.Name)), c.Generation,
+		c.Epoch, c.Clock, orDash(url.PathEscape(c.Serial)), orDash(url.PathEscape(c.Issuer.Server)), c.Issuer.Generation)
 	if c.Life != (Life{}) {
 		s += " " + c.Life.Encode()
 	}
@@ -29,32 +32,34 @@ func (c *Claim) Encode() string {
 func Decode(s string) (Claim, error) {
 	bad := fmt.Errorf("claim %.80q cannot be read", s)
 	parts := strings.Split(s, " ")
-	if len(parts) < 6 || len(parts) > 7 {
+	if len(parts) < claimParts || len(parts) > claimParts+1 {
 		return Claim{}, bad
 	}
 	var c Claim
-	var errs [5]error
+	var errs [7]error
 	c.Kind = Kind(fromDash(parts[0]))
 	c.Name, errs[0] = url.PathUnescape(fromDash(parts[1]))
 	c.Generation, errs[1] = strconv.ParseUint(parts[2], 10, 64)
 	c.Epoch, errs[2] = strconv.ParseUint(parts[3], 10, 64)
 	c.Clock, errs[3] = strconv.ParseInt(parts[4], 10, 64)
 	c.Serial, errs[4] = url.PathUnescape(fromDash(parts[5]))
+	c.Issuer.Server, errs[5] = url.PathUnescape(fromDash(parts[6]))
+	c.Issuer.Generation, errs[6] = strconv.ParseUint(parts[7], 10, 64)
 	for _, err := range errs {
 		if err != nil {
 			return Claim{}, bad
 		}
 	}
-	if len(c.Name) > maxName || len(c.Serial) > maxSerial {
+	if len(c.Name) > maxName || len(c.Serial) > maxSerial || len(c.Issuer.Server) > maxName {
 		return Claim{}, bad
 	}
 	switch c.Kind {
-	case Nobody, Server, Host, User, APIToken:
+	case Nobody, Server, Host, User, APIToken, Root:
 	default: // Local would be everybody's
 		return Claim{}, bad
 	}
-	if len(parts) == 7 {
-		life, err := ParseLife(parts[6])
+	if len(parts) > claimParts {
+		life, err := ParseLife(parts[claimParts])
 		if err != nil || c.Kind != Host {
 			return Claim{}, bad
 		}

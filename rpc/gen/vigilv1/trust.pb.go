@@ -26,61 +26,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Binding is a role in one room, or everywhere.
-type Binding struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// viewer (names and states), reader (contents too), operator (tasks, mail, nudges, restarts, drains) or admin
-	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	// A room, or * for all of them and for what belongs to none.
-	Room          string `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Binding) Reset() {
-	*x = Binding{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Binding) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Binding) ProtoMessage() {}
-
-func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Binding.ProtoReflect.Descriptor instead.
-func (*Binding) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *Binding) GetRole() string {
-	if x != nil {
-		return x.Role
-	}
-	return ""
-}
-
-func (x *Binding) GetRoom() string {
-	if x != nil {
-		return x.Room
-	}
-	return ""
-}
-
 type GetTrustRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -90,7 +35,7 @@ type GetTrustRequest struct {
 
 func (x *GetTrustRequest) Reset() {
 	*x = GetTrustRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[1]
+	mi := &file_vigil_v1_trust_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -102,7 +47,7 @@ func (x *GetTrustRequest) String() string {
 func (*GetTrustRequest) ProtoMessage() {}
 
 func (x *GetTrustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[1]
+	mi := &file_vigil_v1_trust_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -115,7 +60,7 @@ func (x *GetTrustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrustRequest.ProtoReflect.Descriptor instead.
 func (*GetTrustRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{1}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *GetTrustRequest) GetStale() bool {
@@ -139,7 +84,7 @@ type TrustAnchors struct {
 
 func (x *TrustAnchors) Reset() {
 	*x = TrustAnchors{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[2]
+	mi := &file_vigil_v1_trust_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +96,7 @@ func (x *TrustAnchors) String() string {
 func (*TrustAnchors) ProtoMessage() {}
 
 func (x *TrustAnchors) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[2]
+	mi := &file_vigil_v1_trust_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +109,7 @@ func (x *TrustAnchors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustAnchors.ProtoReflect.Descriptor instead.
 func (*TrustAnchors) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{2}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *TrustAnchors) GetCluster() string {
@@ -209,7 +154,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[3]
+	mi := &file_vigil_v1_trust_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -221,7 +166,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[3]
+	mi := &file_vigil_v1_trust_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -234,7 +179,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{3}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -292,7 +237,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[4]
+	mi := &file_vigil_v1_trust_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +249,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[4]
+	mi := &file_vigil_v1_trust_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +262,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{4}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateTokenResponse) GetToken() uint64 {
@@ -350,7 +295,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[5]
+	mi := &file_vigil_v1_trust_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -362,7 +307,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[5]
+	mi := &file_vigil_v1_trust_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -375,7 +320,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListTokensRequest) GetStale() bool {
@@ -394,7 +339,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[6]
+	mi := &file_vigil_v1_trust_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +351,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[6]
+	mi := &file_vigil_v1_trust_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +364,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -447,7 +392,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[7]
+	mi := &file_vigil_v1_trust_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +404,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[7]
+	mi := &file_vigil_v1_trust_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +417,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Token) GetToken() uint64 {
@@ -548,7 +493,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[8]
+	mi := &file_vigil_v1_trust_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +505,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[8]
+	mi := &file_vigil_v1_trust_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +518,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RevokeTokenRequest) GetToken() uint64 {
@@ -598,7 +543,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[9]
+	mi := &file_vigil_v1_trust_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +555,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[9]
+	mi := &file_vigil_v1_trust_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +568,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{8}
 }
 
 type JoinTrustRequest struct {
@@ -644,7 +589,7 @@ type JoinTrustRequest struct {
 
 func (x *JoinTrustRequest) Reset() {
 	*x = JoinTrustRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[10]
+	mi := &file_vigil_v1_trust_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +601,7 @@ func (x *JoinTrustRequest) String() string {
 func (*JoinTrustRequest) ProtoMessage() {}
 
 func (x *JoinTrustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[10]
+	mi := &file_vigil_v1_trust_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +614,7 @@ func (x *JoinTrustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinTrustRequest.ProtoReflect.Descriptor instead.
 func (*JoinTrustRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *JoinTrustRequest) GetToken() uint64 {
@@ -725,7 +670,7 @@ type RenewTrustRequest struct {
 
 func (x *RenewTrustRequest) Reset() {
 	*x = RenewTrustRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[11]
+	mi := &file_vigil_v1_trust_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +682,7 @@ func (x *RenewTrustRequest) String() string {
 func (*RenewTrustRequest) ProtoMessage() {}
 
 func (x *RenewTrustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[11]
+	mi := &file_vigil_v1_trust_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +695,7 @@ func (x *RenewTrustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewTrustRequest.ProtoReflect.Descriptor instead.
 func (*RenewTrustRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RenewTrustRequest) GetCsr() []byte {
@@ -779,7 +724,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[12]
+	mi := &file_vigil_v1_trust_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +736,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[12]
+	mi := &file_vigil_v1_trust_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +749,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoginRequest) GetToken() uint64 {
@@ -849,7 +794,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[13]
+	mi := &file_vigil_v1_trust_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +806,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[13]
+	mi := &file_vigil_v1_trust_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +819,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Certificate) GetChain() [][]byte {
@@ -914,7 +859,7 @@ type SignIssuerRequest struct {
 
 func (x *SignIssuerRequest) Reset() {
 	*x = SignIssuerRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[14]
+	mi := &file_vigil_v1_trust_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +871,7 @@ func (x *SignIssuerRequest) String() string {
 func (*SignIssuerRequest) ProtoMessage() {}
 
 func (x *SignIssuerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[14]
+	mi := &file_vigil_v1_trust_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +884,7 @@ func (x *SignIssuerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignIssuerRequest.ProtoReflect.Descriptor instead.
 func (*SignIssuerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SignIssuerRequest) GetCsr() []byte {
@@ -965,7 +910,7 @@ type ListIdentitiesRequest struct {
 
 func (x *ListIdentitiesRequest) Reset() {
 	*x = ListIdentitiesRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[15]
+	mi := &file_vigil_v1_trust_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +922,7 @@ func (x *ListIdentitiesRequest) String() string {
 func (*ListIdentitiesRequest) ProtoMessage() {}
 
 func (x *ListIdentitiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[15]
+	mi := &file_vigil_v1_trust_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +935,7 @@ func (x *ListIdentitiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListIdentitiesRequest.ProtoReflect.Descriptor instead.
 func (*ListIdentitiesRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListIdentitiesRequest) GetStale() bool {
@@ -1040,7 +985,7 @@ type ListIdentitiesResponse struct {
 
 func (x *ListIdentitiesResponse) Reset() {
 	*x = ListIdentitiesResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[16]
+	mi := &file_vigil_v1_trust_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +997,7 @@ func (x *ListIdentitiesResponse) String() string {
 func (*ListIdentitiesResponse) ProtoMessage() {}
 
 func (x *ListIdentitiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[16]
+	mi := &file_vigil_v1_trust_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1010,7 @@ func (x *ListIdentitiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListIdentitiesResponse.ProtoReflect.Descriptor instead.
 func (*ListIdentitiesResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListIdentitiesResponse) GetIdentities() []*Identity {
@@ -1107,7 +1052,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[17]
+	mi := &file_vigil_v1_trust_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1064,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[17]
+	mi := &file_vigil_v1_trust_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1077,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Identity) GetKind() string {
@@ -1195,7 +1140,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[18]
+	mi := &file_vigil_v1_trust_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1152,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[18]
+	mi := &file_vigil_v1_trust_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1165,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RevokeRequest) GetKind() string {
@@ -1254,7 +1199,7 @@ type RevokeResponse struct {
 
 func (x *RevokeResponse) Reset() {
 	*x = RevokeResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[19]
+	mi := &file_vigil_v1_trust_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1211,7 @@ func (x *RevokeResponse) String() string {
 func (*RevokeResponse) ProtoMessage() {}
 
 func (x *RevokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[19]
+	mi := &file_vigil_v1_trust_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1224,7 @@ func (x *RevokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeResponse.ProtoReflect.Descriptor instead.
 func (*RevokeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevokeResponse) GetGeneration() uint64 {
@@ -1300,7 +1245,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[20]
+	mi := &file_vigil_v1_trust_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1257,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[20]
+	mi := &file_vigil_v1_trust_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1270,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutUserRequest) GetUser() string {
@@ -1361,7 +1306,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[21]
+	mi := &file_vigil_v1_trust_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1318,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[21]
+	mi := &file_vigil_v1_trust_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1331,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *User) GetUser() string {
@@ -1429,7 +1374,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[22]
+	mi := &file_vigil_v1_trust_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1386,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[22]
+	mi := &file_vigil_v1_trust_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1399,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListUsersRequest) GetStale() bool {
@@ -1490,7 +1435,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[23]
+	mi := &file_vigil_v1_trust_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1447,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[23]
+	mi := &file_vigil_v1_trust_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1460,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -1549,7 +1494,7 @@ type RemoveUserRequest struct {
 
 func (x *RemoveUserRequest) Reset() {
 	*x = RemoveUserRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[24]
+	mi := &file_vigil_v1_trust_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1506,7 @@ func (x *RemoveUserRequest) String() string {
 func (*RemoveUserRequest) ProtoMessage() {}
 
 func (x *RemoveUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[24]
+	mi := &file_vigil_v1_trust_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1519,7 @@ func (x *RemoveUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveUserRequest.ProtoReflect.Descriptor instead.
 func (*RemoveUserRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RemoveUserRequest) GetUser() string {
@@ -1599,7 +1544,7 @@ type RemoveUserResponse struct {
 
 func (x *RemoveUserResponse) Reset() {
 	*x = RemoveUserResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[25]
+	mi := &file_vigil_v1_trust_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1556,7 @@ func (x *RemoveUserResponse) String() string {
 func (*RemoveUserResponse) ProtoMessage() {}
 
 func (x *RemoveUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[25]
+	mi := &file_vigil_v1_trust_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1569,7 @@ func (x *RemoveUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveUserResponse.ProtoReflect.Descriptor instead.
 func (*RemoveUserResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{24}
 }
 
 type CreateAPITokenRequest struct {
@@ -1640,7 +1585,7 @@ type CreateAPITokenRequest struct {
 
 func (x *CreateAPITokenRequest) Reset() {
 	*x = CreateAPITokenRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[26]
+	mi := &file_vigil_v1_trust_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1597,7 @@ func (x *CreateAPITokenRequest) String() string {
 func (*CreateAPITokenRequest) ProtoMessage() {}
 
 func (x *CreateAPITokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[26]
+	mi := &file_vigil_v1_trust_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1610,7 @@ func (x *CreateAPITokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAPITokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateAPITokenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateAPITokenRequest) GetName() string {
@@ -1700,7 +1645,7 @@ type CreateAPITokenResponse struct {
 
 func (x *CreateAPITokenResponse) Reset() {
 	*x = CreateAPITokenResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[27]
+	mi := &file_vigil_v1_trust_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1657,7 @@ func (x *CreateAPITokenResponse) String() string {
 func (*CreateAPITokenResponse) ProtoMessage() {}
 
 func (x *CreateAPITokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[27]
+	mi := &file_vigil_v1_trust_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1670,7 @@ func (x *CreateAPITokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAPITokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateAPITokenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateAPITokenResponse) GetToken() uint64 {
@@ -1751,7 +1696,7 @@ type ListAPITokensRequest struct {
 
 func (x *ListAPITokensRequest) Reset() {
 	*x = ListAPITokensRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[28]
+	mi := &file_vigil_v1_trust_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1708,7 @@ func (x *ListAPITokensRequest) String() string {
 func (*ListAPITokensRequest) ProtoMessage() {}
 
 func (x *ListAPITokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[28]
+	mi := &file_vigil_v1_trust_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1721,7 @@ func (x *ListAPITokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAPITokensRequest.ProtoReflect.Descriptor instead.
 func (*ListAPITokensRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListAPITokensRequest) GetStale() bool {
@@ -1795,7 +1740,7 @@ type ListAPITokensResponse struct {
 
 func (x *ListAPITokensResponse) Reset() {
 	*x = ListAPITokensResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[29]
+	mi := &file_vigil_v1_trust_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1752,7 @@ func (x *ListAPITokensResponse) String() string {
 func (*ListAPITokensResponse) ProtoMessage() {}
 
 func (x *ListAPITokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[29]
+	mi := &file_vigil_v1_trust_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1765,7 @@ func (x *ListAPITokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAPITokensResponse.ProtoReflect.Descriptor instead.
 func (*ListAPITokensResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListAPITokensResponse) GetTokens() []*APIToken {
@@ -1845,7 +1790,7 @@ type APIToken struct {
 
 func (x *APIToken) Reset() {
 	*x = APIToken{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[30]
+	mi := &file_vigil_v1_trust_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1802,7 @@ func (x *APIToken) String() string {
 func (*APIToken) ProtoMessage() {}
 
 func (x *APIToken) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[30]
+	mi := &file_vigil_v1_trust_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1815,7 @@ func (x *APIToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use APIToken.ProtoReflect.Descriptor instead.
 func (*APIToken) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *APIToken) GetToken() uint64 {
@@ -1925,7 +1870,7 @@ type RevokeAPITokenRequest struct {
 
 func (x *RevokeAPITokenRequest) Reset() {
 	*x = RevokeAPITokenRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[31]
+	mi := &file_vigil_v1_trust_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +1882,7 @@ func (x *RevokeAPITokenRequest) String() string {
 func (*RevokeAPITokenRequest) ProtoMessage() {}
 
 func (x *RevokeAPITokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[31]
+	mi := &file_vigil_v1_trust_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +1895,7 @@ func (x *RevokeAPITokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAPITokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeAPITokenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RevokeAPITokenRequest) GetToken() uint64 {
@@ -1975,7 +1920,7 @@ type RevokeAPITokenResponse struct {
 
 func (x *RevokeAPITokenResponse) Reset() {
 	*x = RevokeAPITokenResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[32]
+	mi := &file_vigil_v1_trust_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +1932,7 @@ func (x *RevokeAPITokenResponse) String() string {
 func (*RevokeAPITokenResponse) ProtoMessage() {}
 
 func (x *RevokeAPITokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[32]
+	mi := &file_vigil_v1_trust_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +1945,7 @@ func (x *RevokeAPITokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAPITokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeAPITokenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{31}
 }
 
 type GetGossipRequest struct {
@@ -2012,7 +1957,7 @@ type GetGossipRequest struct {
 
 func (x *GetGossipRequest) Reset() {
 	*x = GetGossipRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[33]
+	mi := &file_vigil_v1_trust_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +1969,7 @@ func (x *GetGossipRequest) String() string {
 func (*GetGossipRequest) ProtoMessage() {}
 
 func (x *GetGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[33]
+	mi := &file_vigil_v1_trust_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +1982,7 @@ func (x *GetGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGossipRequest.ProtoReflect.Descriptor instead.
 func (*GetGossipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetGossipRequest) GetStale() bool {
@@ -2066,7 +2011,7 @@ type GossipRing struct {
 
 func (x *GossipRing) Reset() {
 	*x = GossipRing{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[34]
+	mi := &file_vigil_v1_trust_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2023,7 @@ func (x *GossipRing) String() string {
 func (*GossipRing) ProtoMessage() {}
 
 func (x *GossipRing) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[34]
+	mi := &file_vigil_v1_trust_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2036,7 @@ func (x *GossipRing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipRing.ProtoReflect.Descriptor instead.
 func (*GossipRing) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GossipRing) GetRevision() uint64 {
@@ -2142,7 +2087,7 @@ type GossipRingKey struct {
 
 func (x *GossipRingKey) Reset() {
 	*x = GossipRingKey{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[35]
+	mi := &file_vigil_v1_trust_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2099,7 @@ func (x *GossipRingKey) String() string {
 func (*GossipRingKey) ProtoMessage() {}
 
 func (x *GossipRingKey) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[35]
+	mi := &file_vigil_v1_trust_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2112,7 @@ func (x *GossipRingKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipRingKey.ProtoReflect.Descriptor instead.
 func (*GossipRingKey) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{35}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GossipRingKey) GetNumber() uint64 {
@@ -2202,7 +2147,7 @@ type GossipServer struct {
 
 func (x *GossipServer) Reset() {
 	*x = GossipServer{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[36]
+	mi := &file_vigil_v1_trust_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2159,7 @@ func (x *GossipServer) String() string {
 func (*GossipServer) ProtoMessage() {}
 
 func (x *GossipServer) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[36]
+	mi := &file_vigil_v1_trust_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2172,7 @@ func (x *GossipServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipServer.ProtoReflect.Descriptor instead.
 func (*GossipServer) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{36}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GossipServer) GetServer() string {
@@ -2253,7 +2198,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[37]
+	mi := &file_vigil_v1_trust_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2210,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[37]
+	mi := &file_vigil_v1_trust_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2223,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{37}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RotateGossipRequest) GetId() *WriteId {
@@ -2298,7 +2243,7 @@ type RotateGossipResponse struct {
 
 func (x *RotateGossipResponse) Reset() {
 	*x = RotateGossipResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[38]
+	mi := &file_vigil_v1_trust_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2255,7 @@ func (x *RotateGossipResponse) String() string {
 func (*RotateGossipResponse) ProtoMessage() {}
 
 func (x *RotateGossipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[38]
+	mi := &file_vigil_v1_trust_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2268,7 @@ func (x *RotateGossipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipResponse.ProtoReflect.Descriptor instead.
 func (*RotateGossipResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{38}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RotateGossipResponse) GetNumber() uint64 {
@@ -2343,7 +2288,7 @@ type GetGossipKeysRequest struct {
 
 func (x *GetGossipKeysRequest) Reset() {
 	*x = GetGossipKeysRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[39]
+	mi := &file_vigil_v1_trust_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2355,7 +2300,7 @@ func (x *GetGossipKeysRequest) String() string {
 func (*GetGossipKeysRequest) ProtoMessage() {}
 
 func (x *GetGossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[39]
+	mi := &file_vigil_v1_trust_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2368,7 +2313,7 @@ func (x *GetGossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GetGossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{39}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetGossipKeysRequest) GetKeys() []string {
@@ -2388,7 +2333,7 @@ type GetGossipKeysResponse struct {
 
 func (x *GetGossipKeysResponse) Reset() {
 	*x = GetGossipKeysResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[40]
+	mi := &file_vigil_v1_trust_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2345,7 @@ func (x *GetGossipKeysResponse) String() string {
 func (*GetGossipKeysResponse) ProtoMessage() {}
 
 func (x *GetGossipKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[40]
+	mi := &file_vigil_v1_trust_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2358,7 @@ func (x *GetGossipKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGossipKeysResponse.ProtoReflect.Descriptor instead.
 func (*GetGossipKeysResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{40}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetGossipKeysResponse) GetKeys() []*GossipKey {
@@ -2435,7 +2380,7 @@ type GossipKey struct {
 
 func (x *GossipKey) Reset() {
 	*x = GossipKey{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[41]
+	mi := &file_vigil_v1_trust_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2392,7 @@ func (x *GossipKey) String() string {
 func (*GossipKey) ProtoMessage() {}
 
 func (x *GossipKey) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[41]
+	mi := &file_vigil_v1_trust_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2405,7 @@ func (x *GossipKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKey.ProtoReflect.Descriptor instead.
 func (*GossipKey) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{41}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GossipKey) GetNumber() uint64 {
@@ -2494,7 +2439,7 @@ type ReportGossipRequest struct {
 
 func (x *ReportGossipRequest) Reset() {
 	*x = ReportGossipRequest{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[42]
+	mi := &file_vigil_v1_trust_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2451,7 @@ func (x *ReportGossipRequest) String() string {
 func (*ReportGossipRequest) ProtoMessage() {}
 
 func (x *ReportGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[42]
+	mi := &file_vigil_v1_trust_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2464,7 @@ func (x *ReportGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportGossipRequest.ProtoReflect.Descriptor instead.
 func (*ReportGossipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{42}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReportGossipRequest) GetServer() string {
@@ -2544,7 +2489,7 @@ type ReportGossipResponse struct {
 
 func (x *ReportGossipResponse) Reset() {
 	*x = ReportGossipResponse{}
-	mi := &file_vigil_v1_trust_proto_msgTypes[43]
+	mi := &file_vigil_v1_trust_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2501,7 @@ func (x *ReportGossipResponse) String() string {
 func (*ReportGossipResponse) ProtoMessage() {}
 
 func (x *ReportGossipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_trust_proto_msgTypes[43]
+	mi := &file_vigil_v1_trust_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,17 +2514,14 @@ func (x *ReportGossipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportGossipResponse.ProtoReflect.Descriptor instead.
 func (*ReportGossipResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{43}
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{42}
 }
 
 var File_vigil_v1_trust_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/trust.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\";\n" +
-	"\aBinding\x12\x17\n" +
-	"\x04role\x18\x01 \x01(\tB\x03\xe0A\x02R\x04role\x12\x17\n" +
-	"\x04room\x18\x02 \x01(\tB\x03\xe0A\x02R\x04room\"'\n" +
+	"\x14vigil/v1/trust.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"'\n" +
 	"\x0fGetTrustRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"V\n" +
 	"\fTrustAnchors\x12\x18\n" +
@@ -2793,128 +2735,128 @@ func file_vigil_v1_trust_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_trust_proto_rawDescData
 }
 
-var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_vigil_v1_trust_proto_goTypes = []any{
-	(*Binding)(nil),                // 0: vigil.v1.Binding
-	(*GetTrustRequest)(nil),        // 1: vigil.v1.GetTrustRequest
-	(*TrustAnchors)(nil),           // 2: vigil.v1.TrustAnchors
-	(*CreateTokenRequest)(nil),     // 3: vigil.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),    // 4: vigil.v1.CreateTokenResponse
-	(*ListTokensRequest)(nil),      // 5: vigil.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),     // 6: vigil.v1.ListTokensResponse
-	(*Token)(nil),                  // 7: vigil.v1.Token
-	(*RevokeTokenRequest)(nil),     // 8: vigil.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),    // 9: vigil.v1.RevokeTokenResponse
-	(*JoinTrustRequest)(nil),       // 10: vigil.v1.JoinTrustRequest
-	(*RenewTrustRequest)(nil),      // 11: vigil.v1.RenewTrustRequest
-	(*LoginRequest)(nil),           // 12: vigil.v1.LoginRequest
-	(*Certificate)(nil),            // 13: vigil.v1.Certificate
-	(*SignIssuerRequest)(nil),      // 14: vigil.v1.SignIssuerRequest
-	(*ListIdentitiesRequest)(nil),  // 15: vigil.v1.ListIdentitiesRequest
-	(*ListIdentitiesResponse)(nil), // 16: vigil.v1.ListIdentitiesResponse
-	(*Identity)(nil),               // 17: vigil.v1.Identity
-	(*RevokeRequest)(nil),          // 18: vigil.v1.RevokeRequest
-	(*RevokeResponse)(nil),         // 19: vigil.v1.RevokeResponse
-	(*PutUserRequest)(nil),         // 20: vigil.v1.PutUserRequest
-	(*User)(nil),                   // 21: vigil.v1.User
-	(*ListUsersRequest)(nil),       // 22: vigil.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),      // 23: vigil.v1.ListUsersResponse
-	(*RemoveUserRequest)(nil),      // 24: vigil.v1.RemoveUserRequest
-	(*RemoveUserResponse)(nil),     // 25: vigil.v1.RemoveUserResponse
-	(*CreateAPITokenRequest)(nil),  // 26: vigil.v1.CreateAPITokenRequest
-	(*CreateAPITokenResponse)(nil), // 27: vigil.v1.CreateAPITokenResponse
-	(*ListAPITokensRequest)(nil),   // 28: vigil.v1.ListAPITokensRequest
-	(*ListAPITokensResponse)(nil),  // 29: vigil.v1.ListAPITokensResponse
-	(*APIToken)(nil),               // 30: vigil.v1.APIToken
-	(*RevokeAPITokenRequest)(nil),  // 31: vigil.v1.RevokeAPITokenRequest
-	(*RevokeAPITokenResponse)(nil), // 32: vigil.v1.RevokeAPITokenResponse
-	(*GetGossipRequest)(nil),       // 33: vigil.v1.GetGossipRequest
-	(*GossipRing)(nil),             // 34: vigil.v1.GossipRing
-	(*GossipRingKey)(nil),          // 35: vigil.v1.GossipRingKey
-	(*GossipServer)(nil),           // 36: vigil.v1.GossipServer
-	(*RotateGossipRequest)(nil),    // 37: vigil.v1.RotateGossipRequest
-	(*RotateGossipResponse)(nil),   // 38: vigil.v1.RotateGossipResponse
-	(*GetGossipKeysRequest)(nil),   // 39: vigil.v1.GetGossipKeysRequest
-	(*GetGossipKeysResponse)(nil),  // 40: vigil.v1.GetGossipKeysResponse
-	(*GossipKey)(nil),              // 41: vigil.v1.GossipKey
-	(*ReportGossipRequest)(nil),    // 42: vigil.v1.ReportGossipRequest
-	(*ReportGossipResponse)(nil),   // 43: vigil.v1.ReportGossipResponse
-	nil,                            // 44: vigil.v1.CreateTokenRequest.LabelsEntry
-	nil,                            // 45: vigil.v1.Token.LabelsEntry
-	(*durationpb.Duration)(nil),    // 46: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 47: google.protobuf.Timestamp
-	(*WriteId)(nil),                // 48: vigil.v1.WriteId
+	(*GetTrustRequest)(nil),        // 0: vigil.v1.GetTrustRequest
+	(*TrustAnchors)(nil),           // 1: vigil.v1.TrustAnchors
+	(*CreateTokenRequest)(nil),     // 2: vigil.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),    // 3: vigil.v1.CreateTokenResponse
+	(*ListTokensRequest)(nil),      // 4: vigil.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),     // 5: vigil.v1.ListTokensResponse
+	(*Token)(nil),                  // 6: vigil.v1.Token
+	(*RevokeTokenRequest)(nil),     // 7: vigil.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),    // 8: vigil.v1.RevokeTokenResponse
+	(*JoinTrustRequest)(nil),       // 9: vigil.v1.JoinTrustRequest
+	(*RenewTrustRequest)(nil),      // 10: vigil.v1.RenewTrustRequest
+	(*LoginRequest)(nil),           // 11: vigil.v1.LoginRequest
+	(*Certificate)(nil),            // 12: vigil.v1.Certificate
+	(*SignIssuerRequest)(nil),      // 13: vigil.v1.SignIssuerRequest
+	(*ListIdentitiesRequest)(nil),  // 14: vigil.v1.ListIdentitiesRequest
+	(*ListIdentitiesResponse)(nil), // 15: vigil.v1.ListIdentitiesResponse
+	(*Identity)(nil),               // 16: vigil.v1.Identity
+	(*RevokeRequest)(nil),          // 17: vigil.v1.RevokeRequest
+	(*RevokeResponse)(nil),         // 18: vigil.v1.RevokeResponse
+	(*PutUserRequest)(nil),         // 19: vigil.v1.PutUserRequest
+	(*User)(nil),                   // 20: vigil.v1.User
+	(*ListUsersRequest)(nil),       // 21: vigil.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),      // 22: vigil.v1.ListUsersResponse
+	(*RemoveUserRequest)(nil),      // 23: vigil.v1.RemoveUserRequest
+	(*RemoveUserResponse)(nil),     // 24: vigil.v1.RemoveUserResponse
+	(*CreateAPITokenRequest)(nil),  // 25: vigil.v1.CreateAPITokenRequest
+	(*CreateAPITokenResponse)(nil), // 26: vigil.v1.CreateAPITokenResponse
+	(*ListAPITokensRequest)(nil),   // 27: vigil.v1.ListAPITokensRequest
+	(*ListAPITokensResponse)(nil),  // 28: vigil.v1.ListAPITokensResponse
+	(*APIToken)(nil),               // 29: vigil.v1.APIToken
+	(*RevokeAPITokenRequest)(nil),  // 30: vigil.v1.RevokeAPITokenRequest
+	(*RevokeAPITokenResponse)(nil), // 31: vigil.v1.RevokeAPITokenResponse
+	(*GetGossipRequest)(nil),       // 32: vigil.v1.GetGossipRequest
+	(*GossipRing)(nil),             // 33: vigil.v1.GossipRing
+	(*GossipRingKey)(nil),          // 34: vigil.v1.GossipRingKey
+	(*GossipServer)(nil),           // 35: vigil.v1.GossipServer
+	(*RotateGossipRequest)(nil),    // 36: vigil.v1.RotateGossipRequest
+	(*RotateGossipResponse)(nil),   // 37: vigil.v1.RotateGossipResponse
+	(*GetGossipKeysRequest)(nil),   // 38: vigil.v1.GetGossipKeysRequest
+	(*GetGossipKeysResponse)(nil),  // 39: vigil.v1.GetGossipKeysResponse
+	(*GossipKey)(nil),              // 40: vigil.v1.GossipKey
+	(*ReportGossipRequest)(nil),    // 41: vigil.v1.ReportGossipRequest
+	(*ReportGossipResponse)(nil),   // 42: vigil.v1.ReportGossipResponse
+	nil,                            // 43: vigil.v1.CreateTokenRequest.LabelsEntry
+	nil,                            // 44: vigil.v1.Token.LabelsEntry
+	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
+	(*WriteId)(nil),                // 47: vigil.v1.WriteId
+	(*Binding)(nil),                // 48: vigil.v1.Binding
 }
 var file_vigil_v1_trust_proto_depIdxs = []int32{
-	44, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
-	46, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
-	2,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
-	7,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
-	45, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
-	46, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
-	47, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	48, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
-	2,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
-	17, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
-	46, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	48, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	48, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	47, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
-	21, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	48, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	46, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
-	30, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
-	0,  // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	46, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	47, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	48, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
-	35, // 25: vigil.v1.GossipRing.keys:type_name -> vigil.v1.GossipRingKey
-	36, // 26: vigil.v1.GossipRing.servers:type_name -> vigil.v1.GossipServer
-	48, // 27: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
-	41, // 28: vigil.v1.GetGossipKeysResponse.keys:type_name -> vigil.v1.GossipKey
-	1,  // 29: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
-	3,  // 30: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
-	5,  // 31: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
-	8,  // 32: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
-	10, // 33: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
-	11, // 34: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
-	12, // 35: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	14, // 36: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
-	15, // 37: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	18, // 38: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	20, // 39: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	22, // 40: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	24, // 41: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	26, // 42: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	28, // 43: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	31, // 44: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	33, // 45: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
-	37, // 46: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
-	39, // 47: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
-	42, // 48: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
-	2,  // 49: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	4,  // 50: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	6,  // 51: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	9,  // 52: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	13, // 53: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	13, // 54: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	13, // 55: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	13, // 56: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
-	16, // 57: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	19, // 58: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	21, // 59: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	23, // 60: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	25, // 61: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	27, // 62: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	29, // 63: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	32, // 64: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	34, // 65: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
-	38, // 66: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
-	40, // 67: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
-	43, // 68: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
+	43, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
+	45, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	1,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
+	6,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
+	44, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
+	45, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
+	46, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	47, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
+	1,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
+	16, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
+	45, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
+	47, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	48, // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
+	47, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	48, // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
+	46, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	20, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
+	47, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	48, // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
+	45, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	29, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
+	48, // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
+	45, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	46, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	47, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	34, // 25: vigil.v1.GossipRing.keys:type_name -> vigil.v1.GossipRingKey
+	35, // 26: vigil.v1.GossipRing.servers:type_name -> vigil.v1.GossipServer
+	47, // 27: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
+	40, // 28: vigil.v1.GetGossipKeysResponse.keys:type_name -> vigil.v1.GossipKey
+	0,  // 29: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
+	2,  // 30: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
+	4,  // 31: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
+	7,  // 32: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
+	9,  // 33: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
+	10, // 34: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
+	11, // 35: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
+	13, // 36: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	14, // 37: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	17, // 38: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	19, // 39: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	21, // 40: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	23, // 41: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	25, // 42: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	27, // 43: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	30, // 44: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	32, // 45: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
+	36, // 46: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
+	38, // 47: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
+	41, // 48: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
+	1,  // 49: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	3,  // 50: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	5,  // 51: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	8,  // 52: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	12, // 53: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	12, // 54: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	12, // 55: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	12, // 56: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	15, // 57: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	18, // 58: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	20, // 59: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	22, // 60: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	24, // 61: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	26, // 62: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	28, // 63: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	31, // 64: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	33, // 65: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
+	37, // 66: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
+	39, // 67: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
+	42, // 68: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
 	49, // [49:69] is the sub-list for method output_type
 	29, // [29:49] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
@@ -2934,7 +2876,7 @@ func file_vigil_v1_trust_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_trust_proto_rawDesc), len(file_vigil_v1_trust_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1665,8 +1665,14 @@ type RoleSpec struct {
 	Overseer *OverseerSpec `protobuf:"bytes,60,opt,name=overseer,proto3" json:"overseer,omitempty"`
 	// The wait between a failed attempt at a task and the next one: first, doubled with each further
 	// failure up to most, of which half is by chance. Absent: the settings retry_first, retry_most.
-	RetryFirst    *durationpb.Duration `protobuf:"bytes,61,opt,name=retry_first,json=retryFirst,proto3" json:"retry_first,omitempty"`
-	RetryMost     *durationpb.Duration `protobuf:"bytes,62,opt,name=retry_most,json=retryMost,proto3" json:"retry_most,omitempty"`
+	RetryFirst *durationpb.Duration `protobuf:"bytes,61,opt,name=retry_first,json=retryFirst,proto3" json:"retry_first,omitempty"`
+	RetryMost  *durationpb.Duration `protobuf:"bytes,62,opt,name=retry_most,json=retryMost,proto3" json:"retry_most,omitempty"`
+	// What its agents may do beyond their own work, through the socket of their life: viewer, reader or
+	// operator of rooms. Whoever declares it needs the same rights.
+	Grants []*Binding `protobuf:"bytes,63,rep,name=grants,proto3" json:"grants,omitempty"`
+	// With grants: sealed (its agents run only on hosts that keep them apart from all others) or weak
+	// (anywhere: others of the same account can act as they do); empty: sealed
+	Containment   string `protobuf:"bytes,64,opt,name=containment,proto3" json:"containment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1876,6 +1882,75 @@ func (x *RoleSpec) GetRetryMost() *durationpb.Duration {
 	return nil
 }
 
+func (x *RoleSpec) GetGrants() []*Binding {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *RoleSpec) GetContainment() string {
+	if x != nil {
+		return x.Containment
+	}
+	return ""
+}
+
+// Binding is a role in one room, or everywhere.
+type Binding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// viewer (names and states), reader (contents too), operator (tasks, mail, nudges, restarts, drains) or admin
+	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	// A room, or * for all of them and for what belongs to none.
+	Room          string `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Binding) Reset() {
+	*x = Binding{}
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Binding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Binding) ProtoMessage() {}
+
+func (x *Binding) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Binding.ProtoReflect.Descriptor instead.
+func (*Binding) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Binding) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Binding) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
 // OverseerSpec makes the agents of a role overseers.
 type OverseerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1893,7 +1968,7 @@ type OverseerSpec struct {
 
 func (x *OverseerSpec) Reset() {
 	*x = OverseerSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +1980,7 @@ func (x *OverseerSpec) String() string {
 func (*OverseerSpec) ProtoMessage() {}
 
 func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[15]
+	mi := &file_vigil_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +1993,7 @@ func (x *OverseerSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerSpec.ProtoReflect.Descriptor instead.
 func (*OverseerSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OverseerSpec) GetTriage() string {
@@ -1964,7 +2039,7 @@ type HealthSpec struct {
 
 func (x *HealthSpec) Reset() {
 	*x = HealthSpec{}
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2051,7 @@ func (x *HealthSpec) String() string {
 func (*HealthSpec) ProtoMessage() {}
 
 func (x *HealthSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[16]
+	mi := &file_vigil_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2064,7 @@ func (x *HealthSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthSpec.ProtoReflect.Descriptor instead.
 func (*HealthSpec) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HealthSpec) GetPreset() string {
@@ -2036,7 +2111,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2123,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[17]
+	mi := &file_vigil_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2136,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Role) GetSpec() *RoleSpec {
@@ -2205,7 +2280,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2292,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[18]
+	mi := &file_vigil_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2305,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Agent) GetName() string {
@@ -2636,7 +2711,7 @@ type OverseerStatus struct {
 
 func (x *OverseerStatus) Reset() {
 	*x = OverseerStatus{}
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2723,7 @@ func (x *OverseerStatus) String() string {
 func (*OverseerStatus) ProtoMessage() {}
 
 func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[19]
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2736,7 @@ func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
 func (*OverseerStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *OverseerStatus) GetAgent() string {
@@ -2897,7 +2972,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +2984,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +2997,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Ladder) GetRung() string {
@@ -2991,7 +3066,7 @@ type ScreenState struct {
 
 func (x *ScreenState) Reset() {
 	*x = ScreenState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3078,7 @@ func (x *ScreenState) String() string {
 func (*ScreenState) ProtoMessage() {}
 
 func (x *ScreenState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3091,7 @@ func (x *ScreenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
 func (*ScreenState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ScreenState) GetPrompt() string {
@@ -3063,7 +3138,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3150,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3163,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Verdict) GetKind() string {
@@ -3128,7 +3203,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3215,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3228,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Reason) GetText() string {
@@ -3205,7 +3280,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3292,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3305,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -3308,7 +3383,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3395,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3408,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -3456,7 +3531,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3543,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3556,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Host) GetId() uint32 {
@@ -3692,7 +3767,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3704,7 +3779,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3717,7 +3792,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HostView) GetServer() string {
@@ -3761,7 +3836,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[28]
+	mi := &file_vigil_v1_types_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3848,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[28]
+	mi := &file_vigil_v1_types_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +3861,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -4018,7 +4093,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
 	"\x05hosts\x18\b \x03(\tR\x05hosts\x12\x18\n" +
-	"\aresumed\x18\t \x01(\bR\aresumed\"\xd1\t\n" +
+	"\aresumed\x18\t \x01(\bR\aresumed\"\x9e\n" +
+	"\n" +
 	"\bRoleSpec\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12\x16\n" +
 	"\x06runner\x18\x02 \x01(\tR\x06runner\x12\x1a\n" +
@@ -4051,13 +4127,18 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\vretry_first\x18= \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryFirst\x128\n" +
 	"\n" +
-	"retry_most\x18> \x01(\v2\x19.google.protobuf.DurationR\tretryMost\x1a9\n" +
+	"retry_most\x18> \x01(\v2\x19.google.protobuf.DurationR\tretryMost\x12)\n" +
+	"\x06grants\x18? \x03(\v2\x11.vigil.v1.BindingR\x06grants\x12 \n" +
+	"\vcontainment\x18@ \x01(\tR\vcontainment\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\";\n" +
+	"\aBinding\x12\x17\n" +
+	"\x04role\x18\x01 \x01(\tB\x03\xe0A\x02R\x04role\x12\x17\n" +
+	"\x04room\x18\x02 \x01(\tB\x03\xe0A\x02R\x04room\"\xad\x01\n" +
 	"\fOverseerSpec\x12\x16\n" +
 	"\x06triage\x18\x01 \x01(\tR\x06triage\x12#\n" +
 	"\rhandoff_after\x18\x02 \x01(\rR\fhandoffAfter\x12/\n" +
@@ -4301,7 +4382,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -4319,133 +4400,135 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*WatchdogStats)(nil),         // 13: vigil.v1.WatchdogStats
 	(*Cancellation)(nil),          // 14: vigil.v1.Cancellation
 	(*RoleSpec)(nil),              // 15: vigil.v1.RoleSpec
-	(*OverseerSpec)(nil),          // 16: vigil.v1.OverseerSpec
-	(*HealthSpec)(nil),            // 17: vigil.v1.HealthSpec
-	(*Role)(nil),                  // 18: vigil.v1.Role
-	(*Agent)(nil),                 // 19: vigil.v1.Agent
-	(*OverseerStatus)(nil),        // 20: vigil.v1.OverseerStatus
-	(*Ladder)(nil),                // 21: vigil.v1.Ladder
-	(*ScreenState)(nil),           // 22: vigil.v1.ScreenState
-	(*Verdict)(nil),               // 23: vigil.v1.Verdict
-	(*Reason)(nil),                // 24: vigil.v1.Reason
-	(*Declaration)(nil),           // 25: vigil.v1.Declaration
-	(*Exit)(nil),                  // 26: vigil.v1.Exit
-	(*Host)(nil),                  // 27: vigil.v1.Host
-	(*HostView)(nil),              // 28: vigil.v1.HostView
-	(*Event)(nil),                 // 29: vigil.v1.Event
-	nil,                           // 30: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 31: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 32: vigil.v1.Role.TasksEntry
-	nil,                           // 33: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
+	(*Binding)(nil),               // 16: vigil.v1.Binding
+	(*OverseerSpec)(nil),          // 17: vigil.v1.OverseerSpec
+	(*HealthSpec)(nil),            // 18: vigil.v1.HealthSpec
+	(*Role)(nil),                  // 19: vigil.v1.Role
+	(*Agent)(nil),                 // 20: vigil.v1.Agent
+	(*OverseerStatus)(nil),        // 21: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 22: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 23: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 24: vigil.v1.Verdict
+	(*Reason)(nil),                // 25: vigil.v1.Reason
+	(*Declaration)(nil),           // 26: vigil.v1.Declaration
+	(*Exit)(nil),                  // 27: vigil.v1.Exit
+	(*Host)(nil),                  // 28: vigil.v1.Host
+	(*HostView)(nil),              // 29: vigil.v1.HostView
+	(*Event)(nil),                 // 30: vigil.v1.Event
+	nil,                           // 31: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 32: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 33: vigil.v1.Role.TasksEntry
+	nil,                           // 34: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,   // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	6,   // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	34,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	35,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	35,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	35,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	34,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	35,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	35,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	35,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
+	35,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	36,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	36,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	36,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	35,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	36,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	36,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	36,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
 	4,   // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
-	34,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
-	35,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	34,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	18,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	34,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	34,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	35,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	36,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	35,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	19,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	35,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	35,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	11,  // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	12,  // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	14,  // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
 	8,   // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	35,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
+	36,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
 	9,   // 22: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
 	10,  // 23: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	35,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	35,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	35,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	34,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	35,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	35,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	35,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	34,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	35,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	35,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	34,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	34,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	35,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	30,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	31,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	35,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	35,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	35,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	35,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	35,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	35,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	35,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	35,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	17,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	35,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	16,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	35,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
-	35,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
-	35,  // 52: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	35,  // 53: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	35,  // 54: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	15,  // 55: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	32,  // 56: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	34,  // 57: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	35,  // 58: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	35,  // 59: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	35,  // 60: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	35,  // 61: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	26,  // 62: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	35,  // 63: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	34,  // 64: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	35,  // 65: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	23,  // 66: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	25,  // 67: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	21,  // 68: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	22,  // 69: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	20,  // 70: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	35,  // 71: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
-	35,  // 72: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
-	35,  // 73: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	35,  // 74: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	35,  // 75: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	35,  // 76: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	35,  // 77: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	35,  // 78: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	35,  // 79: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	35,  // 80: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	35,  // 81: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	35,  // 82: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	24,  // 83: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	35,  // 84: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	35,  // 85: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	35,  // 86: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	35,  // 87: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	34,  // 88: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	35,  // 89: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	33,  // 90: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	35,  // 91: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	34,  // 92: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	34,  // 93: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	35,  // 94: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	35,  // 95: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	28,  // 96: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	35,  // 97: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	35,  // 98: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
-	34,  // 99: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	100, // [100:100] is the sub-list for method output_type
-	100, // [100:100] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	36,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	36,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	36,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	35,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	36,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	36,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	36,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	35,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	36,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	36,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	35,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	35,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	36,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	31,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	32,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	36,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	36,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	36,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	36,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	36,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	36,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	36,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	36,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	18,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	36,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	17,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	36,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	36,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	16,  // 52: vigil.v1.RoleSpec.grants:type_name -> vigil.v1.Binding
+	36,  // 53: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	36,  // 54: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	36,  // 55: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	15,  // 56: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	33,  // 57: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	35,  // 58: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	36,  // 59: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	36,  // 60: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	36,  // 61: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	36,  // 62: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	27,  // 63: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	36,  // 64: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	35,  // 65: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	36,  // 66: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	24,  // 67: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	26,  // 68: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	22,  // 69: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	23,  // 70: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	21,  // 71: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	36,  // 72: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
+	36,  // 73: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
+	36,  // 74: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	36,  // 75: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	36,  // 76: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	36,  // 77: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	36,  // 78: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	36,  // 79: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	36,  // 80: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	36,  // 81: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	36,  // 82: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	36,  // 83: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	25,  // 84: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	36,  // 85: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	36,  // 86: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	36,  // 87: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	36,  // 88: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	35,  // 89: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	36,  // 90: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	34,  // 91: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	36,  // 92: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	35,  // 93: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	35,  // 94: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	36,  // 95: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	36,  // 96: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	29,  // 97: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	36,  // 98: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	36,  // 99: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
+	35,  // 100: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	101, // [101:101] is the sub-list for method output_type
+	101, // [101:101] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -4460,7 +4543,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,71 @@
+package rpc
+
+import (
+	"testing"
+
+	"vigil/fsm"
+	"vigil/fsm/noun"
+	"vigil/rpc/code"
+	"vigil/rpc/door/who"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// A server that is removed, or revoked, keeps the key with which it signed. What it signs from then on
+// counts nowhere, whomever it names; what the state has noted before goes on counting.
+func TestWhatARevokedServerSignsIsVoid(t *testing.T) {
+	w, roots := trusting(t, 1)
+	token := w.token(t, "host", "")
+	cert, err := w.trust(0).Join(within(t), &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(),
+		Csr: certRequest(t), Kind: "host", Name: "h1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := ClaimOf(verified(t, roots, cert))
+	if noted.Issuer != (who.Issuer{Server: "s1", Generation: 1}) {
+		t.Fatalf("the certificate is signed by %+v", noted.Issuer)
+	}
+	forged := noted
+	forged.Serial = "ff"
+	by := func(kind who.Kind, name string, generation uint64, issuer who.Issuer) who.Claim {
+		return who.Claim{Kind: kind, Name: name, Generation: generation, Serial: "ff", Issuer: issuer}
+	}
+	s1, s1Anew, s2 := who.Issuer{Server: "s1", Generation: 1}, who.Issuer{Server: "s1", Generation: 2},
+		who.Issuer{Server: "s2", Generation: 1}
+	cases := map[string]struct {
+		claim         who.Claim
+		before, after string
+	}{
+		"one that was noted":              {noted, "ok", "ok"},
+		"of the same name":                {forged, "ok", code.AuthDenied},
+		"an admin":                        {by(who.User, "ann", 1, s1), "ok", code.AuthDenied},
+		"a server that nobody knows":      {by(who.Server, "s9", 1, s1), "ok", code.AuthDenied},
+		"itself, as it was":               {by(who.Server, "s1", 1, s1), "ok", code.AuthDenied},
+		"itself, as it would be":          {by(who.Server, "s1", 2, s1), "ok", code.AuthDenied},
+		"signed with its next key":        {by(who.User, "ann", 1, s1Anew), "ok", "ok"},
+		"a new server of another":         {by(who.Server, "s9", 1, s2), "ok", "ok"},
+		"a generation that nobody gets":   {by(who.Server, "s9", 0, s2), code.AuthDenied, code.AuthDenied},
+		"an admin, signed by the new key": {by(who.User, "ann", 1, s2), "ok", "ok"},
+	}
+	for _, revoked := range []bool{false, true} {
+		if revoked {
+			if err := w.do(fsm.RaiseGeneration{Kind: noun.ServerIdentity, Name: "s1", By: "test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.nodes[0].Read(func(st *fsm.View) {
+			for what, tt := range cases {
+				want := tt.before
+				if revoked {
+					want = tt.after
+				}
+				_, err := weigh(tt.claim, StandingOf(st, tt.claim))
+				if codeOf(err) != want {
+					t.Errorf("%s, revoked: %t: %v, want %s", what, revoked, err, want)
+				}
+				if got := RevokedServer(st, tt.claim); tt.claim.Kind == who.Server && got != (err != nil) {
+					t.Errorf("%s, revoked: %t, at the port of the log: %t", what, revoked, got)
+				}
+			}
+		})
+	}
+}
