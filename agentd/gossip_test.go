@@ -6,6 +6,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"vigil/rpc/gen/vigilv1"
 )
 
 // gossipSpy is a membership that notes what it is told.
@@ -16,6 +20,7 @@ type gossipSpy struct {
 	left    bool
 	known   chan struct{} // one fits
 	ended   chan struct{}
+	keys    chan *vigilv1.GossipKeys
 }
 
 func (g *gossipSpy) Addr() string { return "10.0.0.5:7422" }
@@ -30,6 +35,11 @@ func (g *gossipSpy) Know(cluster string, addrs, _ []string) {
 	}
 }
 
+func (g *gossipSpy) Take(keys *vigilv1.GossipKeys) error {
+	g.keys <- keys
+	return nil
+}
+
 func (g *gossipSpy) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +52,7 @@ func (g *gossipSpy) Run(ctx context.Context) error {
 	return nil
 }
 
-// The host tells where its gossip is, learns where that of the servers is, and says
+// The host tells where its gossip is, learns where that of the servers is, takes keys and says so, and says
 // good-bye only when it leaves: a daemon whose agents go on has not left.
 func TestGossipFollowsTheRegistration(t *testing.T) {
 	for how, left := range map[OnStop]bool{End: true, Keep: false} {
@@ -52,7 +62,8 @@ func TestGossipFollowsTheRegistration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &gossipSpy{known: make(chan struct{}, 1), ended: make(chan struct{})}
+		g := &gossipSpy{known: make(chan struct{}, 1), ended: make(chan struct{}),
+			keys: make(chan *vigilv1.GossipKeys, 1)}
 		a.Gossip(g)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
@@ -61,6 +72,14 @@ func TestGossipFollowsTheRegistration(t *testing.T) {
 			t.Errorf("registered with gossip at %q", r.GetGossipAddr())
 		}
 		next(t, g.known)
+		stream, sent := next(t, f.streams), &vigilv1.GossipKeys{Revision: 7,
+			Keys: []*vigilv1.GossipKey{{Number: 1, Secret: []byte("secret"), Used: true}}}
+		stream.send(t, &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_GossipKeys{GossipKeys: sent}})
+		if got := next(t, g.keys); !proto.Equal(got, sent) {
+			t.Errorf("gossip got the keys %v", got)
+		}
+		for next(t, stream.heard).GetGossipTaken().GetRevision() != 7 { // else the test waits in vain
+		}
 		if g.mu.Lock(); g.cluster != "c" || !slices.Equal(g.addrs, []string{"10.0.0.1:7422"}) {
 			t.Errorf("gossip knows cluster %q at %v", g.cluster, g.addrs)
 		}

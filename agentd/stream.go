@@ -41,12 +41,15 @@ type stream struct {
 	proven func(ctx context.Context)
 	// terminal is at the terminal of a life.
 	terminal func(context.Context, *vigilv1.TerminalRequest) (string, error)
+	gossip   Gossip // nil: none
 
 	registered chan struct{} // closed by the first speakFor
 
 	mu  sync.Mutex
 	id  uint32
 	end context.CancelCauseFunc // of the session under way
+
+	writes sync.WaitGroup // of keys, which may outlive their session
 }
 
 // speakFor sets the number of the host; moved ends a session for another one.
@@ -64,6 +67,7 @@ func (s *stream) speakFor(host uint32, moved bool) {
 
 // run connects again and again until ctx ends.
 func (s *stream) run(ctx context.Context) {
+	defer s.writes.Wait()
 	select {
 	case <-ctx.Done():
 		return
@@ -112,6 +116,7 @@ func (s *stream) session(parent context.Context) (heard bool, err error) {
 		return false, because(ctx, err)
 	}
 	talk := &talk{pongs: make(chan uint64, 16), data: make(chan *vigilv1.LogData), logs: s.logs,
+		taken:    make(chan uint64),
 		terminal: s.terminal, terminals: make(chan struct{}, maxTerminals), cancels: map[uint64]context.CancelFunc{}}
 	defer talk.tasks.Wait()
 	defer cancel(nil)
@@ -138,8 +143,26 @@ func (s *stream) session(parent context.Context) (heard bool, err error) {
 			talk.cancel(m.LogCancel.GetRequest())
 		case *vigilv1.ServerMessage_TerminalRequest:
 			talk.serveTerminal(ctx, m.TerminalRequest)
+		case *vigilv1.ServerMessage_GossipKeys:
+			s.takeKeys(ctx, talk, m.GossipKeys)
 		}
 	}
+}
+
+// takeKeys hands keys of gossip on, and says so: the servers use a new key once the hosts have it. A disk
+// that hangs holds up neither pings nor the next session.
+func (s *stream) takeKeys(ctx context.Context, talk *talk, keys *vigilv1.GossipKeys) {
+	s.writes.Go(func() {
+		if s.gossip != nil {
+			if err := s.gossip.Take(keys); err != nil {
+				s.log.Warn("keys of gossip were not kept; the next agentd gets them from a server", "error", err)
+			}
+		}
+		select {
+		case talk.taken <- keys.GetRevision():
+		case <-ctx.Done():
+		}
+	})
 }
 
 // because prefers why the context was ended to what gRPC made of it.

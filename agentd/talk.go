@@ -25,6 +25,7 @@ const (
 type talk struct {
 	pongs chan uint64
 	data  chan *vigilv1.LogData
+	taken chan uint64 // revisions of keys of gossip
 	logs  *output.Dir
 	// terminal is stream.terminal; terminals holds a token for each call of it.
 	terminal  func(context.Context, *vigilv1.TerminalRequest) (string, error)
@@ -50,6 +51,9 @@ func (t *talk) speak(ctx context.Context, wire vigilv1.HostAgent_StreamClient) e
 				m = pong(n)
 			case d := <-t.data:
 				m = &vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{LogData: d}}
+			case rev := <-t.taken:
+				m = &vigilv1.HostMessage{Kind: &vigilv1.HostMessage_GossipTaken{
+					GossipTaken: &vigilv1.GossipTaken{Revision: rev}}}
 			}
 		}
 		// io.EOF: Recv will say why.

@@ -55,6 +55,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.stream = &stream{host: b.host, boot: b.boot, log: b.log, metrics: b.metrics, logs: logs,
 		silence: a.silence, registered: make(chan struct{}),
 		orders: func(o []*vigilv1.Order) { k.send(func() { k.orders.take(o) }) },
-		gone:   func() { k.send(enroll) }, proven: k.beats.proven, terminal: k.lives.atTerminal}
+		gone:   func() { k.send(enroll) }, proven: k.beats.proven, terminal: k.lives.atTerminal,
+		gossip: a.gossip}
 	return k
 }

@@ -52,6 +52,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Trust](), reflect.TypeFor[noun.Root](), reflect.TypeFor[noun.Token](),
 	reflect.TypeFor[noun.Credential](), reflect.TypeFor[noun.Binding](), reflect.TypeFor[noun.User](),
 	reflect.TypeFor[noun.APIToken](),
+	reflect.TypeFor[noun.Ring](), reflect.TypeFor[noun.RingKey](), reflect.TypeFor[noun.RingAck](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes

@@ -126,6 +126,10 @@ type (
 	RemoveUser      = trust.RemoveUser
 	PutAPIToken     = trust.PutAPIToken
 	RevokeAPIToken  = trust.RevokeAPIToken
+	AddGossipKey    = trust.AddGossipKey
+	StepGossip      = trust.StepGossip
+	AckGossip       = trust.AckGossip
+	RotateGossip    = trust.RotateGossip
 )
 
 // WaitedBounds are the upper bounds, in seconds, of what Figures counts as Waited.

@@ -37,6 +37,8 @@ type Config struct {
 
 	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
 	Signer Signer
+	// Keys are the keys of gossip; nil: they do not come by themselves.
+	Keys GossipKeys
 
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.

@@ -151,6 +151,9 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 			if d := m.GetLogData(); d != nil {
 				s.logData(d)
 			}
+			if taken := m.GetGossipTaken(); taken != nil {
+				s.keys.taken.Store(taken.GetRevision())
+			}
 			continue
 		case msg = <-s.out:
 		case <-first:
@@ -179,6 +182,11 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 			orders, err := h.orders(s)
 			if err != nil {
 				return err
+			}
+			if keys := h.keysFor(ctx, s); keys != nil {
+				if err := gs.Send(&vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_GossipKeys{GossipKeys: keys}}); err != nil {
+					return err
+				}
 			}
 			if last != nil && sameOrders(last, orders) {
 				continue

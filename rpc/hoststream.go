@@ -27,10 +27,17 @@ type hostStream struct {
 	stop  context.CancelFunc
 	heard atomic.Int64 // nanoseconds since opened of the last word
 	start time.Time
+	keys  streamKeys
 
 	mu   sync.Mutex
 	next uint64
 	logs map[uint64]*logRequest
+}
+
+// streamKeys are the revisions of the ring of gossip that a host was sent, and that it has.
+type streamKeys struct {
+	sent  uint64 // by the loop of the stream
+	taken atomic.Uint64
 }
 
 func newHosts() *hosts { return &hosts{streams: map[noun.HostID]*hostStream{}} }
@@ -76,4 +83,16 @@ func (h *hosts) exit(s *hostStream) {
 	h.count.Add(-1)
 	close(s.gone)
 	s.dropLogs()
+}
+
+// taken tells whether every host with a stream has the keys of that revision of the ring of gossip.
+func (h *hosts) taken(rev uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.streams {
+		if s.keys.taken.Load() != rev {
+			return false
+		}
+	}
+	return true
 }

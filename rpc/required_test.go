@@ -45,7 +45,7 @@ var least = map[string]string{
 	"LoginRequest":              `{"token":"1","secret":"c2VjcmV0","csr":"Y3Ny","user":"ann"}`,
 	"PutUserRequest":            `{"user":"ann","bindings":[{"role":"viewer","room":"*"}]}`,
 	"CreateAPITokenRequest":     `{"name":"ci","bindings":[{"role":"viewer","room":"*"}]}`,
-	"TransferLeadershipRequest": `{}`, "ReleaseBrakeRequest": `{}`, "OpenSessionRequest": `{}`,
+	"TransferLeadershipRequest": `{}`, "ReleaseBrakeRequest": `{}`, "OpenSessionRequest": `{}`, "RotateGossipRequest": `{}`,
 }
 
 // N15: what the document calls required is refused when it is missing, in words that name it, and

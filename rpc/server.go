@@ -47,7 +47,7 @@ func Open(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: newHosts(), undo: func() {},
 		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
 	c := &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, door: d, park: s.park,
-		health: cfg.Health, watchdog: cfg.Watchdog}
+		health: cfg.Health, watchdog: cfg.Watchdog, keys: cfg.Keys}
 	s.services(c)
 	if cfg.Registerer != nil {
 		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))
@@ -87,6 +87,10 @@ func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
 // StreamSilence tells how long a host has said nothing on its stream; false when it
 // holds no stream to this server. Safe for concurrent use.
 func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return s.hosts.silence(host) }
+
+// GossipTaken tells whether every host that holds a stream to this server has the keys of that revision
+// of the ring. Safe for concurrent use.
+func (s *Server) GossipTaken(rev uint64) bool { return s.hosts.taken(rev) }
 
 // Heard is when a call of another server or of a host last came in; zero: never.
 func (s *Server) Heard() time.Time { return s.door.Heard() }

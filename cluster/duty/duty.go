@@ -34,7 +34,9 @@ type Config struct {
 	// interrupt). An error says why that reached nobody. It is called by several goroutines
 	// at a time, must end within half a minute, and takes no part in any decision. Nil:
 	// there are no terminals.
-	Prod   func(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error
+	Prod func(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error
+	// Keys makes the keys of gossip. Nil: none are replaced.
+	Keys   Keys
 	Logger hclog.Logger // nil: silent
 }
 

@@ -125,6 +125,9 @@ func (d *Duty) duties() []*row {
 		orders: []string{"prod", "note"}, plan: planProds, done: d.prodded,
 		every: func(*noun.Settings) pace { return pace{first: typeLook, every: typeLook} },
 	})
+	if d.cfg.Keys != nil {
+		table = append(table, d.gossipRow())
+	}
 	for _, r := range table {
 		r.counts, r.poked = newCounts(r.name, r.says, r.orders...), make(chan struct{}, 1)
 	}
@@ -160,6 +163,10 @@ func orderName(c fsm.Command) string {
 		return c.Rung.String()
 	case fsm.ProdOverseer:
 		return "prod"
+	case fsm.AddGossipKey:
+		return "add"
+	case fsm.StepGossip:
+		return "step"
 	}
 	return "note" // of what became of something outside
 }

@@ -75,7 +75,7 @@ func TestASlowDutyDelaysNoOther(t *testing.T) {
 
 // Every row says what it is for, and counts what it may order; nobody has the name of another.
 func TestRowsOfTheTableAreWhole(t *testing.T) {
-	d, err := Open(Config{Replica: newReplica(t), Unheard: func() map[string]bool { return nil }})
+	d, err := Open(Config{Replica: newReplica(t), Unheard: func() map[string]bool { return nil }, Keys: &keyring{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,8 @@ func TestRowsOfTheTableAreWhole(t *testing.T) {
 		fsm.CancelOrder{},
 		fsm.ReportViews{}, fsm.SurrenderHost{}, fsm.WarnRoom{}, fsm.CancelIdleRoom{},
 		fsm.StepLadder{Rung: noun.RungNudge},
-		fsm.StepLadder{Rung: noun.RungEscalate}, fsm.NoteRung{}, fsm.ProdOverseer{}, fsm.NoteProd{}, fsm.NoteNotice{}} {
+		fsm.StepLadder{Rung: noun.RungEscalate}, fsm.NoteRung{}, fsm.ProdOverseer{}, fsm.NoteProd{}, fsm.NoteNotice{},
+		fsm.AddGossipKey{}, fsm.StepGossip{}} {
 		if !slices.ContainsFunc(d.Figures().Duties, func(f Figure) bool {
 			return slices.Contains(f.Orders, OrderCount{Order: orderName(c), Outcome: "accepted"})
 		}) {

@@ -11,7 +11,9 @@
 // told from the one before. Names hold no time: which of two runs is the newer one is
 // what each member has heard itself.
 // The label of all packets is the cluster's id, and with a key they are encrypted:
-// members of another cluster or with another key are never heard.
+// members of another cluster or with another key are never heard. Where members have
+// identities keys come by themselves (SetKeys) and are replaced while members gossip: they
+// take two for a while, and encrypt with one.
 //
 // # Heard
 //
@@ -23,6 +25,10 @@
 //	Unknown --joined--> (pinged) --answered--> Alive --failed--> Silent --joined--> (pinged)
 //	                        |                    |
 //	                        +--5 s--> Silent     +--says good-bye--> Left
+//
+// That a host has failed or left is also what other members say, one of which may lie. To a
+// server it is a reason to ping the host itself, and only when that is not answered the host
+// is Silent, or Left.
 //
 // Good-bye is said in the member's own data before it leaves: the library's
 // notification does not tell a member that left from one that failed.

@@ -35,6 +35,11 @@ const (
 	rejoinLost  = 4               // of those that are believed to be away, beside them
 	confirmFor  = 5 * time.Second // a member that was not reached by UDP until then is silent
 	confirmLook = 250 * time.Millisecond
+	// A host of which others say that it has gone is pinged, and counts as before for ownLimit, and for
+	// ownKeep from each answer; then it is asked again after ownEvery.
+	ownLimit    = 400 * time.Millisecond
+	ownKeep     = 1500 * time.Millisecond
+	ownEvery    = 500 * time.Millisecond
 	streamLimit = 5 * time.Second // for an exchange over TCP
 	goodbye     = time.Second     // for each word of a good-bye
 	forgetAfter = time.Hour       // a member that is not there
@@ -51,7 +56,9 @@ type Config struct {
 	// Bind is every interface. Port 0: the one of Bind.
 	Advertise string
 	// Key encrypts everything, see ReadKey; nil: nothing is encrypted.
-	Key    []byte
+	Key []byte
+	// Keyed says that keys come by SetKeys instead: nothing is said and nobody is heard before.
+	Keyed  bool
 	Logger hclog.Logger // nil: silent
 
 	// Tests give a network of their own.
@@ -67,7 +74,8 @@ type Gossip struct {
 	port  int
 	trans memberlist.NodeAwareTransport
 	table *table
-	wake  chan struct{} // one fits
+	ring  *memberlist.Keyring // its keys change under mu
+	wake  chan struct{}       // one fits
 
 	end    context.Context // of calls over TCP
 	cancel context.CancelFunc
@@ -92,22 +100,27 @@ func Open(cfg Config) (*Gossip, error) {
 			return nil, fmt.Errorf("open gossip: %w", err)
 		}
 	}
+	if cfg.Keyed && cfg.Key != nil {
+		return nil, errors.New("open gossip: keys come by themselves, and one is given")
+	}
+	ring, err := memberlist.NewKeyring(nil, cfg.Key)
+	if err != nil {
+		return nil, fmt.Errorf("open gossip: %w", err)
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	g := &Gossip{cfg: cfg, log: cfg.Logger.Named("gossip"), table: newTable(cfg.Kind == Server),
+	g := &Gossip{ring: ring, cfg: cfg, log: cfg.Logger.Named("gossip"), table: newTable(cfg.Kind == Server),
 		wake:   make(chan struct{}, 1),
 		likely: rejoins{joining: map[string]bool{}}, lost: rejoins{joining: map[string]bool{}}}
 	k := keyOf(cfg.Kind, cfg.ID, cfg.Boot)
 	g.name = nameOf(k.kind, k.id, k.boot, rand.Uint64())
 	g.end, g.cancel = context.WithCancel(context.Background())
 	if g.trans = cfg.transport; g.trans == nil {
-		var err error
 		if g.trans, err = listen(g.end, cfg.Bind, log.New(&lines{log: g.log}, "", 0)); err != nil {
 			return nil, fmt.Errorf("open gossip: %w", err)
 		}
 	}
-	var err error
 	if g.ip, g.port, err = advertised(g.trans, cfg.Advertise); err != nil {
 		g.Close()
 		return nil, fmt.Errorf("open gossip: %w", err)
@@ -184,7 +197,7 @@ func (g *Gossip) Run(ctx context.Context) error {
 	defer g.cancel() // ends exchanges under way
 	for {
 		label := g.awaitCluster(ctx)
-		if label == "" {
+		if ctx.Err() != nil {
 			return nil
 		}
 		list, err := memberlist.Create(g.config(label))
@@ -194,7 +207,7 @@ func (g *Gossip) Run(ctx context.Context) error {
 		g.mu.Lock()
 		g.list = list
 		g.mu.Unlock()
-		g.log.Info("gossip starts", "address", g.Addr(), "encrypted", g.cfg.Key != nil)
+		g.log.Info("gossip starts", "address", g.Addr(), "encrypted", len(g.ring.GetKeys()) > 0)
 		g.work(ctx, list, label, &tasks)
 		if ctx.Err() != nil {
 			g.farewell(list, &tasks)
@@ -206,14 +219,14 @@ func (g *Gossip) Run(ctx context.Context) error {
 	}
 }
 
-// awaitCluster gives the cluster's id, empty when ctx ended first. What arrives
-// before is dropped.
+// awaitCluster gives the cluster's id, once there is a key if there is to be one, or when ctx ends. What
+// arrives before is dropped.
 func (g *Gossip) awaitCluster(ctx context.Context) string {
 	for {
 		g.mu.Lock()
 		cluster := g.cluster
 		g.mu.Unlock()
-		if cluster != "" || ctx.Err() != nil {
+		if cluster != "" && g.keyed() || ctx.Err() != nil {
 			return cluster
 		}
 		select {
@@ -228,7 +241,7 @@ func (g *Gossip) awaitCluster(ctx context.Context) string {
 
 func (g *Gossip) config(label string) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
-	c.Name, c.Label, c.SecretKey = g.name, label, g.cfg.Key
+	c.Name, c.Label, c.Keyring = g.name, label, g.ring
 	c.Transport, c.AdvertiseAddr, c.AdvertisePort, c.BindPort = kept{g.trans}, g.ip, g.port, g.port
 	c.TCPTimeout = streamLimit
 	c.DisableTcpPings = true // see the package comment
@@ -265,6 +278,7 @@ func (g *Gossip) work(ctx context.Context, list *memberlist.Memberlist, label st
 			if moved {
 				return
 			}
+		case <-g.table.doubted:
 		case <-look.C:
 		}
 	}

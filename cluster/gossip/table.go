@@ -41,14 +41,20 @@ type member struct {
 	confirmed bool // it has answered by UDP since it came up
 	silent    bool // it was judged so, and has not answered since
 	since     time.Time
-	next      time.Time // ping due; meanwhile none is under way
+	next      time.Time // ping due
 	tries     int
+
+	// Others say that it has failed or left: until the own pings have decided, it is heard as before.
+	decide time.Time
+	before State
 }
 
 // table holds what the library says of members. It is called with the library's
 // lock held, so nothing here blocks or calls back. Safe for concurrent use.
 type table struct {
 	judge bool // a server: members are pinged before they count
+
+	doubted chan struct{} // one fits: a member is to be pinged at once
 
 	mu      sync.Mutex
 	seen    uint64 // of the run that came up last
@@ -57,7 +63,8 @@ type table struct {
 }
 
 func newTable(judge bool) *table {
-	return &table{judge: judge, members: map[string]*member{}, runs: map[memberKey][]*member{}}
+	return &table{judge: judge, doubted: make(chan struct{}, 1), members: map[string]*member{},
+		runs: map[memberKey][]*member{}}
 }
 
 // NotifyAlive implements memberlist.AliveDelegate: what has no name of ours is kept
@@ -95,8 +102,11 @@ func (t *table) NotifyUpdate(n *memberlist.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m := t.members[n.Name]; m != nil {
-		m.addr = &net.UDPAddr{IP: n.Addr, Port: int(n.Port)}
-		m.left = string(n.Meta) == left
+		says := string(n.Meta) == left
+		if says && !m.left {
+			t.doubt(m, time.Now())
+		}
+		m.addr, m.left = &net.UDPAddr{IP: n.Addr, Port: int(n.Port)}, says
 	}
 }
 
@@ -105,9 +115,28 @@ func (t *table) NotifyLeave(n *memberlist.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m := t.members[n.Name]; m != nil {
-		m.up, m.confirmed, m.since = false, false, time.Now()
+		now := time.Now()
+		t.doubt(m, now)
+		m.up, m.confirmed, m.since = false, false, now
 		m.left = string(n.Meta) == left
 		m.silent = !m.left
+	}
+}
+
+// doubt has a server ping a host of which it is said that it has failed or left: what another member says,
+// which may lie, is a reason to look and no evidence. The caller holds mu.
+func (t *table) doubt(m *member, now time.Time) {
+	was := m.judged(t.judge, now)
+	if !t.judge || m.key.kind != Host || was == Silent || was == Left {
+		return
+	}
+	m.before, m.next = was, now
+	if limit := now.Add(ownLimit); m.decide.Before(limit) {
+		m.decide = limit
+	}
+	select {
+	case t.doubted <- struct{}{}:
+	default:
 	}
 }
 
@@ -161,6 +190,8 @@ func (t *table) state(kind Kind, id, boot string, now time.Time) State {
 
 func (m *member) judged(judge bool, now time.Time) State {
 	switch {
+	case now.Before(m.decide):
+		return m.before
 	case m.left:
 		return Left
 	case !m.up:
@@ -182,10 +213,17 @@ func (t *table) unconfirmed(now time.Time) []member {
 	defer t.mu.Unlock()
 	var due []member
 	for _, m := range t.members {
-		if m.key.kind == Host && m.up && !m.confirmed && !m.left && !now.Before(m.next) {
+		switch {
+		case m.key.kind != Host || now.Before(m.next):
+			continue
+		case m.up && !m.confirmed && !m.left:
 			m.next = now.Add(time.Hour) // until pinged
-			due = append(due, *m)
+		case now.Before(m.decide):
+			m.next = now.Add(confirmLook) // and not only once: packets get lost
+		default:
+			continue
 		}
+		due = append(due, *m)
 	}
 	return due
 }
@@ -195,11 +233,18 @@ func (t *table) pinged(name string, answered bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.members[name]
-	if m == nil || !m.up {
+	if m == nil {
 		return
 	}
-	if answered {
+	said := !m.up || m.left // that it has gone
+	switch {
+	case answered && said:
+		m.decide, m.before, m.next = now.Add(ownKeep), Alive, now.Add(ownEvery)
+		return
+	case answered:
 		m.confirmed, m.silent = true, false
+		return
+	case said:
 		return
 	}
 	m.tries++

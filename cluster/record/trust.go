@@ -70,6 +70,16 @@ var trust = []kind{
 		uns(w, 1, &c.Token)
 		w.str(2, &c.By)
 	}),
+	of(100, func(w *wire, c *fsm.AddGossipKey) {
+		w.str(1, &c.ID)
+		uns(w, 2, &c.Rev)
+	}),
+	of(101, func(w *wire, c *fsm.StepGossip) { uns(w, 1, &c.Rev) }),
+	of(102, func(w *wire, c *fsm.AckGossip) {
+		w.str(1, &c.Server)
+		uns(w, 2, &c.Rev)
+	}),
+	of(103, func(w *wire, c *fsm.RotateGossip) { w.str(1, &c.By) }),
 }
 
 func binding(w *wire, b *noun.Binding) {

@@ -178,6 +178,8 @@ type Trust struct {
 	LastAPIToken   APITokenID
 	LastCredential CredentialID
 	LastUser       UserID
+
+	Ring Ring // the keys of gossip, without the keys
 }
 
 // Root is a root certificate.

@@ -86,6 +86,7 @@ func (c RaiseGeneration) Apply(of *core.State) noun.Outcome {
 	if !s.known(who) {
 		s.leave(who, "revoked by "+core.Nobody(c.By))
 	} else {
+		s.outdate(who, "was revoked")
 		k = s.raise(who)
 		s.Event("identity.revoked", core.About{}, fmt.Sprintf("by %s: %s, generation %d", core.Nobody(c.By), who,
 			k.Generation))
@@ -136,6 +137,7 @@ func (s *State) leave(who noun.Identity, why string) {
 	k = s.raise(who)
 	s.dropTokens(who)
 	s.retire(k)
+	s.outdate(who, "is gone")
 	s.Event("identity.revoked", core.About{}, fmt.Sprintf("%s: %s, generation %d", who, why, k.Generation))
 	s.evict()
 }

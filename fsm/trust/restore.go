@@ -27,12 +27,14 @@ func (s *State) outnumber(was core.Replaced) {
 		t.Ahead = was.Meta.Clock.Add(old.Ahead).Sub(s.Meta.Clock)
 	case old.Cluster == "":
 		lost = true
+		t.Ring = anew(t.Ring)
 	default:
 		last, floor := *t, max(t.Floor, old.Floor)
 		*t = old
 		t.Floor, t.Ahead = floor, ahead
 		t.LastToken, t.LastAPIToken = max(t.LastToken, last.LastToken), max(t.LastAPIToken, last.LastAPIToken)
 	}
+	t.Ring.Acks = nil // of servers that may be others by now
 	s.mergeCredentials(was, credentials)
 	s.mergeUsers(was, users)
 	if lost && t.Cluster == mine && mine != "" {

@@ -51,6 +51,7 @@ func Install(c *core.State) *State {
 	})
 	h.ServerGoes.Add(func(id string) {
 		s.leave(noun.Identity{Kind: noun.ServerIdentity, Name: id}, "the server was removed")
+		s.Meta.Trust.Ring.Acks = s.Ring().WithoutAck(id)
 	})
 	h.Outnumbers.Add(s.outnumber)
 	h.Lasts[noun.EscIdentityCloned] = func(e *noun.Escalation) bool {

@@ -19,6 +19,9 @@ func (v *View) Roots() (roots []noun.Root, issues int) {
 // back.
 func (v *View) TrustClock() noun.Time { return v.Meta.Clock.Add(v.Meta.Trust.Ahead) }
 
+// Ring says which keys encrypt gossip. It must not be changed.
+func (v *View) Ring() *noun.Ring { return &v.Meta.Trust.Ring }
+
 // Credential finds what is known of a name; nil: nothing was ever issued to it, or it has been gone for
 // long. One that is gone has a time in Gone.
 func (v *View) Credential(kind noun.IdentityKind, name string) *noun.Credential {

@@ -84,7 +84,7 @@ var methods = map[Nature][]string{
 		vigilv1.Overseers_HandOver_FullMethodName,
 		vigilv1.Trust_RevokeToken_FullMethodName, vigilv1.Trust_Revoke_FullMethodName,
 		vigilv1.Trust_PutUser_FullMethodName, vigilv1.Trust_RemoveUser_FullMethodName,
-		vigilv1.Trust_RevokeAPIToken_FullMethodName,
+		vigilv1.Trust_RevokeAPIToken_FullMethodName, vigilv1.Trust_RotateGossip_FullMethodName,
 	},
 	Idempotent: {
 		vigilv1.Work_Leave_FullMethodName, vigilv1.Work_Claim_FullMethodName,
@@ -98,6 +98,7 @@ var methods = map[Nature][]string{
 		vigilv1.HostAgent_ReportTerminals_FullMethodName, vigilv1.HostAgent_DrainSelf_FullMethodName,
 		vigilv1.Cluster_ListServers_FullMethodName, vigilv1.Cluster_AnnounceServer_FullMethodName,
 		vigilv1.Cluster_ReportHash_FullMethodName, vigilv1.Cluster_ReportViews_FullMethodName,
+		vigilv1.Trust_ReportGossip_FullMethodName,
 		vigilv1.Mailbox_AckMail_FullMethodName,
 		vigilv1.Escalations_AckEscalation_FullMethodName,
 		vigilv1.Escalations_CloseEscalation_FullMethodName,
@@ -126,7 +127,7 @@ var methods = map[Nature][]string{
 		vigilv1.Overseers_ListOverseers_FullMethodName, vigilv1.Overseers_GetOverseer_FullMethodName,
 		vigilv1.Trust_GetTrust_FullMethodName, vigilv1.Trust_ListTokens_FullMethodName,
 		vigilv1.Trust_ListIdentities_FullMethodName, vigilv1.Trust_ListUsers_FullMethodName,
-		vigilv1.Trust_ListAPITokens_FullMethodName,
+		vigilv1.Trust_ListAPITokens_FullMethodName, vigilv1.Trust_GetGossip_FullMethodName,
 	},
 	Beat: {
 		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,
@@ -134,6 +135,7 @@ var methods = map[Nature][]string{
 	Local: {
 		vigilv1.Fleet_LookAtAgent_FullMethodName, vigilv1.Fleet_AtTerminal_FullMethodName,
 		vigilv1.Cluster_GetHealth_FullMethodName, vigilv1.Trust_SignIssuer_FullMethodName,
+		vigilv1.Trust_GetGossipKeys_FullMethodName,
 	},
 	Wait: {
 		vigilv1.Work_Wait_FullMethodName,

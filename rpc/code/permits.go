@@ -210,4 +210,8 @@ var permits = map[string]Permit{
 	trust + "RevokeAPIToken": admin("revoke API tokens"),
 	trust + "Revoke":         admin("revoke identities"),
 	trust + "SignIssuer":     ofServer("get issuing keys"),
+	trust + "GetGossip":      sees("look at the keys of gossip", Cluster),
+	trust + "RotateGossip":   admin("have keys of gossip replaced"),
+	trust + "GetGossipKeys":  ofServer("get keys of gossip"),
+	trust + "ReportGossip":   ofServer("report what servers have of gossip"),
 }

@@ -25,6 +25,8 @@ func ownServer(id string, req any) bool {
 		return r.GetServer() == id
 	case *vigilv1.ReportViewsRequest:
 		return r.GetServer() == id
+	case *vigilv1.ReportGossipRequest:
+		return r.GetServer() == id
 	}
 	return true
 }

@@ -39,11 +39,11 @@ var (
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
 	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff SetResume Declare Renew " +
 		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
-	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers")
+	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers Trust/GetGossip")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
-		"Trust/Revoke PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
+		"Trust/Revoke Trust/RotateGossip PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
 	open    = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
 	known   = append(words("CloseSession Trust/Renew"), open...)
 	agents  = append(words("CloseSession"), open...)
@@ -82,9 +82,10 @@ func identities() []identity {
 		{name: "nobody", may: open},
 		{name: "nobody with a token", token: true, may: slices.Concat(open, speaks, words("Beat"))},
 		{name: "server s1", kind: who.Server, leaf: "s1", may: slices.Concat(known, words("AtTerminal AgentLogs Status "+
-			"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer"))},
+			"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer Trust/GetGossipKeys "+
+			"Trust/ReportGossip"))},
 		{name: "server s2", kind: who.Server, leaf: "s2", may: slices.Concat(known,
-			words("AtTerminal AgentLogs Status ListServers Trust/SignIssuer"))},
+			words("AtTerminal AgentLogs Status ListServers Trust/SignIssuer Trust/GetGossipKeys"))},
 		{name: "host h1", kind: who.Host, leaf: "h1", beats: true, may: slices.Concat(known, reports, speaks,
 			words("GetAgent Beat"))},
 		{name: "host h2", kind: who.Host, leaf: "h2", beats: true, may: slices.Concat(known, words("GetAgent"))},

@@ -56,6 +56,7 @@ type Agentd struct {
 	broken      []finding     // files of runners that cannot be read
 	hostKeyFile string        // of which a new data directory takes over the key
 	boot        string        // instead of the machine's boot id, for tests
+	identified  bool          // see HasIdentity
 }
 
 // maxKeepDeleted bounds how long what deleted agents have left is kept by a figure.
@@ -126,6 +127,9 @@ func parseAgentdFile(name, text string) (*Agentd, error) {
 	return f, mistakes(all)
 }
 
+// HasIdentity says that the data directory holds an identity, so that keys of gossip come by themselves.
+func (f *Agentd) HasIdentity() { f.identified = true }
+
 // Check tells the first thing that is wrong before anything is opened.
 func (f *Agentd) Check() error {
 	if all := f.mistakes(); len(all) > 0 {
@@ -186,7 +190,7 @@ func (f *Agentd) mistakes() (all []error) {
 		f.Servers = servers
 	}
 	local := !slices.ContainsFunc(f.Servers, func(addr string) bool { return !door.Loopback(addr) })
-	if err := f.Gossip.settle(local); err != nil {
+	if err := f.Gossip.settle(local, f.identified); err != nil {
 		all = append(all, err)
 	}
 	that(f.Logs.MaxBytes.N > 0, f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB"))

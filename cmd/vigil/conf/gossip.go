@@ -21,6 +21,8 @@ type Gossip struct {
 	Advertise string `yaml:"advertise"`
 	KeyFile   string `yaml:"key_file"`
 	Insecure  bool   `yaml:"insecure"`
+
+	keyed bool // keys come by themselves
 }
 
 // flags adds the flags that win over the file.
@@ -44,8 +46,9 @@ func (f *Gossip) override(flags *Gossip, said func(string) bool) {
 }
 
 // settle fills in the default and refuses what others could abuse. local tells that
-// nothing else of this program can be reached from other machines, or reaches them.
-func (f *Gossip) settle(local bool) error {
+// nothing else of this program can be reached from other machines, or reaches them; identified
+// that it has an identity, and gets its keys from the cluster.
+func (f *Gossip) settle(local, identified bool) error {
 	if f.Bind == "" {
 		if f.Bind = gossipOff; local {
 			f.Bind = "127.0.0.1:0"
@@ -66,7 +69,11 @@ func (f *Gossip) settle(local bool) error {
 			return cli.Usagef("gossip.advertise %q: give host:port; port 0 is the one of gossip.bind", f.Advertise)
 		}
 	}
-	if f.KeyFile == "" && !f.Insecure && !door.Loopback(f.Bind) {
+	if f.keyed = identified; identified && (f.KeyFile != "" || f.Insecure) {
+		return cli.Usagef("gossip.key_file and gossip.insecure are for clusters without identities: the keys come by " +
+			"themselves here; take them out (--gossip-key-file too)")
+	}
+	if f.KeyFile == "" && !f.Insecure && !identified && !door.Loopback(f.Bind) {
 		return cli.Usagef("gossip.bind %q can be reached by other machines, and what they say would be believed: "+
 			"give gossip.key_file (--gossip-key-file), which vigil keygen makes, or set gossip.insecure", f.Bind)
 	}
@@ -78,7 +85,8 @@ func (f *Gossip) Open(kind gossip.Kind, id, boot string, log hclog.Logger) (*gos
 	if f.Bind == gossipOff {
 		return nil, nil
 	}
-	conf := gossip.Config{Kind: kind, ID: id, Boot: boot, Bind: f.Bind, Advertise: f.Advertise, Logger: log}
+	conf := gossip.Config{Kind: kind, ID: id, Boot: boot, Bind: f.Bind, Advertise: f.Advertise, Keyed: f.keyed,
+		Logger: log}
 	if f.KeyFile != "" {
 		var err error
 		if conf.Key, err = gossip.ReadKey(f.KeyFile); err != nil {

@@ -31,13 +31,30 @@ func TestGossipFile(t *testing.T) {
 		{"advertised nowhere", Gossip{Bind: "127.0.0.1:0", Advertise: ":1"}, false, "", "host:port"},
 	} {
 		f := tt.file
-		err := f.settle(tt.local)
+		err := f.settle(tt.local, false)
 		switch {
 		case tt.bind != "" && (err != nil || f.Bind != tt.bind):
 			t.Errorf("%s: bind %q, %v; want %q", tt.name, f.Bind, err, tt.bind)
 		case tt.bind == "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
 			cli.ExitCode(err) != cli.ExitUsage):
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// With an identity the keys come by themselves: no key and no word is needed, and one that is given is
+// refused, since nobody else would have it.
+func TestGossipWithAnIdentity(t *testing.T) {
+	for _, f := range []Gossip{{Bind: "10.0.0.1:7422"}, {Bind: "0.0.0.0:7422", Advertise: "10.0.0.1:0"},
+		{Bind: "127.0.0.1:0"}} {
+		if err := f.settle(false, true); err != nil || !f.keyed {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+	for _, f := range []Gossip{{Bind: "10.0.0.1:7422", KeyFile: "k"}, {Bind: "10.0.0.1:7422", Insecure: true}} {
+		if err := f.settle(false, true); err == nil || !strings.Contains(err.Error(), "by themselves") ||
+			cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("%+v: %v", f, err)
 		}
 	}
 }

@@ -95,8 +95,8 @@ func (f *Server) problems() (wrong []error) {
 	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
 		f.Peers = []Peer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
 	}
-	if err := f.Gossip.settle(door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) &&
-		door.Loopback(f.RaftAddr)); err != nil {
+	local := door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)
+	if err := f.Gossip.settle(local, f.identified); err != nil {
 		wrong = append(wrong, err)
 	}
 	if join, err := cli.CleanAddresses(f.Join); err != nil {

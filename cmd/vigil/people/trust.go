@@ -21,6 +21,7 @@ func trustCommands(a *cli.App) []*cobra.Command {
 		cli.NewGroup("token", "Tokens by which servers and hosts join, and programs call", newTokenCreateCmd(a), newTokenListCmd(a), newTokenRevokeCmd(a)),
 		cli.NewGroup("user", "People and what they may do", newUserAddCmd(a), newUserListCmd(a), newUserRemoveCmd(a)),
 		cli.NewGroup("identity", "Who has certificates of the cluster", newIdentityListCmd(a), newIdentityRevokeCmd(a)),
+		newGossipCmd(a),
 		newLoginCmd(a),
 		newLogoutCmd(a),
 	}

@@ -102,6 +102,13 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	if err := conf.ReadRunners(); err != nil {
 		return err
 	}
+	self, err := openHost(conf.DataDir)
+	if err != nil {
+		return cli.ExitWith(cli.ExitFailed, err)
+	}
+	if self != nil {
+		conf.HasIdentity()
+	}
 	if err := conf.Check(); err != nil {
 		return err
 	}
@@ -110,10 +117,6 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	self, err := openHost(conf.DataDir)
-	if err != nil {
-		return cli.ExitWith(cli.ExitFailed, err)
-	}
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),
 		Name: "agentd " + conf.Name, TLS: self.client()})
 	if err != nil {
@@ -136,7 +139,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 		return err
 	case member != nil:
 		defer member.Close()
-		daemon.Gossip(member)
+		daemon.Gossip(openHostGossip(member, self, log))
 		if err := registry.Register(member); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}

@@ -44,7 +44,8 @@ type server struct {
 	hearing  *hearing.Hearing
 	contacts *hearing.Contacts
 
-	identity *identity // nil: it serves in clear
+	identity *identity   // nil: it serves in clear
+	keys     *gossipKeys // nil: as well
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -114,6 +115,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.gossip, err = s.conf.Gossip.Open(gossip.Server, s.conf.ID, "", s.log); err != nil {
 		return err
 	}
+	if s.identity != nil {
+		s.keys = openGossipKeys(s.identity.dir, s.log)
+	}
 	api := rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
@@ -123,7 +127,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
 		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
-		api.Signer, api.Private = s.identity, s.listenForOwner()
+		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()
 	}
 	if s.api, err = rpc.Open(api); err != nil {
 		return err
@@ -136,10 +140,13 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if len(wrong) > 0 {
 		return errors.Join(wrong...) // since the check at the beginning
 	}
-	s.duty, err = duty.Open(duty.Config{Replica: s.replica,
+	duties := duty.Config{Replica: s.replica,
 		Unheard: func() map[string]bool { return s.contacts.Lost(time.Now()) }, Logger: s.log,
-		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}})
-	if err != nil {
+		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}}
+	if s.keys != nil {
+		duties.Keys = s.keys
+	}
+	if s.duty, err = duty.Open(duties); err != nil {
 		return err
 	}
 	s.replica.Subscribe(s.duty.Wake)
@@ -240,6 +247,7 @@ func (s *server) runRest(ctx context.Context) error {
 	}
 	if s.identity != nil {
 		g.Go(func() error { return s.keepIdentity(ctx) })
+		g.Go(func() error { return s.keepGossipKeys(ctx) })
 	}
 	if s.others != nil {
 		g.Go(func() error { return s.join(ctx) })
@@ -261,7 +269,7 @@ func (s *server) greet() {
 	switch {
 	case s.gossip == nil:
 		s.log.Info("this server does not gossip: it hears hosts by their order streams only; gossip.bind turns it on")
-	case s.conf.Gossip.KeyFile == "" && !door.Loopback(s.gossip.Addr()):
+	case s.keys == nil && s.conf.Gossip.KeyFile == "" && !door.Loopback(s.gossip.Addr()):
 		s.log.Warn("gossip is not encrypted: whoever reaches it can make hosts look dead or alive",
 			"address", s.gossip.Addr())
 	}

@@ -399,6 +399,7 @@ type HostMessage struct {
 	//	*HostMessage_Hello
 	//	*HostMessage_Pong
 	//	*HostMessage_LogData
+	//	*HostMessage_GossipTaken
 	Kind          isHostMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -468,6 +469,15 @@ func (x *HostMessage) GetLogData() *LogData {
 	return nil
 }
 
+func (x *HostMessage) GetGossipTaken() *GossipTaken {
+	if x != nil {
+		if x, ok := x.Kind.(*HostMessage_GossipTaken); ok {
+			return x.GossipTaken
+		}
+	}
+	return nil
+}
+
 type isHostMessage_Kind interface {
 	isHostMessage_Kind()
 }
@@ -484,11 +494,18 @@ type HostMessage_LogData struct {
 	LogData *LogData `protobuf:"bytes,3,opt,name=log_data,json=logData,proto3,oneof"`
 }
 
+type HostMessage_GossipTaken struct {
+	// The host has these keys of gossip.
+	GossipTaken *GossipTaken `protobuf:"bytes,4,opt,name=gossip_taken,json=gossipTaken,proto3,oneof"`
+}
+
 func (*HostMessage_Hello) isHostMessage_Kind() {}
 
 func (*HostMessage_Pong) isHostMessage_Kind() {}
 
 func (*HostMessage_LogData) isHostMessage_Kind() {}
+
+func (*HostMessage_GossipTaken) isHostMessage_Kind() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -664,6 +681,7 @@ type ServerMessage struct {
 	//	*ServerMessage_LogRequest
 	//	*ServerMessage_LogCancel
 	//	*ServerMessage_TerminalRequest
+	//	*ServerMessage_GossipKeys
 	Kind          isServerMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -751,6 +769,15 @@ func (x *ServerMessage) GetTerminalRequest() *TerminalRequest {
 	return nil
 }
 
+func (x *ServerMessage) GetGossipKeys() *GossipKeys {
+	if x != nil {
+		if x, ok := x.Kind.(*ServerMessage_GossipKeys); ok {
+			return x.GossipKeys
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Kind interface {
 	isServerMessage_Kind()
 }
@@ -776,6 +803,11 @@ type ServerMessage_TerminalRequest struct {
 	TerminalRequest *TerminalRequest `protobuf:"bytes,5,opt,name=terminal_request,json=terminalRequest,proto3,oneof"`
 }
 
+type ServerMessage_GossipKeys struct {
+	// When the stream begins, and whenever they change; only where hosts have identities.
+	GossipKeys *GossipKeys `protobuf:"bytes,6,opt,name=gossip_keys,json=gossipKeys,proto3,oneof"`
+}
+
 func (*ServerMessage_Orders) isServerMessage_Kind() {}
 
 func (*ServerMessage_Ping) isServerMessage_Kind() {}
@@ -786,6 +818,105 @@ func (*ServerMessage_LogCancel) isServerMessage_Kind() {}
 
 func (*ServerMessage_TerminalRequest) isServerMessage_Kind() {}
 
+func (*ServerMessage_GossipKeys) isServerMessage_Kind() {}
+
+// GossipKeys are the keys that members of gossip take from now on.
+type GossipKeys struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Keys          []*GossipKey           `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipKeys) Reset() {
+	*x = GossipKeys{}
+	mi := &file_vigil_v1_host_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipKeys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipKeys) ProtoMessage() {}
+
+func (x *GossipKeys) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipKeys.ProtoReflect.Descriptor instead.
+func (*GossipKeys) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GossipKeys) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *GossipKeys) GetKeys() []*GossipKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type GossipTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipTaken) Reset() {
+	*x = GossipTaken{}
+	mi := &file_vigil_v1_host_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipTaken) ProtoMessage() {}
+
+func (x *GossipTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipTaken.ProtoReflect.Descriptor instead.
+func (*GossipTaken) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GossipTaken) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 type Ping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	N             uint64                 `protobuf:"varint,1,opt,name=n,proto3" json:"n,omitempty"`
@@ -795,7 +926,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_vigil_v1_host_proto_msgTypes[10]
+	mi := &file_vigil_v1_host_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +938,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[10]
+	mi := &file_vigil_v1_host_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +951,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ping) GetN() uint64 {
@@ -843,7 +974,7 @@ type LogRequest struct {
 
 func (x *LogRequest) Reset() {
 	*x = LogRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[11]
+	mi := &file_vigil_v1_host_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +986,7 @@ func (x *LogRequest) String() string {
 func (*LogRequest) ProtoMessage() {}
 
 func (x *LogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[11]
+	mi := &file_vigil_v1_host_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +999,7 @@ func (x *LogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRequest.ProtoReflect.Descriptor instead.
 func (*LogRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogRequest) GetRequest() uint64 {
@@ -915,7 +1046,7 @@ type LogCancel struct {
 
 func (x *LogCancel) Reset() {
 	*x = LogCancel{}
-	mi := &file_vigil_v1_host_proto_msgTypes[12]
+	mi := &file_vigil_v1_host_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1058,7 @@ func (x *LogCancel) String() string {
 func (*LogCancel) ProtoMessage() {}
 
 func (x *LogCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[12]
+	mi := &file_vigil_v1_host_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1071,7 @@ func (x *LogCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogCancel.ProtoReflect.Descriptor instead.
 func (*LogCancel) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LogCancel) GetRequest() uint64 {
@@ -969,7 +1100,7 @@ type TerminalRequest struct {
 
 func (x *TerminalRequest) Reset() {
 	*x = TerminalRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[13]
+	mi := &file_vigil_v1_host_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1112,7 @@ func (x *TerminalRequest) String() string {
 func (*TerminalRequest) ProtoMessage() {}
 
 func (x *TerminalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[13]
+	mi := &file_vigil_v1_host_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1125,7 @@ func (x *TerminalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminalRequest.ProtoReflect.Descriptor instead.
 func (*TerminalRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TerminalRequest) GetRequest() uint64 {
@@ -1064,7 +1195,7 @@ type Orders struct {
 
 func (x *Orders) Reset() {
 	*x = Orders{}
-	mi := &file_vigil_v1_host_proto_msgTypes[14]
+	mi := &file_vigil_v1_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1207,7 @@ func (x *Orders) String() string {
 func (*Orders) ProtoMessage() {}
 
 func (x *Orders) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[14]
+	mi := &file_vigil_v1_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1220,7 @@ func (x *Orders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Orders.ProtoReflect.Descriptor instead.
 func (*Orders) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Orders) GetIndex() uint64 {
@@ -1129,7 +1260,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_vigil_v1_host_proto_msgTypes[15]
+	mi := &file_vigil_v1_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1272,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[15]
+	mi := &file_vigil_v1_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1285,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Order) GetKind() string {
@@ -1255,7 +1386,7 @@ type AcceptOrderRequest struct {
 
 func (x *AcceptOrderRequest) Reset() {
 	*x = AcceptOrderRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[16]
+	mi := &file_vigil_v1_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1398,7 @@ func (x *AcceptOrderRequest) String() string {
 func (*AcceptOrderRequest) ProtoMessage() {}
 
 func (x *AcceptOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[16]
+	mi := &file_vigil_v1_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1411,7 @@ func (x *AcceptOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrderRequest.ProtoReflect.Descriptor instead.
 func (*AcceptOrderRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AcceptOrderRequest) GetHost() uint32 {
@@ -1327,7 +1458,7 @@ type AcceptOrderResponse struct {
 
 func (x *AcceptOrderResponse) Reset() {
 	*x = AcceptOrderResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[17]
+	mi := &file_vigil_v1_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1470,7 @@ func (x *AcceptOrderResponse) String() string {
 func (*AcceptOrderResponse) ProtoMessage() {}
 
 func (x *AcceptOrderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[17]
+	mi := &file_vigil_v1_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1483,7 @@ func (x *AcceptOrderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptOrderResponse.ProtoReflect.Descriptor instead.
 func (*AcceptOrderResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AcceptOrderResponse) GetTtl() *durationpb.Duration {
@@ -1374,7 +1505,7 @@ type ReportStartedRequest struct {
 
 func (x *ReportStartedRequest) Reset() {
 	*x = ReportStartedRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[18]
+	mi := &file_vigil_v1_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1517,7 @@ func (x *ReportStartedRequest) String() string {
 func (*ReportStartedRequest) ProtoMessage() {}
 
 func (x *ReportStartedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[18]
+	mi := &file_vigil_v1_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1530,7 @@ func (x *ReportStartedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStartedRequest.ProtoReflect.Descriptor instead.
 func (*ReportStartedRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReportStartedRequest) GetHost() uint32 {
@@ -1438,7 +1569,7 @@ type ReportStartedResponse struct {
 
 func (x *ReportStartedResponse) Reset() {
 	*x = ReportStartedResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[19]
+	mi := &file_vigil_v1_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1581,7 @@ func (x *ReportStartedResponse) String() string {
 func (*ReportStartedResponse) ProtoMessage() {}
 
 func (x *ReportStartedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[19]
+	mi := &file_vigil_v1_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1594,7 @@ func (x *ReportStartedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStartedResponse.ProtoReflect.Descriptor instead.
 func (*ReportStartedResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{21}
 }
 
 type ReportExitRequest struct {
@@ -1491,7 +1622,7 @@ type ReportExitRequest struct {
 
 func (x *ReportExitRequest) Reset() {
 	*x = ReportExitRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[20]
+	mi := &file_vigil_v1_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1634,7 @@ func (x *ReportExitRequest) String() string {
 func (*ReportExitRequest) ProtoMessage() {}
 
 func (x *ReportExitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[20]
+	mi := &file_vigil_v1_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1647,7 @@ func (x *ReportExitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExitRequest.ProtoReflect.Descriptor instead.
 func (*ReportExitRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportExitRequest) GetHost() uint32 {
@@ -1611,7 +1742,7 @@ type ReportExitResponse struct {
 
 func (x *ReportExitResponse) Reset() {
 	*x = ReportExitResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[21]
+	mi := &file_vigil_v1_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1754,7 @@ func (x *ReportExitResponse) String() string {
 func (*ReportExitResponse) ProtoMessage() {}
 
 func (x *ReportExitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[21]
+	mi := &file_vigil_v1_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1767,7 @@ func (x *ReportExitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportExitResponse.ProtoReflect.Descriptor instead.
 func (*ReportExitResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{23}
 }
 
 type ReportStuckRequest struct {
@@ -1651,7 +1782,7 @@ type ReportStuckRequest struct {
 
 func (x *ReportStuckRequest) Reset() {
 	*x = ReportStuckRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[22]
+	mi := &file_vigil_v1_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1794,7 @@ func (x *ReportStuckRequest) String() string {
 func (*ReportStuckRequest) ProtoMessage() {}
 
 func (x *ReportStuckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[22]
+	mi := &file_vigil_v1_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1807,7 @@ func (x *ReportStuckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuckRequest.ProtoReflect.Descriptor instead.
 func (*ReportStuckRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportStuckRequest) GetHost() uint32 {
@@ -1715,7 +1846,7 @@ type ReportStuckResponse struct {
 
 func (x *ReportStuckResponse) Reset() {
 	*x = ReportStuckResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[23]
+	mi := &file_vigil_v1_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1858,7 @@ func (x *ReportStuckResponse) String() string {
 func (*ReportStuckResponse) ProtoMessage() {}
 
 func (x *ReportStuckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[23]
+	mi := &file_vigil_v1_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1871,7 @@ func (x *ReportStuckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportStuckResponse.ProtoReflect.Descriptor instead.
 func (*ReportStuckResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{25}
 }
 
 type ReportPressureRequest struct {
@@ -1754,7 +1885,7 @@ type ReportPressureRequest struct {
 
 func (x *ReportPressureRequest) Reset() {
 	*x = ReportPressureRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[24]
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1897,7 @@ func (x *ReportPressureRequest) String() string {
 func (*ReportPressureRequest) ProtoMessage() {}
 
 func (x *ReportPressureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[24]
+	mi := &file_vigil_v1_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1910,7 @@ func (x *ReportPressureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressureRequest.ProtoReflect.Descriptor instead.
 func (*ReportPressureRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportPressureRequest) GetHost() uint32 {
@@ -1811,7 +1942,7 @@ type ReportPressureResponse struct {
 
 func (x *ReportPressureResponse) Reset() {
 	*x = ReportPressureResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[25]
+	mi := &file_vigil_v1_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +1954,7 @@ func (x *ReportPressureResponse) String() string {
 func (*ReportPressureResponse) ProtoMessage() {}
 
 func (x *ReportPressureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[25]
+	mi := &file_vigil_v1_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +1967,7 @@ func (x *ReportPressureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportPressureResponse.ProtoReflect.Descriptor instead.
 func (*ReportPressureResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{27}
 }
 
 type ReportScreenRequest struct {
@@ -1854,7 +1985,7 @@ type ReportScreenRequest struct {
 
 func (x *ReportScreenRequest) Reset() {
 	*x = ReportScreenRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	mi := &file_vigil_v1_host_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1997,7 @@ func (x *ReportScreenRequest) String() string {
 func (*ReportScreenRequest) ProtoMessage() {}
 
 func (x *ReportScreenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[26]
+	mi := &file_vigil_v1_host_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2010,7 @@ func (x *ReportScreenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportScreenRequest.ProtoReflect.Descriptor instead.
 func (*ReportScreenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReportScreenRequest) GetHost() uint32 {
@@ -1925,7 +2056,7 @@ type ReportScreenResponse struct {
 
 func (x *ReportScreenResponse) Reset() {
 	*x = ReportScreenResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[27]
+	mi := &file_vigil_v1_host_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2068,7 @@ func (x *ReportScreenResponse) String() string {
 func (*ReportScreenResponse) ProtoMessage() {}
 
 func (x *ReportScreenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[27]
+	mi := &file_vigil_v1_host_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2081,7 @@ func (x *ReportScreenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportScreenResponse.ProtoReflect.Descriptor instead.
 func (*ReportScreenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{29}
 }
 
 type ReportTerminalsRequest struct {
@@ -1970,7 +2101,7 @@ type ReportTerminalsRequest struct {
 
 func (x *ReportTerminalsRequest) Reset() {
 	*x = ReportTerminalsRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	mi := &file_vigil_v1_host_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2113,7 @@ func (x *ReportTerminalsRequest) String() string {
 func (*ReportTerminalsRequest) ProtoMessage() {}
 
 func (x *ReportTerminalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	mi := &file_vigil_v1_host_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2126,7 @@ func (x *ReportTerminalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTerminalsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTerminalsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReportTerminalsRequest) GetHost() uint32 {
@@ -2048,7 +2179,7 @@ type ReportTerminalsResponse struct {
 
 func (x *ReportTerminalsResponse) Reset() {
 	*x = ReportTerminalsResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	mi := &file_vigil_v1_host_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2191,7 @@ func (x *ReportTerminalsResponse) String() string {
 func (*ReportTerminalsResponse) ProtoMessage() {}
 
 func (x *ReportTerminalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	mi := &file_vigil_v1_host_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2204,7 @@ func (x *ReportTerminalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTerminalsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTerminalsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{31}
 }
 
 type DrainSelfRequest struct {
@@ -2087,7 +2218,7 @@ type DrainSelfRequest struct {
 
 func (x *DrainSelfRequest) Reset() {
 	*x = DrainSelfRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[30]
+	mi := &file_vigil_v1_host_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2230,7 @@ func (x *DrainSelfRequest) String() string {
 func (*DrainSelfRequest) ProtoMessage() {}
 
 func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[30]
+	mi := &file_vigil_v1_host_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2243,7 @@ func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfRequest.ProtoReflect.Descriptor instead.
 func (*DrainSelfRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DrainSelfRequest) GetKey() string {
@@ -2144,7 +2275,7 @@ type DrainSelfResponse struct {
 
 func (x *DrainSelfResponse) Reset() {
 	*x = DrainSelfResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[31]
+	mi := &file_vigil_v1_host_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2287,7 @@ func (x *DrainSelfResponse) String() string {
 func (*DrainSelfResponse) ProtoMessage() {}
 
 func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[31]
+	mi := &file_vigil_v1_host_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,14 +2300,14 @@ func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfResponse.ProtoReflect.Descriptor instead.
 func (*DrainSelfResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{33}
 }
 
 var File_vigil_v1_host_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\"\xda\x03\n" +
+	"\x13vigil/v1/host.proto\x12\bvigil.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/trust.proto\x1a\x14vigil/v1/types.proto\"\xda\x03\n" +
 	"\x0fRegisterRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2209,11 +2340,12 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x10LeaveHostRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"\x13\n" +
-	"\x11LeaveHostResponse\"\x94\x01\n" +
+	"\x11LeaveHostResponse\"\xd0\x01\n" +
 	"\vHostMessage\x12'\n" +
 	"\x05hello\x18\x01 \x01(\v2\x0f.vigil.v1.HelloH\x00R\x05hello\x12$\n" +
 	"\x04pong\x18\x02 \x01(\v2\x0e.vigil.v1.PongH\x00R\x04pong\x12.\n" +
-	"\blog_data\x18\x03 \x01(\v2\x11.vigil.v1.LogDataH\x00R\alogDataB\x06\n" +
+	"\blog_data\x18\x03 \x01(\v2\x11.vigil.v1.LogDataH\x00R\alogData\x12:\n" +
+	"\fgossip_taken\x18\x04 \x01(\v2\x15.vigil.v1.GossipTakenH\x00R\vgossipTakenB\x06\n" +
 	"\x04kind\"/\n" +
 	"\x05Hello\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
@@ -2224,7 +2356,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\bR\x03end\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"\xa0\x02\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"\xd9\x02\n" +
 	"\rServerMessage\x12*\n" +
 	"\x06orders\x18\x01 \x01(\v2\x10.vigil.v1.OrdersH\x00R\x06orders\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.vigil.v1.PingH\x00R\x04ping\x127\n" +
@@ -2232,8 +2364,16 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"logRequest\x124\n" +
 	"\n" +
 	"log_cancel\x18\x04 \x01(\v2\x13.vigil.v1.LogCancelH\x00R\tlogCancel\x12F\n" +
-	"\x10terminal_request\x18\x05 \x01(\v2\x19.vigil.v1.TerminalRequestH\x00R\x0fterminalRequestB\x06\n" +
-	"\x04kind\"\x14\n" +
+	"\x10terminal_request\x18\x05 \x01(\v2\x19.vigil.v1.TerminalRequestH\x00R\x0fterminalRequest\x127\n" +
+	"\vgossip_keys\x18\x06 \x01(\v2\x14.vigil.v1.GossipKeysH\x00R\n" +
+	"gossipKeysB\x06\n" +
+	"\x04kind\"Q\n" +
+	"\n" +
+	"GossipKeys\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12'\n" +
+	"\x04keys\x18\x02 \x03(\v2\x13.vigil.v1.GossipKeyR\x04keys\")\n" +
+	"\vGossipTaken\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\"\x14\n" +
 	"\x04Ping\x12\f\n" +
 	"\x01n\x18\x01 \x01(\x04R\x01n\"\x89\x01\n" +
 	"\n" +
@@ -2366,7 +2506,7 @@ func file_vigil_v1_host_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_host_proto_rawDescData
 }
 
-var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_vigil_v1_host_proto_goTypes = []any{
 	(*RegisterRequest)(nil),         // 0: vigil.v1.RegisterRequest
 	(*RunningAgent)(nil),            // 1: vigil.v1.RunningAgent
@@ -2378,79 +2518,85 @@ var file_vigil_v1_host_proto_goTypes = []any{
 	(*Pong)(nil),                    // 7: vigil.v1.Pong
 	(*LogData)(nil),                 // 8: vigil.v1.LogData
 	(*ServerMessage)(nil),           // 9: vigil.v1.ServerMessage
-	(*Ping)(nil),                    // 10: vigil.v1.Ping
-	(*LogRequest)(nil),              // 11: vigil.v1.LogRequest
-	(*LogCancel)(nil),               // 12: vigil.v1.LogCancel
-	(*TerminalRequest)(nil),         // 13: vigil.v1.TerminalRequest
-	(*Orders)(nil),                  // 14: vigil.v1.Orders
-	(*Order)(nil),                   // 15: vigil.v1.Order
-	(*AcceptOrderRequest)(nil),      // 16: vigil.v1.AcceptOrderRequest
-	(*AcceptOrderResponse)(nil),     // 17: vigil.v1.AcceptOrderResponse
-	(*ReportStartedRequest)(nil),    // 18: vigil.v1.ReportStartedRequest
-	(*ReportStartedResponse)(nil),   // 19: vigil.v1.ReportStartedResponse
-	(*ReportExitRequest)(nil),       // 20: vigil.v1.ReportExitRequest
-	(*ReportExitResponse)(nil),      // 21: vigil.v1.ReportExitResponse
-	(*ReportStuckRequest)(nil),      // 22: vigil.v1.ReportStuckRequest
-	(*ReportStuckResponse)(nil),     // 23: vigil.v1.ReportStuckResponse
-	(*ReportPressureRequest)(nil),   // 24: vigil.v1.ReportPressureRequest
-	(*ReportPressureResponse)(nil),  // 25: vigil.v1.ReportPressureResponse
-	(*ReportScreenRequest)(nil),     // 26: vigil.v1.ReportScreenRequest
-	(*ReportScreenResponse)(nil),    // 27: vigil.v1.ReportScreenResponse
-	(*ReportTerminalsRequest)(nil),  // 28: vigil.v1.ReportTerminalsRequest
-	(*ReportTerminalsResponse)(nil), // 29: vigil.v1.ReportTerminalsResponse
-	(*DrainSelfRequest)(nil),        // 30: vigil.v1.DrainSelfRequest
-	(*DrainSelfResponse)(nil),       // 31: vigil.v1.DrainSelfResponse
-	nil,                             // 32: vigil.v1.RegisterRequest.LabelsEntry
-	nil,                             // 33: vigil.v1.Order.ParamsEntry
-	(*durationpb.Duration)(nil),     // 34: google.protobuf.Duration
+	(*GossipKeys)(nil),              // 10: vigil.v1.GossipKeys
+	(*GossipTaken)(nil),             // 11: vigil.v1.GossipTaken
+	(*Ping)(nil),                    // 12: vigil.v1.Ping
+	(*LogRequest)(nil),              // 13: vigil.v1.LogRequest
+	(*LogCancel)(nil),               // 14: vigil.v1.LogCancel
+	(*TerminalRequest)(nil),         // 15: vigil.v1.TerminalRequest
+	(*Orders)(nil),                  // 16: vigil.v1.Orders
+	(*Order)(nil),                   // 17: vigil.v1.Order
+	(*AcceptOrderRequest)(nil),      // 18: vigil.v1.AcceptOrderRequest
+	(*AcceptOrderResponse)(nil),     // 19: vigil.v1.AcceptOrderResponse
+	(*ReportStartedRequest)(nil),    // 20: vigil.v1.ReportStartedRequest
+	(*ReportStartedResponse)(nil),   // 21: vigil.v1.ReportStartedResponse
+	(*ReportExitRequest)(nil),       // 22: vigil.v1.ReportExitRequest
+	(*ReportExitResponse)(nil),      // 23: vigil.v1.ReportExitResponse
+	(*ReportStuckRequest)(nil),      // 24: vigil.v1.ReportStuckRequest
+	(*ReportStuckResponse)(nil),     // 25: vigil.v1.ReportStuckResponse
+	(*ReportPressureRequest)(nil),   // 26: vigil.v1.ReportPressureRequest
+	(*ReportPressureResponse)(nil),  // 27: vigil.v1.ReportPressureResponse
+	(*ReportScreenRequest)(nil),     // 28: vigil.v1.ReportScreenRequest
+	(*ReportScreenResponse)(nil),    // 29: vigil.v1.ReportScreenResponse
+	(*ReportTerminalsRequest)(nil),  // 30: vigil.v1.ReportTerminalsRequest
+	(*ReportTerminalsResponse)(nil), // 31: vigil.v1.ReportTerminalsResponse
+	(*DrainSelfRequest)(nil),        // 32: vigil.v1.DrainSelfRequest
+	(*DrainSelfResponse)(nil),       // 33: vigil.v1.DrainSelfResponse
+	nil,                             // 34: vigil.v1.RegisterRequest.LabelsEntry
+	nil,                             // 35: vigil.v1.Order.ParamsEntry
+	(*durationpb.Duration)(nil),     // 36: google.protobuf.Duration
+	(*GossipKey)(nil),               // 37: vigil.v1.GossipKey
 }
 var file_vigil_v1_host_proto_depIdxs = []int32{
-	32, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
+	34, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
 	1,  // 1: vigil.v1.RegisterRequest.inventory:type_name -> vigil.v1.RunningAgent
-	34, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
+	36, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
 	6,  // 3: vigil.v1.HostMessage.hello:type_name -> vigil.v1.Hello
 	7,  // 4: vigil.v1.HostMessage.pong:type_name -> vigil.v1.Pong
 	8,  // 5: vigil.v1.HostMessage.log_data:type_name -> vigil.v1.LogData
-	14, // 6: vigil.v1.ServerMessage.orders:type_name -> vigil.v1.Orders
-	10, // 7: vigil.v1.ServerMessage.ping:type_name -> vigil.v1.Ping
-	11, // 8: vigil.v1.ServerMessage.log_request:type_name -> vigil.v1.LogRequest
-	12, // 9: vigil.v1.ServerMessage.log_cancel:type_name -> vigil.v1.LogCancel
-	13, // 10: vigil.v1.ServerMessage.terminal_request:type_name -> vigil.v1.TerminalRequest
-	15, // 11: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
-	33, // 12: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
-	34, // 13: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
-	34, // 14: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
-	34, // 15: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
-	34, // 16: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
-	34, // 17: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
-	34, // 18: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
-	0,  // 19: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
-	3,  // 20: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
-	5,  // 21: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
-	16, // 22: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
-	18, // 23: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
-	20, // 24: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
-	22, // 25: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
-	24, // 26: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
-	26, // 27: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
-	28, // 28: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
-	30, // 29: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
-	2,  // 30: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
-	4,  // 31: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
-	9,  // 32: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
-	17, // 33: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
-	19, // 34: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
-	21, // 35: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
-	23, // 36: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
-	25, // 37: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
-	27, // 38: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
-	29, // 39: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
-	31, // 40: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
-	30, // [30:41] is the sub-list for method output_type
-	19, // [19:30] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	11, // 6: vigil.v1.HostMessage.gossip_taken:type_name -> vigil.v1.GossipTaken
+	16, // 7: vigil.v1.ServerMessage.orders:type_name -> vigil.v1.Orders
+	12, // 8: vigil.v1.ServerMessage.ping:type_name -> vigil.v1.Ping
+	13, // 9: vigil.v1.ServerMessage.log_request:type_name -> vigil.v1.LogRequest
+	14, // 10: vigil.v1.ServerMessage.log_cancel:type_name -> vigil.v1.LogCancel
+	15, // 11: vigil.v1.ServerMessage.terminal_request:type_name -> vigil.v1.TerminalRequest
+	10, // 12: vigil.v1.ServerMessage.gossip_keys:type_name -> vigil.v1.GossipKeys
+	37, // 13: vigil.v1.GossipKeys.keys:type_name -> vigil.v1.GossipKey
+	17, // 14: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
+	35, // 15: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
+	36, // 16: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
+	36, // 17: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
+	36, // 18: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
+	36, // 19: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
+	36, // 20: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
+	36, // 21: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
+	0,  // 22: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
+	3,  // 23: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
+	5,  // 24: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
+	18, // 25: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
+	20, // 26: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
+	22, // 27: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
+	24, // 28: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
+	26, // 29: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
+	28, // 30: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
+	30, // 31: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
+	32, // 32: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
+	2,  // 33: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
+	4,  // 34: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
+	9,  // 35: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
+	19, // 36: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
+	21, // 37: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
+	23, // 38: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
+	25, // 39: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
+	27, // 40: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
+	29, // 41: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
+	31, // 42: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
+	33, // 43: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
+	33, // [33:44] is the sub-list for method output_type
+	22, // [22:33] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_host_proto_init() }
@@ -2458,11 +2604,13 @@ func file_vigil_v1_host_proto_init() {
 	if File_vigil_v1_host_proto != nil {
 		return
 	}
+	file_vigil_v1_trust_proto_init()
 	file_vigil_v1_types_proto_init()
 	file_vigil_v1_host_proto_msgTypes[5].OneofWrappers = []any{
 		(*HostMessage_Hello)(nil),
 		(*HostMessage_Pong)(nil),
 		(*HostMessage_LogData)(nil),
+		(*HostMessage_GossipTaken)(nil),
 	}
 	file_vigil_v1_host_proto_msgTypes[9].OneofWrappers = []any{
 		(*ServerMessage_Orders)(nil),
@@ -2470,6 +2618,7 @@ func file_vigil_v1_host_proto_init() {
 		(*ServerMessage_LogRequest)(nil),
 		(*ServerMessage_LogCancel)(nil),
 		(*ServerMessage_TerminalRequest)(nil),
+		(*ServerMessage_GossipKeys)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2477,7 +2626,7 @@ func file_vigil_v1_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_host_proto_rawDesc), len(file_vigil_v1_host_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,8 +42,8 @@ const (
 type HostAgentClient interface {
 	Register(ctx context.Context, in *RegisterRequest, opts ...grpc.CallOption) (*RegisterResponse, error)
 	LeaveHost(ctx context.Context, in *LeaveHostRequest, opts ...grpc.CallOption) (*LeaveHostResponse, error)
-	// One per host. The host sends Pong, LogData; the server sends the open orders
-	// whenever they change, Ping every 2 s, and requests for output.
+	// One per host. The host sends Pong, LogData, GossipTaken; the server sends the open orders and
+	// the keys of gossip whenever they change, Ping every 2 s, and requests for output.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HostMessage, ServerMessage], error)
 	// Commits that this host will start the incarnation. Refused when the order is
 	// no longer open: then nothing may be forked.
@@ -190,8 +190,8 @@ func (c *hostAgentClient) DrainSelf(ctx context.Context, in *DrainSelfRequest, o
 type HostAgentServer interface {
 	Register(context.Context, *RegisterRequest) (*RegisterResponse, error)
 	LeaveHost(context.Context, *LeaveHostRequest) (*LeaveHostResponse, error)
-	// One per host. The host sends Pong, LogData; the server sends the open orders
-	// whenever they change, Ping every 2 s, and requests for output.
+	// One per host. The host sends Pong, LogData, GossipTaken; the server sends the open orders and
+	// the keys of gossip whenever they change, Ping every 2 s, and requests for output.
 	Stream(grpc.BidiStreamingServer[HostMessage, ServerMessage]) error
 	// Commits that this host will start the incarnation. Refused when the order is
 	// no longer open: then nothing may be forked.

@@ -1948,6 +1948,575 @@ func (*RevokeAPITokenResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{31}
 }
 
+type GetGossipRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetGossipRequest) Reset() {
+	*x = GetGossipRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetGossipRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetGossipRequest) ProtoMessage() {}
+
+func (x *GetGossipRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetGossipRequest.ProtoReflect.Descriptor instead.
+func (*GetGossipRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *GetGossipRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type GossipRing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of what follows, raised with each change; 0: there was no key yet.
+	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// empty (no key yet), spread (the newest key comes to every member), switch (members begin to use it)
+	// or rest (all use it, and there is no other)
+	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	// Those that members take, the newest last.
+	Keys []*GossipRingKey `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Why the newest key is to be replaced next; empty: it is not.
+	Why string `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	// All servers of the cluster.
+	Servers       []*GossipServer `protobuf:"bytes,5,rep,name=servers,proto3" json:"servers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipRing) Reset() {
+	*x = GossipRing{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipRing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipRing) ProtoMessage() {}
+
+func (x *GossipRing) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipRing.ProtoReflect.Descriptor instead.
+func (*GossipRing) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *GossipRing) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *GossipRing) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *GossipRing) GetKeys() []*GossipRingKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *GossipRing) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *GossipRing) GetServers() []*GossipServer {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+type GossipRingKey struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The first bytes of its SHA-256, in hexadecimal.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Members encrypt with it.
+	Used          bool `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipRingKey) Reset() {
+	*x = GossipRingKey{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipRingKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipRingKey) ProtoMessage() {}
+
+func (x *GossipRingKey) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipRingKey.ProtoReflect.Descriptor instead.
+func (*GossipRingKey) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *GossipRingKey) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *GossipRingKey) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *GossipRingKey) GetUsed() bool {
+	if x != nil {
+		return x.Used
+	}
+	return false
+}
+
+type GossipServer struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// It has carried out the present revision, and so have the hosts that it reaches.
+	Done          bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipServer) Reset() {
+	*x = GossipServer{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipServer) ProtoMessage() {}
+
+func (x *GossipServer) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipServer.ProtoReflect.Descriptor instead.
+func (*GossipServer) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *GossipServer) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *GossipServer) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+type RotateGossipRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateGossipRequest) Reset() {
+	*x = RotateGossipRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateGossipRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateGossipRequest) ProtoMessage() {}
+
+func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
+func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *RotateGossipRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type RotateGossipResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the newest key when this was asked: it is done at rest with a key above it.
+	Number        uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateGossipResponse) Reset() {
+	*x = RotateGossipResponse{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateGossipResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateGossipResponse) ProtoMessage() {}
+
+func (x *RotateGossipResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateGossipResponse.ProtoReflect.Descriptor instead.
+func (*RotateGossipResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RotateGossipResponse) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type GetGossipKeysRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ids of keys, as in GossipRingKey.
+	Keys          []string `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetGossipKeysRequest) Reset() {
+	*x = GetGossipKeysRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetGossipKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetGossipKeysRequest) ProtoMessage() {}
+
+func (x *GetGossipKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetGossipKeysRequest.ProtoReflect.Descriptor instead.
+func (*GetGossipKeysRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GetGossipKeysRequest) GetKeys() []string {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type GetGossipKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that the server has.
+	Keys          []*GossipKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetGossipKeysResponse) Reset() {
+	*x = GetGossipKeysResponse{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetGossipKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetGossipKeysResponse) ProtoMessage() {}
+
+func (x *GetGossipKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetGossipKeysResponse.ProtoReflect.Descriptor instead.
+func (*GetGossipKeysResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *GetGossipKeysResponse) GetKeys() []*GossipKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+// GossipKey is a secret. It is sent to servers and hosts of the cluster only.
+type GossipKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Secret        []byte                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Used          bool                   `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipKey) Reset() {
+	*x = GossipKey{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipKey) ProtoMessage() {}
+
+func (x *GossipKey) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipKey.ProtoReflect.Descriptor instead.
+func (*GossipKey) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *GossipKey) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *GossipKey) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *GossipKey) GetUsed() bool {
+	if x != nil {
+		return x.Used
+	}
+	return false
+}
+
+type ReportGossipRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportGossipRequest) Reset() {
+	*x = ReportGossipRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportGossipRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportGossipRequest) ProtoMessage() {}
+
+func (x *ReportGossipRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportGossipRequest.ProtoReflect.Descriptor instead.
+func (*ReportGossipRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ReportGossipRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ReportGossipRequest) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type ReportGossipResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportGossipResponse) Reset() {
+	*x = ReportGossipResponse{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportGossipResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportGossipResponse) ProtoMessage() {}
+
+func (x *ReportGossipResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportGossipResponse.ProtoReflect.Descriptor instead.
+func (*ReportGossipResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{42}
+}
+
 var File_vigil_v1_trust_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_trust_proto_rawDesc = "" +
@@ -2093,7 +2662,39 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x15RevokeAPITokenRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x18\n" +
-	"\x16RevokeAPITokenResponse2\xf1\v\n" +
+	"\x16RevokeAPITokenResponse\"(\n" +
+	"\x10GetGossipRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xad\x01\n" +
+	"\n" +
+	"GossipRing\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\tR\x04step\x12+\n" +
+	"\x04keys\x18\x03 \x03(\v2\x17.vigil.v1.GossipRingKeyR\x04keys\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x120\n" +
+	"\aservers\x18\x05 \x03(\v2\x16.vigil.v1.GossipServerR\aservers\"M\n" +
+	"\rGossipRingKey\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\bR\x04used\":\n" +
+	"\fGossipServer\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\bR\x04done\"8\n" +
+	"\x13RotateGossipRequest\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\".\n" +
+	"\x14RotateGossipResponse\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"*\n" +
+	"\x14GetGossipKeysRequest\x12\x12\n" +
+	"\x04keys\x18\x01 \x03(\tR\x04keys\"@\n" +
+	"\x15GetGossipKeysResponse\x12'\n" +
+	"\x04keys\x18\x01 \x03(\v2\x13.vigil.v1.GossipKeyR\x04keys\"O\n" +
+	"\tGossipKey\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\bR\x04used\"I\n" +
+	"\x13ReportGossipRequest\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"\x16\n" +
+	"\x14ReportGossipResponse2\xd6\x0e\n" +
 	"\x05Trust\x12P\n" +
 	"\bGetTrust\x12\x19.vigil.v1.GetTrustRequest\x1a\x16.vigil.v1.TrustAnchors\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12a\n" +
 	"\vCreateToken\x12\x1c.vigil.v1.CreateTokenRequest\x1a\x1d.vigil.v1.CreateTokenResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
@@ -2115,7 +2716,12 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"RemoveUser\x12\x1b.vigil.v1.RemoveUserRequest\x1a\x1c.vigil.v1.RemoveUserResponse\"\x18\x82\xd3\xe4\x93\x02\x12*\x10/v1/users/{user}\x12n\n" +
 	"\x0eCreateAPIToken\x12\x1f.vigil.v1.CreateAPITokenRequest\x1a .vigil.v1.CreateAPITokenResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/api-tokens\x12h\n" +
 	"\rListAPITokens\x12\x1e.vigil.v1.ListAPITokensRequest\x1a\x1f.vigil.v1.ListAPITokensResponse\"\x16\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/api-tokens\x12s\n" +
-	"\x0eRevokeAPIToken\x12\x1f.vigil.v1.RevokeAPITokenRequest\x1a .vigil.v1.RevokeAPITokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18*\x16/v1/api-tokens/{token}B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
+	"\x0eRevokeAPIToken\x12\x1f.vigil.v1.RevokeAPITokenRequest\x1a .vigil.v1.RevokeAPITokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18*\x16/v1/api-tokens/{token}\x12Q\n" +
+	"\tGetGossip\x12\x1a.vigil.v1.GetGossipRequest\x1a\x14.vigil.v1.GossipRing\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/gossip\x12k\n" +
+	"\fRotateGossip\x12\x1d.vigil.v1.RotateGossipRequest\x1a\x1e.vigil.v1.RotateGossipResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/gossip:rotate\x12R\n" +
+	"\rGetGossipKeys\x12\x1e.vigil.v1.GetGossipKeysRequest\x1a\x1f.vigil.v1.GetGossipKeysResponse\"\x00\x12O\n" +
+	"\fReportGossip\x12\x1d.vigil.v1.ReportGossipRequest\x1a\x1e.vigil.v1.ReportGossipResponse\"\x00B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
 	file_vigil_v1_trust_proto_rawDescOnce sync.Once
@@ -2129,7 +2735,7 @@ func file_vigil_v1_trust_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_trust_proto_rawDescData
 }
 
-var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_vigil_v1_trust_proto_goTypes = []any{
 	(*GetTrustRequest)(nil),        // 0: vigil.v1.GetTrustRequest
 	(*TrustAnchors)(nil),           // 1: vigil.v1.TrustAnchors
@@ -2163,76 +2769,99 @@ var file_vigil_v1_trust_proto_goTypes = []any{
 	(*APIToken)(nil),               // 29: vigil.v1.APIToken
 	(*RevokeAPITokenRequest)(nil),  // 30: vigil.v1.RevokeAPITokenRequest
 	(*RevokeAPITokenResponse)(nil), // 31: vigil.v1.RevokeAPITokenResponse
-	nil,                            // 32: vigil.v1.CreateTokenRequest.LabelsEntry
-	nil,                            // 33: vigil.v1.Token.LabelsEntry
-	(*durationpb.Duration)(nil),    // 34: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 35: google.protobuf.Timestamp
-	(*WriteId)(nil),                // 36: vigil.v1.WriteId
-	(*Binding)(nil),                // 37: vigil.v1.Binding
+	(*GetGossipRequest)(nil),       // 32: vigil.v1.GetGossipRequest
+	(*GossipRing)(nil),             // 33: vigil.v1.GossipRing
+	(*GossipRingKey)(nil),          // 34: vigil.v1.GossipRingKey
+	(*GossipServer)(nil),           // 35: vigil.v1.GossipServer
+	(*RotateGossipRequest)(nil),    // 36: vigil.v1.RotateGossipRequest
+	(*RotateGossipResponse)(nil),   // 37: vigil.v1.RotateGossipResponse
+	(*GetGossipKeysRequest)(nil),   // 38: vigil.v1.GetGossipKeysRequest
+	(*GetGossipKeysResponse)(nil),  // 39: vigil.v1.GetGossipKeysResponse
+	(*GossipKey)(nil),              // 40: vigil.v1.GossipKey
+	(*ReportGossipRequest)(nil),    // 41: vigil.v1.ReportGossipRequest
+	(*ReportGossipResponse)(nil),   // 42: vigil.v1.ReportGossipResponse
+	nil,                            // 43: vigil.v1.CreateTokenRequest.LabelsEntry
+	nil,                            // 44: vigil.v1.Token.LabelsEntry
+	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
+	(*WriteId)(nil),                // 47: vigil.v1.WriteId
+	(*Binding)(nil),                // 48: vigil.v1.Binding
 }
 var file_vigil_v1_trust_proto_depIdxs = []int32{
-	32, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
-	34, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	43, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
+	45, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
 	1,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
 	6,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
-	33, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
-	34, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
-	35, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	36, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
+	44, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
+	45, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
+	46, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	47, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
 	1,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
 	16, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
-	34, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	36, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
-	37, // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	36, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
-	37, // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	35, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	45, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
+	47, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	48, // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
+	47, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	48, // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
+	46, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
 	20, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	36, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
-	37, // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	34, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	47, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	48, // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
+	45, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
 	29, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
-	37, // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	34, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	35, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	36, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 25: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
-	2,  // 26: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
-	4,  // 27: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
-	7,  // 28: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
-	9,  // 29: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
-	10, // 30: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
-	11, // 31: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	13, // 32: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
-	14, // 33: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	17, // 34: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	19, // 35: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	21, // 36: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	23, // 37: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	25, // 38: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	27, // 39: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	30, // 40: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	1,  // 41: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	3,  // 42: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	5,  // 43: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	8,  // 44: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	12, // 45: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	12, // 46: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	12, // 47: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	12, // 48: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
-	15, // 49: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	18, // 50: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	20, // 51: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	22, // 52: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	24, // 53: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	26, // 54: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	28, // 55: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	31, // 56: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	41, // [41:57] is the sub-list for method output_type
-	25, // [25:41] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	48, // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
+	45, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	46, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	47, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	34, // 25: vigil.v1.GossipRing.keys:type_name -> vigil.v1.GossipRingKey
+	35, // 26: vigil.v1.GossipRing.servers:type_name -> vigil.v1.GossipServer
+	47, // 27: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
+	40, // 28: vigil.v1.GetGossipKeysResponse.keys:type_name -> vigil.v1.GossipKey
+	0,  // 29: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
+	2,  // 30: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
+	4,  // 31: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
+	7,  // 32: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
+	9,  // 33: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
+	10, // 34: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
+	11, // 35: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
+	13, // 36: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	14, // 37: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	17, // 38: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	19, // 39: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	21, // 40: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	23, // 41: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	25, // 42: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	27, // 43: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	30, // 44: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	32, // 45: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
+	36, // 46: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
+	38, // 47: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
+	41, // 48: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
+	1,  // 49: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	3,  // 50: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	5,  // 51: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	8,  // 52: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	12, // 53: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	12, // 54: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	12, // 55: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	12, // 56: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	15, // 57: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	18, // 58: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	20, // 59: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	22, // 60: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	24, // 61: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	26, // 62: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	28, // 63: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	31, // 64: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	33, // 65: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
+	37, // 66: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
+	39, // 67: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
+	42, // 68: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
+	49, // [49:69] is the sub-list for method output_type
+	29, // [29:49] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_trust_proto_init() }
@@ -2247,7 +2876,7 @@ func file_vigil_v1_trust_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_trust_proto_rawDesc), len(file_vigil_v1_trust_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,10 @@ const (
 	Trust_CreateAPIToken_FullMethodName = "/vigil.v1.Trust/CreateAPIToken"
 	Trust_ListAPITokens_FullMethodName  = "/vigil.v1.Trust/ListAPITokens"
 	Trust_RevokeAPIToken_FullMethodName = "/vigil.v1.Trust/RevokeAPIToken"
+	Trust_GetGossip_FullMethodName      = "/vigil.v1.Trust/GetGossip"
+	Trust_RotateGossip_FullMethodName   = "/vigil.v1.Trust/RotateGossip"
+	Trust_GetGossipKeys_FullMethodName  = "/vigil.v1.Trust/GetGossipKeys"
+	Trust_ReportGossip_FullMethodName   = "/vigil.v1.Trust/ReportGossip"
 )
 
 // TrustClient is the client API for Trust service.
@@ -78,6 +82,14 @@ type TrustClient interface {
 	ListAPITokens(ctx context.Context, in *ListAPITokensRequest, opts ...grpc.CallOption) (*ListAPITokensResponse, error)
 	// Ends an API token.
 	RevokeAPIToken(ctx context.Context, in *RevokeAPITokenRequest, opts ...grpc.CallOption) (*RevokeAPITokenResponse, error)
+	// Which keys encrypt gossip, without the keys, and who lacks what.
+	GetGossip(ctx context.Context, in *GetGossipRequest, opts ...grpc.CallOption) (*GossipRing, error)
+	// Has the key of gossip replaced; it takes some seconds, and GetGossip shows how far it is.
+	RotateGossip(ctx context.Context, in *RotateGossipRequest, opts ...grpc.CallOption) (*RotateGossipResponse, error)
+	// Keys of gossip that the answering server has, for another server, which asks it directly.
+	GetGossipKeys(ctx context.Context, in *GetGossipKeysRequest, opts ...grpc.CallOption) (*GetGossipKeysResponse, error)
+	// A server has carried out a revision of the ring of gossip; servers call it.
+	ReportGossip(ctx context.Context, in *ReportGossipRequest, opts ...grpc.CallOption) (*ReportGossipResponse, error)
 }
 
 type trustClient struct {
@@ -248,6 +260,46 @@ func (c *trustClient) RevokeAPIToken(ctx context.Context, in *RevokeAPITokenRequ
 	return out, nil
 }
 
+func (c *trustClient) GetGossip(ctx context.Context, in *GetGossipRequest, opts ...grpc.CallOption) (*GossipRing, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GossipRing)
+	err := c.cc.Invoke(ctx, Trust_GetGossip_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *trustClient) RotateGossip(ctx context.Context, in *RotateGossipRequest, opts ...grpc.CallOption) (*RotateGossipResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RotateGossipResponse)
+	err := c.cc.Invoke(ctx, Trust_RotateGossip_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *trustClient) GetGossipKeys(ctx context.Context, in *GetGossipKeysRequest, opts ...grpc.CallOption) (*GetGossipKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetGossipKeysResponse)
+	err := c.cc.Invoke(ctx, Trust_GetGossipKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *trustClient) ReportGossip(ctx context.Context, in *ReportGossipRequest, opts ...grpc.CallOption) (*ReportGossipResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportGossipResponse)
+	err := c.cc.Invoke(ctx, Trust_ReportGossip_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // TrustServer is the server API for Trust service.
 // All implementations must embed UnimplementedTrustServer
 // for forward compatibility.
@@ -287,6 +339,14 @@ type TrustServer interface {
 	ListAPITokens(context.Context, *ListAPITokensRequest) (*ListAPITokensResponse, error)
 	// Ends an API token.
 	RevokeAPIToken(context.Context, *RevokeAPITokenRequest) (*RevokeAPITokenResponse, error)
+	// Which keys encrypt gossip, without the keys, and who lacks what.
+	GetGossip(context.Context, *GetGossipRequest) (*GossipRing, error)
+	// Has the key of gossip replaced; it takes some seconds, and GetGossip shows how far it is.
+	RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipResponse, error)
+	// Keys of gossip that the answering server has, for another server, which asks it directly.
+	GetGossipKeys(context.Context, *GetGossipKeysRequest) (*GetGossipKeysResponse, error)
+	// A server has carried out a revision of the ring of gossip; servers call it.
+	ReportGossip(context.Context, *ReportGossipRequest) (*ReportGossipResponse, error)
 	mustEmbedUnimplementedTrustServer()
 }
 
@@ -344,6 +404,18 @@ func (UnimplementedTrustServer) ListAPITokens(context.Context, *ListAPITokensReq
 }
 func (UnimplementedTrustServer) RevokeAPIToken(context.Context, *RevokeAPITokenRequest) (*RevokeAPITokenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeAPIToken not implemented")
+}
+func (UnimplementedTrustServer) GetGossip(context.Context, *GetGossipRequest) (*GossipRing, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetGossip not implemented")
+}
+func (UnimplementedTrustServer) RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RotateGossip not implemented")
+}
+func (UnimplementedTrustServer) GetGossipKeys(context.Context, *GetGossipKeysRequest) (*GetGossipKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetGossipKeys not implemented")
+}
+func (UnimplementedTrustServer) ReportGossip(context.Context, *ReportGossipRequest) (*ReportGossipResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportGossip not implemented")
 }
 func (UnimplementedTrustServer) mustEmbedUnimplementedTrustServer() {}
 func (UnimplementedTrustServer) testEmbeddedByValue()               {}
@@ -654,6 +726,78 @@ func _Trust_RevokeAPIToken_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Trust_GetGossip_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetGossipRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).GetGossip(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_GetGossip_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).GetGossip(ctx, req.(*GetGossipRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Trust_RotateGossip_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RotateGossipRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).RotateGossip(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_RotateGossip_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).RotateGossip(ctx, req.(*RotateGossipRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Trust_GetGossipKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetGossipKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).GetGossipKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_GetGossipKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).GetGossipKeys(ctx, req.(*GetGossipKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Trust_ReportGossip_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportGossipRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).ReportGossip(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_ReportGossip_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).ReportGossip(ctx, req.(*ReportGossipRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Trust_ServiceDesc is the grpc.ServiceDesc for Trust service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -724,6 +868,22 @@ var Trust_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeAPIToken",
 			Handler:    _Trust_RevokeAPIToken_Handler,
+		},
+		{
+			MethodName: "GetGossip",
+			Handler:    _Trust_GetGossip_Handler,
+		},
+		{
+			MethodName: "RotateGossip",
+			Handler:    _Trust_RotateGossip_Handler,
+		},
+		{
+			MethodName: "GetGossipKeys",
+			Handler:    _Trust_GetGossipKeys_Handler,
+		},
+		{
+			MethodName: "ReportGossip",
+			Handler:    _Trust_ReportGossip_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
