@@ -67,8 +67,8 @@ func (a *Authority) Successor(now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now.Before(old.NotBefore) { // this clock is behind
-		now = old.NotBefore
+	if earliest := old.NotBefore.Add(backdated); now.Before(earliest) { // this clock is behind
+		now = earliest
 	}
 	next, err := NewRoot(roots.Cluster, now)
 	if err != nil {
