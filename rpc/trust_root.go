@@ -41,6 +41,9 @@ func showRoots(st *fsm.View) *vigilv1.Roots {
 		out.Roots = append(out.Roots, shown)
 	}
 	for _, who := range w.Behind[:min(len(w.Behind), mostBehind)] {
+		if h := st.HostByKey(who.Name); who.Kind == noun.HostIdentity && h != nil {
+			who.Name = h.Name
+		}
 		out.Behind = append(out.Behind, who.String())
 	}
 	if w.Left > 0 {
