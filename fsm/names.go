@@ -130,6 +130,9 @@ type (
 	StepGossip      = trust.StepGossip
 	AckGossip       = trust.AckGossip
 	RotateGossip    = trust.RotateGossip
+	AddRoot         = trust.AddRoot
+	StepRoots       = trust.StepRoots
+	RootWait        = trust.RootWait
 )
 
 // WaitedBounds are the upper bounds, in seconds, of what Figures counts as Waited.

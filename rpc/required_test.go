@@ -46,6 +46,7 @@ var least = map[string]string{
 	"PutUserRequest":            `{"user":"ann","bindings":[{"role":"viewer","room":"*"}]}`,
 	"CreateAPITokenRequest":     `{"name":"ci","bindings":[{"role":"viewer","room":"*"}]}`,
 	"TransferLeadershipRequest": `{}`, "ReleaseBrakeRequest": `{}`, "OpenSessionRequest": `{}`, "RotateGossipRequest": `{}`,
+	"ReplaceRootRequest": `{"chain":["Y2VydA=="]}`,
 }
 
 // N15: what the document calls required is refused when it is missing, in words that name it, and

@@ -36,6 +36,13 @@ func (k *keyring) Spare(number uint64) (string, error) {
 	return id, nil
 }
 
+// lose has the server look for the newest key of the ring in vain.
+func (k *keyring) lose(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lost = map[string]bool{id: true}
+}
+
 func (k *keyring) Lost(id string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,14 +149,14 @@ func TestGossipKeysAndChangesOfLeader(t *testing.T) {
 		r.do(fsm.RotateGossip{By: "ann"})
 		lead("a", func() { r.ack() })
 		r.settle(t, noun.RingSpread, "a") // and a is lost before anybody has its key
-		keys["b"].lost = map[string]bool{r.ring().Newest().ID: true}
+		keys["b"].lose(r.ring().Newest().ID)
 		lead("b", func() {
 			r.ack()
 			r.settle(t, noun.RingSpread, "b")
 			r.ack(all...)
 			r.ack(all...)
 			r.settle(t, noun.RingRest, "b")
-			keys["b"].lost = map[string]bool{r.ring().Newest().ID: true} // of all servers
+			keys["b"].lose(r.ring().Newest().ID) // of all servers
 			r.ack()
 			r.settle(t, noun.RingSpread, "b")
 		})

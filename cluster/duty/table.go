@@ -128,6 +128,7 @@ func (d *Duty) duties() []*row {
 	if d.cfg.Keys != nil {
 		table = append(table, d.gossipRow())
 	}
+	table = append(table, d.rootsRow())
 	for _, r := range table {
 		r.counts, r.poked = newCounts(r.name, r.says, r.orders...), make(chan struct{}, 1)
 	}
@@ -167,6 +168,8 @@ func orderName(c fsm.Command) string {
 		return "add"
 	case fsm.StepGossip:
 		return "step"
+	case fsm.StepRoots:
+		return "turn"
 	}
 	return "note" // of what became of something outside
 }

@@ -44,6 +44,7 @@ var trust = []kind{
 		w.str(4, &c.Serial)
 		w.str(5, &c.Was)
 		w.bytes(6, &c.Key)
+		w.bytes(8, &c.Root)
 	}),
 	of(94, func(w *wire, c *fsm.RaiseGeneration) {
 		uns(w, 1, &c.Kind)
@@ -80,6 +81,12 @@ var trust = []kind{
 		uns(w, 2, &c.Rev)
 	}),
 	of(103, func(w *wire, c *fsm.RotateGossip) { w.str(1, &c.By) }),
+	of(104, func(w *wire, c *fsm.AddRoot) {
+		w.bytes(1, &c.Cert)
+		w.bool(2, &c.Issues)
+		w.str(3, &c.By)
+	}),
+	of(105, func(w *wire, c *fsm.StepRoots) { uns(w, 1, &c.Rev) }),
 }
 
 func binding(w *wire, b *noun.Binding) {

@@ -158,11 +158,33 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 
 	f.untilFile(filepath.Join(f.dir, "s2", "trust", "issuer.key"))
 	f.untilFile(filepath.Join(f.dir, "s3", "trust", "issuer.key"))
+	f.newRoot()
 	f.servers[0].signal(syscall.SIGKILL) // the others have keys of their own, and the context knows them
 	f.servers[0].end()
 	f.until("admin", "waiting for a task", "agent", "list")
 	f.until("admin", "vigil1.", "token", "create", "--role", "host")
 	f.lockedOut()
+}
+
+// newRoot replaces the root, while everybody works.
+func (f *trustFleet) newRoot() {
+	f.t.Helper()
+	data := filepath.Join(f.dir, "s1")
+	before, err := os.ReadFile(filepath.Join(data, "trust", "root.key"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if out, err := f.as("admin", "root", "rotate", "--data-dir", filepath.Join(f.dir, "s2")); err == nil || !strings.Contains(out, "no key of the root") {
+		f.t.Errorf("a root is replaced where its key is not: %v, %s", err, out)
+	}
+	if out := f.must("admin", "root", "rotate", "--data-dir", data); !strings.Contains(out, "host/h1") || !strings.Contains(out, "the old one goes") {
+		f.t.Errorf("what is waited for: %s", out)
+	}
+	if after, err := os.ReadFile(filepath.Join(data, "trust", "root.key")); err != nil || string(after) == string(before) {
+		f.t.Errorf("the old key is there still: %v", err)
+	}
+	f.until("admin", "goes. It waits 2", "root", "status") // some hours for people, and for nobody else
+	f.until("admin", "waiting for a task", "agent", "list")
 }
 
 // programs calls with an API token, which holds in its room and until it is revoked.

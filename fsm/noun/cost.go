@@ -197,7 +197,7 @@ func CostOfToken(t *Token) int64 {
 }
 
 func CostOfCredential(c *Credential) int64 {
-	return costCredential + text(c.Name, c.Serial, c.Before, c.Key, c.Joined) + costOfKVs(c.Labels) +
+	return costCredential + text(c.Name, c.Serial, c.Before, c.Key, c.Joined, c.Root) + costOfKVs(c.Labels) +
 		textsOf(c.Runners)
 }
 

@@ -35,6 +35,7 @@ const (
 	MaxTokenKVs   = 16      // labels, and runners, that a token asks for
 	MaxTokenValue = 256     // bytes of a label's value
 	MaxTokenLife  = 365 * 24 * time.Hour
+	LeafLife      = 24 * time.Hour // of a certificate, on the clock of certificates
 	SecretHash    = 32 // bytes of a SHA-256 sum
 	MaxPrincipal  = 192
 )
@@ -164,7 +165,7 @@ func CheckBindings(list []Binding) error {
 // Trust is the part of identities of which there is one. No private key is ever in the state.
 type Trust struct {
 	Cluster string // UUID; empty: nobody has an identity in this cluster
-	Roots   []Root // replaced, never changed
+	Roots   []Root // replaced, never changed; more than one while the root is replaced
 	Issues  uint32 // the place in Roots of the one that issues
 
 	// Floor is the generation that every new one is above: those of names that are not
@@ -180,6 +181,11 @@ type Trust struct {
 	LastUser       UserID
 
 	Ring Ring // the keys of gossip, without the keys
+
+	// RootsRev counts the changes of Roots and Issues, RootsAt is when the last one was, on the clock of
+	// certificates.
+	RootsRev uint64
+	RootsAt  Time
 }
 
 // Root is a root certificate.
@@ -221,6 +227,11 @@ type Credential struct {
 	Joined  string   // the SHA-256 of the public key that was let in then
 	Labels  []KV     // as in the token
 	Runners []string // as in the token
+
+	// Root is the SHA-256 of the root behind the newest certificate, and RootsRev tells which roots its
+	// holder was told with it. Empty and 0: not known.
+	Root     string
+	RootsRev uint64
 }
 
 // Identity is whose it is.

@@ -12,6 +12,7 @@ func (v *View) Check(c *core.Checker) {
 	c.That(t.Cluster != "" || all == 0, "a cluster without identities has some")
 	c.That(t.Cluster == "" || len(t.Roots) > 0 && len(t.Roots) <= noun.MaxRoots && int(t.Issues) < len(t.Roots),
 		"%d roots, number %d issues", len(t.Roots), t.Issues)
+	c.That(len(t.Roots) > 1 || t.Issues == 0, "there is %d root, number %d issues", len(t.Roots), t.Issues)
 	v.checkRing(c)
 	gone, holders := 0, [noun.IdentityKinds]int{}
 	for id, k := range v.CredentialTable.From(0) {

@@ -18,6 +18,7 @@ type NoteLeaf struct {
 	Serial     string // of the new certificate
 	Was        string // serial of the one that asks; empty: it was let in by a token
 	Key        []byte // SHA-256 of the public key of the new certificate
+	Root       []byte // SHA-256 of the root behind it; empty: not known
 }
 
 // RaiseGeneration revokes whatever was issued to a name, and the tokens that name it. A name that no
@@ -37,9 +38,9 @@ func (c NoteLeaf) Apply(of *core.State) noun.Outcome {
 	s := core.Part[*State](of)
 	who := noun.Identity{Kind: c.Kind, Name: c.Name}
 	if c.Serial == "" || len(c.Serial) > noun.MaxSerial || len(c.Was) > noun.MaxSerial ||
-		len(c.Key) != noun.SecretHash {
-		return core.Refuse(noun.Invalid, "a certificate has a serial of 1 to %d bytes and the hash of its key %d",
-			noun.MaxSerial, noun.SecretHash)
+		len(c.Key) != noun.SecretHash || len(c.Root) != 0 && len(c.Root) != noun.SecretHash {
+		return core.Refuse(noun.Invalid, "a certificate has a serial of 1 to %d bytes, and the hashes of its key and "+
+			"root have %d", noun.MaxSerial, noun.SecretHash)
 	}
 	k := s.CredentialTable.Mut(s.byName[who])
 	switch {
@@ -58,6 +59,7 @@ func (c NoteLeaf) Apply(of *core.State) noun.Outcome {
 			"identity; revoke it, and join with a new token on the machine that is to have it", c.Was, who)
 	}
 	k.Serial, k.Key, k.IssuedAt = c.Serial, string(c.Key), s.TrustClock()
+	k.Root, k.RootsRev = string(c.Root), s.Meta.Trust.RootsRev
 	return noun.Outcome{Rev: k.Generation}
 }
 
@@ -126,7 +128,10 @@ func (s *State) raise(who noun.Identity) *noun.Credential {
 }
 
 // forgetLeaf makes the next certificate the first one.
-func forgetLeaf(k *noun.Credential) { k.Serial, k.Before, k.Key, k.IssuedAt = "", "", "", 0 }
+func forgetLeaf(k *noun.Credential) {
+	k.Serial, k.Before, k.Key, k.IssuedAt = "", "", "", 0
+	k.Root, k.RootsRev = "", 0
+}
 
 // leave takes a name out of use: what it holds is revoked, and its generation is remembered.
 func (s *State) leave(who noun.Identity, why string) {

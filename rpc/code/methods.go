@@ -85,6 +85,7 @@ var methods = map[Nature][]string{
 		vigilv1.Trust_RevokeToken_FullMethodName, vigilv1.Trust_Revoke_FullMethodName,
 		vigilv1.Trust_PutUser_FullMethodName, vigilv1.Trust_RemoveUser_FullMethodName,
 		vigilv1.Trust_RevokeAPIToken_FullMethodName, vigilv1.Trust_RotateGossip_FullMethodName,
+		vigilv1.Trust_ReplaceRoot_FullMethodName,
 	},
 	Idempotent: {
 		vigilv1.Work_Leave_FullMethodName, vigilv1.Work_Claim_FullMethodName,
@@ -128,6 +129,7 @@ var methods = map[Nature][]string{
 		vigilv1.Trust_GetTrust_FullMethodName, vigilv1.Trust_ListTokens_FullMethodName,
 		vigilv1.Trust_ListIdentities_FullMethodName, vigilv1.Trust_ListUsers_FullMethodName,
 		vigilv1.Trust_ListAPITokens_FullMethodName, vigilv1.Trust_GetGossip_FullMethodName,
+		vigilv1.Trust_GetRoots_FullMethodName,
 	},
 	Beat: {
 		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,

@@ -212,6 +212,8 @@ var permits = map[string]Permit{
 	trust + "SignIssuer":     ofServer("get issuing keys"),
 	trust + "GetGossip":      sees("look at the keys of gossip", Cluster),
 	trust + "RotateGossip":   admin("have keys of gossip replaced"),
+	trust + "GetRoots":       sees("look at the roots", Cluster),
+	trust + "ReplaceRoot":    admin("replace the root"),
 	trust + "GetGossipKeys":  ofServer("get keys of gossip"),
 	trust + "ReportGossip":   ofServer("report what servers have of gossip"),
 }

@@ -39,11 +39,11 @@ var (
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
 	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff SetResume Declare Renew " +
 		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
-	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers Trust/GetGossip")
+	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers Trust/GetGossip Trust/GetRoots")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
-		"Trust/Revoke Trust/RotateGossip PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
+		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
 	open    = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
 	known   = append(words("CloseSession Trust/Renew"), open...)
 	agents  = append(words("CloseSession"), open...)

@@ -58,6 +58,62 @@ func NewRoot(cluster string, now time.Time) (*Authority, error) {
 	return &Authority{[]*x509.Certificate{cert}, key}, nil
 }
 
+// Successor makes the root that takes the place of this one, which vouches for it: behind its own
+// certificate the chain has the same key signed by this root, and this root. So who trusts only the old
+// root, or knows its pin, trusts what the new one signs.
+func (a *Authority) Successor(now time.Time) (*Authority, error) {
+	old := a.Chain[0]
+	roots, err := NewRoots(old)
+	if err != nil {
+		return nil, err
+	}
+	if earliest := old.NotBefore.Add(backdated); now.Before(earliest) { // this clock is behind
+		now = earliest
+	}
+	next, err := NewRoot(roots.Cluster, now)
+	if err != nil {
+		return nil, err
+	}
+	t := *next.Chain[0]
+	t.SerialNumber, t.AuthorityKeyId = serial(), nil
+	t.NotBefore, t.NotAfter = old.NotBefore, old.NotAfter // whatever it signs meanwhile
+	cross, err := sign(&t, old, next.Key.Public(), a.Key)
+	if err != nil {
+		return nil, err
+	}
+	next.Chain = append(next.Chain, cross, old)
+	return next, nil
+}
+
+// CheckRoot tells what is wrong with the chain of a root that is to take the place of another one, in the
+// same cluster. vouched tells that the other one vouches for it.
+func CheckRoot(old *x509.Certificate, chain []*x509.Certificate) (vouched bool, err error) {
+	if len(chain) == 0 || len(chain) > mostChain {
+		return false, fmt.Errorf("%w: no root", ErrUntrusted)
+	}
+	was, err := NewRoots(old)
+	if err != nil {
+		return false, err
+	}
+	next, err := NewRoots(chain[0])
+	switch {
+	case err != nil:
+		return false, err
+	case next.Cluster != was.Cluster:
+		return false, fmt.Errorf("%w: it is of cluster %s, this is %s", ErrUntrusted, next.Cluster, was.Cluster)
+	}
+	if err := chain[0].CheckSignatureFrom(chain[0]); err != nil {
+		return false, fmt.Errorf("%w: it has not signed itself: %w", ErrUntrusted, err)
+	}
+	key, ok := chain[0].PublicKey.(*ecdsa.PublicKey)
+	if !ok {
+		return false, fmt.Errorf("%w: its key is no ECDSA key", ErrUntrusted)
+	}
+	return slices.ContainsFunc(chain[1:], func(c *x509.Certificate) bool {
+		return c.IsCA && key.Equal(c.PublicKey) && c.CheckSignatureFrom(old) == nil
+	}), nil
+}
+
 // Issuer signs the issuing key of a server, whose request it gets in DER.
 func (a *Authority) Issuer(request []byte, server Name, s Stamp, now time.Time) ([]*x509.Certificate, error) {
 	csr, err := parseRequest(request)

@@ -19,7 +19,9 @@ type Dir string
 // The pairs of files in a Dir: NAME.crt and NAME.key.
 const (
 	RootFiles   = "root"   // only where the cluster was founded; the key may be moved away
-	IssuerFiles = "issuer" // on servers
+	// NextRootFiles is the root that is to come, until the cluster has it.
+	NextRootFiles = "root-next"
+	IssuerFiles   = "issuer" // on servers
 	LeafFiles   = "leaf"
 )
 
@@ -53,6 +55,18 @@ func (d Dir) Put(name string, a *Authority) error {
 		return err
 	}
 	return d.write(name+".crt", certPEM(a.Chain), 0o644) // for people and tools; nothing here reads it
+}
+
+// PromoteRoot has the root that is to come take the place of the present one, whose key is no more.
+func (d Dir) PromoteRoot() error {
+	err := os.Rename(d.path(NextRootFiles+".key"), d.path(RootFiles+".key"))
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(d.path(NextRootFiles+".crt"), d.path(RootFiles+".crt")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(string(d))
 }
 
 // Get reads what Put kept; the error wraps fs.ErrNotExist when there is nothing.
@@ -119,7 +133,7 @@ func (d Dir) halved(has, lost string) error {
 
 // Part names a key that is in this folder, be it all there is of an identity; empty: there is none.
 func (d Dir) Part() (string, error) {
-	for _, name := range [...]string{RootFiles, IssuerFiles, LeafFiles} {
+	for _, name := range [...]string{RootFiles, NextRootFiles, IssuerFiles, LeafFiles} {
 		switch _, err := os.Stat(d.path(name + ".key")); {
 		case err == nil:
 			return name + ".key", nil

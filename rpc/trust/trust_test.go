@@ -366,3 +366,62 @@ func TestTheNextKeyStaysUntilItIsCertified(t *testing.T) {
 		t.Error("a key came out of an empty file")
 	}
 }
+
+// Who trusts only the old root, or knows its pin, trusts what its successor signs; who trusts only the new
+// one does not trust what the old one signs. A root that nobody vouches for is known as one.
+func TestRootIsSucceeded(t *testing.T) {
+	for _, at := range []time.Time{time.Unix(0, 0), time.Now(), time.Now().AddDate(9, 0, 0)} {
+		cluster := NewCluster()
+		old := must(NewRoot(cluster, time.Now()))(t)
+		next := must(old.Successor(at))(t)
+		if vouched, err := CheckRoot(old.Chain[0], next.Chain); err != nil || !vouched {
+			t.Fatalf("vouched: %v, %v", vouched, err)
+		}
+		s1 := Name{cluster, Server, "s1"}
+		before := join(t, issuer(t, old, s1, time.Now()), s1, Stamp{}, time.Now())
+		by := issuer(t, next, s1, at)
+		key := must(NewKey())(t)
+		chain := must(by.Leaf(must(Request(key))(t), s1, Stamp{Generation: 3}, nil, at))(t)
+		after := NewHolder(must(NewRoots(old.Chain[0]))(t)) // nobody has told it of the new one
+		if err := after.Set(chain, key); err != nil {
+			t.Fatal(err)
+		}
+		if self, _ := after.Self(); self.Issuer.Server != "s1" {
+			t.Errorf("%+v", self)
+		}
+		onlyNew := NewHolder(must(NewRoots(next.Chain[0]))(t))
+		for _, tt := range []struct {
+			what   string
+			server *tls.Config
+			client *tls.Config
+			ok     bool
+		}{
+			{"knows the old root", after.Server(true), before.Client(nil), true},
+			{"is known by the old root", before.Server(true), after.Client(nil), true},
+			{"knows the old pin", after.Server(false), Pinned(Pin(old.Chain[0]), nil), true},
+			{"knows the new pin", after.Server(false), Pinned(Pin(next.Chain[0]), nil), true},
+			{"knows the new root", after.Server(false), onlyNew.Client(nil), true},
+			{"is of the old root, which went", before.Server(false), onlyNew.Client(nil), false},
+		} {
+			if _, _, err := handshake(t, tt.server, tt.client); (err == nil) != tt.ok {
+				t.Errorf("who %s, at %s: %v", tt.what, at, err)
+			}
+		}
+		other := must(NewRoot(cluster, at))(t)
+		if vouched, err := CheckRoot(old.Chain[0], other.Chain); err != nil || vouched {
+			t.Errorf("a root of nobody is vouched for: %v, %v", vouched, err)
+		}
+		forged := append(other.Chain, next.Chain[1:]...)
+		if vouched, err := CheckRoot(old.Chain[0], forged); err != nil || vouched {
+			t.Errorf("the word for another root is taken: %v, %v", vouched, err)
+		}
+		far := must(NewRoot(NewCluster(), at))(t)
+		if _, err := CheckRoot(old.Chain[0], far.Chain); !errors.Is(err, ErrUntrusted) {
+			t.Errorf("a root of another cluster: %v", err)
+		}
+		leaf := []*x509.Certificate{chain[0]}
+		if _, err := CheckRoot(old.Chain[0], leaf); !errors.Is(err, ErrUntrusted) {
+			t.Errorf("a leaf as a root: %v", err)
+		}
+	}
+}

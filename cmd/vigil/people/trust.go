@@ -22,6 +22,7 @@ func trustCommands(a *cli.App) []*cobra.Command {
 		cli.NewGroup("user", "People and what they may do", newUserAddCmd(a), newUserListCmd(a), newUserRemoveCmd(a)),
 		cli.NewGroup("identity", "Who has certificates of the cluster", newIdentityListCmd(a), newIdentityRevokeCmd(a)),
 		newGossipCmd(a),
+		newRootCmd(a),
 		newLoginCmd(a),
 		newLogoutCmd(a),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"vigil/cmd/vigil/join"
 	"vigil/fsm"
+	"vigil/fsm/noun"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
@@ -80,17 +81,21 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 	defer cancel()
 	var roots []*x509.Certificate
 	var now time.Duration
-	founded := false
+	var issues int
+	founded, behind := false, false
 	s.replica.Read(func(v *fsm.View) {
 		now, founded = time.Duration(v.TrustClock()), v.ClusterUUID() != ""
-		list, _ := v.Roots()
+		wait := v.RootWait()
+		behind = slices.Contains(wait.Behind, noun.Identity{Kind: noun.ServerIdentity, Name: i.id()})
+		var list []noun.Root
+		list, issues = v.Roots()
 		for _, r := range list {
 			if c, err := x509.ParseCertificate([]byte(r.DER)); err == nil {
 				roots = append(roots, c)
 			}
 		}
 	})
-	if !founded || s.replica.Leader().ID == "" || !s.member() {
+	if !founded || issues >= len(roots) || s.replica.Leader().ID == "" || !s.member() {
 		return false, nil
 	}
 	if !slices.EqualFunc(roots, i.holder.Roots().Certs, (*x509.Certificate).Equal) {
@@ -103,28 +108,29 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 		}
 		i.holder.SetRoots(next)
 	}
-	if self, _ := i.holder.Self(); now-time.Duration(self.Clock) > trust.Life/2 {
-		if err := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); err != nil {
-			return false, fmt.Errorf("renew certificate: %w", err)
-		}
-	}
-	if i.needsIssuer(now) {
+	// The key of the root may be away for weeks, and a certificate is renewed all the same.
+	if i.needsIssuer(now, roots[issues]) {
 		err = i.getIssuer(ctx, s)
+	}
+	if self, _ := i.holder.Self(); behind && err == nil || now-time.Duration(self.Clock) > trust.Life/2 {
+		if no := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); no != nil {
+			err = errors.Join(err, fmt.Errorf("renew certificate: %w", no))
+		}
 	}
 	return err == nil, err
 }
 
 // needsIssuer tells whether this server should ask for an issuing key: it has none, that is of a generation
-// of its own that was revoked, so that nothing it signs counts, or it grows old for browsers. The present one
-// goes on signing until the next is there. now is on the clock of certificates.
-func (i *identity) needsIssuer(now time.Duration) bool {
+// of its own that was revoked, so that nothing it signs counts, of another root than issues, or it grows old for
+// browsers. The present one goes on signing until the next is there. now is on the clock of certificates.
+func (i *identity) needsIssuer(now time.Duration, issuing *x509.Certificate) bool {
 	issuer, err := i.dir.Get(trust.IssuerFiles)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	stamp, err := trust.StampOf(issuer.Chain[0])
 	self, _ := i.holder.Self()
-	return err != nil || stamp.Generation < self.Generation || now-time.Duration(stamp.Clock) > trust.IssuerRenew
+	return err != nil || !slices.ContainsFunc(issuer.Chain, issuing.Equal) || stamp.Generation < self.Generation || now-time.Duration(stamp.Clock) > trust.IssuerRenew
 }
 
 // getIssuer asks all servers for an issuing key, this one too: one of them has the root's.

@@ -2517,6 +2517,265 @@ func (*ReportGossipResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{42}
 }
 
+type GetRootsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRootsRequest) Reset() {
+	*x = GetRootsRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRootsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRootsRequest) ProtoMessage() {}
+
+func (x *GetRootsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRootsRequest.ProtoReflect.Descriptor instead.
+func (*GetRootsRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *GetRootsRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type Roots struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of what follows, raised with each change.
+	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The oldest first.
+	Roots []*RootCertificate `protobuf:"bytes,2,rep,name=roots,proto3" json:"roots,omitempty"`
+	// rest (there is one), spread (the new one becomes known to every server and host) or retire (every server
+	// and host gets a certificate of the new one)
+	Step string `protobuf:"bytes,3,opt,name=step,proto3" json:"step,omitempty"`
+	// Servers and hosts that the step waits for, as kind/name; at most 20 are named.
+	Behind      []string `protobuf:"bytes,4,rep,name=behind,proto3" json:"behind,omitempty"`
+	BehindCount uint32   `protobuf:"varint,5,opt,name=behind_count,json=behindCount,proto3" json:"behind_count,omitempty"`
+	// Until no certificate of the old root is young enough, of a person for example.
+	Left          *durationpb.Duration `protobuf:"bytes,6,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Roots) Reset() {
+	*x = Roots{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roots) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roots) ProtoMessage() {}
+
+func (x *Roots) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roots.ProtoReflect.Descriptor instead.
+func (*Roots) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Roots) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Roots) GetRoots() []*RootCertificate {
+	if x != nil {
+		return x.Roots
+	}
+	return nil
+}
+
+func (x *Roots) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *Roots) GetBehind() []string {
+	if x != nil {
+		return x.Behind
+	}
+	return nil
+}
+
+func (x *Roots) GetBehindCount() uint32 {
+	if x != nil {
+		return x.BehindCount
+	}
+	return 0
+}
+
+func (x *Roots) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+type RootCertificate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of the certificate, in hexadecimal.
+	Fingerprint string `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// It signs the keys of servers.
+	Issues bool `protobuf:"varint,2,opt,name=issues,proto3" json:"issues,omitempty"`
+	// What only browsers and tools go by.
+	NotAfter      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RootCertificate) Reset() {
+	*x = RootCertificate{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RootCertificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RootCertificate) ProtoMessage() {}
+
+func (x *RootCertificate) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RootCertificate.ProtoReflect.Descriptor instead.
+func (*RootCertificate) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *RootCertificate) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
+}
+
+func (x *RootCertificate) GetIssues() bool {
+	if x != nil {
+		return x.Issues
+	}
+	return false
+}
+
+func (x *RootCertificate) GetNotAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotAfter
+	}
+	return nil
+}
+
+type ReplaceRootRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In DER: the new root first, then the same key signed by the old one.
+	Chain [][]byte `protobuf:"bytes,1,rep,name=chain,proto3" json:"chain,omitempty"`
+	// The key of the old root was lost, so nothing vouches for the new one.
+	Lost          bool     `protobuf:"varint,2,opt,name=lost,proto3" json:"lost,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceRootRequest) Reset() {
+	*x = ReplaceRootRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceRootRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceRootRequest) ProtoMessage() {}
+
+func (x *ReplaceRootRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceRootRequest.ProtoReflect.Descriptor instead.
+func (*ReplaceRootRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ReplaceRootRequest) GetChain() [][]byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *ReplaceRootRequest) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
+}
+
+func (x *ReplaceRootRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 var File_vigil_v1_trust_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_trust_proto_rawDesc = "" +
@@ -2694,7 +2953,24 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x13ReportGossipRequest\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"\x16\n" +
-	"\x14ReportGossipResponse2\xd6\x0e\n" +
+	"\x14ReportGossipResponse\"'\n" +
+	"\x0fGetRootsRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xd2\x01\n" +
+	"\x05Roots\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12/\n" +
+	"\x05roots\x18\x02 \x03(\v2\x19.vigil.v1.RootCertificateR\x05roots\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\tR\x04step\x12\x16\n" +
+	"\x06behind\x18\x04 \x03(\tR\x06behind\x12!\n" +
+	"\fbehind_count\x18\x05 \x01(\rR\vbehindCount\x12-\n" +
+	"\x04left\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x04left\"\x84\x01\n" +
+	"\x0fRootCertificate\x12 \n" +
+	"\vfingerprint\x18\x01 \x01(\tR\vfingerprint\x12\x16\n" +
+	"\x06issues\x18\x02 \x01(\bR\x06issues\x127\n" +
+	"\tnot_after\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\"f\n" +
+	"\x12ReplaceRootRequest\x12\x19\n" +
+	"\x05chain\x18\x01 \x03(\fB\x03\xe0A\x02R\x05chain\x12\x12\n" +
+	"\x04lost\x18\x02 \x01(\bR\x04lost\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id2\xf5\x0f\n" +
 	"\x05Trust\x12P\n" +
 	"\bGetTrust\x12\x19.vigil.v1.GetTrustRequest\x1a\x16.vigil.v1.TrustAnchors\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12a\n" +
 	"\vCreateToken\x12\x1c.vigil.v1.CreateTokenRequest\x1a\x1d.vigil.v1.CreateTokenResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
@@ -2719,7 +2995,9 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x0eRevokeAPIToken\x12\x1f.vigil.v1.RevokeAPITokenRequest\x1a .vigil.v1.RevokeAPITokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18*\x16/v1/api-tokens/{token}\x12Q\n" +
 	"\tGetGossip\x12\x1a.vigil.v1.GetGossipRequest\x1a\x14.vigil.v1.GossipRing\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/gossip\x12k\n" +
-	"\fRotateGossip\x12\x1d.vigil.v1.RotateGossipRequest\x1a\x1e.vigil.v1.RotateGossipResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/gossip:rotate\x12R\n" +
+	"\fRotateGossip\x12\x1d.vigil.v1.RotateGossipRequest\x1a\x1e.vigil.v1.RotateGossipResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/gossip:rotate\x12I\n" +
+	"\bGetRoots\x12\x19.vigil.v1.GetRootsRequest\x1a\x0f.vigil.v1.Roots\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/roots\x12R\n" +
+	"\vReplaceRoot\x12\x1c.vigil.v1.ReplaceRootRequest\x1a\x0f.vigil.v1.Roots\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/roots\x12R\n" +
 	"\rGetGossipKeys\x12\x1e.vigil.v1.GetGossipKeysRequest\x1a\x1f.vigil.v1.GetGossipKeysResponse\"\x00\x12O\n" +
 	"\fReportGossip\x12\x1d.vigil.v1.ReportGossipRequest\x1a\x1e.vigil.v1.ReportGossipResponse\"\x00B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
@@ -2735,7 +3013,7 @@ func file_vigil_v1_trust_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_trust_proto_rawDescData
 }
 
-var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_vigil_v1_trust_proto_goTypes = []any{
 	(*GetTrustRequest)(nil),        // 0: vigil.v1.GetTrustRequest
 	(*TrustAnchors)(nil),           // 1: vigil.v1.TrustAnchors
@@ -2780,88 +3058,100 @@ var file_vigil_v1_trust_proto_goTypes = []any{
 	(*GossipKey)(nil),              // 40: vigil.v1.GossipKey
 	(*ReportGossipRequest)(nil),    // 41: vigil.v1.ReportGossipRequest
 	(*ReportGossipResponse)(nil),   // 42: vigil.v1.ReportGossipResponse
-	nil,                            // 43: vigil.v1.CreateTokenRequest.LabelsEntry
-	nil,                            // 44: vigil.v1.Token.LabelsEntry
-	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
-	(*WriteId)(nil),                // 47: vigil.v1.WriteId
-	(*Binding)(nil),                // 48: vigil.v1.Binding
+	(*GetRootsRequest)(nil),        // 43: vigil.v1.GetRootsRequest
+	(*Roots)(nil),                  // 44: vigil.v1.Roots
+	(*RootCertificate)(nil),        // 45: vigil.v1.RootCertificate
+	(*ReplaceRootRequest)(nil),     // 46: vigil.v1.ReplaceRootRequest
+	nil,                            // 47: vigil.v1.CreateTokenRequest.LabelsEntry
+	nil,                            // 48: vigil.v1.Token.LabelsEntry
+	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 50: google.protobuf.Timestamp
+	(*WriteId)(nil),                // 51: vigil.v1.WriteId
+	(*Binding)(nil),                // 52: vigil.v1.Binding
 }
 var file_vigil_v1_trust_proto_depIdxs = []int32{
-	43, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
-	45, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	47, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
+	49, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
 	1,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
 	6,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
-	44, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
-	45, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
-	46, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	47, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
+	48, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
+	49, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
+	50, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	51, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
 	1,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
 	16, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
-	45, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	47, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
-	48, // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	47, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
-	48, // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	46, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	49, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
+	51, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	52, // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
+	51, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	52, // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
+	50, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
 	20, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	47, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
-	48, // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	45, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	51, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	52, // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
+	49, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
 	29, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
-	48, // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	45, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	46, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	47, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	52, // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
+	49, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	50, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	51, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
 	34, // 25: vigil.v1.GossipRing.keys:type_name -> vigil.v1.GossipRingKey
 	35, // 26: vigil.v1.GossipRing.servers:type_name -> vigil.v1.GossipServer
-	47, // 27: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
+	51, // 27: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
 	40, // 28: vigil.v1.GetGossipKeysResponse.keys:type_name -> vigil.v1.GossipKey
-	0,  // 29: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
-	2,  // 30: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
-	4,  // 31: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
-	7,  // 32: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
-	9,  // 33: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
-	10, // 34: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
-	11, // 35: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	13, // 36: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
-	14, // 37: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	17, // 38: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	19, // 39: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	21, // 40: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	23, // 41: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	25, // 42: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	27, // 43: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	30, // 44: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	32, // 45: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
-	36, // 46: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
-	38, // 47: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
-	41, // 48: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
-	1,  // 49: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	3,  // 50: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	5,  // 51: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	8,  // 52: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	12, // 53: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	12, // 54: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	12, // 55: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	12, // 56: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
-	15, // 57: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	18, // 58: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	20, // 59: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	22, // 60: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	24, // 61: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	26, // 62: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	28, // 63: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	31, // 64: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	33, // 65: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
-	37, // 66: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
-	39, // 67: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
-	42, // 68: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
-	49, // [49:69] is the sub-list for method output_type
-	29, // [29:49] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	45, // 29: vigil.v1.Roots.roots:type_name -> vigil.v1.RootCertificate
+	49, // 30: vigil.v1.Roots.left:type_name -> google.protobuf.Duration
+	50, // 31: vigil.v1.RootCertificate.not_after:type_name -> google.protobuf.Timestamp
+	51, // 32: vigil.v1.ReplaceRootRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 33: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
+	2,  // 34: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
+	4,  // 35: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
+	7,  // 36: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
+	9,  // 37: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
+	10, // 38: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
+	11, // 39: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
+	13, // 40: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	14, // 41: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	17, // 42: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	19, // 43: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	21, // 44: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	23, // 45: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	25, // 46: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	27, // 47: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	30, // 48: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	32, // 49: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
+	36, // 50: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
+	43, // 51: vigil.v1.Trust.GetRoots:input_type -> vigil.v1.GetRootsRequest
+	46, // 52: vigil.v1.Trust.ReplaceRoot:input_type -> vigil.v1.ReplaceRootRequest
+	38, // 53: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
+	41, // 54: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
+	1,  // 55: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	3,  // 56: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	5,  // 57: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	8,  // 58: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	12, // 59: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	12, // 60: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	12, // 61: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	12, // 62: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	15, // 63: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	18, // 64: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	20, // 65: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	22, // 66: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	24, // 67: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	26, // 68: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	28, // 69: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	31, // 70: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	33, // 71: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
+	37, // 72: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
+	44, // 73: vigil.v1.Trust.GetRoots:output_type -> vigil.v1.Roots
+	44, // 74: vigil.v1.Trust.ReplaceRoot:output_type -> vigil.v1.Roots
+	39, // 75: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
+	42, // 76: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
+	55, // [55:77] is the sub-list for method output_type
+	33, // [33:55] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_trust_proto_init() }
@@ -2876,7 +3166,7 @@ func file_vigil_v1_trust_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_trust_proto_rawDesc), len(file_vigil_v1_trust_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

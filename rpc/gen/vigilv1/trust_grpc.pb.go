@@ -39,6 +39,8 @@ const (
 	Trust_RevokeAPIToken_FullMethodName = "/vigil.v1.Trust/RevokeAPIToken"
 	Trust_GetGossip_FullMethodName      = "/vigil.v1.Trust/GetGossip"
 	Trust_RotateGossip_FullMethodName   = "/vigil.v1.Trust/RotateGossip"
+	Trust_GetRoots_FullMethodName       = "/vigil.v1.Trust/GetRoots"
+	Trust_ReplaceRoot_FullMethodName    = "/vigil.v1.Trust/ReplaceRoot"
 	Trust_GetGossipKeys_FullMethodName  = "/vigil.v1.Trust/GetGossipKeys"
 	Trust_ReportGossip_FullMethodName   = "/vigil.v1.Trust/ReportGossip"
 )
@@ -86,6 +88,11 @@ type TrustClient interface {
 	GetGossip(ctx context.Context, in *GetGossipRequest, opts ...grpc.CallOption) (*GossipRing, error)
 	// Has the key of gossip replaced; it takes some seconds, and GetGossip shows how far it is.
 	RotateGossip(ctx context.Context, in *RotateGossipRequest, opts ...grpc.CallOption) (*RotateGossipResponse, error)
+	// The root certificates, and what the replacement of one waits for.
+	GetRoots(ctx context.Context, in *GetRootsRequest, opts ...grpc.CallOption) (*Roots, error)
+	// Begins to replace the root. Everybody trusts both, until every server and host has a certificate of the
+	// new one; then the old one goes by itself.
+	ReplaceRoot(ctx context.Context, in *ReplaceRootRequest, opts ...grpc.CallOption) (*Roots, error)
 	// Keys of gossip that the answering server has, for another server, which asks it directly.
 	GetGossipKeys(ctx context.Context, in *GetGossipKeysRequest, opts ...grpc.CallOption) (*GetGossipKeysResponse, error)
 	// A server has carried out a revision of the ring of gossip; servers call it.
@@ -280,6 +287,26 @@ func (c *trustClient) RotateGossip(ctx context.Context, in *RotateGossipRequest,
 	return out, nil
 }
 
+func (c *trustClient) GetRoots(ctx context.Context, in *GetRootsRequest, opts ...grpc.CallOption) (*Roots, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Roots)
+	err := c.cc.Invoke(ctx, Trust_GetRoots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *trustClient) ReplaceRoot(ctx context.Context, in *ReplaceRootRequest, opts ...grpc.CallOption) (*Roots, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Roots)
+	err := c.cc.Invoke(ctx, Trust_ReplaceRoot_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *trustClient) GetGossipKeys(ctx context.Context, in *GetGossipKeysRequest, opts ...grpc.CallOption) (*GetGossipKeysResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetGossipKeysResponse)
@@ -343,6 +370,11 @@ type TrustServer interface {
 	GetGossip(context.Context, *GetGossipRequest) (*GossipRing, error)
 	// Has the key of gossip replaced; it takes some seconds, and GetGossip shows how far it is.
 	RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipResponse, error)
+	// The root certificates, and what the replacement of one waits for.
+	GetRoots(context.Context, *GetRootsRequest) (*Roots, error)
+	// Begins to replace the root. Everybody trusts both, until every server and host has a certificate of the
+	// new one; then the old one goes by itself.
+	ReplaceRoot(context.Context, *ReplaceRootRequest) (*Roots, error)
 	// Keys of gossip that the answering server has, for another server, which asks it directly.
 	GetGossipKeys(context.Context, *GetGossipKeysRequest) (*GetGossipKeysResponse, error)
 	// A server has carried out a revision of the ring of gossip; servers call it.
@@ -410,6 +442,12 @@ func (UnimplementedTrustServer) GetGossip(context.Context, *GetGossipRequest) (*
 }
 func (UnimplementedTrustServer) RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RotateGossip not implemented")
+}
+func (UnimplementedTrustServer) GetRoots(context.Context, *GetRootsRequest) (*Roots, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetRoots not implemented")
+}
+func (UnimplementedTrustServer) ReplaceRoot(context.Context, *ReplaceRootRequest) (*Roots, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReplaceRoot not implemented")
 }
 func (UnimplementedTrustServer) GetGossipKeys(context.Context, *GetGossipKeysRequest) (*GetGossipKeysResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetGossipKeys not implemented")
@@ -762,6 +800,42 @@ func _Trust_RotateGossip_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Trust_GetRoots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetRootsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).GetRoots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_GetRoots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).GetRoots(ctx, req.(*GetRootsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Trust_ReplaceRoot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplaceRootRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).ReplaceRoot(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_ReplaceRoot_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).ReplaceRoot(ctx, req.(*ReplaceRootRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Trust_GetGossipKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetGossipKeysRequest)
 	if err := dec(in); err != nil {
@@ -876,6 +950,14 @@ var Trust_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RotateGossip",
 			Handler:    _Trust_RotateGossip_Handler,
+		},
+		{
+			MethodName: "GetRoots",
+			Handler:    _Trust_GetRoots_Handler,
+		},
+		{
+			MethodName: "ReplaceRoot",
+			Handler:    _Trust_ReplaceRoot_Handler,
 		},
 		{
 			MethodName: "GetGossipKeys",
