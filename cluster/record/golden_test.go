@@ -104,3 +104,27 @@ func everyFieldIsSet(t *testing.T, at string, v reflect.Value) {
 		}
 	}
 }
+
+// What a request says beside its command is read for ever, too.
+func TestGoldenBytesOfTheAuditDecodeForEver(t *testing.T) {
+	path := filepath.Join("testdata", "audit.hex")
+	entry := &fsm.Entry{Stint: 3, Stamp: 5e9, Wall: 1, Requests: []fsm.Request{{Session: 9, Seq: 2, Cmd: fsm.NoteAudit{},
+		Audit: []fsm.AuditNote{{Who: "user/anna", Method: "Fleet/SetPause", Room: "web", Source: "10.0.0.9:4711",
+			Digest: "00ff"}}}}}
+	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
+		data, err := Encode(entry)
+		if err == nil {
+			err = os.WriteFile(path, []byte(hex.EncodeToString(data)+"\n"), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, e := golden(t, path, fsm.NoteAudit{})
+	if !reflect.DeepEqual(e.Requests, entry.Requests) {
+		t.Errorf("read is %+v, want %+v", e.Requests, entry.Requests)
+	}
+	if again, err := Encode(e); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("it encodes differently now (%v)", err)
+	}
+}

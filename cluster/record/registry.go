@@ -19,8 +19,8 @@ var (
 )
 
 const (
-	firstCommand = 10 // the smallest number of a command; a request's own fields are below
-	lastCommand  = 99 // the largest that any version has used so far, and some room
+	firstCommand = 10  // the smallest number of a command; a request's own fields are below
+	lastCommand  = 119 // the largest that any version has used so far, and some room
 )
 
 // kind is one kind of record.

@@ -70,6 +70,15 @@ var trust = []kind{
 		uns(w, 1, &c.Token)
 		w.str(2, &c.By)
 	}),
+	of(110, func(*wire, *fsm.NoteAudit) {}),
+}
+
+func auditNote(w *wire, n *fsm.AuditNote) {
+	w.str(1, &n.Who)
+	w.str(2, &n.Method)
+	w.str(3, &n.Room)
+	w.str(4, &n.Source)
+	w.str(5, &n.Digest)
 }
 
 func binding(w *wire, b *noun.Binding) {

@@ -210,4 +210,5 @@ var permits = map[string]Permit{
 	trust + "RevokeAPIToken": admin("revoke API tokens"),
 	trust + "Revoke":         admin("revoke identities"),
 	trust + "SignIssuer":     ofServer("get issuing keys"),
+	trust + "ListAudit":      admin("read the audit"),
 }

@@ -44,7 +44,8 @@ type server struct {
 	hearing  *hearing.Hearing
 	contacts *hearing.Contacts
 
-	identity *identity // nil: it serves in clear
+	identity *identity   // nil: it serves in clear
+	denials  *denialsLog // nil without an identity
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -124,6 +125,10 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
 		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
 		api.Signer = s.identity
+		if s.denials, err = openDenials(s.conf.DataDir); err != nil {
+			return err
+		}
+		api.Denials = s.denials
 	}
 	if s.api, err = rpc.Open(api); err != nil {
 		return err
@@ -159,6 +164,9 @@ func (s *server) close() {
 	}
 	if s.others != nil {
 		_ = s.others.Close()
+	}
+	if s.denials != nil {
+		_ = s.denials.Close() // every line was written at once
 	}
 }
 

@@ -2003,6 +2003,269 @@ func (*RevokeAPITokenResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{32}
 }
 
+type ListAuditRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Stale bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Numbers above this one, at most `limit` (1,000; 0: 100).
+	After uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only about this room.
+	Room string `protobuf:"bytes,4,opt,name=room,proto3" json:"room,omitempty"`
+	// Only by this one: user/anna or token/7.
+	Who string `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`
+	// Only this call: Fleet/ApplyRoom.
+	Method string `protobuf:"bytes,6,opt,name=method,proto3" json:"method,omitempty"`
+	// Nothing of what is there: only where it ends.
+	Tail          bool `protobuf:"varint,7,opt,name=tail,proto3" json:"tail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditRequest) Reset() {
+	*x = ListAuditRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditRequest) ProtoMessage() {}
+
+func (x *ListAuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditRequest.ProtoReflect.Descriptor instead.
+func (*ListAuditRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ListAuditRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *ListAuditRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *ListAuditRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListAuditRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetTail() bool {
+	if x != nil {
+		return x.Tail
+	}
+	return false
+}
+
+type ListAuditResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Entries []*AuditEntry          `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// There is more. In any case `next` is what to give as `after` for what comes behind.
+	More          bool   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	Next          uint64 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditResponse) Reset() {
+	*x = ListAuditResponse{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditResponse) ProtoMessage() {}
+
+func (x *ListAuditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditResponse.ProtoReflect.Descriptor instead.
+func (*ListAuditResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ListAuditResponse) GetEntries() []*AuditEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListAuditResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *ListAuditResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type AuditEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Log index of the entry in which it was done.
+	Index  uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	At     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	Who    string                 `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`
+	Method string                 `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
+	// Empty: it was about none, or about several.
+	Room string `protobuf:"bytes,6,opt,name=room,proto3" json:"room,omitempty"`
+	// The address that the call came from.
+	Source string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	// The first half of the SHA-256 sum of the request without its write id, in hexadecimal digits. Equal
+	// requests have equal digests; the request itself is kept nowhere. Empty: it was a stream.
+	Digest        string `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *AuditEntry) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
 var File_vigil_v1_trust_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_trust_proto_rawDesc = "" +
@@ -2151,7 +2414,29 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x15RevokeAPITokenRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x18\n" +
-	"\x16RevokeAPITokenResponse2\xf1\v\n" +
+	"\x16RevokeAPITokenResponse\"\xa6\x01\n" +
+	"\x10ListAuditRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
+	"\x04room\x18\x04 \x01(\tR\x04room\x12\x10\n" +
+	"\x03who\x18\x05 \x01(\tR\x03who\x12\x16\n" +
+	"\x06method\x18\x06 \x01(\tR\x06method\x12\x12\n" +
+	"\x04tail\x18\a \x01(\bR\x04tail\"k\n" +
+	"\x11ListAuditResponse\x12.\n" +
+	"\aentries\x18\x01 \x03(\v2\x14.vigil.v1.AuditEntryR\aentries\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\"\xce\x01\n" +
+	"\n" +
+	"AuditEntry\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x16\n" +
+	"\x06method\x18\x05 \x01(\tR\x06method\x12\x12\n" +
+	"\x04room\x18\x06 \x01(\tR\x04room\x12\x16\n" +
+	"\x06source\x18\a \x01(\tR\x06source\x12\x16\n" +
+	"\x06digest\x18\b \x01(\tR\x06digest2\xca\f\n" +
 	"\x05Trust\x12P\n" +
 	"\bGetTrust\x12\x19.vigil.v1.GetTrustRequest\x1a\x16.vigil.v1.TrustAnchors\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12a\n" +
 	"\vCreateToken\x12\x1c.vigil.v1.CreateTokenRequest\x1a\x1d.vigil.v1.CreateTokenResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
@@ -2173,7 +2458,8 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"RemoveUser\x12\x1b.vigil.v1.RemoveUserRequest\x1a\x1c.vigil.v1.RemoveUserResponse\"\x18\x82\xd3\xe4\x93\x02\x12*\x10/v1/users/{user}\x12n\n" +
 	"\x0eCreateAPIToken\x12\x1f.vigil.v1.CreateAPITokenRequest\x1a .vigil.v1.CreateAPITokenResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/api-tokens\x12h\n" +
 	"\rListAPITokens\x12\x1e.vigil.v1.ListAPITokensRequest\x1a\x1f.vigil.v1.ListAPITokensResponse\"\x16\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/api-tokens\x12s\n" +
-	"\x0eRevokeAPIToken\x12\x1f.vigil.v1.RevokeAPITokenRequest\x1a .vigil.v1.RevokeAPITokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18*\x16/v1/api-tokens/{token}B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
+	"\x0eRevokeAPIToken\x12\x1f.vigil.v1.RevokeAPITokenRequest\x1a .vigil.v1.RevokeAPITokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18*\x16/v1/api-tokens/{token}\x12W\n" +
+	"\tListAudit\x12\x1a.vigil.v1.ListAuditRequest\x1a\x1b.vigil.v1.ListAuditResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/auditB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
 	file_vigil_v1_trust_proto_rawDescOnce sync.Once
@@ -2187,7 +2473,7 @@ func file_vigil_v1_trust_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_trust_proto_rawDescData
 }
 
-var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_vigil_v1_trust_proto_goTypes = []any{
 	(*Binding)(nil),                // 0: vigil.v1.Binding
 	(*GetTrustRequest)(nil),        // 1: vigil.v1.GetTrustRequest
@@ -2222,75 +2508,82 @@ var file_vigil_v1_trust_proto_goTypes = []any{
 	(*APIToken)(nil),               // 30: vigil.v1.APIToken
 	(*RevokeAPITokenRequest)(nil),  // 31: vigil.v1.RevokeAPITokenRequest
 	(*RevokeAPITokenResponse)(nil), // 32: vigil.v1.RevokeAPITokenResponse
-	nil,                            // 33: vigil.v1.CreateTokenRequest.LabelsEntry
-	nil,                            // 34: vigil.v1.Token.LabelsEntry
-	(*durationpb.Duration)(nil),    // 35: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 36: google.protobuf.Timestamp
-	(*WriteId)(nil),                // 37: vigil.v1.WriteId
+	(*ListAuditRequest)(nil),       // 33: vigil.v1.ListAuditRequest
+	(*ListAuditResponse)(nil),      // 34: vigil.v1.ListAuditResponse
+	(*AuditEntry)(nil),             // 35: vigil.v1.AuditEntry
+	nil,                            // 36: vigil.v1.CreateTokenRequest.LabelsEntry
+	nil,                            // 37: vigil.v1.Token.LabelsEntry
+	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
+	(*WriteId)(nil),                // 40: vigil.v1.WriteId
 }
 var file_vigil_v1_trust_proto_depIdxs = []int32{
-	33, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
-	35, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	36, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
+	38, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
 	2,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
 	7,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
-	34, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
-	35, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
-	36, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	37, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
+	37, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
+	38, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
+	39, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	40, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
 	2,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
 	17, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
-	35, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	37, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	38, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
+	40, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	37, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	40, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	36, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	39, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
 	21, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	37, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	40, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	35, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	38, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
 	30, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
 	0,  // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	35, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	36, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	37, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
-	1,  // 25: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
-	3,  // 26: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
-	5,  // 27: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
-	8,  // 28: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
-	10, // 29: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
-	11, // 30: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
-	12, // 31: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	14, // 32: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
-	15, // 33: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	18, // 34: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	20, // 35: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	22, // 36: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	24, // 37: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	26, // 38: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	28, // 39: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	31, // 40: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	2,  // 41: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	4,  // 42: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	6,  // 43: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	9,  // 44: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	13, // 45: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	13, // 46: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	13, // 47: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	13, // 48: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
-	16, // 49: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	19, // 50: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	21, // 51: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	23, // 52: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	25, // 53: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	27, // 54: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	29, // 55: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	32, // 56: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	41, // [41:57] is the sub-list for method output_type
-	25, // [25:41] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	38, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	39, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	40, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	35, // 25: vigil.v1.ListAuditResponse.entries:type_name -> vigil.v1.AuditEntry
+	39, // 26: vigil.v1.AuditEntry.at:type_name -> google.protobuf.Timestamp
+	1,  // 27: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
+	3,  // 28: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
+	5,  // 29: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
+	8,  // 30: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
+	10, // 31: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
+	11, // 32: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
+	12, // 33: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
+	14, // 34: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	15, // 35: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	18, // 36: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	20, // 37: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	22, // 38: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	24, // 39: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	26, // 40: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	28, // 41: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	31, // 42: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	33, // 43: vigil.v1.Trust.ListAudit:input_type -> vigil.v1.ListAuditRequest
+	2,  // 44: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	4,  // 45: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	6,  // 46: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	9,  // 47: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	13, // 48: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	13, // 49: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	13, // 50: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	13, // 51: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	16, // 52: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	19, // 53: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	21, // 54: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	23, // 55: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	25, // 56: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	27, // 57: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	29, // 58: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	32, // 59: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	34, // 60: vigil.v1.Trust.ListAudit:output_type -> vigil.v1.ListAuditResponse
+	44, // [44:61] is the sub-list for method output_type
+	27, // [27:44] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_trust_proto_init() }
@@ -2305,7 +2598,7 @@ func file_vigil_v1_trust_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_trust_proto_rawDesc), len(file_vigil_v1_trust_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

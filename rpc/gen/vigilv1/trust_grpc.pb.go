@@ -37,6 +37,7 @@ const (
 	Trust_CreateAPIToken_FullMethodName = "/vigil.v1.Trust/CreateAPIToken"
 	Trust_ListAPITokens_FullMethodName  = "/vigil.v1.Trust/ListAPITokens"
 	Trust_RevokeAPIToken_FullMethodName = "/vigil.v1.Trust/RevokeAPIToken"
+	Trust_ListAudit_FullMethodName      = "/vigil.v1.Trust/ListAudit"
 )
 
 // TrustClient is the client API for Trust service.
@@ -78,6 +79,9 @@ type TrustClient interface {
 	ListAPITokens(ctx context.Context, in *ListAPITokensRequest, opts ...grpc.CallOption) (*ListAPITokensResponse, error)
 	// Ends an API token.
 	RevokeAPIToken(ctx context.Context, in *RevokeAPITokenRequest, opts ...grpc.CallOption) (*RevokeAPITokenResponse, error)
+	// Who has changed what from where: writes of people and API tokens that were done, the oldest first. The
+	// newest 10,000 are kept.
+	ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error)
 }
 
 type trustClient struct {
@@ -248,6 +252,16 @@ func (c *trustClient) RevokeAPIToken(ctx context.Context, in *RevokeAPITokenRequ
 	return out, nil
 }
 
+func (c *trustClient) ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAuditResponse)
+	err := c.cc.Invoke(ctx, Trust_ListAudit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // TrustServer is the server API for Trust service.
 // All implementations must embed UnimplementedTrustServer
 // for forward compatibility.
@@ -287,6 +301,9 @@ type TrustServer interface {
 	ListAPITokens(context.Context, *ListAPITokensRequest) (*ListAPITokensResponse, error)
 	// Ends an API token.
 	RevokeAPIToken(context.Context, *RevokeAPITokenRequest) (*RevokeAPITokenResponse, error)
+	// Who has changed what from where: writes of people and API tokens that were done, the oldest first. The
+	// newest 10,000 are kept.
+	ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error)
 	mustEmbedUnimplementedTrustServer()
 }
 
@@ -344,6 +361,9 @@ func (UnimplementedTrustServer) ListAPITokens(context.Context, *ListAPITokensReq
 }
 func (UnimplementedTrustServer) RevokeAPIToken(context.Context, *RevokeAPITokenRequest) (*RevokeAPITokenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeAPIToken not implemented")
+}
+func (UnimplementedTrustServer) ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAudit not implemented")
 }
 func (UnimplementedTrustServer) mustEmbedUnimplementedTrustServer() {}
 func (UnimplementedTrustServer) testEmbeddedByValue()               {}
@@ -654,6 +674,24 @@ func _Trust_RevokeAPIToken_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Trust_ListAudit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAuditRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).ListAudit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_ListAudit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).ListAudit(ctx, req.(*ListAuditRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Trust_ServiceDesc is the grpc.ServiceDesc for Trust service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -724,6 +762,10 @@ var Trust_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeAPIToken",
 			Handler:    _Trust_RevokeAPIToken_Handler,
+		},
+		{
+			MethodName: "ListAudit",
+			Handler:    _Trust_ListAudit_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
