@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/protobuf/proto"
 
 	"vigil/fsm"
 	"vigil/rpc/code"
@@ -187,7 +188,7 @@ func TestAuditIsReadInPages(t *testing.T) {
 	w.room("demo", "builder", 2)
 	anna := vigilv1.NewFleetClient(p.dial(w, 0, p.holder(trust.User, "anna", trust.Stamp{}).Client(nil)))
 	for i := range 5 {
-		if _, err := anna.SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "demo", Pause: i%2 == 0}); err != nil {
+		if _, err := anna.SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "demo", Pause: proto.Bool(i%2 == 0)}); err != nil {
 			t.Fatal(err)
 		}
 	}
