@@ -13,10 +13,6 @@ import (
 	"vigil/rpc/trust"
 )
 
-// UserLife is how long a person's certificate may be used, in cluster time; like all others it can be
-// renewed for a while longer.
-const UserLife = 12 * time.Hour
-
 // Standing is what the state knows of who makes a claim.
 type Standing struct {
 	Known      bool        // there is such a server, host, user or API token
@@ -79,10 +75,7 @@ func weigh(c who.Claim, s Standing) (who.Principal, error) {
 		return who.Principal{}, fault.New(code.AuthDenied,
 			"This certificate of %s was revoked; join or log in with a new token.", &p)
 	}
-	life := trust.Life
-	if c.Kind == who.User {
-		life = UserLife
-	}
+	life := trust.LifeOf(trust.Kind(c.Kind))
 	switch age := s.Clock.Sub(noun.Time(c.Clock)); {
 	case age < life:
 		return p, nil

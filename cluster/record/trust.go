@@ -44,6 +44,7 @@ var trust = []kind{
 		w.str(4, &c.Serial)
 		w.str(5, &c.Was)
 		w.bytes(6, &c.Key)
+		sig(w, 7, &c.Until)
 	}),
 	of(94, func(w *wire, c *fsm.RaiseGeneration) {
 		uns(w, 1, &c.Kind)

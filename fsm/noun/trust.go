@@ -219,6 +219,9 @@ type Credential struct {
 	Joined  string   // the SHA-256 of the public key that was let in then
 	Labels  []KV     // as in the token
 	Runners []string // as in the token
+
+	// Until is the date of the newest certificate, which only browsers and tools go by; 0: not known.
+	Until Wall
 }
 
 // Identity is whose it is.

@@ -14,10 +14,11 @@ import (
 type NoteLeaf struct {
 	Kind       noun.IdentityKind
 	Name       string
-	Generation uint64 // of the new certificate
-	Serial     string // of the new certificate
-	Was        string // serial of the one that asks; empty: it was let in by a token
-	Key        []byte // SHA-256 of the public key of the new certificate
+	Generation uint64    // of the new certificate
+	Serial     string    // of the new certificate
+	Was        string    // serial of the one that asks; empty: it was let in by a token
+	Key        []byte    // SHA-256 of the public key of the new certificate
+	Until      noun.Wall // date of the new certificate, for people
 }
 
 // RaiseGeneration revokes whatever was issued to a name, and the tokens that name it. A name that no
@@ -57,7 +58,7 @@ func (c NoteLeaf) Apply(of *core.State) noun.Outcome {
 		return core.Refuse(noun.Denied, "certificate %s of %s is not the newest one: another machine has this "+
 			"identity; revoke it, and join with a new token on the machine that is to have it", c.Was, who)
 	}
-	k.Serial, k.Key, k.IssuedAt = c.Serial, string(c.Key), s.TrustClock()
+	k.Serial, k.Key, k.IssuedAt, k.Until = c.Serial, string(c.Key), s.TrustClock(), c.Until
 	return noun.Outcome{Rev: k.Generation}
 }
 
@@ -125,7 +126,9 @@ func (s *State) raise(who noun.Identity) *noun.Credential {
 }
 
 // forgetLeaf makes the next certificate the first one.
-func forgetLeaf(k *noun.Credential) { k.Serial, k.Before, k.Key, k.IssuedAt = "", "", "", 0 }
+func forgetLeaf(k *noun.Credential) {
+	k.Serial, k.Before, k.Key, k.IssuedAt, k.Until = "", "", "", 0, 0
+}
 
 // leave takes a name out of use: what it holds is revoked, and its generation is remembered.
 func (s *State) leave(who noun.Identity, why string) {

@@ -99,7 +99,7 @@ func (i *identity) keep(ctx context.Context, s *server) error {
 		}
 		i.holder.SetRoots(next)
 	}
-	if self, _ := i.holder.Self(); now-time.Duration(self.Clock) > trust.Life/2 {
+	if self, _ := i.holder.Self(); now-time.Duration(self.Clock) > trust.RenewServer {
 		if err := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); err != nil {
 			return fmt.Errorf("renew certificate: %w", err)
 		}

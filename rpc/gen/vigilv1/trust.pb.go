@@ -1099,8 +1099,15 @@ type Identity struct {
 	// Since the newest certificate was issued, in cluster time.
 	Age *durationpb.Duration `protobuf:"bytes,5,opt,name=age,proto3" json:"age,omitempty"`
 	// The token by which it joined.
-	Token         uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
-	Gone          bool   `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
+	Token uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	Gone  bool   `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
+	// Of the newest certificate, in cluster time: until its holder should renew it, until it can only be
+	// renewed, and for how long it can be renewed after that. Zero: that time has come.
+	RenewsIn *durationpb.Duration `protobuf:"bytes,8,opt,name=renews_in,json=renewsIn,proto3" json:"renews_in,omitempty"`
+	Left     *durationpb.Duration `protobuf:"bytes,9,opt,name=left,proto3" json:"left,omitempty"`
+	Grace    *durationpb.Duration `protobuf:"bytes,10,opt,name=grace,proto3" json:"grace,omitempty"`
+	// Its date, which only browsers and tools go by.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1182,6 +1189,34 @@ func (x *Identity) GetGone() bool {
 		return x.Gone
 	}
 	return false
+}
+
+func (x *Identity) GetRenewsIn() *durationpb.Duration {
+	if x != nil {
+		return x.RenewsIn
+	}
+	return nil
+}
+
+func (x *Identity) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *Identity) GetGrace() *durationpb.Duration {
+	if x != nil {
+		return x.Grace
+	}
+	return nil
+}
+
+func (x *Identity) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 type RevokeRequest struct {
@@ -2351,7 +2386,7 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"identities\x18\x01 \x03(\v2\x12.vigil.v1.IdentityR\n" +
 	"identities\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x12\n" +
-	"\x04next\x18\x03 \x01(\x04R\x04next\"\xc1\x01\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\"\x8b\x03\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
@@ -2361,7 +2396,12 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x06serial\x18\x04 \x01(\tR\x06serial\x12+\n" +
 	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x12\n" +
-	"\x04gone\x18\a \x01(\bR\x04gone\"d\n" +
+	"\x04gone\x18\a \x01(\bR\x04gone\x126\n" +
+	"\trenews_in\x18\b \x01(\v2\x19.google.protobuf.DurationR\brenewsIn\x12-\n" +
+	"\x04left\x18\t \x01(\v2\x19.google.protobuf.DurationR\x04left\x12/\n" +
+	"\x05grace\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x05grace\x120\n" +
+	"\x05until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"d\n" +
 	"\rRevokeRequest\x12\x17\n" +
 	"\x04kind\x18\x01 \x01(\tB\x03\xe0A\x02R\x04kind\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tB\x03\xe0A\x02R\x04name\x12!\n" +
@@ -2529,61 +2569,65 @@ var file_vigil_v1_trust_proto_depIdxs = []int32{
 	2,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
 	17, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
 	38, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	40, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	40, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	39, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
-	21, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	40, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	38, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
-	30, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
-	0,  // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	38, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	39, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	40, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
-	35, // 25: vigil.v1.ListAuditResponse.entries:type_name -> vigil.v1.AuditEntry
-	39, // 26: vigil.v1.AuditEntry.at:type_name -> google.protobuf.Timestamp
-	1,  // 27: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
-	3,  // 28: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
-	5,  // 29: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
-	8,  // 30: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
-	10, // 31: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
-	11, // 32: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
-	12, // 33: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	14, // 34: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
-	15, // 35: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	18, // 36: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	20, // 37: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	22, // 38: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	24, // 39: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	26, // 40: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	28, // 41: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	31, // 42: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	33, // 43: vigil.v1.Trust.ListAudit:input_type -> vigil.v1.ListAuditRequest
-	2,  // 44: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	4,  // 45: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	6,  // 46: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	9,  // 47: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	13, // 48: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	13, // 49: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	13, // 50: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	13, // 51: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
-	16, // 52: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	19, // 53: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	21, // 54: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	23, // 55: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	25, // 56: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	27, // 57: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	29, // 58: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	32, // 59: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	34, // 60: vigil.v1.Trust.ListAudit:output_type -> vigil.v1.ListAuditResponse
-	44, // [44:61] is the sub-list for method output_type
-	27, // [27:44] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	38, // 11: vigil.v1.Identity.renews_in:type_name -> google.protobuf.Duration
+	38, // 12: vigil.v1.Identity.left:type_name -> google.protobuf.Duration
+	38, // 13: vigil.v1.Identity.grace:type_name -> google.protobuf.Duration
+	39, // 14: vigil.v1.Identity.until:type_name -> google.protobuf.Timestamp
+	40, // 15: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 16: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
+	40, // 17: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 18: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
+	39, // 19: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	21, // 20: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
+	40, // 21: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 22: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
+	38, // 23: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	30, // 24: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
+	0,  // 25: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
+	38, // 26: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	39, // 27: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	40, // 28: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	35, // 29: vigil.v1.ListAuditResponse.entries:type_name -> vigil.v1.AuditEntry
+	39, // 30: vigil.v1.AuditEntry.at:type_name -> google.protobuf.Timestamp
+	1,  // 31: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
+	3,  // 32: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
+	5,  // 33: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
+	8,  // 34: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
+	10, // 35: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
+	11, // 36: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
+	12, // 37: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
+	14, // 38: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	15, // 39: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	18, // 40: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	20, // 41: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	22, // 42: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	24, // 43: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	26, // 44: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	28, // 45: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	31, // 46: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	33, // 47: vigil.v1.Trust.ListAudit:input_type -> vigil.v1.ListAuditRequest
+	2,  // 48: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	4,  // 49: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	6,  // 50: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	9,  // 51: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	13, // 52: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	13, // 53: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	13, // 54: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	13, // 55: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	16, // 56: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	19, // 57: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	21, // 58: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	23, // 59: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	25, // 60: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	27, // 61: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	29, // 62: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	32, // 63: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	34, // 64: vigil.v1.Trust.ListAudit:output_type -> vigil.v1.ListAuditResponse
+	48, // [48:65] is the sub-list for method output_type
+	31, // [31:48] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_trust_proto_init() }
