@@ -24,7 +24,7 @@ type levels struct{ *node }
 // leader's word about that counts. After an upgrade servers need a moment to say what they
 // read, and the leader to begin the level: that is waited for.
 func (l *levels) legible(ctx context.Context, req *fsm.Request) error {
-	need := fsm.Level(req.Cmd)
+	need := fsm.LevelOf(req)
 	if need <= fsm.Baseline || l.begun(req.Cmd, need) {
 		return nil
 	}

@@ -161,7 +161,7 @@ func kinds(e *fsm.Entry) string {
 // highest is the highest feature level that the entry needs.
 func highest(e *fsm.Entry) (level uint32) {
 	for i := range e.Requests {
-		level = max(level, fsm.Level(e.Requests[i].Cmd))
+		level = max(level, fsm.LevelOf(&e.Requests[i]))
 	}
 	return level
 }

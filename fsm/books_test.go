@@ -212,6 +212,12 @@ func TestF07CostsAreWhatMemoryTakes(t *testing.T) {
 					Request{Cmd: leaf(noun.HostIdentity, host, 1, host+"-serial", "", host)}))
 			}
 		},
+		"audit": func(d *drive) {
+			d.must(RaiseLevel{Level: NewestLevel})
+			for i := range noun.MaxAudit {
+				d.s.Apply(d.entry(by(fmt.Sprint("user/anna", i), NoteAudit{})))
+			}
+		},
 		"hosts": func(d *drive) {
 			for i := range 9_000 {
 				d.s.Apply(d.entry(Request{Cmd: RegisterHost{Key: fmt.Sprint("host", i),

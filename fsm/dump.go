@@ -53,6 +53,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Credential](), reflect.TypeFor[noun.Binding](), reflect.TypeFor[noun.User](),
 	reflect.TypeFor[noun.APIToken](),
 	reflect.TypeFor[noun.Ring](), reflect.TypeFor[noun.RingKey](), reflect.TypeFor[noun.RingAck](),
+	reflect.TypeFor[noun.Audit](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes
@@ -92,6 +93,7 @@ func (i *Image) tables() []image.Table {
 		image.Of(12, i.CredentialTable.From, i.CredentialTable.Put, nil),
 		image.Of(13, i.UserTable.From, i.UserTable.Put, nil),
 		image.Of(14, i.APITokenTable.From, i.APITokenTable.Put, nil),
+		image.Of(15, i.AuditTable.From, i.AuditTable.Put, nil),
 	}
 }
 

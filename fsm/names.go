@@ -25,6 +25,7 @@ type (
 	Word      = core.Word
 	Speaker   = core.Speaker
 	Work      = core.Work
+	AuditNote = core.AuditNote
 )
 
 // What agents ask and say.
@@ -133,6 +134,7 @@ type (
 	AddRoot         = trust.AddRoot
 	StepRoots       = trust.StepRoots
 	RootWait        = trust.RootWait
+	NoteAudit       = core.NoteAudit
 )
 
 // WaitedBounds are the upper bounds, in seconds, of what Figures counts as Waited.
@@ -185,6 +187,9 @@ const (
 
 // Level is the feature level that must have begun before the command may be written.
 func Level(c Command) uint32 { return core.Level(c) }
+
+// LevelOf is Level of the command of a request, and of what it says beside.
+func LevelOf(r *Request) uint32 { return core.LevelOf(r) }
 
 // IsWord tells whether the command may prove that an incarnation lives, see View.WordOf.
 func IsWord(c Command) bool { return core.IsWord(c) }

@@ -57,6 +57,12 @@ func (w *work) allowed(ctx context.Context, write *vigilv1.Write) error {
 	return w.door.Check(ctx, method, req)
 }
 
+// audit names the caller for one write of a batch.
+func (w *work) audit(ctx context.Context, write *vigilv1.Write) []fsm.AuditNote {
+	method, req := door.WriteCall(write)
+	return w.door.Audit(ctx, method, req)
+}
+
 // Batch does many writes; each has its own answer, in order. When the outcome of
 // the whole is not known, the call fails as one.
 func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.BatchResponse, error) {
@@ -69,6 +75,7 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 	for i, write := range r.GetWrites() {
 		if items[i] = item(write); items[i].err == nil {
 			items[i].err = w.allowed(ctx, write)
+			items[i].req.Audit = w.audit(ctx, write)
 		}
 		if items[i].err == nil {
 			reqs = append(reqs, items[i].req)

@@ -299,6 +299,9 @@ func (c *clusterService) AddServer(
 		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the "+
 			"new server shows as --raft-addr.", fault.Quote(r.GetRaftAddr()))
 	}
+	if err := c.note(ctx); err != nil {
+		return nil, err
+	}
 	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
 		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
 	}
@@ -329,11 +332,17 @@ func (c *clusterService) RemoveServer(
 			return nil, err
 		}
 	}
+	if err := c.note(ctx); err != nil {
+		return nil, err
+	}
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
-	if _, err := c.submit(ctx, nil, fsm.DropServer{ID: r.GetServer()}); err != nil &&
-		fault.Of(err).Code != code.NotFound {
+	out, err := c.writer.Submit(ctx, fsm.Request{Cmd: fsm.DropServer{ID: r.GetServer()}})
+	if err == nil && out.Code != noun.OK && out.Code != noun.NotFound {
+		err = fault.Refusal(&out)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &vigilv1.RemoveServerResponse{}, nil
@@ -349,6 +358,9 @@ func (c *clusterService) TransferLeadership(
 	}
 	m, err := c.membership()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.note(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.Transfer(ctx, r.GetTo()); err != nil {

@@ -13,10 +13,6 @@ import (
 	"vigil/rpc/trust"
 )
 
-// UserLife is how long a person's certificate may be used, in cluster time; like all others it can be
-// renewed for a while longer.
-const UserLife = 12 * time.Hour
-
 // Standing is what the state knows of who makes a claim.
 type Standing struct {
 	Known      bool        // there is such a server, host, user or API token
@@ -84,10 +80,7 @@ func weigh(c who.Claim, s Standing) (who.Principal, error) {
 			"revoked, and nothing tells that it was issued before that; join or log in with a new token.", &p,
 			fault.Quote(c.Issuer.Server))
 	}
-	life := trust.Life
-	if c.Kind == who.User {
-		life = UserLife
-	}
+	life := trust.LifeOf(trust.Kind(c.Kind))
 	switch age := s.Clock.Sub(noun.Time(c.Clock)); {
 	case age < life:
 		return p, nil

@@ -73,6 +73,9 @@ func (c *clusterService) RestoreSnapshot(
 	case leader != "":
 		return c.handOn(s, leader)
 	}
+	if err := c.note(s.Context()); err != nil {
+		return err
+	}
 	if err := c.backups.Restore(s.Context(), &chunkReader{from: s}); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
 	}

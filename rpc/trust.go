@@ -183,8 +183,8 @@ func (t *trustService) issue(
 	}
 	serial := chain[0].SerialNumber.Text(16)
 	if _, err := t.submit(ctx, nil, fsm.NoteLeaf{Kind: who.Kind, Name: who.Name, Generation: generation,
-		Serial: serial, Was: was, Key: key, Root: read(t.core, func(st *fsm.View) []byte { return rootOf(st, chain) }),
-	}); err != nil {
+		Serial: serial, Was: was, Key: key, Until: noun.Wall(chain[0].NotAfter.UnixNano()),
+		Root: read(t.core, func(st *fsm.View) []byte { return rootOf(st, chain) })}); err != nil {
 		if no := fault.Of(err); was != "" && no.Code == code.Denied {
 			err = fault.New(code.AuthDenied, "%s", fault.Sentence(no.Text))
 		}

@@ -182,7 +182,13 @@ func TestTrustAHostJoinsAndRenews(t *testing.T) {
 	}
 	list, err := w.trust(1).ListIdentities(within(t), &vigilv1.ListIdentitiesRequest{Kind: "host"})
 	if err != nil || len(list.GetIdentities()) != 1 || list.Identities[0].GetSerial() != second.GetSerial() {
-		t.Errorf("hosts with identities: %v, %v", list, err)
+		t.Fatalf("hosts with identities: %v, %v", list, err)
+	}
+	leaf := list.Identities[0]
+	age := leaf.GetAge().AsDuration()
+	if leaf.GetRenewsIn().AsDuration() != trust.RenewHost-age || leaf.GetLeft().AsDuration() != trust.Life-age ||
+		leaf.GetGrace().AsDuration() != trust.Grace || !leaf.GetUntil().AsTime().After(time.Now()) {
+		t.Errorf("the dates of a new certificate: %v", leaf)
 	}
 	if _, err := w.trust(1).Revoke(within(t), &vigilv1.RevokeRequest{Kind: "host", Name: "h1"}); err != nil {
 		t.Fatal(err)

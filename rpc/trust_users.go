@@ -11,6 +11,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
 )
 
 // PutUser adds a user or replaces what one may do.
@@ -109,9 +110,15 @@ func (t *trustService) ListIdentities(
 func convertIdentity(st *fsm.View, k *noun.Credential) *vigilv1.Identity {
 	out := &vigilv1.Identity{Kind: k.Kind.String(), Name: k.Name, Generation: k.Generation, Serial: k.Serial,
 		Token: uint64(k.Token), Gone: k.Gone != 0}
-	if k.Serial != "" {
-		out.Age = durationpb.New(max(0, st.TrustClock().Sub(k.IssuedAt)))
+	if k.Serial == "" {
+		return out
 	}
+	age, kind := max(0, st.TrustClock().Sub(k.IssuedAt)), trust.Kind(k.Kind.String())
+	life := trust.LifeOf(kind)
+	out.Age, out.RenewsIn = durationpb.New(age), durationpb.New(max(0, trust.RenewAfter(kind)-age))
+	out.Left = durationpb.New(max(0, life-age))
+	out.Grace = durationpb.New(min(trust.Grace, max(0, life+trust.Grace-age)))
+	out.Until = wall(k.Until)
 	return out
 }
 

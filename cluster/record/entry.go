@@ -40,6 +40,7 @@ func (e *Encoder) Request(r *fsm.Request) error {
 	uns(w, 1, &r.Session)
 	uns(w, 2, &r.Seq)
 	w.bool(3, &r.Planned)
+	list(w, 4, &r.Audit, auditNote)
 	if err := w.command(r.Cmd); err != nil {
 		return err
 	}
@@ -123,6 +124,7 @@ func getRequest(w *wire, r *fsm.Request) {
 	uns(w, 1, &r.Session)
 	uns(w, 2, &r.Seq)
 	w.bool(3, &r.Planned)
+	list(w, 4, &r.Audit, auditNote)
 	for w.num >= firstCommand && w.num < ignorable && w.at(w.num, protowire.BytesType) {
 		r.Cmd = w.known()
 	}

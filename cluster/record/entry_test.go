@@ -69,9 +69,13 @@ func randomEntry(r *rand.Rand) *fsm.Entry {
 	fill(r, reflect.ValueOf(&e.Beats).Elem())
 	fill(r, reflect.ValueOf(&e.Words).Elem())
 	for _, cmd := range commands() {
-		e.Requests = append(e.Requests, fsm.Request{
+		req := fsm.Request{
 			Session: noun.SessionID(r.Uint64()), Seq: r.Uint64(), Planned: r.IntN(2) == 0, Cmd: filled(r, cmd),
-		})
+		}
+		if r.IntN(2) == 0 {
+			fill(r, reflect.ValueOf(&req.Audit).Elem())
+		}
+		e.Requests = append(e.Requests, req)
 	}
 	return e
 }

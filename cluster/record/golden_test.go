@@ -21,9 +21,9 @@ var update = flag.Bool("update", false, "write golden files")
 // with the number of its newest file: SetAgent.hex is read for ever, SetAgent.2.hex
 // has all fields of today.
 func grown() map[string]int {
-	return map[string]int{"PutServer": 2, "NoteLeaf": 2, "ApplyRoom": 11, "DeleteRoom": 2, "SetAgent": 3,
+	return map[string]int{"PutServer": 2, "ApplyRoom": 11, "DeleteRoom": 2, "SetAgent": 3,
 		"SetPause": 2, "DrainHost": 2, "RestartAgent": 2,
-		"RegisterHost": 4, "ReportExit": 2, "CreateTask": 3, "FailTask": 2, "ProgressTask": 2, "SetRoomWatch": 2}
+		"RegisterHost": 4, "ReportExit": 2, "CreateTask": 3, "FailTask": 2, "ProgressTask": 2, "SetRoomWatch": 2, "NoteLeaf": 3}
 }
 
 // TestGoldenBytesDecodeForEver reads what earlier versions wrote. Files are added
@@ -102,5 +102,29 @@ func everyFieldIsSet(t *testing.T, at string, v reflect.Value) {
 		for i := range v.Len() {
 			everyFieldIsSet(t, at, v.Index(i))
 		}
+	}
+}
+
+// What a request says beside its command is read for ever, too.
+func TestGoldenBytesOfTheAuditDecodeForEver(t *testing.T) {
+	path := filepath.Join("testdata", "audit.hex")
+	entry := &fsm.Entry{Stint: 3, Stamp: 5e9, Wall: 1, Requests: []fsm.Request{{Session: 9, Seq: 2, Cmd: fsm.NoteAudit{},
+		Audit: []fsm.AuditNote{{Who: "user/anna", Method: "Fleet/SetPause", Room: "web", Source: "10.0.0.9:4711",
+			Digest: "00ff"}}}}}
+	if _, err := os.Stat(path); *update && os.IsNotExist(err) {
+		data, err := Encode(entry)
+		if err == nil {
+			err = os.WriteFile(path, []byte(hex.EncodeToString(data)+"\n"), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, e := golden(t, path, fsm.NoteAudit{})
+	if !reflect.DeepEqual(e.Requests, entry.Requests) {
+		t.Errorf("read is %+v, want %+v", e.Requests, entry.Requests)
+	}
+	if again, err := Encode(e); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("it encodes differently now (%v)", err)
 	}
 }

@@ -44,6 +44,7 @@ var trust = []kind{
 		w.str(4, &c.Serial)
 		w.str(5, &c.Was)
 		w.bytes(6, &c.Key)
+		sig(w, 7, &c.Until)
 		w.bytes(8, &c.Root)
 	}),
 	of(94, func(w *wire, c *fsm.RaiseGeneration) {
@@ -87,6 +88,15 @@ var trust = []kind{
 		w.str(3, &c.By)
 	}),
 	of(105, func(w *wire, c *fsm.StepRoots) { uns(w, 1, &c.Rev) }),
+	of(110, func(*wire, *fsm.NoteAudit) {}),
+}
+
+func auditNote(w *wire, n *fsm.AuditNote) {
+	w.str(1, &n.Who)
+	w.str(2, &n.Method)
+	w.str(3, &n.Room)
+	w.str(4, &n.Source)
+	w.str(5, &n.Digest)
 }
 
 func binding(w *wire, b *noun.Binding) {

@@ -49,7 +49,7 @@ func (s *State) request(r *Request) noun.Outcome {
 		return noun.Outcome{Code: noun.StaleStint, Detail: "planned in a stint that is over", Index: s.Meta.Index}
 	}
 	if s.session = r.Session; r.Session == 0 {
-		return s.stamped(r.Cmd.Apply(s))
+		return s.stamped(s.do(r))
 	}
 	ss := s.SessionTable.Mut(r.Session)
 	if ss == nil {
@@ -65,7 +65,7 @@ func (s *State) request(r *Request) noun.Outcome {
 		return s.stamped(noun.Outcome{Code: noun.TooOld, Detail: fmt.Sprintf(
 			"write %d is too old: the session is at %d and remembers %d answers", r.Seq, ss.Max, noun.AnswersKept)})
 	}
-	out := s.stamped(r.Cmd.Apply(s))
+	out := s.stamped(s.do(r))
 	if ss = s.SessionTable.Mut(r.Session); ss != nil {
 		ss.Own(s.SessionTable.Generation())
 		ss.Remember(r.Seq, out)

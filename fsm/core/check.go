@@ -39,6 +39,11 @@ func (v *View) Check(c *Checker) {
 	c.end(v, "everything", v.Meta.PauseEnd, v.Meta.Paused)
 	c.own(v, timerPause, 0, v.Meta.PauseEnd)
 	c.ledger(v)
+	c.That(v.Meta.LastAudit-v.Meta.PastAudit == uint64(v.AuditTable.Len()) && v.AuditTable.Len() <= noun.MaxAudit,
+		"L11: the audit has %d entries, of numbers %d to %d", v.AuditTable.Len(), v.Meta.PastAudit+1, v.Meta.LastAudit)
+	for seq, a := range v.AuditTable.From(0) {
+		c.That(a.Seq == seq && seq > v.Meta.PastAudit && seq <= v.Meta.LastAudit, "audit %d is kept as %d", a.Seq, seq)
+	}
 	for _, ss := range v.SessionTable.From(0) {
 		c.That(ss.Armed != 0, "L11: session %d has no timer", ss.ID) // session_ttl may have been shortened since
 	}

@@ -18,6 +18,7 @@ func (c *Checker) ledger(s *View) {
 	recount(c, s.EventTable, &naive, noun.ForHistory, noun.CostOfEvent, nil)
 	recount(c, s.MailTable, &naive, noun.ForMail, noun.CostOfMail, noun.RoomOfMail)
 	recount(c, s.EscalationTable, &naive, noun.ForHistory, noun.CostOfEscalation, nil)
+	recount(c, s.AuditTable, &naive, noun.ForHistory, noun.CostOfAudit, nil)
 	recount(c, s.TokenTable, &naive, noun.ForTrust, noun.CostOfToken, nil)
 	recount(c, s.CredentialTable, &naive, noun.ForTrust, noun.CostOfCredential, nil)
 	recount(c, s.UserTable, &naive, noun.ForTrust, noun.CostOfUser, nil)

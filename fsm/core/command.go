@@ -18,6 +18,9 @@ type Request struct {
 	Seq     uint64 // from 1, grows by one a write; 0 with Session 0
 	Planned bool   // by a duty of the leader; refused when the stint is over
 	Cmd     Command
+	// Audit says who has made the request; none or one. It is a part of the record of the command, so
+	// neither gets into the log without the other.
+	Audit []AuditNote
 	// Word is what the command proves as a word of an incarnation. It is no part of the
 	// record: whoever seals the entry puts what is still fresh into Entry.Words.
 	Word Word

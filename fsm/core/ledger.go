@@ -82,6 +82,7 @@ func (s *State) meters() {
 	measure(&s.EventTable, l, noun.ForHistory, noun.CostOfEvent, nil)
 	measure(&s.MailTable, l, noun.ForMail, noun.CostOfMail, noun.RoomOfMail)
 	measure(&s.EscalationTable, l, noun.ForHistory, noun.CostOfEscalation, nil)
+	measure(&s.AuditTable, l, noun.ForHistory, noun.CostOfAudit, nil)
 	measure(&s.TokenTable, l, noun.ForTrust, noun.CostOfToken, nil)
 	measure(&s.CredentialTable, l, noun.ForTrust, noun.CostOfCredential, nil)
 	measure(&s.UserTable, l, noun.ForTrust, noun.CostOfUser, nil)

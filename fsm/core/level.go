@@ -63,6 +63,11 @@ func Level(c Command) uint32 {
 	return Baseline
 }
 
+// LevelOf is Level of the command of a request, and of what it says beside.
+func LevelOf(r *Request) uint32 {
+	return max(Level(r.Cmd), LevelWhen(len(r.Audit) > 0, LevelRetry))
+}
+
 // LevelWhen is the level that a command needs: this one when it has something that came with it,
 // else the baseline.
 func LevelWhen(has bool, level uint32) uint32 {

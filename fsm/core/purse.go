@@ -93,7 +93,7 @@ var purseSays = [noun.Purses]struct{ what, remedy string }{
 	noun.ForHosts:  {"hosts", "forget hosts that will not come back (`vigil host forget`)"},
 	noun.ForSessions: {"sessions of clients",
 		"close clients that are not needed; a session ends by itself after session_ttl"},
-	noun.ForHistory: {"events and escalations", "close escalations"},
+	noun.ForHistory: {"events, escalations and the audit", "close escalations"},
 	noun.ForTrust: {"tokens, credentials and users",
 		"revoke tokens that are not needed, forget hosts that will not come back, or remove users"},
 }

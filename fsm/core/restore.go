@@ -56,6 +56,7 @@ func (s *State) Outnumber(replaced *View) {
 		}
 		s.TaskTable.Mut(id).Attempt = was.Attempt
 	}
+	s.keepAudit(replaced)
 	m.Diverged = nil // all servers get this state
 	s.Hooks.Outnumbers.Call(Replaced{replaced, leap})
 }

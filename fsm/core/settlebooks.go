@@ -24,6 +24,7 @@ func (s *State) settleBooks() {
 		s.APITokenTable.Settle(func(*noun.APIToken) {})
 		s.EscalationTable.Settle(func(*noun.Escalation) { s.cutHistory() })
 		s.EventTable.Settle(func(*noun.Event) { s.cutHistory() })
+		s.AuditTable.Settle(func(*noun.Audit) { s.cutHistory() })
 	}
 }
 
@@ -153,13 +154,20 @@ func (s *State) cutSession(ss *noun.Session) {
 	ss.Keep(kept, s.SessionTable.Generation())
 }
 
-// cutHistory drops the oldest events; their number is bounded by a setting too.
+// cutHistory drops the oldest events, and of the audit only what is too much without any event;
+// the number of both is bounded too.
 func (s *State) cutHistory() {
 	for range 64 {
-		if s.over(noun.ForHistory, 0) <= 0 || s.Meta.NextEvent-s.Meta.FirstEvent <= 1 {
+		switch {
+		case s.over(noun.ForHistory, 0) <= 0:
+			return
+		case s.Meta.NextEvent-s.Meta.FirstEvent > 1:
+			s.EventTable.Del(s.Meta.FirstEvent)
+			s.Meta.FirstEvent++
+		case s.Meta.PastAudit < s.Meta.LastAudit:
+			s.dropAudit()
+		default:
 			return
 		}
-		s.EventTable.Del(s.Meta.FirstEvent)
-		s.Meta.FirstEvent++
 	}
 }

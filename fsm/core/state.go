@@ -30,6 +30,8 @@ type Image struct {
 	CredentialTable table.Table[noun.CredentialID, noun.Credential]
 	UserTable       table.Table[noun.UserID, noun.User]
 	APITokenTable   table.Table[noun.APITokenID, noun.APIToken]
+
+	AuditTable table.Table[uint64, noun.Audit]
 }
 
 // Meta holds the replicated values of which there is one.
@@ -85,6 +87,9 @@ type Meta struct {
 	PauseEnd noun.End // of Paused
 
 	Trust noun.Trust // identities
+
+	LastAudit uint64 // number of the newest entry of the audit
+	PastAudit uint64 // number of the newest one that is no longer kept
 }
 
 // State is the live state: the replicated image and the indexes that are built
@@ -130,6 +135,8 @@ type readers struct {
 	UserTable       table.Reader[noun.UserID, noun.User]
 	APITokenTable   table.Reader[noun.APITokenID, noun.APIToken]
 
+	AuditTable table.Reader[uint64, noun.Audit]
+
 	RoleIdx table.Reader[noun.RoleID, roleIndex]
 	hostIdx table.Reader[noun.HostID, hostIndex]
 	roomIdx table.Reader[noun.RoomID, roomIndex]
@@ -141,6 +148,7 @@ func (s *State) readers() readers {
 		s.HostTable.Reader(), s.SessionTable.Reader(), s.EventTable.Reader(), s.MailTable.Reader(),
 		s.EscalationTable.Reader(),
 		s.TokenTable.Reader(), s.CredentialTable.Reader(), s.UserTable.Reader(), s.APITokenTable.Reader(),
+		s.AuditTable.Reader(),
 		s.roleIdx.Reader(), s.hostIdx.Reader(), s.roomIdx.Reader()}
 }
 
@@ -284,6 +292,7 @@ func (s *State) Copy() *Image {
 		EscalationTable: s.EscalationTable.Copy(),
 		TokenTable:      s.TokenTable.Copy(), CredentialTable: s.CredentialTable.Copy(),
 		UserTable: s.UserTable.Copy(), APITokenTable: s.APITokenTable.Copy(),
+		AuditTable: s.AuditTable.Copy(),
 	}
 }
 

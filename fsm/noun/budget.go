@@ -50,7 +50,7 @@ const (
 	ForAgents                // rooms, roles and agents, and what those say of themselves
 	ForHosts                 // hosts
 	ForSessions              // sessions of clients with the answers that they remember
-	ForHistory               // events and escalations
+	ForHistory               // events, escalations and the audit
 	ForTrust                 // tokens, credentials and users
 	Purses
 

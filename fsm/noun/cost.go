@@ -34,6 +34,7 @@ const (
 	costSession    = 192 + LeastAnswers*costAnswer // those it can always keep
 	costEvent      = 160
 	costEscalation = 512
+	costAudit      = 128
 	costDelivery   = 112
 	costKV         = 40
 	costToken      = 256
@@ -183,6 +184,10 @@ func CostOfEscalation(e *Escalation) int64 {
 		n += costDelivery + textOf(e.Notice.Deliveries[i].Notifier) + textOf(e.Notice.Deliveries[i].Failure)
 	}
 	return n
+}
+
+func CostOfAudit(a *Audit) int64 {
+	return costAudit + text(a.Who, a.Method, a.Room, a.Source, a.Digest)
 }
 
 func costOfBindings(list []Binding) (n int64) {

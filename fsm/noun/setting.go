@@ -194,7 +194,7 @@ var SettingTable = []setting{
 		Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Hosts }},
 	{Name: "budget_sessions",
 		help: "memory for sessions of clients and the answers they may ask for again; when it is full new ones are refused", Min: LeastBudget, Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Sessions }},
-	{Name: "budget_history", help: "memory for events and escalations; when it is full the oldest events go",
+	{Name: "budget_history", help: "memory for events, escalations and the audit; when it is full the oldest events go",
 		Min: LeastBudget, Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.History }},
 	{Name: "budget_trust", help: "memory for tokens, credentials and users; when it is full new ones are refused",
 		Min: LeastBudget, Max: mostBudget, size: func(s *Settings) *uint64 { return &s.Budget.Trust }},

@@ -36,7 +36,7 @@ const (
 	MaxTokenValue = 256     // bytes of a label's value
 	MaxTokenLife  = 365 * 24 * time.Hour
 	LeafLife      = 24 * time.Hour // of a certificate, on the clock of certificates
-	SecretHash    = 32 // bytes of a SHA-256 sum
+	SecretHash    = 32             // bytes of a SHA-256 sum
 	MaxPrincipal  = 192
 )
 
@@ -227,6 +227,9 @@ type Credential struct {
 	Joined  string   // the SHA-256 of the public key that was let in then
 	Labels  []KV     // as in the token
 	Runners []string // as in the token
+
+	// Until is the date of the newest certificate, which only browsers and tools go by; 0: not known.
+	Until Wall
 
 	// Root is the SHA-256 of the root behind the newest certificate, and RootsRev tells which roots its
 	// holder was told with it. Empty and 0: not known.

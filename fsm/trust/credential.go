@@ -14,11 +14,12 @@ import (
 type NoteLeaf struct {
 	Kind       noun.IdentityKind
 	Name       string
-	Generation uint64 // of the new certificate
-	Serial     string // of the new certificate
-	Was        string // serial of the one that asks; empty: it was let in by a token
-	Key        []byte // SHA-256 of the public key of the new certificate
-	Root       []byte // SHA-256 of the root behind it; empty: not known
+	Generation uint64    // of the new certificate
+	Serial     string    // of the new certificate
+	Was        string    // serial of the one that asks; empty: it was let in by a token
+	Key        []byte    // SHA-256 of the public key of the new certificate
+	Until      noun.Wall // date of the new certificate, for people
+	Root       []byte    // SHA-256 of the root behind it; empty: not known
 }
 
 // RaiseGeneration revokes whatever was issued to a name, and the tokens that name it. A name that no
@@ -58,7 +59,7 @@ func (c NoteLeaf) Apply(of *core.State) noun.Outcome {
 		return core.Refuse(noun.Denied, "certificate %s of %s is not the newest one: another machine has this "+
 			"identity; revoke it, and join with a new token on the machine that is to have it", c.Was, who)
 	}
-	k.Serial, k.Key, k.IssuedAt = c.Serial, string(c.Key), s.TrustClock()
+	k.Serial, k.Key, k.IssuedAt, k.Until = c.Serial, string(c.Key), s.TrustClock(), c.Until
 	k.Root, k.RootsRev = string(c.Root), s.Meta.Trust.RootsRev
 	return noun.Outcome{Rev: k.Generation}
 }
@@ -129,7 +130,7 @@ func (s *State) raise(who noun.Identity) *noun.Credential {
 
 // forgetLeaf makes the next certificate the first one.
 func forgetLeaf(k *noun.Credential) {
-	k.Serial, k.Before, k.Key, k.IssuedAt = "", "", "", 0
+	k.Serial, k.Before, k.Key, k.IssuedAt, k.Until = "", "", "", 0, 0
 	k.Root, k.RootsRev = "", 0
 }
 

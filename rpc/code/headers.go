@@ -8,6 +8,7 @@ const (
 	HeaderRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
 	HeaderWriteID   = "vigil-write-id"  // the write id of a call over HTTP, SESSION-SEQ
 	HeaderClaim     = "vigil-claim"     // who has sent a call that a server sends on
+	HeaderSource    = "vigil-source"    // the address that a call came from which a server sends on
 	HeaderOnBehalf  = "vigil-on-behalf" // for which life a host speaks, ROOM/AGENT/INCARNATION
 	HeaderWoken     = "vigil-woken"     // set when a waiter claims because a task came
 	HeaderLeader    = "vigil-leader"    // API address of the leader

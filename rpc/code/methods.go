@@ -129,7 +129,7 @@ var methods = map[Nature][]string{
 		vigilv1.Trust_GetTrust_FullMethodName, vigilv1.Trust_ListTokens_FullMethodName,
 		vigilv1.Trust_ListIdentities_FullMethodName, vigilv1.Trust_ListUsers_FullMethodName,
 		vigilv1.Trust_ListAPITokens_FullMethodName, vigilv1.Trust_GetGossip_FullMethodName,
-		vigilv1.Trust_GetRoots_FullMethodName,
+		vigilv1.Trust_GetRoots_FullMethodName, vigilv1.Trust_ListAudit_FullMethodName,
 	},
 	Beat: {
 		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,

@@ -216,4 +216,5 @@ var permits = map[string]Permit{
 	trust + "ReplaceRoot":    admin("replace the root"),
 	trust + "GetGossipKeys":  ofServer("get keys of gossip"),
 	trust + "ReportGossip":   ofServer("report what servers have of gossip"),
+	trust + "ListAudit":      admin("read the audit"),
 }

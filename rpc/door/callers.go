@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/door/who"
 	"vigil/rpc/fault"
@@ -84,16 +85,22 @@ func (d *Door) forViewers(g *gateway, page http.Handler) http.Handler {
 }
 
 // remote is where the caller of ctx is; of a call over HTTP the connection inside this process does
-// not tell, but its gateway does.
+// not tell, but its gateway does, and of one that another server sends on that server.
 func remote(ctx context.Context) string {
 	pr, ok := peer.FromContext(ctx)
 	if !ok || pr.Addr == nil {
 		return ""
 	}
-	if s, ok := pr.AuthInfo.(shown); ok && s.caller == nil {
+	s, known := pr.AuthInfo.(shown)
+	if known && s.caller == nil {
 		if via := metadata.ValueFromIncomingContext(ctx, "x-forwarded-for"); len(via) > 0 {
 			last := via[len(via)-1]
 			return strings.TrimSpace(last[strings.LastIndex(last, ",")+1:])
+		}
+	}
+	if known && s.caller != nil && s.caller.claim.Kind == who.Server {
+		if told := metadata.ValueFromIncomingContext(ctx, code.HeaderSource); len(told) == 1 {
+			return noun.Clip(told[0], noun.MaxAuditSource)
 		}
 	}
 	return pr.Addr.String()

@@ -161,7 +161,7 @@ func (g *guard) pass(ctx context.Context) context.Context {
 	if p.Kind == who.Local || p.Kind == who.Server && p.Name == g.self {
 		return ctx // it is this server's own
 	}
-	return metadata.AppendToOutgoingContext(ctx, code.HeaderClaim, p.Encode())
+	return metadata.AppendToOutgoingContext(ctx, code.HeaderClaim, p.Encode(), code.HeaderSource, remote(ctx))
 }
 
 // asServer gives the context of a call that this server makes for itself.

@@ -38,6 +38,7 @@ func (o *observer) guarded(ctx context.Context, req any, full string, h grpc.Una
 	}
 	o.reach.hearCall(ctx, full)
 	sign(p, req)
+	ctx = withAudit(ctx, p, full, req)
 	if !code.NatureOf(full).Parked() {
 		return h(ctx, req)
 	}
@@ -64,7 +65,7 @@ func (o *observer) guardedStream(s grpc.ServerStream, full string, h func(grpc.S
 		return err
 	}}
 	var end func(error) error
-	gs.ctx, end = hold(ctx, o.guard.still(p, full, gs.request))
+	gs.ctx, end = hold(withAudit(ctx, p, full, nil), o.guard.still(p, full, gs.request))
 	return end(h(gs))
 }
 

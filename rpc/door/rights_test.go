@@ -43,7 +43,7 @@ var (
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
-		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
+		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot Trust/ListAudit PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
 	open    = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
 	known   = append(words("CloseSession Trust/Renew"), open...)
 	agents  = append(words("CloseSession"), open...)

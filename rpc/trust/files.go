@@ -18,11 +18,11 @@ type Dir string
 
 // The pairs of files in a Dir: NAME.crt and NAME.key.
 const (
-	RootFiles   = "root"   // only where the cluster was founded; the key may be moved away
+	RootFiles = "root" // only where the cluster was founded; the key may be moved away
 	// NextRootFiles is the root that is to come, until the cluster has it.
 	NextRootFiles = "root-next"
 	IssuerFiles   = "issuer" // on servers
-	LeafFiles   = "leaf"
+	LeafFiles     = "leaf"
 )
 
 const rootsFile = "roots.crt"

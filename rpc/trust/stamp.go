@@ -12,12 +12,40 @@ import (
 const (
 	// Life is how long a leaf of a server or host may be used; its holder renews it at one half.
 	Life = 24 * time.Hour
+	// UserLife is how long that of a person may be used.
+	UserLife = 12 * time.Hour
 	// Grace is for how long an older leaf of the present generation may be used to renew itself.
 	Grace = 30 * 24 * time.Hour
 	// IssuerRenew is the age from which a server asks for its next issuing key. Only browsers and tools mind
 	// when that does not come: they see the 90 days of its certificate.
 	IssuerRenew = 60 * 24 * time.Hour
 )
+
+// Ages from which holders renew their leaves. A host often goes by no clock but its own.
+const (
+	RenewServer = Life / 2
+	RenewHost   = Life / 4
+	RenewUser   = UserLife / 2 // with the next command
+)
+
+// LifeOf is how long a leaf may be used.
+func LifeOf(k Kind) time.Duration {
+	if k == User {
+		return UserLife
+	}
+	return Life
+}
+
+// RenewAfter is the age from which a leaf is renewed.
+func RenewAfter(k Kind) time.Duration {
+	switch k {
+	case User:
+		return RenewUser
+	case Host:
+		return RenewHost
+	}
+	return RenewServer
+}
 
 // stampID names the extension that holds a Stamp. Below 2.25 everybody may use a random number of
 // their own (ITU-T X.667).

@@ -56,6 +56,9 @@ func (c *Conn) Nobody(began time.Time) bool {
 	return c.absent > 0 && !c.Reached() && time.Since(began) >= c.absent
 }
 
+// Identity is who asks; nil: nobody, in clear.
+func (c *Conn) Identity() *trust.Holder { return c.self }
+
 // whereElse adds to an error that no server was found what to do about it.
 func (a *App) whereElse(c *Conn, err error) error {
 	if !errors.Is(err, client.ErrUnavailable) || c.Reached() {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"vigil/rpc/trust"
 )
@@ -104,7 +103,7 @@ func (a *App) followServers(c *Conn) {
 // renewAfter is the age of a person's certificate from which a command renews it first. It goes by
 // this machine's clock: one that is wrong makes it too often or too late, and the servers, which go by
 // cluster time, let it be renewed for 30 days.
-const renewAfter = 6 * time.Hour
+const renewAfter = trust.RenewUser
 
 // renew is best effort: what the command gets as an answer tells whether it was needed.
 func (a *App) renew(ctx context.Context, c *Conn) {

@@ -19,17 +19,28 @@ import (
 func newEventsCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.WatchEventsRequest{}
 	var follow bool
+	var audit auditFlags
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print the history, with -f also what happens from now on",
 		Long: `Print the history: what happened to rooms, agents, tasks and hosts. With -f and
 without --after only what happens from now on. The stream goes on at another server
-when one is lost; no event is left out or shown twice.`,
-		Example: "  vigil events -f\n  vigil events --room web --after 1200",
+when one is lost; no event is left out or shown twice.
+
+With --audit who has changed what instead, for admins: when, who, which call, about which
+room, from which address, and a digest of the request, by which two equal ones are known.`,
+		Example: "  vigil events -f\n  vigil events --room web --after 1200\n  vigil events --audit --who user/anna",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := audit.check(request); err != nil {
+				return err
+			}
 			request.NoFollow = !follow
 			request.Tail = follow && !cmd.Flags().Changed("after")
+			if audit.on {
+				return printAudit(cmd, a, &vigilv1.ListAuditRequest{Stale: a.Stale, After: request.GetAfter(),
+					Tail: request.GetTail(), Room: request.GetRoom(), Who: audit.who, Method: audit.method}, follow)
+			}
 			ask := a.Ask
 			if follow {
 				ask = a.Follow
@@ -56,6 +67,9 @@ when one is lost; no event is left out or shown twice.`,
 	flags.StringVar(&request.Room, "room", "", "only of this room")
 	flags.StringVar(&request.Agent, "agent", "", "only of this agent")
 	flags.Uint64Var(&request.Task, "task", 0, "only of this task")
+	flags.BoolVar(&audit.on, "audit", false, "who has changed what, instead of what has happened")
+	flags.StringVar(&audit.who, "who", "", "only by this one, as user/anna or token/7; with --audit")
+	flags.StringVar(&audit.method, "method", "", "only this call, as Fleet/ApplyRoom; with --audit")
 	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.Every(cli.AgentNames))
 	return cmd

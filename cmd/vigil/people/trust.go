@@ -23,6 +23,7 @@ func trustCommands(a *cli.App) []*cobra.Command {
 		cli.NewGroup("identity", "Who has certificates of the cluster", newIdentityListCmd(a), newIdentityRevokeCmd(a)),
 		newGossipCmd(a),
 		newRootCmd(a),
+		cli.NewGroup("tls", "Certificates of the cluster", newTLSShowCmd(a)),
 		newLoginCmd(a),
 		newLogoutCmd(a),
 	}
@@ -140,21 +141,28 @@ func newUserRemoveCmd(a *cli.App) *cobra.Command {
 	}
 }
 
+// allIdentities reads every page of the names that have certificates.
+func allIdentities(ctx context.Context, a *cli.App, c *cli.Conn) (all []*vigilv1.Identity, err error) {
+	for after := uint64(0); ; {
+		page, err := trustOf(c).ListIdentities(ctx, &vigilv1.ListIdentitiesRequest{Stale: a.Stale, After: after, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		all, after = append(all, page.GetIdentities()...), page.GetNext()
+		if !page.GetMore() {
+			return all, nil
+		}
+	}
+}
+
 func newIdentityListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List servers, hosts and people with certificates", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				var all []*vigilv1.Identity
-				for after := uint64(0); ; {
-					page, err := trustOf(c).ListIdentities(ctx, &vigilv1.ListIdentitiesRequest{Stale: a.Stale, After: after, Limit: 1000})
-					if err != nil {
-						return err
-					}
-					all, after = append(all, page.GetIdentities()...), page.GetNext()
-					if !page.GetMore() {
-						break
-					}
+				all, err := allIdentities(ctx, a, c)
+				if err != nil {
+					return err
 				}
 				if a.JSON {
 					return a.PrintJSON(&vigilv1.ListIdentitiesResponse{Identities: all})

@@ -17,7 +17,7 @@ import (
 // Rhythm in which a host renews its certificate. It goes by time that this process has seen pass,
 // which no wall clock moves; the servers tell by cluster time whether a certificate is too old.
 const (
-	hostRenew = trust.Life / 4
+	hostRenew = trust.RenewHost
 	hostAgain = time.Minute // after a try that failed
 	hostFirst = 10 * time.Second
 )

@@ -112,7 +112,7 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 	if i.needsIssuer(now, roots[issues]) {
 		err = i.getIssuer(ctx, s)
 	}
-	if self, _ := i.holder.Self(); behind && err == nil || now-time.Duration(self.Clock) > trust.Life/2 {
+	if self, _ := i.holder.Self(); behind && err == nil || now-time.Duration(self.Clock) > trust.RenewServer {
 		if no := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); no != nil {
 			err = errors.Join(err, fmt.Errorf("renew certificate: %w", no))
 		}

@@ -46,6 +46,7 @@ type server struct {
 
 	identity *identity   // nil: it serves in clear
 	keys     *gossipKeys // nil: as well
+	denials  *denialsLog // nil without an identity
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -128,6 +129,10 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
 		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
 		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()
+		if s.denials, err = openDenials(s.conf.DataDir); err != nil {
+			return err
+		}
+		api.Denials = s.denials
 	}
 	if s.api, err = rpc.Open(api); err != nil {
 		return err
@@ -166,6 +171,9 @@ func (s *server) close() {
 	}
 	if s.others != nil {
 		_ = s.others.Close()
+	}
+	if s.denials != nil {
+		_ = s.denials.Close() // every line was written at once
 	}
 }
 

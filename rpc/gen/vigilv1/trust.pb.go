@@ -1044,8 +1044,15 @@ type Identity struct {
 	// Since the newest certificate was issued, in cluster time.
 	Age *durationpb.Duration `protobuf:"bytes,5,opt,name=age,proto3" json:"age,omitempty"`
 	// The token by which it joined.
-	Token         uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
-	Gone          bool   `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
+	Token uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	Gone  bool   `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
+	// Of the newest certificate, in cluster time: until its holder should renew it, until it can only be
+	// renewed, and for how long it can be renewed after that. Zero: that time has come.
+	RenewsIn *durationpb.Duration `protobuf:"bytes,8,opt,name=renews_in,json=renewsIn,proto3" json:"renews_in,omitempty"`
+	Left     *durationpb.Duration `protobuf:"bytes,9,opt,name=left,proto3" json:"left,omitempty"`
+	Grace    *durationpb.Duration `protobuf:"bytes,10,opt,name=grace,proto3" json:"grace,omitempty"`
+	// Its date, which only browsers and tools go by.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1127,6 +1134,34 @@ func (x *Identity) GetGone() bool {
 		return x.Gone
 	}
 	return false
+}
+
+func (x *Identity) GetRenewsIn() *durationpb.Duration {
+	if x != nil {
+		return x.RenewsIn
+	}
+	return nil
+}
+
+func (x *Identity) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *Identity) GetGrace() *durationpb.Duration {
+	if x != nil {
+		return x.Grace
+	}
+	return nil
+}
+
+func (x *Identity) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 type RevokeRequest struct {
@@ -2776,6 +2811,269 @@ func (x *ReplaceRootRequest) GetId() *WriteId {
 	return nil
 }
 
+type ListAuditRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Stale bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Numbers above this one, at most `limit` (1,000; 0: 100).
+	After uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only about this room.
+	Room string `protobuf:"bytes,4,opt,name=room,proto3" json:"room,omitempty"`
+	// Only by this one: user/anna or token/7.
+	Who string `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`
+	// Only this call: Fleet/ApplyRoom.
+	Method string `protobuf:"bytes,6,opt,name=method,proto3" json:"method,omitempty"`
+	// Nothing of what is there: only where it ends.
+	Tail          bool `protobuf:"varint,7,opt,name=tail,proto3" json:"tail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditRequest) Reset() {
+	*x = ListAuditRequest{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditRequest) ProtoMessage() {}
+
+func (x *ListAuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditRequest.ProtoReflect.Descriptor instead.
+func (*ListAuditRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *ListAuditRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *ListAuditRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *ListAuditRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListAuditRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetTail() bool {
+	if x != nil {
+		return x.Tail
+	}
+	return false
+}
+
+type ListAuditResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Entries []*AuditEntry          `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// There is more. In any case `next` is what to give as `after` for what comes behind.
+	More          bool   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	Next          uint64 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditResponse) Reset() {
+	*x = ListAuditResponse{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditResponse) ProtoMessage() {}
+
+func (x *ListAuditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditResponse.ProtoReflect.Descriptor instead.
+func (*ListAuditResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ListAuditResponse) GetEntries() []*AuditEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListAuditResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *ListAuditResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type AuditEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Log index of the entry in which it was done.
+	Index  uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	At     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	Who    string                 `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`
+	Method string                 `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
+	// Empty: it was about none, or about several.
+	Room string `protobuf:"bytes,6,opt,name=room,proto3" json:"room,omitempty"`
+	// The address that the call came from.
+	Source string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	// The first half of the SHA-256 sum of the request without its write id, in hexadecimal digits. Equal
+	// requests have equal digests; the request itself is kept nowhere. Empty: it was a stream.
+	Digest        string `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_vigil_v1_trust_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_trust_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_trust_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *AuditEntry) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
 var File_vigil_v1_trust_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_trust_proto_rawDesc = "" +
@@ -2858,7 +3156,7 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"identities\x18\x01 \x03(\v2\x12.vigil.v1.IdentityR\n" +
 	"identities\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x12\n" +
-	"\x04next\x18\x03 \x01(\x04R\x04next\"\xc1\x01\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\"\x8b\x03\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
@@ -2868,7 +3166,12 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x06serial\x18\x04 \x01(\tR\x06serial\x12+\n" +
 	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x12\n" +
-	"\x04gone\x18\a \x01(\bR\x04gone\"d\n" +
+	"\x04gone\x18\a \x01(\bR\x04gone\x126\n" +
+	"\trenews_in\x18\b \x01(\v2\x19.google.protobuf.DurationR\brenewsIn\x12-\n" +
+	"\x04left\x18\t \x01(\v2\x19.google.protobuf.DurationR\x04left\x12/\n" +
+	"\x05grace\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x05grace\x120\n" +
+	"\x05until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"d\n" +
 	"\rRevokeRequest\x12\x17\n" +
 	"\x04kind\x18\x01 \x01(\tB\x03\xe0A\x02R\x04kind\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tB\x03\xe0A\x02R\x04name\x12!\n" +
@@ -2970,7 +3273,29 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x12ReplaceRootRequest\x12\x19\n" +
 	"\x05chain\x18\x01 \x03(\fB\x03\xe0A\x02R\x05chain\x12\x12\n" +
 	"\x04lost\x18\x02 \x01(\bR\x04lost\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id2\xf5\x0f\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xa6\x01\n" +
+	"\x10ListAuditRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
+	"\x04room\x18\x04 \x01(\tR\x04room\x12\x10\n" +
+	"\x03who\x18\x05 \x01(\tR\x03who\x12\x16\n" +
+	"\x06method\x18\x06 \x01(\tR\x06method\x12\x12\n" +
+	"\x04tail\x18\a \x01(\bR\x04tail\"k\n" +
+	"\x11ListAuditResponse\x12.\n" +
+	"\aentries\x18\x01 \x03(\v2\x14.vigil.v1.AuditEntryR\aentries\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\"\xce\x01\n" +
+	"\n" +
+	"AuditEntry\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x16\n" +
+	"\x06method\x18\x05 \x01(\tR\x06method\x12\x12\n" +
+	"\x04room\x18\x06 \x01(\tR\x04room\x12\x16\n" +
+	"\x06source\x18\a \x01(\tR\x06source\x12\x16\n" +
+	"\x06digest\x18\b \x01(\tR\x06digest2\xce\x10\n" +
 	"\x05Trust\x12P\n" +
 	"\bGetTrust\x12\x19.vigil.v1.GetTrustRequest\x1a\x16.vigil.v1.TrustAnchors\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12a\n" +
 	"\vCreateToken\x12\x1c.vigil.v1.CreateTokenRequest\x1a\x1d.vigil.v1.CreateTokenResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
@@ -2999,7 +3324,8 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\bGetRoots\x12\x19.vigil.v1.GetRootsRequest\x1a\x0f.vigil.v1.Roots\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/roots\x12R\n" +
 	"\vReplaceRoot\x12\x1c.vigil.v1.ReplaceRootRequest\x1a\x0f.vigil.v1.Roots\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/roots\x12R\n" +
 	"\rGetGossipKeys\x12\x1e.vigil.v1.GetGossipKeysRequest\x1a\x1f.vigil.v1.GetGossipKeysResponse\"\x00\x12O\n" +
-	"\fReportGossip\x12\x1d.vigil.v1.ReportGossipRequest\x1a\x1e.vigil.v1.ReportGossipResponse\"\x00B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
+	"\fReportGossip\x12\x1d.vigil.v1.ReportGossipRequest\x1a\x1e.vigil.v1.ReportGossipResponse\"\x00\x12W\n" +
+	"\tListAudit\x12\x1a.vigil.v1.ListAuditRequest\x1a\x1b.vigil.v1.ListAuditResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/auditB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
 	file_vigil_v1_trust_proto_rawDescOnce sync.Once
@@ -3013,7 +3339,7 @@ func file_vigil_v1_trust_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_trust_proto_rawDescData
 }
 
-var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_vigil_v1_trust_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_vigil_v1_trust_proto_goTypes = []any{
 	(*GetTrustRequest)(nil),        // 0: vigil.v1.GetTrustRequest
 	(*TrustAnchors)(nil),           // 1: vigil.v1.TrustAnchors
@@ -3062,96 +3388,107 @@ var file_vigil_v1_trust_proto_goTypes = []any{
 	(*Roots)(nil),                  // 44: vigil.v1.Roots
 	(*RootCertificate)(nil),        // 45: vigil.v1.RootCertificate
 	(*ReplaceRootRequest)(nil),     // 46: vigil.v1.ReplaceRootRequest
-	nil,                            // 47: vigil.v1.CreateTokenRequest.LabelsEntry
-	nil,                            // 48: vigil.v1.Token.LabelsEntry
-	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 50: google.protobuf.Timestamp
-	(*WriteId)(nil),                // 51: vigil.v1.WriteId
-	(*Binding)(nil),                // 52: vigil.v1.Binding
+	(*ListAuditRequest)(nil),       // 47: vigil.v1.ListAuditRequest
+	(*ListAuditResponse)(nil),      // 48: vigil.v1.ListAuditResponse
+	(*AuditEntry)(nil),             // 49: vigil.v1.AuditEntry
+	nil,                            // 50: vigil.v1.CreateTokenRequest.LabelsEntry
+	nil,                            // 51: vigil.v1.Token.LabelsEntry
+	(*durationpb.Duration)(nil),    // 52: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 53: google.protobuf.Timestamp
+	(*WriteId)(nil),                // 54: vigil.v1.WriteId
+	(*Binding)(nil),                // 55: vigil.v1.Binding
 }
 var file_vigil_v1_trust_proto_depIdxs = []int32{
-	47, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
-	49, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	50, // 0: vigil.v1.CreateTokenRequest.labels:type_name -> vigil.v1.CreateTokenRequest.LabelsEntry
+	52, // 1: vigil.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
 	1,  // 2: vigil.v1.CreateTokenResponse.anchors:type_name -> vigil.v1.TrustAnchors
 	6,  // 3: vigil.v1.ListTokensResponse.tokens:type_name -> vigil.v1.Token
-	48, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
-	49, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
-	50, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	51, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
+	51, // 4: vigil.v1.Token.labels:type_name -> vigil.v1.Token.LabelsEntry
+	52, // 5: vigil.v1.Token.ends_in:type_name -> google.protobuf.Duration
+	53, // 6: vigil.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	54, // 7: vigil.v1.RevokeTokenRequest.id:type_name -> vigil.v1.WriteId
 	1,  // 8: vigil.v1.Certificate.anchors:type_name -> vigil.v1.TrustAnchors
 	16, // 9: vigil.v1.ListIdentitiesResponse.identities:type_name -> vigil.v1.Identity
-	49, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
-	51, // 11: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
-	52, // 12: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
-	51, // 13: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
-	52, // 14: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
-	50, // 15: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
-	20, // 16: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
-	51, // 17: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
-	52, // 18: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
-	49, // 19: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
-	29, // 20: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
-	52, // 21: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
-	49, // 22: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
-	50, // 23: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
-	51, // 24: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
-	34, // 25: vigil.v1.GossipRing.keys:type_name -> vigil.v1.GossipRingKey
-	35, // 26: vigil.v1.GossipRing.servers:type_name -> vigil.v1.GossipServer
-	51, // 27: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
-	40, // 28: vigil.v1.GetGossipKeysResponse.keys:type_name -> vigil.v1.GossipKey
-	45, // 29: vigil.v1.Roots.roots:type_name -> vigil.v1.RootCertificate
-	49, // 30: vigil.v1.Roots.left:type_name -> google.protobuf.Duration
-	50, // 31: vigil.v1.RootCertificate.not_after:type_name -> google.protobuf.Timestamp
-	51, // 32: vigil.v1.ReplaceRootRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 33: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
-	2,  // 34: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
-	4,  // 35: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
-	7,  // 36: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
-	9,  // 37: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
-	10, // 38: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
-	11, // 39: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
-	13, // 40: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
-	14, // 41: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
-	17, // 42: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
-	19, // 43: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
-	21, // 44: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
-	23, // 45: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
-	25, // 46: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
-	27, // 47: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
-	30, // 48: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
-	32, // 49: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
-	36, // 50: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
-	43, // 51: vigil.v1.Trust.GetRoots:input_type -> vigil.v1.GetRootsRequest
-	46, // 52: vigil.v1.Trust.ReplaceRoot:input_type -> vigil.v1.ReplaceRootRequest
-	38, // 53: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
-	41, // 54: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
-	1,  // 55: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
-	3,  // 56: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
-	5,  // 57: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
-	8,  // 58: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
-	12, // 59: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
-	12, // 60: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
-	12, // 61: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
-	12, // 62: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
-	15, // 63: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
-	18, // 64: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
-	20, // 65: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
-	22, // 66: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
-	24, // 67: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
-	26, // 68: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
-	28, // 69: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
-	31, // 70: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
-	33, // 71: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
-	37, // 72: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
-	44, // 73: vigil.v1.Trust.GetRoots:output_type -> vigil.v1.Roots
-	44, // 74: vigil.v1.Trust.ReplaceRoot:output_type -> vigil.v1.Roots
-	39, // 75: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
-	42, // 76: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
-	55, // [55:77] is the sub-list for method output_type
-	33, // [33:55] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	52, // 10: vigil.v1.Identity.age:type_name -> google.protobuf.Duration
+	52, // 11: vigil.v1.Identity.renews_in:type_name -> google.protobuf.Duration
+	52, // 12: vigil.v1.Identity.left:type_name -> google.protobuf.Duration
+	52, // 13: vigil.v1.Identity.grace:type_name -> google.protobuf.Duration
+	53, // 14: vigil.v1.Identity.until:type_name -> google.protobuf.Timestamp
+	54, // 15: vigil.v1.RevokeRequest.id:type_name -> vigil.v1.WriteId
+	55, // 16: vigil.v1.PutUserRequest.bindings:type_name -> vigil.v1.Binding
+	54, // 17: vigil.v1.PutUserRequest.id:type_name -> vigil.v1.WriteId
+	55, // 18: vigil.v1.User.bindings:type_name -> vigil.v1.Binding
+	53, // 19: vigil.v1.User.changed_at:type_name -> google.protobuf.Timestamp
+	20, // 20: vigil.v1.ListUsersResponse.users:type_name -> vigil.v1.User
+	54, // 21: vigil.v1.RemoveUserRequest.id:type_name -> vigil.v1.WriteId
+	55, // 22: vigil.v1.CreateAPITokenRequest.bindings:type_name -> vigil.v1.Binding
+	52, // 23: vigil.v1.CreateAPITokenRequest.ttl:type_name -> google.protobuf.Duration
+	29, // 24: vigil.v1.ListAPITokensResponse.tokens:type_name -> vigil.v1.APIToken
+	55, // 25: vigil.v1.APIToken.bindings:type_name -> vigil.v1.Binding
+	52, // 26: vigil.v1.APIToken.ends_in:type_name -> google.protobuf.Duration
+	53, // 27: vigil.v1.APIToken.created_at:type_name -> google.protobuf.Timestamp
+	54, // 28: vigil.v1.RevokeAPITokenRequest.id:type_name -> vigil.v1.WriteId
+	34, // 29: vigil.v1.GossipRing.keys:type_name -> vigil.v1.GossipRingKey
+	35, // 30: vigil.v1.GossipRing.servers:type_name -> vigil.v1.GossipServer
+	54, // 31: vigil.v1.RotateGossipRequest.id:type_name -> vigil.v1.WriteId
+	40, // 32: vigil.v1.GetGossipKeysResponse.keys:type_name -> vigil.v1.GossipKey
+	45, // 33: vigil.v1.Roots.roots:type_name -> vigil.v1.RootCertificate
+	52, // 34: vigil.v1.Roots.left:type_name -> google.protobuf.Duration
+	53, // 35: vigil.v1.RootCertificate.not_after:type_name -> google.protobuf.Timestamp
+	54, // 36: vigil.v1.ReplaceRootRequest.id:type_name -> vigil.v1.WriteId
+	49, // 37: vigil.v1.ListAuditResponse.entries:type_name -> vigil.v1.AuditEntry
+	53, // 38: vigil.v1.AuditEntry.at:type_name -> google.protobuf.Timestamp
+	0,  // 39: vigil.v1.Trust.GetTrust:input_type -> vigil.v1.GetTrustRequest
+	2,  // 40: vigil.v1.Trust.CreateToken:input_type -> vigil.v1.CreateTokenRequest
+	4,  // 41: vigil.v1.Trust.ListTokens:input_type -> vigil.v1.ListTokensRequest
+	7,  // 42: vigil.v1.Trust.RevokeToken:input_type -> vigil.v1.RevokeTokenRequest
+	9,  // 43: vigil.v1.Trust.Join:input_type -> vigil.v1.JoinTrustRequest
+	10, // 44: vigil.v1.Trust.Renew:input_type -> vigil.v1.RenewTrustRequest
+	11, // 45: vigil.v1.Trust.Login:input_type -> vigil.v1.LoginRequest
+	13, // 46: vigil.v1.Trust.SignIssuer:input_type -> vigil.v1.SignIssuerRequest
+	14, // 47: vigil.v1.Trust.ListIdentities:input_type -> vigil.v1.ListIdentitiesRequest
+	17, // 48: vigil.v1.Trust.Revoke:input_type -> vigil.v1.RevokeRequest
+	19, // 49: vigil.v1.Trust.PutUser:input_type -> vigil.v1.PutUserRequest
+	21, // 50: vigil.v1.Trust.ListUsers:input_type -> vigil.v1.ListUsersRequest
+	23, // 51: vigil.v1.Trust.RemoveUser:input_type -> vigil.v1.RemoveUserRequest
+	25, // 52: vigil.v1.Trust.CreateAPIToken:input_type -> vigil.v1.CreateAPITokenRequest
+	27, // 53: vigil.v1.Trust.ListAPITokens:input_type -> vigil.v1.ListAPITokensRequest
+	30, // 54: vigil.v1.Trust.RevokeAPIToken:input_type -> vigil.v1.RevokeAPITokenRequest
+	32, // 55: vigil.v1.Trust.GetGossip:input_type -> vigil.v1.GetGossipRequest
+	36, // 56: vigil.v1.Trust.RotateGossip:input_type -> vigil.v1.RotateGossipRequest
+	43, // 57: vigil.v1.Trust.GetRoots:input_type -> vigil.v1.GetRootsRequest
+	46, // 58: vigil.v1.Trust.ReplaceRoot:input_type -> vigil.v1.ReplaceRootRequest
+	38, // 59: vigil.v1.Trust.GetGossipKeys:input_type -> vigil.v1.GetGossipKeysRequest
+	41, // 60: vigil.v1.Trust.ReportGossip:input_type -> vigil.v1.ReportGossipRequest
+	47, // 61: vigil.v1.Trust.ListAudit:input_type -> vigil.v1.ListAuditRequest
+	1,  // 62: vigil.v1.Trust.GetTrust:output_type -> vigil.v1.TrustAnchors
+	3,  // 63: vigil.v1.Trust.CreateToken:output_type -> vigil.v1.CreateTokenResponse
+	5,  // 64: vigil.v1.Trust.ListTokens:output_type -> vigil.v1.ListTokensResponse
+	8,  // 65: vigil.v1.Trust.RevokeToken:output_type -> vigil.v1.RevokeTokenResponse
+	12, // 66: vigil.v1.Trust.Join:output_type -> vigil.v1.Certificate
+	12, // 67: vigil.v1.Trust.Renew:output_type -> vigil.v1.Certificate
+	12, // 68: vigil.v1.Trust.Login:output_type -> vigil.v1.Certificate
+	12, // 69: vigil.v1.Trust.SignIssuer:output_type -> vigil.v1.Certificate
+	15, // 70: vigil.v1.Trust.ListIdentities:output_type -> vigil.v1.ListIdentitiesResponse
+	18, // 71: vigil.v1.Trust.Revoke:output_type -> vigil.v1.RevokeResponse
+	20, // 72: vigil.v1.Trust.PutUser:output_type -> vigil.v1.User
+	22, // 73: vigil.v1.Trust.ListUsers:output_type -> vigil.v1.ListUsersResponse
+	24, // 74: vigil.v1.Trust.RemoveUser:output_type -> vigil.v1.RemoveUserResponse
+	26, // 75: vigil.v1.Trust.CreateAPIToken:output_type -> vigil.v1.CreateAPITokenResponse
+	28, // 76: vigil.v1.Trust.ListAPITokens:output_type -> vigil.v1.ListAPITokensResponse
+	31, // 77: vigil.v1.Trust.RevokeAPIToken:output_type -> vigil.v1.RevokeAPITokenResponse
+	33, // 78: vigil.v1.Trust.GetGossip:output_type -> vigil.v1.GossipRing
+	37, // 79: vigil.v1.Trust.RotateGossip:output_type -> vigil.v1.RotateGossipResponse
+	44, // 80: vigil.v1.Trust.GetRoots:output_type -> vigil.v1.Roots
+	44, // 81: vigil.v1.Trust.ReplaceRoot:output_type -> vigil.v1.Roots
+	39, // 82: vigil.v1.Trust.GetGossipKeys:output_type -> vigil.v1.GetGossipKeysResponse
+	42, // 83: vigil.v1.Trust.ReportGossip:output_type -> vigil.v1.ReportGossipResponse
+	48, // 84: vigil.v1.Trust.ListAudit:output_type -> vigil.v1.ListAuditResponse
+	62, // [62:85] is the sub-list for method output_type
+	39, // [39:62] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_trust_proto_init() }
@@ -3166,7 +3503,7 @@ func file_vigil_v1_trust_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_trust_proto_rawDesc), len(file_vigil_v1_trust_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

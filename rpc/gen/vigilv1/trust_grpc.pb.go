@@ -43,6 +43,7 @@ const (
 	Trust_ReplaceRoot_FullMethodName    = "/vigil.v1.Trust/ReplaceRoot"
 	Trust_GetGossipKeys_FullMethodName  = "/vigil.v1.Trust/GetGossipKeys"
 	Trust_ReportGossip_FullMethodName   = "/vigil.v1.Trust/ReportGossip"
+	Trust_ListAudit_FullMethodName      = "/vigil.v1.Trust/ListAudit"
 )
 
 // TrustClient is the client API for Trust service.
@@ -97,6 +98,9 @@ type TrustClient interface {
 	GetGossipKeys(ctx context.Context, in *GetGossipKeysRequest, opts ...grpc.CallOption) (*GetGossipKeysResponse, error)
 	// A server has carried out a revision of the ring of gossip; servers call it.
 	ReportGossip(ctx context.Context, in *ReportGossipRequest, opts ...grpc.CallOption) (*ReportGossipResponse, error)
+	// Who has changed what from where: writes of people and API tokens that were done, the oldest first. The
+	// newest 10,000 are kept.
+	ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error)
 }
 
 type trustClient struct {
@@ -327,6 +331,16 @@ func (c *trustClient) ReportGossip(ctx context.Context, in *ReportGossipRequest,
 	return out, nil
 }
 
+func (c *trustClient) ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAuditResponse)
+	err := c.cc.Invoke(ctx, Trust_ListAudit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // TrustServer is the server API for Trust service.
 // All implementations must embed UnimplementedTrustServer
 // for forward compatibility.
@@ -379,6 +393,9 @@ type TrustServer interface {
 	GetGossipKeys(context.Context, *GetGossipKeysRequest) (*GetGossipKeysResponse, error)
 	// A server has carried out a revision of the ring of gossip; servers call it.
 	ReportGossip(context.Context, *ReportGossipRequest) (*ReportGossipResponse, error)
+	// Who has changed what from where: writes of people and API tokens that were done, the oldest first. The
+	// newest 10,000 are kept.
+	ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error)
 	mustEmbedUnimplementedTrustServer()
 }
 
@@ -454,6 +471,9 @@ func (UnimplementedTrustServer) GetGossipKeys(context.Context, *GetGossipKeysReq
 }
 func (UnimplementedTrustServer) ReportGossip(context.Context, *ReportGossipRequest) (*ReportGossipResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportGossip not implemented")
+}
+func (UnimplementedTrustServer) ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAudit not implemented")
 }
 func (UnimplementedTrustServer) mustEmbedUnimplementedTrustServer() {}
 func (UnimplementedTrustServer) testEmbeddedByValue()               {}
@@ -872,6 +892,24 @@ func _Trust_ReportGossip_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Trust_ListAudit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAuditRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TrustServer).ListAudit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Trust_ListAudit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TrustServer).ListAudit(ctx, req.(*ListAuditRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Trust_ServiceDesc is the grpc.ServiceDesc for Trust service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -966,6 +1004,10 @@ var Trust_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportGossip",
 			Handler:    _Trust_ReportGossip_Handler,
+		},
+		{
+			MethodName: "ListAudit",
+			Handler:    _Trust_ListAudit_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
