@@ -13,7 +13,7 @@ import (
 // StandingOf is what the state knows of who makes a claim; for NewIdentities. A server that this
 // replica has never heard of may have joined since: its certificate is as good as its chain.
 func StandingOf(st *fsm.View, c who.Claim) Standing {
-	s := Standing{Clock: st.TrustClock()}
+	s := Standing{Clock: st.TrustClock(), Empty: st.ClusterUUID() == ""}
 	if c.Kind == who.APIToken {
 		hash, err := hex.DecodeString(c.Serial)
 		if t := st.APIToken(string(hash)); err == nil && t != nil && strconv.FormatUint(uint64(t.ID), 10) == c.Name {
