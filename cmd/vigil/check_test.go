@@ -39,7 +39,7 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 		`addr "127.0.0.1:74200": give host:port`) {
 		t.Errorf("a port beyond 65535: %q", out)
 	}
-	write("id: a\npeers:\n  - {id: a, raft_addr: '127.0.0.1:7421', api_addr: '127.0.0.1:7420'}\n" +
+	write("id: a\ninsecure: true\npeers:\n  - {id: a, raft_addr: '127.0.0.1:7421', api_addr: '127.0.0.1:7420'}\n" +
 		"  - {id: b, raft_addr: '127.0.0.1:7423', api_addr: '127.0.0.1:7422'}\n")
 	code, out, _ = terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
 	if code != 0 || !strings.Contains(out, "note: a cluster of two servers stands still") ||
@@ -67,7 +67,7 @@ func TestN18AddressOfAgentdIsToldOnce(t *testing.T) {
 	if err := os.WriteFile("agentd.yaml", []byte("servers: [127.0.0.1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, out, errs := terminalRun{}.do(t, "agentd", "--config", "agentd.yaml", "--check")
+	_, out, errs := terminalRun{}.do(t, "agentd", "--insecure", "--config", "agentd.yaml", "--check")
 	if strings.Count(out, `address "127.0.0.1"`) != 1 || !strings.Contains(errs, "findings: 1;") {
 		t.Errorf("%q, %q", out, errs)
 	}
