@@ -51,7 +51,7 @@ func TestNobodyIsUnknownBeforeThereIsALeader(t *testing.T) {
 	if got := status("anna"); got != code.AuthDenied {
 		t.Errorf("with a leader a stranger gets %q", got)
 	}
-	w.elect(nil)
+	w.nodes[0].cutOff(true)
 	if got := status("anna"); got != code.NoLeader {
 		t.Errorf("without a leader a stranger gets %q, want %q", got, code.NoLeader)
 	}

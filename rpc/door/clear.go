@@ -42,14 +42,17 @@ func (s *splitter) shake(conn *sniffedConn, until time.Time) error {
 // answerClear answers HTTP in clear. A client of gRPC finds this instead of what it expects, before it has
 // sent any call; ours takes the words from it (rpc/link). What is no HTTP gets no answer.
 func answerClear(c net.Conn, first []byte) {
-	if err := c.SetDeadline(time.Now().Add(clearLimit)); err != nil {
-		return
+	if err := c.SetDeadline(time.Now().Add(clearLimit)); err != nil || first[0] < 'A' || first[0] > 'Z' {
+		return // methods are capital letters
 	}
 	head := make([]byte, len(first), clearHead)
 	copy(head, first)
 	for !bytes.Contains(head, []byte("\r\n\r\n")) {
+		if len(head) == cap(head) {
+			return
+		}
 		n, err := c.Read(head[len(head):cap(head)])
-		if head = head[:len(head)+n]; err != nil || len(head) == cap(head) {
+		if head = head[:len(head)+n]; err != nil {
 			return
 		}
 	}
