@@ -22,7 +22,7 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 	}
 	write("addr: 10.0.0.1\nraft_addr: x\nlog_level: loud\nbootstrap_expect: 12\njoin: [nowhere]\n")
 	code, out, _ := terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
-	for _, want := range []string{"no id", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12", `raft_addr "x": give host:port`,
+	for _, want := range []string{"no id:", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12", `raft_addr "x": give host:port`,
 		`join: address "nowhere"`} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("it tells %d times of %q:\n%s", strings.Count(out, want), want, out)

@@ -24,6 +24,8 @@ const (
 	devTokenLife  = 5 * time.Minute
 	devRenew      = 6 * time.Hour // of who runs the demo: half of what a person's certificate is good for
 	devRenewAgain = time.Minute   // after a try that failed
+	devEnter      = 20 * time.Second
+	devEnterAgain = 300 * time.Millisecond
 )
 
 // identity is the folder with who runs the demo.
@@ -102,12 +104,28 @@ func (p *devPlace) enrollOne(ctx context.Context, admin *client.Client, servers 
 	}
 	token, err := join.Ask(ctx, admin, kind, 1, devTokenLife, servers)
 	if err == nil {
-		err = enter(ctx, token)
+		err = enterSoon(ctx, func() error { return enter(ctx, token) })
 	}
 	if err != nil {
 		return fmt.Errorf("give %s %s an identity: %w", kind, name, err)
 	}
 	return nil
+}
+
+// enterSoon tries again what a server refuses, for a while: one that leads soon after it has joined has no
+// issuing key yet, and its refusal costs no token.
+func enterSoon(ctx context.Context, enter func() error) error {
+	for end := time.Now().Add(devEnter); ; {
+		err := enter()
+		if refused := new(client.Error); !errors.As(err, &refused) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(devEnterAgain):
+		}
+	}
 }
 
 // whyHeld says why the daemon of a host must not run now: the host is off, or nobody yet. "": it may.

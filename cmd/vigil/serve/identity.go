@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"syscall"
 
 	"vigil/cluster"
 	"vigil/cmd/vigil/conf"
@@ -29,7 +30,7 @@ func openIdentity(conf *conf.Server) (*identity, error) {
 	dir, id := trustDir(conf.DataDir), conf.ID
 	holder, err := dir.Holder()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // data_dir is looked at elsewhere
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,7 +35,7 @@ func openHost(conf *conf.Agentd) (*hostIdentity, error) {
 	dir := trustDir(conf.DataDir)
 	holder, err := dir.Holder()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // data_dir is looked at elsewhere
 		return nil, nil
 	case err != nil:
 		return nil, err
