@@ -79,15 +79,22 @@ func (d *demo) kill(pid int) {
 func (d *demo) quit() {
 	t := d.proc.t
 	t.Helper()
+	d.leave()
+	if _, err := os.Stat(d.dir); !os.IsNotExist(err) {
+		t.Errorf("folder %s is left behind (%v)", d.dir, err)
+	}
+}
+
+// leave ends the demo, of which the folder may stay, and looks for processes that it has left behind.
+func (d *demo) leave() {
+	t := d.proc.t
+	t.Helper()
 	d.signal(syscall.SIGINT)
 	if code := d.end(); code != 0 {
 		t.Fatalf("dev ended with %d", code)
 	}
 	if left := relatedTo(d.dir); len(left) > 0 {
 		t.Errorf("processes are left behind: %v", left)
-	}
-	if _, err := os.Stat(d.dir); !os.IsNotExist(err) {
-		t.Errorf("folder %s is left behind (%v)", d.dir, err)
 	}
 }
 
@@ -183,13 +190,13 @@ func TestDevHasIdentities(t *testing.T) {
 		return string(text)
 	}
 	before := root()
-	d.quit()
+	d.leave()
 	again := newDemo(t, "--data-dir", dir, "--hosts", "3")
 	again.ready("north")
 	if root() != before {
 		t.Error("the second run has another root")
 	}
-	again.quit()
+	again.leave()
 }
 
 // Of a demo that is killed nothing is left: its agents, which would stay frozen for ever, end when no
