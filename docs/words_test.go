@@ -86,13 +86,14 @@ func eachFile(t *testing.T, fn func(path, text string)) {
 
 // What code and documents cite is in the repository.
 func TestCitedFilesExist(t *testing.T) {
-	file := regexp.MustCompile(`\b(?:docs|configs|jepsen|cluster|fsm|rpc|agentd|cmd)/[\w./-]*\w\.(?:md|yaml|go|proto|service)\b`)
+	file := regexp.MustCompile(`(?:^|[^\w-])((?:docs|configs|jepsen|cluster|fsm|rpc|agentd|cmd)/[\w./-]*\w\.(?:md|yaml|go|proto|service))\b`)
 	elsewhere := regexp.MustCompile(`\b[Ss]eed[\s/]+00\d|\b` + `DESIGN\.md`)
 	eachFile(t, func(path, text string) {
 		if filepath.Ext(path) == ".go" { // what is no comment may name anything
 			text = strings.Join(regexp.MustCompile(`(?m)//.*$`).FindAllString(text, -1), "\n")
 		}
-		for _, name := range file.FindAllString(text, -1) {
+		for _, m := range file.FindAllStringSubmatch(text, -1) {
+			name := m[1]
 			_, err := os.Stat(filepath.Join(root, name))
 			if _, beside := os.Stat(filepath.Join(root, filepath.Dir(path), name)); err != nil && beside != nil {
 				t.Errorf("%s cites %s, which does not exist", path, name)

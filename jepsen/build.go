@@ -54,7 +54,7 @@ func buildRevision(revision, program string) (err error) {
 		return fmt.Errorf("take revision %s out of git: %w", revision, err)
 	}
 	for _, args := range [][]string{{"tar", "-xf", archive, "-C", tree},
-		{"go", "build", "-trimpath", "-o", program, "./cmd/vigil"}} {
+		{"go", "build", "-trimpath", "-tags", "stand", "-o", program, "./cmd/vigil"}} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = tree
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -188,7 +188,8 @@ func TestAuditIsReadInPages(t *testing.T) {
 	w.room("demo", "builder", 2)
 	anna := vigilv1.NewFleetClient(p.dial(w, 0, p.holder(trust.User, "anna", trust.Stamp{}).Client(nil)))
 	for i := range 5 {
-		if _, err := anna.SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "demo", Pause: proto.Bool(i%2 == 0)}); err != nil {
+		if _, err := anna.SetPause(within(t), &vigilv1.SetPauseRequest{Scope: "demo",
+			Pause: proto.Bool(i%2 == 0)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +208,8 @@ func TestAuditIsReadInPages(t *testing.T) {
 		}
 	}
 	end, err := w.trust(0).ListAudit(within(t), &vigilv1.ListAuditRequest{Tail: true})
-	if err != nil || len(end.GetEntries()) != 0 || len(seen) != 5 || end.GetNext() != seen[4] || req.GetAfter() != seen[4] {
+	if err != nil || len(end.GetEntries()) != 0 || len(seen) != 5 ||
+		end.GetNext() != seen[4] || req.GetAfter() != seen[4] {
 		t.Errorf("seen are %v, the end is %v (%v)", seen, end, err)
 	}
 	if list, err := w.trust(0).ListAudit(within(t), &vigilv1.ListAuditRequest{Who: "user/eve"}); err != nil ||

@@ -27,6 +27,8 @@ type clusterService struct {
 	saves   *door.Places  // of backups that are being sent
 	id      func() string // of the cluster
 	version string
+	// identities tells that this server asks whoever calls who they are.
+	identities bool
 }
 
 // Status sums up the cluster as the answering server sees it.
@@ -71,7 +73,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 					"`vigil agent list` tells why and until when.", n.Parked))
 		}
 		out.Warnings = append(out.Warnings, budgetWarnings(st)...)
-		out.Warnings = append(out.Warnings, openWarnings(st)...)
+		out.Warnings = append(out.Warnings, c.openWarnings(st)...)
 		if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
 			out.Warnings = append(out.Warnings,
 				fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.",
@@ -388,10 +390,10 @@ func (c *clusterService) newLeader(ctx context.Context) string {
 	}
 }
 
-// openWarnings says which servers other machines can reach, as long as nobody has to say who they are.
-func openWarnings(st *fsm.View) []string {
-	if st.ClusterUUID() != "" {
-		return nil // everybody has to
+// openWarnings says that nobody has to say who they are here, and which servers other machines can reach.
+func (c *clusterService) openWarnings(st *fsm.View) []string {
+	if c.identities {
+		return nil
 	}
 	var open []string
 	for _, s := range st.Servers() {
@@ -399,10 +401,10 @@ func openWarnings(st *fsm.View) []string {
 			open = append(open, s.ID)
 		}
 	}
-	if len(open) == 0 {
-		return nil
+	text := "Insecure: these servers have no identities, and whoever reaches them controls the fleet. That is for " +
+		"trials on one machine; `vigil server init` founds a cluster with identities."
+	if len(open) > 0 {
+		text += " Other machines can reach " + strings.Join(open, ", ") + "."
 	}
-	return []string{fmt.Sprintf("Insecure: other machines can reach %s, and there are no passwords. "+
-		"Whoever reaches them controls the fleet; let only trusted machines into their network.",
-		strings.Join(open, ", "))}
+	return []string{text}
 }

@@ -16,6 +16,7 @@ import (
 // Standing is what the state knows of who makes a claim.
 type Standing struct {
 	Known      bool        // there is such a server, host, user or API token
+	Empty      bool        // nothing of the cluster's identities is there yet: nobody can be known
 	Generation uint64      // certificates of an earlier one are revoked
 	Clock      noun.Time   // now, on the clock on which certificates age
 	Void       bool        // a server that is revoked has signed the certificate, and nobody knows of it
@@ -59,6 +60,9 @@ func ClaimOf(p trust.Peer) who.Claim {
 func (i *Identities) Principal(c who.Claim) (who.Principal, error) {
 	var s Standing
 	i.state.Read(func(st *fsm.View) { s = i.look(st, c) })
+	if !s.Known && (s.Empty || i.state.Leader().ID == "") {
+		return who.Principal{}, &fault.Error{Code: code.NoLeader} // it may not have read its log yet
+	}
 	return weigh(c, s)
 }
 

@@ -72,7 +72,7 @@ func (s *Server) services(c *core) {
 	s.trust = &trustService{core: c, signer: s.cfg.Signer}
 	vigilv1.RegisterTrustServer(r, s.trust)
 	vigilv1.RegisterClusterServer(r, &clusterService{core: c, members: s.cfg.Members, backups: s.cfg.Backups,
-		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version})
+		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version, identities: s.cfg.TLS != nil})
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.

@@ -14,7 +14,7 @@ import (
 // replica has never heard of may have joined since: its certificate is as good as its chain. What a revoked
 // server has signed counts only where the state has noted that very certificate: it went out before.
 func StandingOf(st *fsm.View, c who.Claim) Standing {
-	s := Standing{Clock: st.TrustClock()}
+	s := Standing{Clock: st.TrustClock(), Empty: st.ClusterUUID() == ""}
 	if c.Kind == who.APIToken {
 		hash, err := hex.DecodeString(c.Serial)
 		if t := st.APIToken(string(hash)); err == nil && t != nil && strconv.FormatUint(uint64(t.ID), 10) == c.Name {

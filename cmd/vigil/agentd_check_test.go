@@ -72,9 +72,10 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 		"runners.d/c.yaml":    "name: c\nprogramm: sh\n",
 		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me + "\n",
 		"runners.d/rare.yaml": "name: rare\nprogram: no-such-program\noptional: true\nuser: " + me + "\n",
-	}, "agentd", "--config", "agentd.yaml")
+	}, "agentd", "--insecure", "--config", "agentd.yaml")
 	for _, want := range []string{"agentd.yaml:2:13: stop_grace is 0s", "agentd.yaml:3:14: logs.keep is 1000",
 		"none.key: no such file", "data_dir: taken is not a folder",
+		"10.0.0.1:7420, 10.0.0.1:7422: a host that is insecure keeps to the loopback interface",
 		"runners.d/b.yaml:2:10: /no/such does not exist: install it",
 		"runners.d/b.yaml:3:12: /no/such/folder does not exist: create it",
 		`runners.d/b.yaml:4:7: there is no user "nobody-of-that-name"`,
@@ -83,11 +84,11 @@ func TestAgentdCheckTellsEverything(t *testing.T) {
 			t.Errorf("%q was told %d times", want, n)
 		}
 	}
-	if code != cli.ExitFailed || strings.Count(out, "\n") != 9 || !strings.Contains(errs, "findings: 8") {
+	if code != cli.ExitFailed || strings.Count(out, "\n") != 10 || !strings.Contains(errs, "findings: 9") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
 	}
 	code, out, _ = look(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " +
-		me + "}\n"}, "agentd", "--config", "agentd.yaml")
+		me + "}\n"}, "agentd", "--insecure", "--config", "agentd.yaml")
 	if code != cli.ExitOK || out != "Nothing wrong was found.\n" {
 		t.Errorf("exit code %d, printed\n%s", code, out)
 	}
@@ -100,7 +101,7 @@ func TestN03CheckNoticesThatAgentsDoNotFindVigil(t *testing.T) {
 		t.Skip("this host has vigil on its PATH")
 	}
 	_, out, _ := lookOn(t, map[string]string{"agentd.yaml": "runners:\n- {name: a, program: sh, user: " +
-		me + "}\n"}, "agentd", "--config", "agentd.yaml")
+		me + "}\n"}, "agentd", "--insecure", "--config", "agentd.yaml")
 	// this program has another name
 	if want := "note: agents of runner a do not find vigil: "; strings.Count(out, want) != 1 {
 		t.Errorf("printed\n%s", out)
@@ -114,7 +115,7 @@ func TestAgentdCheckShowsPrompts(t *testing.T) {
 		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me +
 			"\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
 		"runners.d/bad.yaml": "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n- {kind: idle, pattern: z, lines: 51}\n",
-	}, "agentd", "--config", "agentd.yaml")
+	}, "agentd", "--insecure", "--config", "agentd.yaml")
 	for _, want := range []string{"agentd.yaml:1:13: look_every is 100ms: give 1s to 5m",
 		"agentd.yaml:2:14: quiet_after is 25h", "note: runner good recognizes prompts: 2 permission, 1 idle\n",
 		`bad.yaml:5:10: "question" is no kind of prompt: write permission, usage_limit, error, idle or none`,
@@ -134,16 +135,16 @@ func TestServerCheck(t *testing.T) {
 		args       []string
 	}{
 		{"id: s1\nbootstrap_expect: 1\n", "", nil},
-		{"id: s1\n", "", []string{"--join", "10.0.0.1:7420"}},
+		{"id: s1\n", "", []string{"--join", "127.0.0.1:7420"}},
 		{"id: s1\nnonsense: 1\n", `s.yaml:2:1: unknown key "nonsense"`, nil},
 		{"bootstrap_expect: 1\n", "the server has no id", nil},
-		{"id: s1\nbootstrap_expect: 3\npeers: [{id: s2, raft_addr: '10.0.0.2:7421'}]\n", "s1", nil},
+		{"id: s1\nbootstrap_expect: 3\npeers: [{id: s2, raft_addr: '127.0.0.2:7421'}]\n", "s1", nil},
 		{"id: s1\nbootstrap_expect: 1\nsettings: {host_ttl: soon}\n", "s.yaml:3:22:", nil},
 		{"id: s1\nbootstrap_expect: 1\ndata_dir: s.yaml\n", "is not a folder", nil},
 		{"id: s1\nbootstrap_expect: 1\ngossip: {key_file: none}\n", "vigil keygen", nil},
 	} {
 		code, out, errs := look(t, map[string]string{"s.yaml": c.text},
-			append([]string{"server", "--config", "s.yaml"}, c.args...)...)
+			append([]string{"server", "--insecure", "--config", "s.yaml"}, c.args...)...)
 		if want := c.want != ""; want != (code == cli.ExitFailed) || !strings.Contains(out, c.want) || !want &&
 			out != "Nothing wrong was found.\n" {
 			t.Errorf("%q %q: exit code %d, printed\n%s%s", c.text, c.args, code, out, errs)

@@ -45,7 +45,7 @@ func TestAgentdFileMistakes(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		data := filepath.Join(dir, "data")
-		args := []string{"agentd", "--config", file, "--data-dir", data}
+		args := []string{"agentd", "--insecure", "--config", file, "--data-dir", data}
 		code := run(context.Background(), append(args, "--check"), strings.NewReader(""), &out, &errs)
 		if code != cli.ExitFailed || !strings.Contains(out.String(), c.want) || c.where != "" &&
 			!strings.HasPrefix(out.String(), file+":"+c.where+":") ||

@@ -22,7 +22,7 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 	}
 	write("addr: 10.0.0.1\nraft_addr: x\nlog_level: loud\nbootstrap_expect: 12\njoin: [nowhere]\n")
 	code, out, _ := terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
-	for _, want := range []string{"no id", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12", `raft_addr "x": give host:port`,
+	for _, want := range []string{"no id:", `addr "10.0.0.1"`, `log_level "loud"`, "bootstrap_expect is 12", `raft_addr "x": give host:port`,
 		`join: address "nowhere"`} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("it tells %d times of %q:\n%s", strings.Count(out, want), want, out)
@@ -39,7 +39,7 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 		`addr "127.0.0.1:74200": give host:port`) {
 		t.Errorf("a port beyond 65535: %q", out)
 	}
-	write("id: a\npeers:\n  - {id: a, raft_addr: '127.0.0.1:7421', api_addr: '127.0.0.1:7420'}\n" +
+	write("id: a\ninsecure: true\npeers:\n  - {id: a, raft_addr: '127.0.0.1:7421', api_addr: '127.0.0.1:7420'}\n" +
 		"  - {id: b, raft_addr: '127.0.0.1:7423', api_addr: '127.0.0.1:7422'}\n")
 	code, out, _ = terminalRun{}.do(t, "server", "--config", "server.yaml", "--check")
 	if code != 0 || !strings.Contains(out, "note: a cluster of two servers stands still") ||
@@ -67,7 +67,7 @@ func TestN18AddressOfAgentdIsToldOnce(t *testing.T) {
 	if err := os.WriteFile("agentd.yaml", []byte("servers: [127.0.0.1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, out, errs := terminalRun{}.do(t, "agentd", "--config", "agentd.yaml", "--check")
+	_, out, errs := terminalRun{}.do(t, "agentd", "--insecure", "--config", "agentd.yaml", "--check")
 	if strings.Count(out, `address "127.0.0.1"`) != 1 || !strings.Contains(errs, "findings: 1;") {
 		t.Errorf("%q, %q", out, errs)
 	}

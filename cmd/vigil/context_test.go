@@ -32,6 +32,7 @@ func TestN05ContextChoosesTheServers(t *testing.T) {
 	}{
 		{"context list", nil, 0, "There are no contexts: `vigil context set NAME HOST:PORT` makes one."},
 		{"context show", nil, 0, "127.0.0.1:7420"},
+		{"context show --identity", nil, 3, "`vigil login TOKEN`"},
 		{"context use prod", nil, 3, "there are none yet: `vigil context set NAME HOST:PORT`"},
 		{"context set prod 10.0.0.1:7420 http://10.0.0.2:7420/", nil, 0,
 			"context prod (10.0.0.1:7420, 10.0.0.2:7420) is selected"},

@@ -191,7 +191,7 @@ func TestBadInputOfDaemons(t *testing.T) {
 		}
 	}
 	server := func(id, dir, raft string, more ...string) []string {
-		return append([]string{"server", "--id", id, "--data-dir", f.path(dir), "--addr", freePort(t),
+		return append([]string{"server", "--insecure", "--id", id, "--data-dir", f.path(dir), "--addr", freePort(t),
 			"--raft-addr", raft}, more...)
 	}
 	refuses("unknown key of a server", 2, []string{"server.yaml:2:1:", `"datadir"`, "| ^"},
@@ -230,7 +230,7 @@ func TestBadInputOfDaemons(t *testing.T) {
 func (f *testFleet) alone(dir, raft string) *proc {
 	f.t.Helper()
 	f.api = []string{freePort(f.t)}
-	return spawn(f.t, dir, "server", "--id", "a", "--data-dir", f.path(dir), "--addr", f.api[0],
+	return spawn(f.t, dir, "server", "--insecure", "--id", "a", "--data-dir", f.path(dir), "--addr", f.api[0],
 		"--raft-addr", raft, "--bootstrap-expect", "1")
 }
 

@@ -71,6 +71,7 @@ func newCrew(t *testing.T, before ...func(*testFleet)) *crew {
 	c.write("crew.sh", crewScript)
 	c.write("crew.yaml", fmt.Sprintf(`
 servers: [%s]
+insecure: true
 data_dir: %q
 name: crew
 runners:

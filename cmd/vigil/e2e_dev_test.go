@@ -3,7 +3,10 @@
 package main_test
 
 import (
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -14,6 +17,7 @@ import (
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
 )
 
 // demo is a running `vigil dev`.
@@ -35,7 +39,11 @@ func newDemo(t *testing.T, args ...string) *demo {
 	d := &demo{proc: p, text: p.shows(regexp.MustCompile(`Ctrl-C ends everything`))}
 	t.Log(strings.SplitN(d.text, "\n", 2)[0])
 	d.dir = d.find(`files and logs +(\S+)`)
-	c, err := client.Open(client.Config{Addrs: []string{d.find(`http://(\S+)/`)}})
+	self, err := trust.Dir(filepath.Join(d.dir, "identity")).Holder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Open(client.Config{Addrs: []string{d.find(`https://(\S+)/`)}, TLS: self.Client(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +79,22 @@ func (d *demo) kill(pid int) {
 func (d *demo) quit() {
 	t := d.proc.t
 	t.Helper()
+	d.leave()
+	if _, err := os.Stat(d.dir); !os.IsNotExist(err) {
+		t.Errorf("folder %s is left behind (%v)", d.dir, err)
+	}
+}
+
+// leave ends the demo, of which the folder may stay, and looks for processes that it has left behind.
+func (d *demo) leave() {
+	t := d.proc.t
+	t.Helper()
 	d.signal(syscall.SIGINT)
 	if code := d.end(); code != 0 {
 		t.Fatalf("dev ended with %d", code)
 	}
 	if left := relatedTo(d.dir); len(left) > 0 {
 		t.Errorf("processes are left behind: %v", left)
-	}
-	if _, err := os.Stat(d.dir); !os.IsNotExist(err) {
-		t.Errorf("folder %s is left behind (%v)", d.dir, err)
 	}
 }
 
@@ -136,6 +151,52 @@ func TestDevComesUpAndLeavesNothing(t *testing.T) {
 		!strings.Contains(p.out.String(), "There are no contexts") {
 		t.Errorf("the demo has left its context behind: %s", p.out.String())
 	}
+}
+
+// A demo believes nobody without an identity, whoever it is, and a folder that is kept is founded once: its
+// second run has the same root, and gives a host that is new an identity too.
+func TestDevHasIdentities(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "fleet")
+	d := newDemo(t, "--data-dir", dir)
+	addr := d.find(`https://(\S+)/`)
+	stranger := filepath.Join(t.TempDir(), "config")
+	ask := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), vigil(t), args...)
+		cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+stranger, "VIGIL_ADDR=", "VIGIL_CONTEXT=")
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Errorf("vigil %v answers a stranger: %s", args, out)
+		}
+		return string(out)
+	}
+	if out := ask("status", "--addr", addr); !strings.Contains(out, "speaks TLS") || !strings.Contains(out, "vigil login TOKEN") {
+		t.Errorf("a stranger hears %s", out)
+	}
+	resp, err := http.Get("http://" + addr + "/v1/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "https://") {
+		t.Errorf("HTTP in clear gets %d %s (%v)", resp.StatusCode, text, err)
+	}
+	root := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "identity", "roots.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := root()
+	d.leave()
+	again := newDemo(t, "--data-dir", dir, "--hosts", "3")
+	again.ready("north")
+	if root() != before {
+		t.Error("the second run has another root")
+	}
+	again.leave()
 }
 
 // Of a demo that is killed nothing is left: its agents, which would stay frozen for ever, end when no

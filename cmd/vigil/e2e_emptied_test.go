@@ -32,7 +32,7 @@ func TestEmptiedServerIsRefusedUntilItIsRemoved(t *testing.T) {
 	f.servers[i].signal(syscall.SIGKILL)
 	f.servers[i].end()
 	join := func() *proc {
-		return spawn(t, id+" joining", "server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i],
+		return spawn(t, id+" joining", "server", "--insecure", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i],
 			"--raft-addr", f.raft[i], "--join", f.api[l])
 	}
 	for name, start := range map[string]func() *proc{"founder": func() *proc { return f.startServer(i) },

@@ -75,7 +75,7 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 	}
 
 	c.says("status", "escalations", "1 open", "vigil escalation list")
-	c.says("escalation list", "breaker_open", "web/a", "high", "hook delivered, file delivered")
+	c.says("escalation list", "breaker_open", "web/a", "high", "hook delivered", "file delivered")
 	c.says("escalation show 1", "vigil agent unpark web/a", "vigil escalation close 1",
 		"failures=1", "hook: delivered, 1 tries")
 	c.says("escalation ack 1", "escalation 1 about web/a is acknowledged by")

@@ -117,7 +117,7 @@ func TestServerJoinsAndLeaves(t *testing.T) {
 	f.apply("demo", "words")
 	f.joined("demo/words", "")
 	api, raft := freePort(t), freePort(t)
-	joiner := spawn(t, "s4", "server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api,
+	joiner := spawn(t, "s4", "server", "--insecure", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api,
 		"--raft-addr", raft, "--join", f.api[0])
 	joiner.shows(regexp.MustCompile(`server has joined the cluster`))
 	f.await("announcement of s4", func(e *vigilv1.Event) bool {
@@ -156,7 +156,7 @@ func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	api, raft := freePort(t), freePort(t)
-	args := []string{"server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft}
+	args := []string{"server", "--insecure", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft}
 	early := spawn(t, "s4", args...)
 	early.shows(regexp.MustCompile(`server starts`))
 	status, err := f.status.Status(f.ctx(), &vigilv1.StatusRequest{})
@@ -188,7 +188,7 @@ func TestServerThatIsToldTooEarlyJoins(t *testing.T) {
 func TestServerRefusesOtherData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	first := spawn(t, "a", "server", "--id", "a", "--data-dir", dir, "--addr", freePort(t),
+	first := spawn(t, "a", "server", "--insecure", "--id", "a", "--data-dir", dir, "--addr", freePort(t),
 		"--raft-addr", freePort(t), "--bootstrap-expect", "1")
 	first.shows(regexp.MustCompile(`stint open`))
 	for _, tt := range []struct {
@@ -204,7 +204,7 @@ func TestServerRefusesOtherData(t *testing.T) {
 				t.Fatalf("the server ended with %d", code)
 			}
 		}
-		p := spawn(t, tt.what, "server", "--id", tt.id, "--data-dir", dir, "--addr", freePort(t),
+		p := spawn(t, tt.what, "server", "--insecure", "--id", tt.id, "--data-dir", dir, "--addr", freePort(t),
 			"--raft-addr", freePort(t), "--bootstrap-expect", "1")
 		if code := p.end(); code != 1 || !strings.Contains(p.out.String(), tt.want) {
 			t.Errorf("%s: exit code %d, %q", tt.what, code, p.out.tail())

@@ -15,7 +15,7 @@ func TestN10HangupEndsNoDaemon(t *testing.T) {
 	t.Parallel()
 	f := &testFleet{t: t, dir: t.TempDir(), api: []string{freePort(t)}, raft: []string{freePort(t)}}
 	server := f.startServer(0)
-	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\nname: h\ndata_dir: "+f.path("h/data")+"\n")
+	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\ninsecure: true\nname: h\ndata_dir: "+f.path("h/data")+"\n")
 	f.write("h/runners.d/a.yaml", owned("name: a\nprogram: sh\n"))
 	agentd := spawn(t, "h", "agentd", "--config", f.path("h/agentd.yaml"))
 	agentd.shows(regexp.MustCompile(`host registered`))

@@ -17,7 +17,7 @@ func TestF07TooLittleMemoryIsSaidAtStartAndInStatus(t *testing.T) {
 	f := &testFleet{t: t, dir: t.TempDir()}
 	api, raft := freePort(t), freePort(t)
 	f.write("server.yaml", "memory_limit: 256MiB\n")
-	s := spawn(t, "s1", "server", "--config", f.path("server.yaml"), "--id", "s1", "--data-dir", f.path("s1"),
+	s := spawn(t, "s1", "server", "--insecure", "--config", f.path("server.yaml"), "--id", "s1", "--data-dir", f.path("s1"),
 		"--addr", api, "--raft-addr", raft, "--peers", "s1="+raft)
 	s.shows(regexp.MustCompile(`\[WARN\] .*memory limit of server s1 is 256 MiB`))
 	text, err := exec.Command(vigil(t), "--addr", api, "status").CombinedOutput()

@@ -53,7 +53,7 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	if err := os.Symlink(data, f.path("h2data")); err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "),
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "),
 		data, settings))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })

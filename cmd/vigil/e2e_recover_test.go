@@ -28,7 +28,7 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 		f.write("servers.yaml", "settings: {ttl: 6s, stop_grace: 1s}\n") // the hold after a recovery is as long
 		f.config = f.path("servers.yaml")
 	})
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h2\nrunners:\n"+
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\nrunners:\n"+
 		"- {name: holds, program: sh, user: %q, args: [-c, 'while vigil wait-for-task --start >task.txt; do "+
 		"until [ -e %q ]; do sleep 0.1; done; vigil task complete done || exit; done']}\n",
 		strings.Join(f.api, ", "), f.path("h2data"), runner.SameUser(), f.path("go")))
@@ -86,7 +86,7 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 		t.Fatalf("add: exit code %d: %s", code, add.out.tail())
 	}
 	api, raft := freePort(t), freePort(t)
-	s4 := spawn(t, "s4", "server", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft,
+	s4 := spawn(t, "s4", "server", "--insecure", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft,
 		"--join", f.api[stays])
 	s4.shows(regexp.MustCompile(`server has joined the cluster`))
 	f.heardBy("h2", 3)

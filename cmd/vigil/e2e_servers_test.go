@@ -22,7 +22,7 @@ func TestN25EveryServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	vigil(t)
 	f := newFleet(t)
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ndata_dir: %[2]q\nname: h2\nrunners:\n"+
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ninsecure: true\ndata_dir: %[2]q\nname: h2\nrunners:\n"+
 		"- {name: waits, program: sh, user: %[3]q, args: [-c, 'while :; do vigil wait-for-task --start >task.txt || exit; vigil task complete done || exit; done']}\n"+
 		"- {name: sleeps, program: sleep, user: %[3]q, args: ['600']}\n",
 		strings.Join(f.api, ", "), f.path("h2data"), runner.SameUser()))
@@ -41,7 +41,7 @@ func TestN25EveryServerIsReplaced(t *testing.T) {
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		api, raft := freePort(t), freePort(t)
-		s := spawn(t, id, "server", "--id", id, "--data-dir", f.path(id), "--addr", api, "--raft-addr", raft,
+		s := spawn(t, id, "server", "--insecure", "--id", id, "--data-dir", f.path(id), "--addr", api, "--raft-addr", raft,
 			"--join", f.api[len(f.api)-1])
 		s.shows(regexp.MustCompile(`server has joined the cluster`))
 		f.api = append(f.api, api)

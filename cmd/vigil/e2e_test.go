@@ -192,7 +192,7 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 		fmt.Fprintf(&runners, "  - {name: %s, program: %q, user: %q, args: [dev-agent, %s, --files, %q]}\n",
 			role, vigil(t), runner.SameUser(), role, f.path("input"))
 	}
-	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ndata_dir: %q\nname: h1\non_stop: end\nrunners:\n%s",
+	f.write("agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h1\non_stop: end\nrunners:\n%s",
 		strings.Join(f.api, ", "), f.path("host"), runners.String()))
 	f.agentd = spawn(t, "agentd", "agentd", "--config", f.path("agentd.yaml"))
 	t.Cleanup(func() { f.clear("host", f.agentd) })
@@ -263,7 +263,7 @@ func (f *testFleet) startServer(i int) *proc {
 		peers = append(peers, fmt.Sprintf("s%d=%s", j+1, addr))
 	}
 	id := fmt.Sprintf("s%d", i+1)
-	args := []string{"server", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
+	args := []string{"server", "--insecure", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
 		"--peers", strings.Join(peers, ","), "--log-level", "info"}
 	if f.front != nil {
 		args = append(args, "--advertise-addr", f.front[i])

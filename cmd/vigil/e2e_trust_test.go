@@ -147,8 +147,8 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 	if out, err := f.as("ben", "agent", "restart", "web/words"); err == nil || !strings.Contains(out, "needs operator") {
 		t.Errorf("a viewer restarts an agent: %v, %s", err, out)
 	}
-	if out := f.must("admin", "tls", "show"); strings.Count(out, "renews") < 6 || strings.Contains(out, "another certificate") ||
-		!strings.Contains(out, "signs new issuers") {
+	if out := f.must("admin", "tls", "show"); strings.Count(out, "renews") < 6 ||
+		strings.Contains(out, "another certificate") || !strings.Contains(out, "signs new issuers") {
 		t.Errorf("three servers, a host and people have certificates: %s", out)
 	}
 	f.must("cleo", "agent", "restart", "web/words")

@@ -23,7 +23,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"agent", "life cli term fsm rpc agentd"},
 	{"people", "agent join conf life cli term fsm rpc agentd"},
 	{"mcp", "agent life cli term rpc agentd"},
-	{"dev", "people join conf life cli term rpc agentd"},
+	{"dev", "people serve join conf life cli term rpc agentd"},
 	{"bench", "bench cli fsm cluster rpc agentd"},
 }
 

@@ -29,7 +29,7 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 		file("page", "", 0o700), file("plain", "", 0o600)
 	text := func(webhook, command string) string {
 		return file("server.yaml",
-			fmt.Sprintf("id: s1\nbootstrap_expect: 1\ndata_dir: %s/data\nnotify:\n  - name: hook\n    webhook: {url: https://x.example/, secret_file: %s}\n"+
+			fmt.Sprintf("id: s1\ninsecure: true\nbootstrap_expect: 1\ndata_dir: %s/data\nnotify:\n  - name: hook\n    webhook: {url: https://x.example/, secret_file: %s}\n"+
 				"  - name: page\n    command: {program: %s, args: [a, 2]}\n  - {name: mail, mail: {to: ops/oncall.2}, timeout: 30s}\n", dir, webhook, command), 0o600)
 	}
 	check := func(name string) (int, string) {
@@ -42,8 +42,8 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 		t.Errorf("all is well, and it ends with %d: %s", code, said)
 	}
 	code, said := check(text(short, plain))
-	for _, want := range []string{"server.yaml:6:", "a secret needs at least 16", "openssl rand -hex 32",
-		"server.yaml:8:", "is not executable", "chmod +x"} {
+	for _, want := range []string{"server.yaml:7:", "a secret needs at least 16", "openssl rand -hex 32",
+		"server.yaml:9:", "is not executable", "chmod +x"} {
 		if code != 1 || !strings.Contains(said, want) {
 			t.Errorf("it ends with %d and says\n%s\nwithout %q", code, said, want)
 		}
@@ -61,7 +61,7 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 	}
 	if _, err := serve.Open(mustRead(t, text(filepath.Join(dir, "none"), program)),
 		&bytes.Buffer{}); err == nil || cli.ExitCode(err) != cli.ExitUsage ||
-		!strings.Contains(err.Error(), "server.yaml:6:") {
+		!strings.Contains(err.Error(), "server.yaml:7:") {
 		t.Errorf("a server without its secret: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func TestServerRefusesWrongUse(t *testing.T) {
 			"not among the peers"},
 		{"peers missing", []string{"--id", "a", "--peers", "a=127.0.0.1:7421", "--bootstrap-expect", "3"},
 			cli.ExitUsage, "bootstrap_expect is 3"},
-		{"joins and founds", []string{"--id", "a", "--join", "x:1", "--bootstrap-expect", "1"}, cli.ExitUsage,
+		{"joins and founds", []string{"--id", "a", "--join", "127.0.0.1:1", "--bootstrap-expect", "1"}, cli.ExitUsage,
 			"exclude each other"},
 		{"log level", []string{"--id", "a", "--log-level", "loud"}, cli.ExitUsage, "log_level"},
 		{"no file", []string{"--config", "nowhere.yaml"}, cli.ExitUsage, "nowhere.yaml"},
@@ -41,7 +41,7 @@ func TestServerRefusesWrongUse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			var out, errs bytes.Buffer
-			code := run(t.Context(), append([]string{"server"}, tt.args...), strings.NewReader(""), &out, &errs)
+			code := run(t.Context(), append([]string{"server", "--insecure"}, tt.args...), strings.NewReader(""), &out, &errs)
 			if code != tt.code || !strings.Contains(errs.String(), tt.want) {
 				t.Fatalf("exit code %d, said %q; want %d and %q", code, errs.String(), tt.code, tt.want)
 			}

@@ -233,7 +233,7 @@ func command(root, tools, folder, overlay string, h Hunt) (*exec.Cmd, error) {
 }
 
 func build(root, program, overlay, pkg string) error {
-	args := []string{"build", "-o", program}
+	args := []string{"build", "-tags", "stand", "-o", program} // what it is for needs more than loopback
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

@@ -12,7 +12,7 @@ import (
 
 // BuildStepped builds the program under test such that it sees the clocks of machines:
 // it is for Config.Vigil together with Config.Clocks. See clock.Build.
-func BuildStepped(program string) error { return clock.Build(program, "vigil/cmd/vigil") }
+func BuildStepped(program string) error { return clock.Build(program, "vigil/cmd/vigil", tags...) }
 
 // Clock is the machine's wall clock, nil when Config.Clocks is not set. Only programs
 // of clock.Build see it.

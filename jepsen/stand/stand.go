@@ -267,8 +267,12 @@ func lastLine(text []byte) string {
 	return lines[len(lines)-1]
 }
 
+// tags have go build lift the rule that servers and hosts without an identity keep to the loopback
+// interface: machines of a stand are reached by addresses of their own.
+var tags = []string{"-tags", "stand"}
+
 // Build builds the programs of a stand into a folder, from the module of the
-// current directory. vigil is the program under test; empty: it is built too.
+// current directory. vigil is the program under test, built with -tags stand; empty: it is built too.
 func Build(folder, vigil string) (Config, error) {
 	c := Config{Vigil: vigil, Ticker: filepath.Join(folder, "ticker"), Box: filepath.Join(folder, "box")}
 	packages := map[string]string{c.Ticker: "vigil/jepsen/ticker", c.Box: "vigil/jepsen/box"}
@@ -277,7 +281,7 @@ func Build(folder, vigil string) (Config, error) {
 		packages[c.Vigil] = "vigil/cmd/vigil"
 	}
 	for program, pkg := range packages {
-		if out, err := exec.Command("go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", slices.Concat([]string{"build", "-o", program}, tags, []string{pkg})...).CombinedOutput(); err != nil {
 			return c, fmt.Errorf("build %s: %w: %s", pkg, err, out)
 		}
 	}

@@ -117,6 +117,7 @@ func (f *fleet) server(i int) *child {
 data_dir: %q
 addr: %q
 raft_addr: %q
+insecure: true
 log_level: info
 peers:
 %ssettings: {ttl: 2s, host_ttl: 2s, accept_limit: 3s, stop_grace: 400ms, breaker_starts: "1000", breaker_window: 5s, healthy_after: 2s,
@@ -131,6 +132,7 @@ func (f *fleet) host(i int) *child {
 		account = "root"
 	}
 	return f.start(name, "agentd", fmt.Sprintf(`servers: ["%s"]
+insecure: true
 data_dir: %q
 name: %s
 on_stop: end

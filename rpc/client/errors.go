@@ -9,6 +9,7 @@ import (
 
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/link"
 )
 
 // Error is the error of every call. Code is a stable name; compare with
@@ -65,6 +66,12 @@ var (
 	ErrClosed      error = &Error{Code: code.Closed, Message: "the client was closed"}
 )
 
+// Why no server could be spoken to although one listens, for errors.Is beside ErrUnavailable.
+var (
+	ErrSpeaksTLS   = link.ErrSpeaksTLS
+	ErrSpeaksClear = link.ErrSpeaksClear
+)
+
 // Error gives the message, or the code when there is none.
 func (e *Error) Error() string {
 	if e.Message == "" {
@@ -79,7 +86,7 @@ func (e *Error) Is(target error) bool {
 	return ok && e != nil && t.Code == e.Code
 }
 
-// Unwrap gives what ended the attempts, for instance context.DeadlineExceeded;
+// Unwrap gives what ended the attempts, for instance context.DeadlineExceeded or ErrSpeaksTLS;
 // nil when a server gave the answer.
 func (e *Error) Unwrap() error { return e.cause }
 

@@ -55,8 +55,8 @@ type servers struct {
 type rest struct {
 	times  int
 	until  time.Time
-	reason string
-	nobody bool // the machine refused the connection, or there is none of that name
+	reason error
+	nobody bool // the machine refused the connection, or there is none of that name, or it speaks otherwise
 }
 
 func newServers(cfg *Config, options []grpc.DialOption) *servers {
@@ -119,26 +119,32 @@ func (s *servers) absent() bool {
 	})
 }
 
-// nobody tells whether a failure to connect says that no server listens there, or that the life of a
-// socket is over.
+// nobody tells whether a failure to connect says that no server listens there, or none that can be
+// spoken to like this, or that the life of a socket is over.
 func nobody(err error) bool {
 	var lookup *net.DNSError
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || errors.As(err, &lookup) && lookup.IsNotFound
+	return misfit(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || errors.As(err, &lookup) && lookup.IsNotFound
 }
+
+// misfit tells whether one end of a connection speaks TLS and the other does not.
+func misfit(err error) bool { return errors.Is(err, ErrSpeaksTLS) || errors.Is(err, ErrSpeaksClear) }
 
 // unreachable says which servers were tried and why the first does not answer.
 func (s *servers) unreachable() *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	msg := "no server could be reached at " + strings.Join(s.addrs, ", ")
+	e := &Error{Code: code.Unavailable, Message: "no server could be reached at " + strings.Join(s.addrs, ", ")}
 	for _, addr := range s.addrs {
-		if bad := s.rest[addr]; bad != nil && bad.reason != "" {
-			msg += " (" + bad.reason + ")"
+		if bad := s.rest[addr]; bad != nil && bad.reason != nil {
+			e.Message += " (" + bad.reason.Error() + ")"
+			if misfit(bad.reason) {
+				e.cause = bad.reason
+			}
 			break
 		}
 	}
-	return &Error{Code: code.Unavailable,
-		Message: msg + "; check that the servers run and that the addresses are right"}
+	e.Message += "; check that the servers run and that the addresses are right"
+	return e
 }
 
 // order lists the addresses that are worth trying: the route's target, then the
@@ -208,7 +214,7 @@ func (s *servers) failed(k *link.Conn, reason error) {
 		}
 		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
 		bad.times++
-		bad.reason, bad.nobody = reason.Error(), nobody(reason)
+		bad.reason, bad.nobody = reason, nobody(reason)
 	}
 	s.forget(&s.lead, k.Addr)
 	s.forget(&s.park, k.Addr)

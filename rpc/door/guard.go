@@ -320,7 +320,7 @@ func orNotFor(p *who.Principal, permit *code.Permit, err error) error {
 
 // denied counts a refusal and writes it down; m is nil for a method that this server does not know.
 func (g *guard) denied(ctx context.Context, m *method, p *who.Principal, err error) {
-	if m == nil {
+	if m == nil || fault.Of(err).Code == code.NoLeader { // nobody knows yet
 		return
 	}
 	g.denials.note(m.name, p, remote(ctx), err)

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -279,8 +280,8 @@ func TestPagesForStrangers(t *testing.T) {
 	}
 }
 
-// A connection that never finishes its handshake is ended in time, one in clear or of an older
-// version of TLS is refused, and both protocols are served on the same port.
+// A connection of an older version of TLS is refused, both protocols are served on the same port, and
+// whoever speaks in clear is told so and gets nothing else.
 func TestHandshakes(t *testing.T) {
 	g := openGates(t)
 	for name, cfg := range map[string]*tls.Config{
@@ -312,18 +313,29 @@ func TestHandshakes(t *testing.T) {
 	if err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("a certificate of another cluster was taken: %v", err)
 	}
-	clear, err := net.Dial("tcp", g.addrs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer clear.Close()
-	if _, err := io.WriteString(clear, "GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	_ = clear.SetReadDeadline(time.Now().Add(time.Minute))
-	answer, _ := io.ReadAll(clear)
-	if strings.Contains(string(answer), "HTTP/") {
-		t.Errorf("a request in clear was answered: %.80q", answer)
+	for what, words := range map[string]string{
+		"a page":        "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a call":        "POST /v1/rooms HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n{" + strings.Repeat(" ", 1<<16),
+		"gRPC":          http2Preface + "* HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+		"no HTTP":       "\x00\x00\r\n\r\n",
+		"a long header": "GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 2*clearHead),
+	} {
+		clear, err := net.Dial("tcp", g.addrs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = clear.SetDeadline(time.Now().Add(time.Minute))
+		_, _ = io.WriteString(clear, words) // it may be ended before all was taken
+		resp, err := http.ReadResponse(bufio.NewReader(clear), nil)
+		if answered := err == nil; answered == (what == "a long header" || what == "no HTTP") {
+			t.Errorf("%s in clear: answered: %v (%v)", what, answered, err)
+		} else if answered {
+			text, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "https://") {
+				t.Errorf("%s in clear: %d %s", what, resp.StatusCode, text)
+			}
+		}
+		_ = clear.Close()
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *splitter) sniff(conn *sniffedConn) {
 	until := time.Now().Add(sniffLimit)
 	err := raw.SetReadDeadline(until)
 	if err == nil && s.tls != nil {
-		err = s.tls.shake(conn, until, s.grpc.done)
+		err = s.shake(conn, until)
 	}
 	c := conn.Conn
 	for err == nil && len(head) < len(http2Preface) {

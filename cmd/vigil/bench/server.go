@@ -25,7 +25,7 @@ func serverArgs(sv *server, all []*server, config string, debug bool) []string {
 	for _, p := range all {
 		peers = append(peers, fmt.Sprintf("%s=%s", p.id, p.raft))
 	}
-	args := []string{"server", "--config", config, "--id", sv.id, "--data-dir", sv.dir, "--addr", sv.api,
+	args := []string{"server", "--insecure", "--config", config, "--id", sv.id, "--data-dir", sv.dir, "--addr", sv.api,
 		"--raft-addr", sv.raft,
 		"--peers", strings.Join(peers, ","), "--log-level", "warn"}
 	if debug {

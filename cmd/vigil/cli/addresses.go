@@ -95,13 +95,20 @@ func (a *App) Addresses() ([]string, error) {
 	return s.addrs, err
 }
 
-// Chosen are the servers to ask, and what has named them, for people.
-func (a *App) Chosen() (addrs []string, from string, err error) {
+// Chosen is which servers are asked, for people.
+type Chosen struct {
+	Servers  []string
+	Identity string // folder with who asks; "": nobody
+	From     string // what has named them
+}
+
+// Chosen tells which servers are asked, by whom, and why.
+func (a *App) Chosen() (Chosen, error) {
 	s, err := a.source()
 	if s.from == "" {
 		s.from = "nothing else was said"
 	}
-	return s.addrs, s.from, err
+	return Chosen{s.addrs, s.identity, s.from}, err
 }
 
 // ServersFile is the file in which an agent finds the servers of now; none when the command

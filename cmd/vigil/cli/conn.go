@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"vigil/rpc/client"
@@ -65,8 +66,15 @@ func (a *App) whereElse(c *Conn, err error) error {
 		return err
 	}
 	s, e := a.source()
-	if e != nil {
+	switch {
+	case e != nil:
 		return err
+	case errors.Is(err, client.ErrSpeaksTLS):
+		return fmt.Errorf("%w: log in with `vigil login TOKEN`, or select a context in which you are with "+
+			"`vigil context use NAME`", err)
+	case errors.Is(err, client.ErrSpeaksClear):
+		return fmt.Errorf("%w: it runs without an identity (insecure: true), and you have one in %s; "+
+			"`vigil context set NAME %s` makes a context for it", err, s.identity, strings.Join(s.addrs, " "))
 	}
 	return fmt.Errorf("%w: %s", err, s.remedy())
 }

@@ -57,7 +57,8 @@ func (s source) secure() (*trust.Holder, *tls.Config, error) {
 	holder, err := trust.Dir(s.identity).Holder()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, Usagef("there is no identity in %s: log in again with `vigil login TOKEN`", s.identity)
+		return nil, nil, Usagef("there is no identity in %s: log in again with `vigil login TOKEN`, or, if that was "+
+			"a demo, start one again or select another context with `vigil context use`", s.identity)
 	case err != nil:
 		return nil, nil, fmt.Errorf("read identity: %w", err)
 	}

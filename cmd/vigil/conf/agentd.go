@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -24,6 +25,7 @@ import (
 // every key.
 type Agentd struct {
 	Servers       []string          `yaml:"servers"`
+	Insecure      bool              `yaml:"insecure"`
 	DataDir       string            `yaml:"data_dir"`
 	Name          string            `yaml:"name"`
 	Labels        map[string]string `yaml:"labels"`
@@ -127,9 +129,6 @@ func parseAgentdFile(name, text string) (*Agentd, error) {
 	return f, mistakes(all)
 }
 
-// HasIdentity says that the data directory holds an identity, so that keys of gossip come by themselves.
-func (f *Agentd) HasIdentity() { f.identified = true }
-
 // Check tells the first thing that is wrong before anything is opened.
 func (f *Agentd) Check() error {
 	if all := f.mistakes(); len(all) > 0 {
@@ -193,10 +192,47 @@ func (f *Agentd) mistakes() (all []error) {
 	if err := f.Gossip.settle(local, f.identified); err != nil {
 		all = append(all, err)
 	}
+	if err := f.identityProblem(); err != nil {
+		all = append(all, err)
+	}
 	that(f.Logs.MaxBytes.N > 0, f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB"))
 	that(f.Logs.Keep.n > 0 && f.Logs.Keep.n <= 100,
 		f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n)))
 	return all
+}
+
+// HasIdentity says that the data directory holds an identity, so that servers are spoken to by TLS and keys of
+// gossip come by themselves.
+func (f *Agentd) HasIdentity() { f.identified = true }
+
+// identityProblem is what is wrong with a host without an identity, or with one that has an identity and
+// is to speak in clear.
+func (f *Agentd) identityProblem() error {
+	beyond := slices.DeleteFunc(append(slices.Clone(f.Servers), f.Gossip.Bind, f.Gossip.Advertise), func(addr string) bool {
+		_, _, err := splitAddr(addr)
+		return err != nil || door.Loopback(addr)
+	})
+	switch {
+	case f.identified && f.Insecure:
+		return cli.Usagef("insecure is true, but data_dir holds an identity: remove insecure (--insecure), or name " +
+			"another data_dir for a host without one")
+	case f.identified:
+		return nil
+	case !f.Insecure:
+		return cli.Usagef("this host has no identity: join a cluster with `vigil agentd join TOKEN`, or set " +
+			"insecure: true (--insecure) for trials with servers on the loopback interface")
+	case onlyLoopback && len(beyond) > 0:
+		return cli.Usagef("%s: a host that is insecure keeps to the loopback interface: join a cluster with "+
+			"`vigil agentd join TOKEN`, or give loopback addresses as long as it says insecure: true",
+			strings.Join(beyond, ", "))
+	}
+	return nil
+}
+
+// Reaches tells whether this host speaks to a server at that address, of which another one may have
+// told it: in clear, only on the loopback interface.
+func (f *Agentd) Reaches(addr string) bool {
+	return f.identified || !onlyLoopback || door.Loopback(addr)
 }
 
 // checkHostName asks for a name that may stand in a command; the machine's own when none is given.
@@ -255,6 +291,8 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 func (f *Agentd) Flags(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.Servers, "server", nil,
 		"API addresses of the servers (default: as in the configuration, or "+cli.DefaultAddr+")")
+	fl.BoolVar(&f.Insecure, "insecure", false,
+		"speak in clear to servers on the loopback interface, without an identity, to try things out")
 	fl.StringVar(&f.DataDir, "data-dir", f.DataDir, "its own directory")
 	fl.StringVar(&f.RunnersDir,
 		"runners-dir", "", "folder of runners, one a file (default: runners.d beside the configuration)")
@@ -273,6 +311,7 @@ func (f *Agentd) Flags(fl *pflag.FlagSet) {
 func (f *Agentd) Override(flags *Agentd, said func(string) bool) {
 	for name, take := range map[string]func(){
 		"server":        func() { f.Servers = flags.Servers },
+		"insecure":      func() { f.Insecure = flags.Insecure },
 		"data-dir":      func() { f.DataDir = flags.DataDir },
 		"host-key-file": func() { f.hostKeyFile = flags.hostKeyFile },
 		"name":          func() { f.Name = flags.Name },

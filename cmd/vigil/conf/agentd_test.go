@@ -25,6 +25,7 @@ func TestAgentdExampleIsTheDefaults(t *testing.T) {
 	if got := f.Config(nil, nil, nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("the example gives\n%+v, the defaults are\n%+v", got, want)
 	}
+	f.HasIdentity()
 	if err := f.Check(); err != nil {
 		t.Error(err)
 	}
@@ -115,7 +116,7 @@ func TestS12AgentdRefusesAHostNameThatAShellWouldRead(t *testing.T) {
 		}
 	}
 	f := DefaultAgentd()
-	f.Name = "W1.rack-2_b.example.net"
+	f.Insecure, f.Name = true, "W1.rack-2_b.example.net"
 	if err := f.Check(); err != nil {
 		t.Errorf("a common name: %v", err)
 	}
@@ -125,7 +126,7 @@ func TestS12AgentdRefusesAHostNameThatAShellWouldRead(t *testing.T) {
 func TestN33SizesMayBeInBytes(t *testing.T) {
 	for text, want := range map[string]int64{"0B": 0, "0": 0, "512B": 512, "12 B": 12, "1KiB": 1024,
 		"256MiB": 256 << 20} {
-		f, err := parseAgentdFile("a.yaml", "min_free_memory: "+text+"\n")
+		f, err := parseAgentdFile("a.yaml", "insecure: true\nmin_free_memory: "+text+"\n")
 		if err != nil || f.MinFreeMemory.N != want || f.Check() != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -24,7 +24,7 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
 	fl.StringVar(&f.RaftBind, "raft-bind", "", "listen here for the other servers (default: --raft-addr)")
 	fl.BoolVar(&f.Insecure, "insecure", false,
-		"let other machines reach this server although it believes everybody who does")
+		"serve without an identity and in clear, on the loopback interface, to try things out")
 	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil,
 		"names under which HTTP clients ask this server, beside its addresses")
 	f.Gossip.flags(fl)
@@ -87,6 +87,7 @@ func (f *Server) problems() (wrong []error) {
 	}
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
 	wrong = append(wrong, f.addressProblems()...)
+	wrong = append(wrong, f.identityProblems()...)
 	that(f.BootstrapExpect >= 0 && f.BootstrapExpect <= 9,
 		"bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
 	if f.BootstrapExpect == 0 && len(f.Peers) > 0 {
@@ -111,8 +112,46 @@ func (f *Server) problems() (wrong []error) {
 	return wrong
 }
 
-// addressProblems is what is wrong with the addresses for clients, and with those that other
-// machines reach.
+// identityProblems is what is wrong with a server without an identity, or with one that has an
+// identity and is to serve in clear.
+func (f *Server) identityProblems() (wrong []error) {
+	switch open := f.beyond(); {
+	case f.identified && f.Insecure:
+		wrong = append(wrong, cli.Usagef("insecure is true, but the data directory holds an identity: remove insecure "+
+			"(--insecure), or name another data_dir for a server without one"))
+	case f.identified:
+	case !f.Insecure:
+		wrong = append(wrong, cli.Usagef("this server has no identity: found a cluster with `vigil server init`, join one "+
+			"with `vigil server join TOKEN`, or set insecure: true (--insecure) on the loopback interface for trials"))
+	case onlyLoopback && len(open) > 0:
+		wrong = append(wrong, cli.Usagef("%s: that leads to other machines, and a server that is insecure believes "+
+			"whoever reaches it: found a cluster with `vigil server init`, join one with `vigil server join TOKEN`, or "+
+			"keep to the loopback interface as long as it says insecure: true", strings.Join(open, ", ")))
+	}
+	return wrong
+}
+
+// beyond lists the addresses that lead to other machines, or by which these reach the server, each with
+// its key. What is no address at all is left out: that is another mistake.
+func (f *Server) beyond() (list []string) {
+	keys := []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr},
+		{"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}, {"gossip.bind", f.Gossip.Bind},
+		{"gossip.advertise", f.Gossip.Advertise}}
+	for _, addr := range f.Join {
+		keys = append(keys, struct{ key, addr string }{"join", addr})
+	}
+	for _, p := range f.Peers {
+		keys = append(keys, struct{ key, addr string }{"peers", p.RaftAddr}, struct{ key, addr string }{"peers", p.APIAddr})
+	}
+	for _, a := range keys {
+		if _, _, err := splitAddr(a.addr); err == nil && !door.Loopback(a.addr) {
+			list = append(list, a.key+" "+a.addr)
+		}
+	}
+	return list
+}
+
+// addressProblems is what is wrong with the form of addresses.
 func (f *Server) addressProblems() (wrong []error) {
 	that := func(right bool, format string, args ...any) {
 		if !right {
@@ -138,14 +177,8 @@ func (f *Server) addressProblems() (wrong []error) {
 	for _, a := range [...]struct{ key, addr string }{{"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
 		if _, _, e := splitAddr(a.addr); e != nil && a.addr != "" {
 			that(false, "%s %q: give host:port, for instance 127.0.0.1:7421", a.key, a.addr)
-			err = e // what is no address is reached by nobody
 		}
 	}
-	open := f.Open()
-	that(len(open) == 0 || f.Insecure || f.identified ||
-		err != nil, "%s: other machines can reach that, and whoever reaches it controls the fleet, "+
-		"since this server has no identity: make one with `vigil server init` or `vigil server join`, keep to the loopback interface, or let only trusted machines into that network and say "+
-		"insecure: true (--insecure)", strings.Join(open, ", "))
 	return wrong
 }
 
@@ -156,17 +189,6 @@ func splitAddr(addr string) (host, port string, err error) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	return host, port, err
-}
-
-// Open lists the addresses that other machines may reach, each with its key.
-func (f *Server) Open() (list []string) {
-	for _, a := range []struct{ key, addr string }{{"addr", f.Addr}, {"advertise_addr", f.AdvertiseAddr},
-		{"raft_addr", f.RaftAddr}, {"raft_bind", f.RaftBind}} {
-		if a.addr != "" && !door.Loopback(a.addr) {
-			list = append(list, a.key+" "+a.addr)
-		}
-	}
-	return list
 }
 
 // ClusterConfig is what the replication gets.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/rpc/trust"
 )
 
 // devContext is the context of a demo; a second demo beside the first is dev-2.
@@ -44,9 +45,9 @@ func runs(dir string) bool {
 	return errors.Is(syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// announce makes the demo a context and selects it, so that other terminals find it. Contexts of
-// demos that were killed are taken away.
-func announce(a *cli.App, dir string, addrs []string) (name string, err error) {
+// announce makes the demo a context and selects it, so that other terminals find it and whoever uses
+// them is its admin. Contexts of demos that were killed are taken away.
+func announce(a *cli.App, dir string, identity trust.Dir, addrs []string) (name string, err error) {
 	err = a.ChangeContexts(func(all *cli.Contexts) error {
 		for known, one := range all.Contexts {
 			if one.Demo != "" && !runs(one.Demo) {
@@ -60,7 +61,7 @@ func announce(a *cli.App, dir string, addrs []string) (name string, err error) {
 			}
 			name = fmt.Sprintf("%s-%d", devContext, n)
 		}
-		all.Contexts[name] = cli.Context{Servers: addrs, Demo: dir, Before: all.Selected}
+		all.Contexts[name] = cli.Context{Servers: addrs, Identity: string(identity), Demo: dir, Before: all.Selected}
 		all.Selected = name
 		return nil
 	})

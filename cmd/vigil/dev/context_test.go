@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/rpc/trust"
 )
 
 // withContexts is an account of its own.
@@ -42,7 +43,7 @@ func selected(t *testing.T, a *cli.App) string {
 
 func mustAnnounce(t *testing.T, a *cli.App, dir, want string) {
 	t.Helper()
-	name, err := announce(a, dir, []string{"127.0.0.1:7420"})
+	name, err := announce(a, dir, trust.Dir(filepath.Join(dir, "identity")), []string{"127.0.0.1:7420"})
 	if err != nil || name != want || selected(t, a) != want || a.DemoFolder() != dir {
 		t.Fatalf("announced as %q (%v), want %q; selected is %q of %q", name, err, want, selected(t, a), a.DemoFolder())
 	}

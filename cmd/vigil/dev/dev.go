@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/rpc/client"
+	"vigil/rpc/trust"
 )
 
 // The demo in numbers.
@@ -66,6 +66,9 @@ shown as it happens. Kill anything and watch it come back; Ctrl-C ends everythin
 The hosts east and west are two daemons (agentd) on this machine. vigil dev kill-host
 kills one with all that runs on it, as when the power fails, and start-host switches
 it on again.
+
+Servers, hosts and you have identities, as in any cluster: of a root that is made for the
+demo and goes with it.
 
 While it runs, the other commands of vigil find it in every terminal: its servers have the
 usual ports (7420 to 7425) if these are free, and they are the selected context, named dev;
@@ -122,6 +125,7 @@ type fleet struct {
 	servers []*child
 	agentds []*child // one a host, in the order of place.hosts
 	conn    *cli.Conn
+	self    *trust.Holder // of conn
 	began   time.Time
 	context string // the demo's, once it is announced
 
@@ -149,13 +153,18 @@ func runDev(ctx context.Context, a *cli.App, o devOptions) (err error) {
 	if err := place.write(exe, o.settings()); err != nil {
 		return err
 	}
-	addrs := place.apiAddrs()
-	c, err := client.Open(client.Config{Addrs: addrs, Name: "vigil dev"})
+	if err := place.found(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // somebody has changed their mind
+		}
+		return err
+	}
+	c, self, err := place.connect()
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	f.conn = cli.NewConn(c)
+	f.conn, f.self = cli.NewConn(c), self
 	for _, s := range place.servers {
 		c := f.child("server "+s.ID, exe, place.path(s.ID, "log"),
 			"server", "--config", place.path(s.ID, "server.yaml"))
@@ -167,7 +176,7 @@ func runDev(ctx context.Context, a *cli.App, o devOptions) (err error) {
 	}
 	for _, h := range place.hosts {
 		c := f.child("agentd of "+h.name, exe, place.path(h.name, "log"), "agentd", "--config", h.config())
-		c.again, c.hold = hostAgain, h.whyOff
+		c.again, c.hold = hostAgain, h.whyHeld
 		f.agentds = append(f.agentds, c)
 	}
 	return f.run(ctx)
@@ -261,6 +270,7 @@ func (f *fleet) live(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.feed(ctx) })
 	g.Go(func() error { return f.createTasks(ctx) })
+	g.Go(func() error { return f.keepIdentity(ctx) })
 	if f.options.chaos {
 		g.Go(func() error { return newChaos(f).run(ctx) })
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/people"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
@@ -43,7 +44,7 @@ func (f *fleet) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.context, err = announce(f.app, f.place.dir, f.place.apiAddrs()); err != nil {
+	if f.context, err = announce(f.app, f.place.dir, f.place.identity(), f.place.apiAddrs()); err != nil {
 		f.say("other terminals have to be told where this is: %v", err)
 	}
 	var b strings.Builder
@@ -72,7 +73,7 @@ func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv
 		if srv.ID == status.GetLeader() {
 			mark = "  (leader)"
 		}
-		fmt.Fprintf(b, "  server %-11s pid %-7d  http://%s/%s\n", srv.ID, f.servers[i].pid(), srv.APIAddr, mark)
+		fmt.Fprintf(b, "  server %-11s pid %-7d  https://%s/%s\n", srv.ID, f.servers[i].pid(), srv.APIAddr, mark)
 	}
 	for i, h := range f.place.hosts {
 		fmt.Fprintf(b, "  host %-13s pid %-7d  its daemon, agentd\n", h.name, f.agentds[i].pid())
@@ -132,7 +133,8 @@ func (f *fleet) listSetup(b *strings.Builder) {
 	}
 	switch {
 	case f.context == "":
-		fmt.Fprintf(b, "  export VIGIL_ADDR=%s\n", strings.Join(f.place.apiAddrs(), ","))
+		fmt.Fprintf(b, "  export VIGIL_ADDR=%s %s=%s\n", strings.Join(f.place.apiAddrs(), ","), cli.EnvIdentity,
+			f.place.identity())
 	case f.app.Getenv("VIGIL_ADDR") != "":
 		b.WriteString("  unset VIGIL_ADDR\n")
 	}

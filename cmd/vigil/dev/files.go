@@ -109,14 +109,23 @@ func (p *devPlace) remove() error {
 // findServers reads the servers of an earlier run or gives new ones ports: from first on, or, when
 // one of these is taken and nobody has asked for them, any that are free.
 func (p *devPlace) findServers(first int, asked bool) error {
-	known, err := conf.ReadServer(p.path("s1", "server.yaml"))
-	switch {
-	case err == nil:
-		p.servers = known.Peers
-		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
+	for i := range devServers {
+		known, err := conf.ReadServer(p.path(devServerName(i), "server.yaml"))
+		switch {
+		case err == nil:
+			p.servers = append(p.servers, conf.Peer{ID: known.ID, APIAddr: known.Addr, RaftAddr: known.RaftAddr})
+		case i > 0 || !errors.Is(err, fs.ErrNotExist):
+			return err
+		default:
+			return p.newServers(first, asked)
+		}
 	}
+	return nil
+}
+
+func devServerName(i int) string { return fmt.Sprintf("s%d", i+1) }
+
+func (p *devPlace) newServers(first int, asked bool) (err error) {
 	var addrs []string
 	if first != 0 {
 		if addrs, err = portsFrom(first); err != nil && asked {
@@ -129,8 +138,7 @@ func (p *devPlace) findServers(first int, asked bool) error {
 		}
 	}
 	for i := range devServers {
-		p.servers = append(p.servers, conf.Peer{ID: fmt.Sprintf("s%d", i+1), APIAddr: addrs[2*i],
-			RaftAddr: addrs[2*i+1]})
+		p.servers = append(p.servers, conf.Peer{ID: devServerName(i), APIAddr: addrs[2*i], RaftAddr: addrs[2*i+1]})
 	}
 	return nil
 }
@@ -160,9 +168,13 @@ func (p *devPlace) apiAddrs() []string {
 
 // write writes the configuration files and the files to work on.
 func (p *devPlace) write(exe string, settings map[string]string) error {
-	for _, s := range p.servers {
-		conf := map[string]any{"id": s.ID, "data_dir": p.path(s.ID, "data"), "addr": s.APIAddr, "raft_addr": s.RaftAddr,
-			"bootstrap_expect": len(p.servers), "peers": peerMaps(p.servers), "settings": settings}
+	for i, s := range p.servers {
+		conf := map[string]any{"id": s.ID, "data_dir": p.data(s.ID), "addr": s.APIAddr, "raft_addr": s.RaftAddr}
+		if i == 0 {
+			conf["settings"] = settings // it founds the cluster
+		} else {
+			conf["join"] = []string{p.servers[0].APIAddr}
+		}
 		if err := p.put(conf, s.ID, "server.yaml"); err != nil {
 			return err
 		}
@@ -174,7 +186,7 @@ func (p *devPlace) write(exe string, settings map[string]string) error {
 			"env_allow": []string{"PATH", "HOME", "LANG", "TMPDIR", "GOCACHE", "GOROOT", "GOPATH", "XDG_CACHE_HOME"}}
 	}
 	for _, h := range p.hosts {
-		conf := map[string]any{"servers": p.apiAddrs(), "data_dir": p.path(h.name, "data"), "name": h.name,
+		conf := map[string]any{"servers": p.apiAddrs(), "data_dir": h.data(), "name": h.name,
 			// The end of the demo is the end of its agents, also when it is killed itself.
 			"on_stop": "end", "orphan_limit": devOrphan.String(),
 			"runners": []any{runner("checksum"), runner("words"), runner("vet", "--idle", devIdle.String())}}
@@ -191,13 +203,6 @@ func (p *devPlace) write(exe string, settings map[string]string) error {
 		}
 	}
 	return nil
-}
-
-func peerMaps(peers []conf.Peer) (list []map[string]string) {
-	for _, p := range peers {
-		list = append(list, map[string]string{"id": p.ID, "raft_addr": p.RaftAddr, "api_addr": p.APIAddr})
-	}
-	return list
 }
 
 func (p *devPlace) put(conf any, elem ...string) error {

@@ -39,6 +39,8 @@ type devHost struct {
 
 func (h devHost) config() string { return filepath.Join(h.dir, "agentd.yaml") }
 
+func (h devHost) data() string { return filepath.Join(h.dir, "data") }
+
 // offFile is there while the host is switched off.
 func (h devHost) offFile() string { return filepath.Join(h.dir, "off") }
 
@@ -178,12 +180,12 @@ func (h devHost) part(pid int) devPart {
 	}
 	if slices.Equal(args[1:], []string{"shim"}) {
 		if cwd, err := os.Readlink(filepath.Join(at, "cwd")); err == nil &&
-			strings.HasPrefix(cwd, filepath.Join(h.dir, "data", "lives")+"/") {
+			strings.HasPrefix(cwd, filepath.Join(h.data(), "lives")+"/") {
 			return devShim
 		}
 		return devForeign
 	}
-	key, err := os.ReadFile(filepath.Join(h.dir, "data", "host_key"))
+	key, err := os.ReadFile(filepath.Join(h.data(), "host_key"))
 	if err != nil || len(key) < 32 { // half a key could be that of others
 		return devForeign
 	}

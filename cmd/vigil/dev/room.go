@@ -12,11 +12,17 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// comeUp waits for the hosts, so that agents spread over them, declares the room and
-// waits until its agents have joined.
+// comeUp waits for the servers, so that any of them can be lost, and for the hosts, so that agents spread
+// over them, declares the room and waits until its agents have joined.
 func (f *fleet) comeUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, devReady)
 	defer cancel()
+	if err := f.place.enroll(ctx, f.conn.Client, f.place.apiAddrs()); err != nil {
+		return err
+	}
+	if err := f.await(ctx, "the servers", f.serversVote); err != nil {
+		return err
+	}
 	if err := f.await(ctx, "the hosts", f.hostsReady); err != nil {
 		return err
 	}
@@ -37,6 +43,18 @@ func (f *fleet) await(ctx context.Context, what string, there func(context.Conte
 		}
 	}
 	return nil
+}
+
+// serversVote tells whether all servers have a vote, and a leader.
+func (f *fleet) serversVote(ctx context.Context) bool {
+	list, err := f.conn.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	voters := 0
+	for _, s := range list.GetServers() {
+		if s.GetVoter() && s.GetApiAddr() != "" {
+			voters++
+		}
+	}
+	return err == nil && voters >= len(f.place.servers)
 }
 
 func (f *fleet) hostsReady(ctx context.Context) bool {

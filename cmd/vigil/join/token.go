@@ -1,14 +1,21 @@
 package join
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
 )
 
 // tokenMark begins every token, with the version of its form.
@@ -20,6 +27,29 @@ type Token struct {
 	Pin    string   // SHA-256 of the root's public key, in hex
 	ID     uint64
 	Secret []byte
+}
+
+// Ask makes a token by which so many servers or hosts may join, within life, over a connection of an
+// admin. addrs are those of the servers that will be asked.
+func Ask(
+	ctx context.Context, admin *client.Client, kind trust.Kind, uses uint32, life time.Duration, addrs []string,
+) (Token, error) {
+	made, err := vigilv1.NewTrustClient(admin).CreateToken(ctx,
+		&vigilv1.CreateTokenRequest{Role: string(kind), Uses: uses, Ttl: durationpb.New(life)})
+	if err != nil {
+		return Token{}, err
+	}
+	return Made(made, addrs)
+}
+
+// Made is the token that an answer holds, for servers at these addresses.
+func Made(made *vigilv1.CreateTokenResponse, addrs []string) (Token, error) {
+	roots, err := trust.Parse(made.GetAnchors().GetRoots())
+	at := int(made.GetAnchors().GetIssues())
+	if err != nil || at >= len(roots) {
+		return Token{}, fmt.Errorf("the answer names no root (%v)", err)
+	}
+	return Token{Addrs: addrs, Pin: trust.Pin(roots[at]), ID: made.GetToken(), Secret: made.GetSecret()}, nil
 }
 
 var pinForm = regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -61,26 +62,38 @@ func newContextListCmd(a *cli.App) *cobra.Command {
 }
 
 func newContextShowCmd(a *cli.App) *cobra.Command {
-	var only bool
+	var servers, identity bool
 	cmd := &cobra.Command{
-		Use:     "show",
-		Short:   "Show which servers are asked, and what has chosen them",
-		Example: "  vigil context show\n  curl -s \"http://$(vigil context show --servers | cut -d, -f1)/v1/status\"",
-		Args:    cobra.NoArgs,
+		Use:   "show",
+		Short: "Show which servers are asked, who asks, and what has chosen them",
+		Example: "  vigil context show\n  me=$(vigil context show --identity)\n" +
+			"  curl --cacert $me/roots.crt --cert $me/leaf.crt --key $me/leaf.key \\\n" +
+			"    \"https://$(vigil context show --servers | cut -d, -f1)/v1/status\"",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			addrs, from, err := a.Chosen()
+			c, err := a.Chosen()
 			switch {
 			case err != nil:
 				return err
 			case a.JSON:
-				return a.PrintJSON(map[string]any{"servers": addrs, "from": from})
-			case only:
-				return a.Printf("%s\n", term.OneLine(strings.Join(addrs, ",")))
+				view := map[string]any{"servers": c.Servers, "from": c.From}
+				if c.Identity != "" {
+					view["identity"] = c.Identity
+				}
+				return a.PrintJSON(view)
+			case servers:
+				return a.Printf("%s\n", term.OneLine(strings.Join(c.Servers, ",")))
+			case identity && c.Identity == "":
+				return cli.ExitWith(cli.ExitNotFound, errors.New("nobody is logged in there: `vigil login TOKEN` does that"))
+			case identity:
+				return a.Printf("%s\n", c.Identity)
 			}
-			return a.Pairs("servers", strings.Join(addrs, ", "), "from", from)
+			return a.Pairs("servers", strings.Join(c.Servers, ", "), "identity", c.Identity, "from", c.From)
 		},
 	}
-	cmd.Flags().BoolVar(&only, "servers", false, "print nothing but the addresses, with commas between them")
+	cmd.Flags().BoolVar(&servers, "servers", false, "print nothing but the addresses, with commas between them")
+	cmd.Flags().BoolVar(&identity, "identity", false, "print nothing but the folder with the certificates of who asks")
+	cmd.MarkFlagsMutuallyExclusive("servers", "identity")
 	return cmd
 }
 

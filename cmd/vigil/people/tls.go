@@ -49,7 +49,8 @@ With --data-dir what one server or host has on this machine, without asking anyb
 			})
 		},
 	}
-	cmd.Flags().StringVar(&data, "data-dir", "", "data directory of a server or host of this machine, instead of the cluster")
+	cmd.Flags().StringVar(&data, "data-dir", "",
+		"data directory of a server or host of this machine, instead of the cluster")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
 	return cmd
 }

@@ -37,17 +37,16 @@ func tokenFor(ctx context.Context, c *cli.Conn, made *vigilv1.CreateTokenRespons
 	if err != nil {
 		return "", err
 	}
-	t := join.Token{ID: made.GetToken(), Secret: made.GetSecret()}
+	var addrs []string
 	for _, s := range list.GetServers() {
 		if s.GetApiAddr() != "" {
-			t.Addrs = append(t.Addrs, s.GetApiAddr())
+			addrs = append(addrs, s.GetApiAddr())
 		}
 	}
-	roots, err := trust.Parse(made.GetAnchors().GetRoots())
-	if at := int(made.GetAnchors().GetIssues()); err != nil || at >= len(roots) {
-		return "", fmt.Errorf("the answer names no root (%v)", err)
+	t, err := join.Made(made, addrs)
+	if err != nil {
+		return "", err
 	}
-	t.Pin = trust.Pin(roots[made.GetAnchors().GetIssues()])
 	return t.String(), nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"slices"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +24,9 @@ import (
 
 // aboutAgentd is the help of `vigil agentd`.
 const aboutAgentd = `Run the daemon that starts, watches and stops agents on this machine.
+
+` + "`vigil agentd join TOKEN`" + ` makes this machine a host of a cluster first. A host without an identity
+starts only with --insecure, to try things out with servers on the loopback interface.
 
 It starts what the cluster orders, but only with the runners that its own
 configuration declares: an order names a runner and brings checked values, nothing
@@ -54,7 +59,7 @@ func newAgentdCmd(a *cli.App) *cobra.Command {
 		Long:  aboutAgentd,
 		Example: `  vigil agentd --config configs/agentd.yaml
   vigil agentd --config /etc/vigil/agentd.yaml --check
-  vigil agentd --config agentd.yaml --server 10.0.0.1:7420,10.0.0.2:7420,10.0.0.3:7420`,
+  vigil agentd --insecure --server 127.0.0.1:7420`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hangups := cli.TakeHangups(cmd.Context())
@@ -80,6 +85,9 @@ func newAgentdCmd(a *cli.App) *cobra.Command {
 				}
 			}
 			if check {
+				if _, err := openHost(set); err != nil {
+					unread = append(unread, err)
+				}
 				wrong, notes := set.Inspect()
 				return printFindings(a, append(unread, wrong...), notes)
 			}
@@ -102,12 +110,9 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	if err := conf.ReadRunners(); err != nil {
 		return err
 	}
-	self, err := openHost(conf.DataDir)
+	self, err := openHost(conf)
 	if err != nil {
 		return cli.ExitWith(cli.ExitFailed, err)
-	}
-	if self != nil {
-		conf.HasIdentity()
 	}
 	if err := conf.Check(); err != nil {
 		return err
@@ -118,13 +123,16 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),
-		Name: "agentd " + conf.Name, TLS: self.client()})
+		Name: "agentd " + conf.Name, TLS: self.client(), Dial: reaching(conf)})
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
 	defer conn.Close()
 	host := conf.Config(conn, log, registry)
-	host.Shim, host.Servers, host.Leader, host.Rebooting = shimCommand(), conn.Servers, conn.Addr, rebooting
+	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, rebooting
+	host.Servers = func() []string {
+		return slices.DeleteFunc(slices.Clone(conn.Servers()), func(addr string) bool { return !conf.Reaches(addr) })
+	}
 	host.TLS = self.client()
 	offers := make(chan agentd.Offer)
 	host.Offers = offers
@@ -175,6 +183,16 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 		return err
 	}
 	return nil
+}
+
+// reaching dials what a host may speak to.
+func reaching(conf *conf.Agentd) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		if !conf.Reaches(addr) {
+			return nil, fmt.Errorf("%s is not on the loopback interface, and this host is insecure", addr)
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
 }
 
 // reread has the daemon offer what the files say by then, on each hangup, until ctx ends.

@@ -27,7 +27,8 @@ type denialsLog struct {
 func openDenials(data string) (*denialsLog, error) {
 	l := &denialsLog{name: filepath.Join(data, denialsFile), most: denialsMost}
 	if err := l.open(); err != nil {
-		return nil, fmt.Errorf("open the list of refused calls: %w; remove the file, or give this program the right to write it", err)
+		return nil, fmt.Errorf("open the list of refused calls: %w; "+
+			"remove the file, or give this program the right to write it", err)
 	}
 	return l, nil
 }

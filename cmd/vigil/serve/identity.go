@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"syscall"
 
 	"vigil/cluster"
+	"vigil/cmd/vigil/conf"
 	"vigil/fsm"
 	"vigil/rpc"
 	"vigil/rpc/door/who"
@@ -24,12 +26,12 @@ type identity struct {
 	holder *trust.Holder
 }
 
-// openIdentity reads who this server is; nil: it has no identity, and serves in clear.
-func openIdentity(data, id string) (*identity, error) {
-	dir := trustDir(data)
+// openIdentity reads who this server is, and tells its configuration; nil: it has no identity.
+func openIdentity(conf *conf.Server) (*identity, error) {
+	dir, id := trustDir(conf.DataDir), conf.ID
 	holder, err := dir.Holder()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // data_dir is looked at elsewhere
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -38,6 +40,7 @@ func openIdentity(data, id string) (*identity, error) {
 		return nil, errors.New(string(dir) + " is the identity of " + self.Short() + ", not of server/" + id +
 			": give the id that it was made for, or another data directory")
 	}
+	conf.HasIdentity(holder.Roots().Cluster)
 	return &identity{dir: dir, holder: holder}, nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/join"
 	"vigil/rpc/client"
 	"vigil/rpc/trust"
@@ -22,17 +24,18 @@ const (
 	hostFirst = 10 * time.Second
 )
 
-// hostIdentity is who a host is; nil: it has no identity, and its servers serve in clear.
+// hostIdentity is who a host is; nil: it has no identity, and speaks in clear.
 type hostIdentity struct {
 	dir    trust.Dir
 	holder *trust.Holder
 }
 
-func openHost(data string) (*hostIdentity, error) {
-	dir := trustDir(data)
+// openHost reads who this host is, and tells its configuration; nil: it has no identity.
+func openHost(conf *conf.Agentd) (*hostIdentity, error) {
+	dir := trustDir(conf.DataDir)
 	holder, err := dir.Holder()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // data_dir is looked at elsewhere
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -40,6 +43,7 @@ func openHost(data string) (*hostIdentity, error) {
 	if self, _ := holder.Self(); self.Kind != trust.Host {
 		return nil, errors.New(string(dir) + " is the identity of " + self.Short() + ", which is no host: name another data directory")
 	}
+	conf.HasIdentity()
 	return &hostIdentity{dir, holder}, nil
 }
 

@@ -20,10 +20,10 @@ const aboutServer = `Run one of the servers that replicate the state of the flee
 ` + "`vigil server join`" + ` makes this machine another server of it. A server that has run before finds
 everything in its data directory.
 
-Without an identity a server believes everybody who reaches it: it listens on the loopback
-interface only, and refuses an address that other machines can reach unless --insecure says that
-only trusted ones can. A new cluster of such servers needs the same list of peers on each of them;
-one that joins an existing cluster names one of its API addresses with --join.
+A server without an identity starts only with --insecure, to try things out on one machine: it serves
+in clear, believes everybody who reaches it, and keeps to the loopback interface. A new cluster of
+such servers needs the same list of peers on each of them; one that joins an existing cluster names
+one of its API addresses with --join.
 
 With --check everything that is wrong with the configuration is printed, one line each
 with its remedy, and nothing is started or changed; the exit code is 1 when something
@@ -40,11 +40,8 @@ func newServerCmd(a *cli.App) *cobra.Command {
 		Use:   "server",
 		Short: "Run a server, or ask about servers",
 		Long:  aboutServer,
-		Example: `  vigil server --id s1 --bootstrap-expect 1
-  vigil server --insecure --id s1 --raft-addr 10.0.0.1:7421 --addr 10.0.0.1:7420 \
-      --peers s1=10.0.0.1:7421,s2=10.0.0.2:7421,s3=10.0.0.3:7421
-  vigil server --insecure --id s4 --raft-addr 10.0.0.4:7421 --addr 10.0.0.4:7420 --join 10.0.0.1:7420
-  vigil server --config configs/server.yaml`,
+		Example: `  vigil server --config vigil-data/server.yaml
+  vigil server --insecure --id s1 --bootstrap-expect 1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.ChooseSubcommand(cmd, args)
@@ -72,6 +69,9 @@ func newServerCmd(a *cli.App) *cobra.Command {
 			}
 			set.Override(flags, cmd.Flags().Changed)
 			if check {
+				if _, err := openIdentity(set); err != nil {
+					unread = append(unread, err)
+				}
 				wrong, notes := set.Inspect()
 				return printFindings(a, append(unread, wrong...), notes)
 			}

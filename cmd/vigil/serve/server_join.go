@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"vigil/agentd"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/join"
@@ -23,7 +21,7 @@ import (
 // certificate keeps lines short.
 type certificate = x509.Certificate
 
-// joinTries is how long joining looks for a server that answers.
+// enterLimit is how long joining looks for a server that answers.
 const enterLimit = time.Minute
 
 // certified makes a key and has it signed.
@@ -58,9 +56,7 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), enterLimit)
-			defer cancel()
-			if err := join.Enter(ctx, token, trust.Server, set.ID, sans(set.Addr, set.AdvertiseAddr), trustDir(set.DataDir)); err != nil {
+			if err := EnterServer(cmd.Context(), set, token); err != nil {
 				return err
 			}
 			if file == "" {
@@ -143,13 +139,7 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			key, err := agentd.HostKey(data)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), enterLimit)
-			defer cancel()
-			if err := join.Enter(ctx, token, trust.Host, key, nil, trustDir(data)); err != nil {
+			if err := EnterHost(cmd.Context(), data, token); err != nil {
 				return err
 			}
 			if file == "" {

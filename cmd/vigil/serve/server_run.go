@@ -52,12 +52,9 @@ type server struct {
 // Open opens everything in the order in which mistakes are cheapest to
 // find: configuration, addresses, data.
 func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
-	self, err := openIdentity(conf.DataDir, conf.ID)
+	self, err := openIdentity(conf)
 	if err != nil {
 		return nil, cli.ExitWith(cli.ExitFailed, err)
-	}
-	if self != nil {
-		conf.HasIdentity(self.holder.Roots().Cluster)
 	}
 	if err := conf.Check(); err != nil {
 		return nil, err
@@ -267,8 +264,9 @@ func (s *server) runRest(ctx context.Context) error {
 func (s *server) greet() {
 	s.log.Info("server starts", "version", cli.Version(), "api", s.api.Addr().String(), "raft", s.conf.RaftAddr,
 		"data", s.conf.DataDir)
-	if open := s.conf.Open(); len(open) > 0 && s.identity == nil {
-		s.log.Warn("other machines can reach this server, and there are no passwords: let only trusted ones into its network", "addresses", open)
+	if s.identity == nil {
+		s.log.Warn("insecure: this server has no identity, serves in clear, and believes whoever reaches it; " +
+			"`vigil server init` founds a cluster with identities")
 	}
 	if len(s.conf.Join) == 0 && s.replica.Outside() {
 		s.log.Warn("this server belongs to no cluster and waits to be added",

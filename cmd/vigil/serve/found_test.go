@@ -1,15 +1,12 @@
 package serve
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
-	"vigil/cmd/vigil/term"
 	"vigil/rpc/trust"
 )
 
@@ -17,7 +14,7 @@ import (
 func TestFoundingKeepsTheRootThatIsThere(t *testing.T) {
 	set := conf.DefaultServer()
 	set.ID, set.DataDir, set.Addr, set.RaftAddr = "s1", t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	f := &founding{App: &cli.App{Terminal: term.Terminal{Out: io.Discard, Err: io.Discard}}, conf: set, admin: "ann"}
+	f := Founding{Conf: set, Admin: "ann", Dir: trust.Dir(t.TempDir())}
 	dir := trustDir(set.DataDir)
 	if err := f.makeIdentity(dir); err != nil {
 		t.Fatal(err)
@@ -29,7 +26,7 @@ func TestFoundingKeepsTheRootThatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.run(t.Context()); err == nil || !strings.Contains(err.Error(), "root.key") {
+	if err := Found(t.Context(), f, nil); err == nil || !strings.Contains(err.Error(), "root.key") {
 		t.Errorf("founded a second time: %v", err)
 	}
 	if after, err := dir.Get(trust.RootFiles); err != nil || !after.Key.Equal(before.Key) {
