@@ -126,11 +126,15 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 func (i *identity) needsIssuer(now time.Duration, issuing *x509.Certificate) bool {
 	issuer, err := i.dir.Get(trust.IssuerFiles)
 	if err != nil {
+		i.issuer.Store(-1)
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	stamp, err := trust.StampOf(issuer.Chain[0])
+	age := now - time.Duration(stamp.Clock)
+	i.issuer.Store(int64(max(age, 0)))
 	self, _ := i.holder.Self()
-	return err != nil || !slices.ContainsFunc(issuer.Chain, issuing.Equal) || stamp.Generation < self.Generation || now-time.Duration(stamp.Clock) > trust.IssuerRenew
+	return err != nil || !slices.ContainsFunc(issuer.Chain, issuing.Equal) || stamp.Generation < self.Generation ||
+		age > trust.IssuerRenew
 }
 
 // getIssuer asks all servers for an issuing key, this one too: one of them has the root's.

@@ -124,6 +124,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
+		if err := s.identity.figures(registry); err != nil {
+			return err
+		}
 		web, err := openWebCert(s.conf, s.log)
 		if err != nil {
 			return err
