@@ -2688,7 +2688,7 @@ func (x *Roots) GetLeft() *durationpb.Duration {
 
 type RootCertificate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// SHA-256 of the certificate, in hexadecimal.
+	// SHA-256 of its public key, in hexadecimal, as in tokens.
 	Fingerprint string `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// It signs the keys of servers.
 	Issues bool `protobuf:"varint,2,opt,name=issues,proto3" json:"issues,omitempty"`
