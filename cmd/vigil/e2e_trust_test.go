@@ -120,6 +120,7 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 	defer func() { (&testFleet{t: t, dir: f.dir}).clear("h1", agentd) }()
 	f.must("admin", "apply", "-f", filepath.Join(f.dir, "room.yaml"), "--yes")
 	f.until("admin", "waiting for a task", "agent", "list")
+	f.until("admin", " (h1) ", "identity", "list")
 
 	for person, role := range map[string][]string{"ben": {"--role", "viewer", "--room", "web"}, "cleo": {"--role", "operator", "--room", "web"}} {
 		token := tokenForm.FindString(f.must("admin", append([]string{"user", "add", person}, role...)...))

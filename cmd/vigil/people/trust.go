@@ -168,7 +168,7 @@ func newIdentityListCmd(a *cli.App) *cobra.Command {
 				}
 				t := term.NewTable("KIND", "NAME", "GENERATION", "CERTIFICATE'S AGE")
 				for _, i := range all {
-					t.Add(i.GetKind(), i.GetName(), fmt.Sprint(i.GetGeneration()), term.Span(i.GetAge()))
+					t.Add(i.GetKind(), holder(i.GetName(), i.GetHost()), fmt.Sprint(i.GetGeneration()), term.Span(i.GetAge()))
 				}
 				return a.PrintTable(t, "nobody has an identity")
 			})
