@@ -74,8 +74,8 @@ func (t *trustService) ReplaceRoot(ctx context.Context, r *vigilv1.ReplaceRootRe
 		return nil, fault.Invalid("chain: %v.", err)
 	}
 	if !vouched && !r.GetLost() {
-		return nil, fault.New(code.Invalid, "The present root does not vouch for this one: make it with `vigil root rotate` where "+
-			"its key is, or say that the key is lost.")
+		return nil, fault.New(code.Invalid, "The present root does not vouch for this one: make it with "+
+			"`vigil root rotate` where its key is, or say that the key is lost.")
 	}
 	cmd := fsm.AddRoot{Cert: r.GetChain()[0], Issues: vouched, By: byWhom(ctx)}
 	return change(ctx, t, r, cmd, nil, func(st *fsm.View, _ *noun.Outcome) *vigilv1.Roots { return showRoots(st) })

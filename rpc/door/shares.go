@@ -56,7 +56,8 @@ type quotas struct {
 
 func newQuotas() *quotas {
 	return &quotas{of: map[sharer]*use{}, tidy: 1024, limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "vigil_limited_total", Help: "Calls refused because their identity uses its whole share of this server, by kind of identity.",
+		Name: "vigil_limited_total",
+		Help: "Calls refused because their identity uses its whole share of this server, by kind of identity.",
 	}, []string{"kind"})}
 }
 
@@ -88,12 +89,12 @@ func (q *quotas) take(p *who.Principal, req any) (done func(), err error) {
 	switch {
 	case u.calls >= most.calls:
 		q.limited.WithLabelValues(string(kind)).Inc()
-		return nil, fault.New(code.Unavailable, "%s has %d calls under way at this server, the most that one identity may have; "+
-			"end some, or wait for answers.", p, most.calls)
+		return nil, fault.New(code.Unavailable, "%s has %d calls under way at this server, the most that one identity "+
+			"may have; end some, or wait for answers.", p, most.calls)
 	case u.tokens < bytes:
 		q.limited.WithLabelValues(string(kind)).Inc()
-		return nil, fault.New(code.Unavailable, "%s has sent more than %d MiB a second to this server, the most that one identity may send; "+
-			"send it again later, or less.", p, int(most.rate/mib))
+		return nil, fault.New(code.Unavailable, "%s has sent more than %d MiB a second to this server, the most that "+
+			"one identity may send; send it again later, or less.", p, int(most.rate/mib))
 	}
 	u.tokens -= bytes
 	u.calls++
