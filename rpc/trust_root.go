@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -33,10 +32,9 @@ func showRoots(st *fsm.View) *vigilv1.Roots {
 	w := st.RootWait()
 	out := &vigilv1.Roots{Revision: w.Rev, Step: string(w.Step), BehindCount: uint32(len(w.Behind))}
 	for i, r := range roots {
-		sum := sha256.Sum256([]byte(r.DER))
-		shown := &vigilv1.RootCertificate{Fingerprint: hex.EncodeToString(sum[:]), Issues: i == issues}
+		shown := &vigilv1.RootCertificate{Issues: i == issues}
 		if c, err := x509.ParseCertificate([]byte(r.DER)); err == nil {
-			shown.NotAfter = timestamppb.New(c.NotAfter)
+			shown.Fingerprint, shown.NotAfter = trust.Pin(c), timestamppb.New(c.NotAfter)
 		}
 		out.Roots = append(out.Roots, shown)
 	}
@@ -76,8 +74,8 @@ func (t *trustService) ReplaceRoot(ctx context.Context, r *vigilv1.ReplaceRootRe
 		return nil, fault.Invalid("chain: %v.", err)
 	}
 	if !vouched && !r.GetLost() {
-		return nil, fault.New(code.Invalid, "The present root does not vouch for this one: make it with `vigil root rotate` where "+
-			"its key is, or say that the key is lost.")
+		return nil, fault.New(code.Invalid, "The present root does not vouch for this one: make it with "+
+			"`vigil root rotate` where its key is, or say that the key is lost.")
 	}
 	cmd := fsm.AddRoot{Cert: r.GetChain()[0], Issues: vouched, By: byWhom(ctx)}
 	return change(ctx, t, r, cmd, nil, func(st *fsm.View, _ *noun.Outcome) *vigilv1.Roots { return showRoots(st) })

@@ -110,6 +110,9 @@ func (t *trustService) ListIdentities(
 func convertIdentity(st *fsm.View, k *noun.Credential) *vigilv1.Identity {
 	out := &vigilv1.Identity{Kind: k.Kind.String(), Name: k.Name, Generation: k.Generation, Serial: k.Serial,
 		Token: uint64(k.Token), Gone: k.Gone != 0}
+	if h := st.HostByKey(k.Name); k.Kind == noun.HostIdentity && h != nil {
+		out.Host = h.Name
+	}
 	if k.Serial == "" {
 		return out
 	}

@@ -11,6 +11,7 @@
 //	guard.go, own.go        who calls, and whether they may; scope.go: which room a request is about
 //	callers.go, hold.go     the same for calls over HTTP, and for those that hang on this server
 //	denials.go              refusals are counted and written to a file of this server
+//	shares.go, bucket.go    how much of this server one identity may use
 //	httpserver.go, pages.go what is not gRPC, and what keeps web pages of others out
 //	gateway.go              HTTP/JSON as calls of the same services
 //	observe.go, metrics.go  the outer interceptor: counts, access lines, errors, panics

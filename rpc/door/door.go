@@ -107,7 +107,8 @@ func (c *core) openGuard(cfg *Config) *handshakes {
 		return nil
 	}
 	c.guard = &guard{self: cfg.ServerID, identify: cfg.Identify, reader: cfg.Reader, denials: newDenials(cfg.Denials),
-		leads: func() bool { return c.stints.current().leader.Self }}
+		quotas: newQuotas(),
+		leads:  func() bool { return c.stints.current().leader.Self }}
 	return newHandshakes(cfg.TLS, cfg.Identify)
 }
 
@@ -118,7 +119,7 @@ func (d *Door) GRPC() grpc.ServiceRegistrar { return d.services }
 func (d *Door) Collectors() []prometheus.Collector {
 	all := []prometheus.Collector{d.figures.calls, d.figures.seconds, d.figures.forwarded}
 	if d.guard != nil {
-		all = append(all, d.guard.denials.count)
+		all = append(all, d.guard.denials.count, d.guard.quotas.limited)
 	}
 	return all
 }

@@ -28,6 +28,7 @@ type guard struct {
 	reader   Reader
 	leads    func() bool // this server, as far as it knows
 	denials  *denials
+	quotas   *quotas
 }
 
 // caller is what a connection has shown.

@@ -36,6 +36,11 @@ func (o *observer) guarded(ctx context.Context, req any, full string, h grpc.Una
 		o.guard.denied(ctx, o.methods[full], p, err)
 		return nil, err
 	}
+	done, err := o.guard.quotas.take(p, req)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	o.reach.hearCall(ctx, full)
 	sign(p, req)
 	ctx = withAudit(ctx, p, full, req)
@@ -57,6 +62,11 @@ func (o *observer) guardedStream(s grpc.ServerStream, full string, h func(grpc.S
 		o.guard.denied(ctx, o.methods[full], p, unknown)
 		return unknown
 	}
+	done, err := o.guard.quotas.take(p, nil)
+	if err != nil {
+		return err
+	}
+	defer done()
 	gs := &guardedStream{ServerStream: s, check: func(req any) error {
 		err := o.guard.allow(p, full, req, nil)
 		if err != nil {

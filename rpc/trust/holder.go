@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 )
 
@@ -19,6 +20,7 @@ type Holder struct {
 	roots *Roots
 	cert  *tls.Certificate
 	self  Peer
+	web   func() *tls.Certificate // nil: none
 }
 
 // NewHolder trusts roots and has no certificate yet.
@@ -61,6 +63,34 @@ func (h *Holder) Set(chain []*x509.Certificate, key *ecdsa.PrivateKey) error {
 	return nil
 }
 
+// SetWeb gives another certificate for those who ask for a name or address in it, which programs of this
+// package never do. web gives nil when there is none.
+func (h *Holder) SetWeb(web func() *tls.Certificate) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.web = web
+}
+
+// shown is the certificate for who has sent that greeting.
+func (h *Holder) shown(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	h.mu.RLock()
+	own, web := h.cert, h.web
+	h.mu.RUnlock()
+	if web != nil {
+		name := hello.ServerName
+		if name == "" && hello.Conn != nil { // who asks for an address names nothing
+			name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
+		}
+		if c := web(); c != nil && c.Leaf != nil && c.Leaf.VerifyHostname(name) == nil {
+			return c, nil
+		}
+	}
+	if own == nil {
+		return nil, errors.New("this server has no certificate yet")
+	}
+	return own, nil
+}
+
 // Server configures the side that listens. Others may connect without a certificate unless all must
 // have one; who has one is checked.
 func (h *Holder) Server(all bool, protocols ...string) *tls.Config {
@@ -69,14 +99,7 @@ func (h *Holder) Server(all bool, protocols ...string) *tls.Config {
 		auth = tls.RequireAnyClientCert
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: auth, NextProtos: protocols,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			h.mu.RLock()
-			defer h.mu.RUnlock()
-			if h.cert == nil {
-				return nil, errors.New("this server has no certificate yet")
-			}
-			return h.cert, nil
-		},
+		GetCertificate: h.shown,
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			if len(cs.PeerCertificates) == 0 && !all {
 				return nil
@@ -116,10 +139,15 @@ func (h *Holder) Client(want func(Peer) error, protocols ...string) *tls.Config 
 	}
 }
 
+// pinnedName is what somebody asks for who does not know the name of the cluster: no certificate of an
+// operator has it (RFC 6761).
+const pinnedName = "vigil.invalid"
+
 // Pinned configures the side that dials for somebody who only knows the pin of the root; learned is told
 // the root when the other end has proved to be a server of its cluster.
 func Pinned(pin string, learned func(*Roots), protocols ...string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: protocols,
+		ServerName:         pinnedName,
 		InsecureSkipVerify: true, // see Client
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			roots, err := pinned(cs.PeerCertificates, pin)

@@ -33,6 +33,8 @@ type Server struct {
 	Insecure      bool   `yaml:"insecure"`
 
 	HTTPHosts []string `yaml:"http_hosts"`
+	HTTPCert  string   `yaml:"http_cert"`
+	HTTPKey   string   `yaml:"http_key"`
 
 	identified bool // see HasIdentity
 

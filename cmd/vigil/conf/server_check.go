@@ -115,6 +115,12 @@ func (f *Server) problems() (wrong []error) {
 // identityProblems is what is wrong with a server without an identity, or with one that has an
 // identity and is to serve in clear.
 func (f *Server) identityProblems() (wrong []error) {
+	switch {
+	case (f.HTTPCert == "") != (f.HTTPKey == ""):
+		wrong = append(wrong, cli.Usagef("http_cert and http_key belong together: give both files, or none"))
+	case f.HTTPCert != "" && f.Insecure:
+		wrong = append(wrong, cli.Usagef("http_cert is for a server with an identity: one that is insecure serves in clear"))
+	}
 	switch open := f.beyond(); {
 	case f.identified && f.Insecure:
 		wrong = append(wrong, cli.Usagef("insecure is true, but the data directory holds an identity: remove insecure "+

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"regexp"
 	"strconv"
@@ -60,6 +61,25 @@ func (t Token) String() string {
 	return strings.Join([]string{tokenMark, text([]byte(strings.Join(t.Addrs, ","))), t.Pin,
 		strconv.FormatUint(t.ID, 10), text(t.Secret)}, ".")
 }
+
+// FromInput is the argument that has a token read from the standard input, so that it is in no list of
+// processes and in no history of a shell.
+const FromInput = "-"
+
+// ReadToken reads a token that was given as an argument, or from in where that is FromInput.
+func ReadToken(word string, in io.Reader) (Token, error) {
+	if word == FromInput {
+		text, err := io.ReadAll(io.LimitReader(in, maxToken))
+		if err != nil {
+			return Token{}, fmt.Errorf("read the token from the standard input: %w", err)
+		}
+		word = string(text)
+	}
+	return ParseToken(word)
+}
+
+// maxToken is how many bytes of the standard input are looked at.
+const maxToken = 16 << 10
 
 // ParseToken reads what String wrote. Its errors never hold what was given.
 func ParseToken(word string) (t Token, err error) {

@@ -33,3 +33,16 @@ func TestTokens(t *testing.T) {
 		}
 	}
 }
+
+// A token comes from the standard input too, and nobody's endless input is read to its end.
+func TestTokenFromTheInput(t *testing.T) {
+	want := Token{Addrs: []string{"10.0.0.1:7420"}, Pin: strings.Repeat("0a", 32), ID: 7, Secret: []byte("0123456789abcdef")}
+	got, err := ReadToken(FromInput, strings.NewReader(want.String()+"\n"))
+	if err != nil || got.String() != want.String() {
+		t.Errorf("read as %+v, %v", got, err)
+	}
+	endless := strings.NewReader(strings.Repeat("x", 4*maxToken))
+	if _, err := ReadToken(FromInput, endless); err == nil || endless.Len() < 2*maxToken {
+		t.Errorf("%v, %d bytes are left", err, endless.Len())
+	}
+}

@@ -151,8 +151,8 @@ func nextRoot(dir trust.Dir, lost bool) (*trust.Authority, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !lost:
-		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s has no key of the root: put root.key back there, or run this where it is; "+
-			"if it is lost, say --lost", dir))
+		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s has no key of the root: put root.key back there, or "+
+			"run this where it is; if it is lost, say --lost", dir))
 	default:
 		next, err = trust.NewRoot(roots.Cluster, time.Now())
 	}

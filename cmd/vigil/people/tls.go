@@ -78,6 +78,7 @@ type tlsCert struct {
 type tlsMember struct {
 	Kind       string     `json:"kind"`
 	Name       string     `json:"name"`
+	Host       string     `json:"host,omitempty"` // as people know it
 	Generation uint64     `json:"generation"`
 	Serial     string     `json:"serial,omitempty"` // of the newest one; none: nothing was issued in this generation
 	Age        float64    `json:"age"`
@@ -197,8 +198,16 @@ func date(at time.Time) *time.Time {
 	return &at
 }
 
+// holder names who has a certificate: the name that other commands take, and the one that people know.
+func holder(name, host string) string {
+	if host == "" {
+		return name
+	}
+	return name + " (" + host + ")"
+}
+
 func memberOf(i *vigilv1.Identity) tlsMember {
-	m := tlsMember{Kind: i.GetKind(), Name: i.GetName(), Generation: i.GetGeneration(), Serial: i.GetSerial(),
+	m := tlsMember{Kind: i.GetKind(), Name: i.GetName(), Host: i.GetHost(), Generation: i.GetGeneration(), Serial: i.GetSerial(),
 		Age: i.GetAge().AsDuration().Seconds(), Left: i.GetLeft().AsDuration().Seconds(),
 		RenewsIn: i.GetRenewsIn().AsDuration().Seconds()}
 	if at := i.GetUntil(); at != nil {
@@ -252,7 +261,7 @@ func (r *tlsReport) print(a *cli.App) error {
 		if m.Serial != "" {
 			age = seconds(m.Age)
 		}
-		members.Add(m.Kind, m.Name, fmt.Sprint(m.Generation), short(m.Serial), age, seconds(m.Left), day(m.Until), m.Next)
+		members.Add(m.Kind, holder(m.Name, m.Host), fmt.Sprint(m.Generation), short(m.Serial), age, seconds(m.Left), day(m.Until), m.Next)
 	}
 	if err := a.PrintTable(roots, "there are no roots"); err != nil {
 		return err

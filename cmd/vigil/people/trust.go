@@ -168,7 +168,7 @@ func newIdentityListCmd(a *cli.App) *cobra.Command {
 				}
 				t := term.NewTable("KIND", "NAME", "GENERATION", "CERTIFICATE'S AGE")
 				for _, i := range all {
-					t.Add(i.GetKind(), i.GetName(), fmt.Sprint(i.GetGeneration()), term.Span(i.GetAge()))
+					t.Add(i.GetKind(), holder(i.GetName(), i.GetHost()), fmt.Sprint(i.GetGeneration()), term.Span(i.GetAge()))
 				}
 				return a.PrintTable(t, "nobody has an identity")
 			})
@@ -195,9 +195,9 @@ func newLoginCmd(a *cli.App) *cobra.Command {
 	var name, user string
 	cmd := &cobra.Command{
 		Use: "login TOKEN", Short: "Be somebody in a cluster: use the token that an admin has made for you", Args: cobra.ExactArgs(1),
-		Example: "  vigil login vigil1.MTAuMC4w... --user anna",
+		Example: "  vigil login vigil1.MTAuMC4w... --user anna\n  vigil login - < token   # it is in no list of processes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			token, err := join.ParseToken(args[0])
+			token, err := join.ReadToken(args[0], a.In)
 			if err != nil {
 				return err
 			}

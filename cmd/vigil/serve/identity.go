@@ -6,7 +6,11 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/cluster"
 	"vigil/cmd/vigil/conf"
@@ -24,6 +28,20 @@ func trustDir(data string) trust.Dir { return trust.Dir(filepath.Join(data, "tru
 type identity struct {
 	dir    trust.Dir
 	holder *trust.Holder
+	issuer atomic.Int64 // age of the issuing key in nanoseconds, on the clock of certificates; -1: there is none
+}
+
+// figures shows how old this server's issuing key is. Once it is trust.IssuerRenew old the server asks for
+// another one: an age beyond that says that the key of the root is away.
+func (i *identity) figures(to prometheus.Registerer) error {
+	return to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vigil_issuing_key_age_seconds",
+		Help: "Age of this server's issuing key on the clock of certificates; -1: it has none yet."}, func() float64 {
+		age := time.Duration(i.issuer.Load())
+		if age < 0 {
+			return -1
+		}
+		return age.Seconds()
+	}))
 }
 
 // openIdentity reads who this server is, and tells its configuration; nil: it has no identity.

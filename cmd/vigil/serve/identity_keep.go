@@ -28,8 +28,8 @@ const (
 func (i *identity) Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []string) ([]*x509.Certificate, error) {
 	issuer, err := i.dir.Get(trust.IssuerFiles)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("server %s has no issuing key yet: it gets one from the server that has the root's key, as soon as that is there",
-			i.id())
+		return nil, fmt.Errorf("server %s has no issuing key yet: it gets one from the server that has the root's "+
+			"key, as soon as that is there", i.id())
 	}
 	if err != nil {
 		return nil, err
@@ -126,11 +126,15 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 func (i *identity) needsIssuer(now time.Duration, issuing *x509.Certificate) bool {
 	issuer, err := i.dir.Get(trust.IssuerFiles)
 	if err != nil {
+		i.issuer.Store(-1)
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	stamp, err := trust.StampOf(issuer.Chain[0])
+	age := now - time.Duration(stamp.Clock)
+	i.issuer.Store(int64(max(age, 0)))
 	self, _ := i.holder.Self()
-	return err != nil || !slices.ContainsFunc(issuer.Chain, issuing.Equal) || stamp.Generation < self.Generation || now-time.Duration(stamp.Clock) > trust.IssuerRenew
+	return err != nil || !slices.ContainsFunc(issuer.Chain, issuing.Equal) || stamp.Generation < self.Generation ||
+		age > trust.IssuerRenew
 }
 
 // getIssuer asks all servers for an issuing key, this one too: one of them has the root's.

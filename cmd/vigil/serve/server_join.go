@@ -46,13 +46,15 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 		Use: "join TOKEN", Short: "Make this machine a server of a cluster, by a token", Args: cobra.ExactArgs(1),
 		Long: "Give this server an identity in the cluster that the token is for, and print how to start it.\n" +
 			"`vigil server init` prints the first token, `vigil token create --role server` another one.",
-		Example: "  vigil server join vigil1.MTAuMC4w...\n  vigil server join TOKEN --id s2 --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
+		Example: "  vigil server join vigil1.MTAuMC4w...\n" +
+			"  vigil server join - < token   # it is in no list of processes\n" +
+			"  vigil server join TOKEN --id s2 --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := ownConf(file, flags, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
-			token, err := unused(trustDir(set.DataDir), args[0])
+			token, err := unused(a, trustDir(set.DataDir), args[0])
 			if err != nil {
 				return err
 			}
@@ -73,8 +75,8 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 }
 
 // unused reads a token for a folder that belongs to nobody yet.
-func unused(dir trust.Dir, word string) (join.Token, error) {
-	token, err := join.ParseToken(word)
+func unused(a *cli.App, dir trust.Dir, word string) (join.Token, error) {
+	token, err := join.ReadToken(word, a.In)
 	if err != nil {
 		return token, err
 	}
@@ -135,7 +137,7 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("find data directory: %w", err)
 			}
-			token, err := unused(trustDir(data), args[0])
+			token, err := unused(a, trustDir(data), args[0])
 			if err != nil {
 				return err
 			}

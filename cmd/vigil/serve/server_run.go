@@ -124,6 +124,16 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
+		if err := s.identity.figures(registry); err != nil {
+			return err
+		}
+		web, err := openWebCert(s.conf, s.log)
+		if err != nil {
+			return err
+		}
+		if web != nil {
+			s.identity.holder.SetWeb(web.Get)
+		}
 		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
 		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()
 		if s.denials, err = openDenials(s.conf.DataDir); err != nil {

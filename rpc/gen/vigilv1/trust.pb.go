@@ -1052,7 +1052,9 @@ type Identity struct {
 	Left     *durationpb.Duration `protobuf:"bytes,9,opt,name=left,proto3" json:"left,omitempty"`
 	Grace    *durationpb.Duration `protobuf:"bytes,10,opt,name=grace,proto3" json:"grace,omitempty"`
 	// Its date, which only browsers and tools go by.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=until,proto3" json:"until,omitempty"`
+	// The name by which people know the host of that key.
+	Host          string `protobuf:"bytes,12,opt,name=host,proto3" json:"host,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1162,6 +1164,13 @@ func (x *Identity) GetUntil() *timestamppb.Timestamp {
 		return x.Until
 	}
 	return nil
+}
+
+func (x *Identity) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
 }
 
 type RevokeRequest struct {
@@ -2688,7 +2697,7 @@ func (x *Roots) GetLeft() *durationpb.Duration {
 
 type RootCertificate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// SHA-256 of the certificate, in hexadecimal.
+	// SHA-256 of its public key, in hexadecimal, as in tokens.
 	Fingerprint string `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// It signs the keys of servers.
 	Issues bool `protobuf:"varint,2,opt,name=issues,proto3" json:"issues,omitempty"`
@@ -3156,7 +3165,7 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"identities\x18\x01 \x03(\v2\x12.vigil.v1.IdentityR\n" +
 	"identities\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x12\n" +
-	"\x04next\x18\x03 \x01(\x04R\x04next\"\x8b\x03\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\"\x9f\x03\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
@@ -3171,7 +3180,8 @@ const file_vigil_v1_trust_proto_rawDesc = "" +
 	"\x04left\x18\t \x01(\v2\x19.google.protobuf.DurationR\x04left\x12/\n" +
 	"\x05grace\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x05grace\x120\n" +
-	"\x05until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"d\n" +
+	"\x05until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x12\n" +
+	"\x04host\x18\f \x01(\tR\x04host\"d\n" +
 	"\rRevokeRequest\x12\x17\n" +
 	"\x04kind\x18\x01 \x01(\tB\x03\xe0A\x02R\x04kind\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tB\x03\xe0A\x02R\x04name\x12!\n" +

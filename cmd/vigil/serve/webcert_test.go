@@ -1,0 +1,165 @@
+package serve
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"vigil/cmd/vigil/conf"
+	"vigil/rpc/trust"
+)
+
+// writePair writes a certificate for a name and for 127.0.0.1, and its key, as of a time.
+func writePair(t *testing.T, dir, name string, at time.Time) *conf.Server {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0),
+		DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &conf.Server{HTTPCert: filepath.Join(dir, "web.crt"), HTTPKey: filepath.Join(dir, "web.key")}
+	for path, block := range map[string]*pem.Block{set.HTTPCert: {Type: "CERTIFICATE", Bytes: der},
+		set.HTTPKey: {Type: "PRIVATE KEY", Bytes: inner}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return set
+}
+
+// A certificate of the operator's own is read again when its files change; files that are broken, or lost,
+// leave the one that was read before. At the start they are an error that names the place.
+func TestOperatorsCertificateFollowsItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		set := writePair(t, dir, "one.example", time.Now())
+		w, err := openWebCert(set, hclog.NewNullLogger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		shows := func(name string) {
+			t.Helper()
+			time.Sleep(webCertLook)
+			if got := w.Get().Leaf.DNSNames[0]; got != name {
+				t.Errorf("it shows %s, want %s", got, name)
+			}
+		}
+		shows("one.example")
+		writePair(t, dir, "two.example", time.Now())
+		shows("two.example")
+		if err := os.WriteFile(set.HTTPKey, []byte("broken"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shows("two.example")
+		if _, err := openWebCert(set, hclog.NewNullLogger()); err == nil || !strings.Contains(err.Error(), set.HTTPKey) {
+			t.Errorf("a broken key: %v", err)
+		}
+		if err := os.Remove(set.HTTPCert); err != nil {
+			t.Fatal(err)
+		}
+		shows("two.example")
+		writePair(t, dir, "three.example", time.Now())
+		shows("three.example")
+		if err := os.Chmod(set.HTTPKey, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openWebCert(set, hclog.NewNullLogger()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("a key that everybody may read: %v", err)
+		}
+	})
+	if none, err := openWebCert(&conf.Server{}, hclog.NewNullLogger()); none != nil || err != nil {
+		t.Errorf("without files: %v, %v", none, err)
+	}
+}
+
+// Browsers and tools see the operator's certificate when they ask for a name or address in it; programs of
+// vigil, and who joins by a token, see the server's own.
+func TestOperatorsCertificateIsForOthers(t *testing.T) {
+	set := writePair(t, t.TempDir(), "vigil.example", time.Now())
+	w, err := openWebCert(set, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := trust.NewRoot(trust.NewCluster(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := trust.NewRoots(root.Chain[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := trust.Name{Cluster: roots.Cluster, Kind: trust.Server, ID: "s1"}
+	leaf, err := certified(func(csr []byte) ([]*certificate, error) {
+		return root.Leaf(csr, self, trust.Stamp{Generation: 1}, []string{"127.0.0.1"}, time.Now())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := trust.NewHolder(roots)
+	if err := h.Set(leaf.Chain, leaf.Key); err != nil {
+		t.Fatal(err)
+	}
+	h.SetWeb(w.Get)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", h.Server(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.(*tls.Conn).Handshake() // the other end tells
+			_ = c.Close()
+		}
+	}()
+	own := x509.NewCertPool()
+	own.AddCert(w.Get().Leaf)
+	for what, tt := range map[string]struct {
+		config *tls.Config
+		web    bool
+	}{
+		"a browser by name":         {&tls.Config{RootCAs: own, ServerName: "vigil.example"}, true},
+		"a tool by address":         {&tls.Config{RootCAs: own}, true},
+		"a browser by another name": {&tls.Config{ServerName: "other.example", InsecureSkipVerify: true}, false},
+		"a program of vigil":        {h.Client(nil), false},
+		"who has a token":           {trust.Pinned(trust.Pin(root.Chain[0]), nil), false},
+	} {
+		c, err := tls.Dial("tcp", l.Addr().String(), tt.config)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if got := c.ConnectionState().PeerCertificates[0].Equal(w.Get().Leaf); got != tt.web {
+			t.Errorf("%s sees the operator's certificate: %v", what, got)
+		}
+		_ = c.Close() // it was looked at
+	}
+}
