@@ -24,7 +24,8 @@ var (
 )
 
 // Addrs gives n loopback addresses on which nobody listens and that this process has not given
-// before. Another process can still be faster. It may be called by many at once.
+// before. On Linux no other process that asks here is given them either, until this one ends; programs of
+// others can be faster. It may be called by many at once.
 func Addrs(n int) (addrs []string, err error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -51,7 +52,13 @@ func one() (addr string, err error) {
 			continue // somebody else's
 		}
 		given[port] = true
-		return addr, l.Close()
+		if err := l.Close(); err != nil {
+			return "", err
+		}
+		if !claim(port) {
+			continue
+		}
+		return addr, nil
 	}
 	return "", fmt.Errorf("no free port from %d to %d after %d tries: %w", first, last, tries, err)
 }
