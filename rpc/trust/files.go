@@ -245,7 +245,7 @@ func (d Dir) write(name string, text []byte, mode fs.FileMode) (err error) {
 		}
 	}()
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(mode), keepOwner(f, string(d)), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), d.path(name))
 	}

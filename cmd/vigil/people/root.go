@@ -128,8 +128,8 @@ func newRootRotateCmd(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// nextRoot makes the root that is to come and keeps it beside the present one; one that was made before,
-// and did not get further, is taken again.
+// nextRoot makes the root that is to come and keeps it beside the present one. One that was made before,
+// and did not get further, is taken again: the cluster may have it already.
 func nextRoot(dir trust.Dir, lost bool) (*trust.Authority, error) {
 	roots, err := dir.Roots()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,26 +138,47 @@ func nextRoot(dir trust.Dir, lost bool) (*trust.Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := dir.Get(trust.NextRootFiles)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return next, err
-	}
-	old, err := dir.Get(trust.RootFiles)
-	switch {
-	case err == nil && !lost:
-		next, err = old.Successor(time.Now())
-	case err == nil:
-		return nil, cli.Usagef("%s has the key of the root: it is not lost; leave out --lost", dir)
-	case !errors.Is(err, fs.ErrNotExist):
+	old, err := optional(dir, trust.RootFiles)
+	if err != nil {
 		return nil, err
-	case !lost:
+	}
+	switch {
+	case old == nil && !lost:
 		return nil, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s has no key of the root: put root.key back there, or "+
 			"run this where it is; if it is lost, say --lost", dir))
-	default:
+	case old != nil && lost:
+		return nil, cli.Usagef("%s has the key of the root: it is not lost; leave out --lost", dir)
+	}
+	next, err := optional(dir, trust.NextRootFiles)
+	if err != nil {
+		return nil, err
+	}
+	if next != nil && (lost || vouches(old, next)) {
+		return next, nil
+	}
+	if lost {
 		next, err = trust.NewRoot(roots.Cluster, time.Now())
+	} else {
+		next, err = old.Successor(time.Now())
 	}
 	if err != nil {
 		return nil, err
 	}
 	return next, dir.Put(trust.NextRootFiles, next)
+}
+
+// vouches tells whether a root that was made before is the successor of the present one: that may have been
+// replaced since.
+func vouches(old, next *trust.Authority) bool {
+	ok, err := trust.CheckRoot(old.Chain[0], next.Chain)
+	return ok && err == nil
+}
+
+// optional reads a key and its chain; nil: there is none.
+func optional(dir trust.Dir, name string) (*trust.Authority, error) {
+	a, err := dir.Get(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return a, err
 }
