@@ -63,7 +63,8 @@ func (d Dir) PromoteRoot() error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(d.path(NextRootFiles+".crt"), d.path(RootFiles+".crt")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = os.Rename(d.path(NextRootFiles+".crt"), d.path(RootFiles+".crt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return syncDir(string(d))
