@@ -62,7 +62,7 @@ func (w chunkWriter) Write(p []byte) (n int, err error) {
 // RestoreSnapshot replaces the whole state by a backup. A server that does not lead
 // hands the stream on to the leader.
 func (c *clusterService) RestoreSnapshot(
-	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse],
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 ) error {
 	if c.backups == nil {
 		return fault.New(code.Unimplemented, "This server restores no backups.")
@@ -76,7 +76,20 @@ func (c *clusterService) RestoreSnapshot(
 	if err := c.note(s.Context()); err != nil {
 		return err
 	}
-	if err := c.backups.Restore(s.Context(), &chunkReader{from: s}); err != nil {
+	first, err := s.Recv()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if first.GetRevoke() && first.GetTrust() {
+		return fault.New(code.Invalid, "revoke and trust exclude each other: say one of them.")
+	}
+	others := fsm.OthersUnsaid
+	if first.GetRevoke() {
+		others = fsm.OthersRevoked
+	} else if first.GetTrust() {
+		others = fsm.OthersTrusted
+	}
+	if err := c.backups.Restore(s.Context(), &chunkReader{from: s, rest: first.GetData()}, others); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
 	}
 	return s.SendAndClose(read(c.core, func(st *fsm.View) *vigilv1.RestoreSnapshotResponse {
@@ -85,7 +98,7 @@ func (c *clusterService) RestoreSnapshot(
 }
 
 type chunkReader struct {
-	from grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]
+	from grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse]
 	rest []byte
 }
 
@@ -104,7 +117,7 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 
 // handOn copies a restore to the leader and its answer back.
 func (c *clusterService) handOn(
-	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse], addr string,
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse], addr string,
 ) error {
 	conn, err := c.door.Peer(addr)
 	if err != nil {

@@ -233,7 +233,7 @@ type restore struct {
 }
 
 func (restore) RestoreSnapshot(
-	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse],
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 ) error {
 	if _, err := s.Recv(); err != nil {
 		return err

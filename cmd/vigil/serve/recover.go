@@ -52,7 +52,7 @@ func (r *recovery) run() error {
 	if err := r.own(); err != nil {
 		return err
 	}
-	plan, err := cluster.Recover(r.dir, false, nil)
+	plan, err := cluster.Recover(r.dir, cluster.Recovering{})
 	if err != nil {
 		return r.explained(err)
 	}
@@ -81,7 +81,7 @@ func (r *recovery) run() error {
 			return err
 		}
 	}
-	done, err := cluster.Recover(r.dir, true, nil)
+	done, err := cluster.Recover(r.dir, cluster.Recovering{Do: true})
 	if err != nil {
 		return r.explained(err)
 	}
