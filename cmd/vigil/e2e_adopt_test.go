@@ -30,7 +30,7 @@ func TestTrustAdoptsWhatRanInClear(t *testing.T) {
 		return name
 	}
 	server, host := filepath.Join(f.dir, "s1"), filepath.Join(f.dir, "h1")
-	clearConf := write("clear.yaml", fmt.Sprintf("id: s1\ninsecure: true\ndata_dir: %q\naddr: %q\nraft_addr: %q\nbootstrap_expect: 1\n"+
+	clearConf := write("clear.yaml", fmt.Sprintf("id: s1\ninsecure: true\ndata_dir: %q\naddr: %q\nraft_addr: %q\nfound: true\n"+
 		"settings: {ttl: 6s, stop_grace: 1s}\n", server, f.api, freePort(t)))
 	s1 := spawn(t, "s1", "server", "--config", clearConf)
 	anyone := func(args ...string) []string { return append([]string{"--addr", f.api}, args...) }

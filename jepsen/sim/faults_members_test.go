@@ -54,7 +54,6 @@ func (b *blow) replaced(lost bool) {
 	b.last()
 	v.kill()
 	v.disk.wipe()
-	v.cfg.BootstrapExpect = 0
 	v.start()
 	b.leaderDoes("addition of "+v.cfg.ID, func(ctx context.Context, rep *cluster.Replica) error {
 		return rep.AddServer(ctx, v.cfg.ID, v.cfg.RaftAddr)

@@ -110,7 +110,7 @@ func (f *Founding) run(ctx context.Context, then func(context.Context, *client.C
 			return err
 		}
 	} else {
-		first.BootstrapExpect = 1
+		first.Found = true
 	}
 	s, err := Open(&first, io.Discard)
 	if err != nil {
