@@ -333,7 +333,7 @@ func (g *gates) populate() {
 		fsm.RegisterHost{Key: "h2", Name: "two", Boot: "b2", Runners: []string{"sh"}})
 	roles := []noun.RoleSpec{{Name: "a", Runner: "sh"}, {Name: "b", Runner: "sh"}}
 	overseer := noun.RoleSpec{Name: "c", Runner: "sh", Grants: []noun.Binding{{Role: noun.Operator, Room: "web"}},
-		GrantsAnywhere: true}
+		AnyContainment: true}
 	g.apply(0, fsm.RaiseLevel{Level: fsm.NewestLevel}, fsm.ApplyRoom{Room: "web", Roles: roles},
 		fsm.ApplyRoom{Room: "ops", Roles: append(slices.Clone(roles), overseer)})
 	// Tasks, mails and escalations have the numbers 1 of web and 2 of ops.
