@@ -119,7 +119,7 @@ func open(t *testing.T, servers, spares int, change ...func(*stand.Config)) *Fie
 			t.Error(err)
 		}
 	})
-	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "nemesis", RetryFor: patience})
+	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "nemesis", RetryFor: patience, TLS: s.TLS()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,8 +55,7 @@ func run() error {
 	if err := does.begin(ctx, folder, cfg.Agent); err != nil {
 		return err
 	}
-	c, err := client.Open(client.Config{Addrs: strings.Split(os.Getenv("VIGIL_ADDR"), ","),
-		Name: "ticker " + cfg.Agent})
+	c, err := client.Open(client.Config{Addrs: servers(), Name: "ticker " + cfg.Agent})
 	if err != nil {
 		return err
 	}
@@ -69,6 +68,14 @@ func run() error {
 		return cause
 	}
 	return book.Note("exit")
+}
+
+// servers is how a life reaches the cluster: by its socket, or where nobody has an identity by its servers.
+func servers() []string {
+	if path := os.Getenv(client.EnvSocket); path != "" {
+		return []string{"unix:" + path}
+	}
+	return strings.Split(os.Getenv("VIGIL_ADDR"), ",")
 }
 
 // tick notes that this life runs.
