@@ -148,7 +148,7 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 	}
 	defer conn.Close()
 	field := &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn),
-		Cluster: vigilv1.NewClusterClient(conn), TTL: d.ttl,
+		Cluster: vigilv1.NewClusterClient(conn), Trust: vigilv1.NewTrustClient(conn), TTL: d.ttl,
 		Room: "lifecycle", Dependents: set.Dependents(), Say: d.say, Older: d.olderProgram()}
 	able := d.able(field, kinds)
 	if len(able) == 0 {

@@ -38,7 +38,7 @@ func Run(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var lanes []*lane
-	for _, name := range []string{Servers, Disks, Clocks, Dependencies, Alone} {
+	for _, name := range []string{Servers, Disks, Clocks, Dependencies, HostileAgent, HostileHost, Alone} {
 		lanes = append(lanes, newLane(c, name, nil))
 	}
 	for _, h := range c.Field.Stand.Hosts {
@@ -107,7 +107,8 @@ type lane struct {
 }
 
 // rarely is how much longer lane alone waits, since others wait while it strikes; and calmly how
-// much longer lane dependencies does, so that tasks succeed between two outages.
+// much longer lane dependencies does, so that tasks succeed between two outages, and the hostile lanes,
+// which need much of the machine that all share.
 const (
 	rarely = 8
 	calmly = 3
@@ -124,7 +125,7 @@ func newLane(c Config, name string, on *stand.Host) *lane {
 	switch l.slow = 1; {
 	case name == Alone && len(l.Kinds) < len(c.Kinds):
 		l.slow = rarely
-	case name == Dependencies:
+	case name == Dependencies, name == HostileAgent, name == HostileHost:
 		l.slow = calmly
 	}
 	return l
@@ -208,6 +209,7 @@ func (f *Field) Strike(ctx context.Context, k *Kind, on *stand.Host, r *rand.Ran
 		err = f.revive(fault.From, &struck)
 	}
 	fault.To, fault.Note, fault.Broken, fault.Effects = ledger.Now(), struck.Note, struck.Broken, struck.Effects
+	fault.Attempts = struck.Attempts
 	if k.Takes {
 		f.follows(ctx, f.Stand.Servers...) // before the next server is taken away
 	}

@@ -180,3 +180,21 @@ func (h *Host) enter() error {
 
 // Identity is the folder with who the host is.
 func (h *Host) Identity() trust.Dir { return trust.Dir(filepath.Join(h.Data, trustFolder)) }
+
+// Intruder gives somebody an identity as a host that is no machine of the stand, and the token by which it
+// has joined. Its files are gone when it is given.
+func (s *Stand) Intruder() (_ *trust.Holder, token string, err error) {
+	if token, err = s.Token("host"); err != nil {
+		return nil, "", err
+	}
+	folder, err := os.MkdirTemp(s.config.Folder, "intruder-")
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if _, err := s.CLI("agentd", "join", token, "--data-dir", folder); err != nil {
+		return nil, "", fmt.Errorf("an intruder joins: %w", err)
+	}
+	self, err := trust.Dir(filepath.Join(folder, trustFolder)).Holder()
+	return self, token, err
+}

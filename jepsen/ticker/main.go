@@ -157,13 +157,14 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 	if job.Task.GetText() != "" {
 		does.crashFrom(ctx)
 	}
+	result := "done by " + a.cfg.Agent
 	steps := []struct {
 		what string
 		call func() error
 	}{
 		{"start", func() error { return job.Start(ctx) }},
 		{"progress", func() error { return job.Progress(ctx, "half of it") }},
-		{"complete", func() error { return job.Complete(ctx, "done by "+a.cfg.Agent) }},
+		{"complete", func() error { return job.Complete(ctx, result) }},
 	}
 	for _, step := range steps {
 		if err := does.before(ctx, step.what, job, a.worker); err != nil {
@@ -172,6 +173,11 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 		if step.what == "complete" {
 			if failed, err := a.fails(ctx, does, job); failed || err != nil {
 				return err
+			}
+			if does.attack != "" {
+				if result, err = a.attack(ctx, does.attack, job); err != nil {
+					return err
+				}
 			}
 		}
 		sent := ledger.Now()
