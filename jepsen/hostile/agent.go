@@ -40,10 +40,8 @@ type Self struct {
 	Incarnation uint64
 	Token       string
 	Task        uint64 // that it works on
+	Victim      Victim
 }
-
-// whom is whom an agent attacks, as far as it can guess.
-var whom = Victim{Agent: "lifecycle/work", AgentID: 1, Incarnation: 1, Host: 1, Key: "h1", Server: "s1", Task: 1}
 
 // Attack does what the name says.
 func (s Self) Attack(ctx context.Context, name string) (*Tally, error) {
@@ -56,7 +54,7 @@ func (s Self) Attack(ctx context.Context, name string) (*Tally, error) {
 	t := &Tally{}
 	switch name {
 	case Calls:
-		Everything(ctx, t, conn, "agent:", whom)
+		Everything(ctx, t, conn, "agent:", s.Victim)
 	case Lives:
 		s.lives(ctx, t, conn)
 	case Monsters:
@@ -88,22 +86,22 @@ func (s Self) lives(ctx context.Context, t *Tally, conn *grpc.ClientConn) {
 	}
 	for _, token := range []string{"", s.Token, "forged"} {
 		t.limited(ctx, "agent: another agent with a token of another", func(ctx context.Context) error {
-			_, err := work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: whom.speaker(token)})
+			_, err := work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: s.Victim.speaker(token)})
 			return err
 		}, denied)
 	}
-	for _, header := range Forged(whom) {
+	for _, header := range Forged(s.Victim) {
 		forged := metadata.AppendToOutgoingContext(ctx, header...)
 		t.limited(forged, "agent: forged header "+header[0], func(ctx context.Context) error {
 			_, err := fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: s.Task})
 			return err
 		}, denied, authDenied)
 		t.limited(forged, "agent: forged header "+header[0], func(ctx context.Context) error {
-			_, err := fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: whom.room()})
+			_, err := fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: s.Victim.room()})
 			return err
 		}, denied, authDenied)
 		t.limited(forged, "agent: forged header "+header[0], func(ctx context.Context) error {
-			_, err := work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: whom.speaker("")})
+			_, err := work.Leave(ctx, &vigilv1.LeaveRequest{Speaker: s.Victim.speaker("")})
 			return err
 		}, denied, authDenied)
 	}
@@ -125,7 +123,7 @@ func (s Self) monsters(ctx context.Context, t *Tally, conn *grpc.ClientConn) {
 	work, fleet, mail := vigilv1.NewWorkClient(conn), vigilv1.NewFleetClient(conn), vigilv1.NewMailboxClient(conn)
 	own := &vigilv1.Speaker{Agent: s.Agent, Incarnation: s.Incarnation, Token: s.Token}
 	refused := []string{denied, invalid, notFound, tooLarge}
-	for _, name := range []string{strings.Repeat("a", 300<<10), Escapes, "../../etc/passwd", "a/\x00", "lifecycle/work\n"} {
+	for _, name := range []string{strings.Repeat("a", 300<<10), Escapes, "../../etc/passwd", "a/\x00", s.Victim.Agent + "\n"} {
 		t.limited(ctx, "agent: a monster for a name", func(ctx context.Context) error {
 			_, err := fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
 			return err

@@ -3,8 +3,10 @@ package hostile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +28,28 @@ type Victim struct {
 	Key         string // of the host
 	Server      string
 	Task        uint64 // in the room of the agent
+}
+
+// String gives the victim as one word, as ParseVictim reads it: it has no comma and no space.
+func (v Victim) String() string {
+	return fmt.Sprintf("%s:%d:%d:%d:%s:%s:%d", v.Agent, v.AgentID, v.Incarnation, v.Host, v.Key, v.Server, v.Task)
+}
+
+// ParseVictim reads what String gave.
+func ParseVictim(word string) (v Victim, err error) {
+	parts := strings.Split(word, ":")
+	if len(parts) != 7 {
+		return v, fmt.Errorf("victim %q has %d parts, want 7", word, len(parts))
+	}
+	v.Agent, v.Key, v.Server = parts[0], parts[4], parts[5]
+	var numbers [4]uint64
+	for i, at := range []int{1, 2, 3, 6} {
+		if numbers[i], err = strconv.ParseUint(parts[at], 10, 64); err != nil {
+			return v, fmt.Errorf("victim %q: %w", word, err)
+		}
+	}
+	v.AgentID, v.Incarnation, v.Host, v.Task = uint32(numbers[0]), numbers[1], uint32(numbers[2]), numbers[3]
+	return v, nil
 }
 
 // room is that of the agent.
@@ -95,6 +119,9 @@ func call(ctx context.Context, conn grpc.ClientConnInterface, name string, m pro
 	return s.RecvMsg(out)
 }
 
+// noMail is the number of no mail: small ones may be the attacker's own.
+const noMail = 1 << 40
+
 // fill makes a request one about the victim.
 func (v Victim) fill(m proto.Message) {
 	r := m.ProtoReflect()
@@ -118,7 +145,7 @@ func (v Victim) fill(m proto.Message) {
 	set("to", v.Agent, 0)
 	set("role", v.Agent[strings.Index(v.Agent, "/")+1:], 0)
 	set("task", "", v.Task)
-	set("mail", "", 1)
+	set("mail", "", noMail)
 	set("escalation", "", 1)
 	set("host", v.Key, uint64(v.Host))
 	set("key", v.Key, 0)

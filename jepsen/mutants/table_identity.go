@@ -100,7 +100,7 @@ func ownMutants() []Mutant {
 		{
 			Name: "older-life-reads", Law: "L6", Says: "a life that is over reads what the present one may read",
 			Edits: []Edit{{File: own, Old: "		case inc < a.Inc:\n			err = fault.New(code.Superseded,",
-				New: "		case inc == 0 && inc < a.Inc:\n			err = fault.New(code.Superseded,"}},
+				New: "		case a.ID == 0 && inc < a.Inc:\n			err = fault.New(code.Superseded,"}},
 			Hunt: doors("TestUnknownLivesAreNotDeniedTheirWords"),
 		},
 		{

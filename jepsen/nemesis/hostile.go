@@ -84,7 +84,11 @@ func attackedByAgent(attack string) strike {
 	return func(ctx context.Context, f *Field, _ *stand.Host, _ *rand.Rand) (Struck, error) {
 		call, cancel := context.WithTimeout(ctx, attackLimit)
 		defer cancel()
-		task, err := f.mole(call, attack)
+		victim, err := f.victim(call)
+		task := uint64(0)
+		if err == nil {
+			task, err = f.mole(call, attack, victim)
+		}
 		if err != nil {
 			return Struck{Note: "not begun: " + err.Error()}, nil
 		}
@@ -102,13 +106,13 @@ func attackedByAgent(attack string) strike {
 }
 
 // mole gives the hostile agent a task.
-func (f *Field) mole(ctx context.Context, attack string) (uint64, error) {
+func (f *Field) mole(ctx context.Context, attack string, on hostile.Victim) (uint64, error) {
 	if _, err := f.Fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: hostileRoom, By: "nemesis", Roles: []*vigilv1.RoleSpec{{
 		Name: mole, Runner: stand.Runner, Replicas: 1, Ttl: durationpb.New(f.TTL)}}}); err != nil {
 		return 0, err
 	}
 	t, err := f.Fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: hostileRoom, Role: mole, By: "nemesis",
-		Title: attack, Text: "hostile=" + attack})
+		Title: attack, Text: "hostile=" + attack + ",victim=" + on.String()})
 	return t.GetId(), err
 }
 
@@ -237,9 +241,18 @@ func (f *Field) victim(ctx context.Context) (v hostile.Victim, err error) {
 		}
 		p, _ := self.Self()
 		return hostile.Victim{Agent: a.GetName(), AgentID: a.GetId(), Incarnation: a.GetIncarnationRaw(),
-			Host: hosts.GetHosts()[k].GetId(), Key: p.ID, Server: f.Stand.Servers[0].Name, Task: max(a.GetTask(), 1)}, nil
+			Host: hosts.GetHosts()[k].GetId(), Key: p.ID, Server: f.Stand.Servers[0].Name, Task: f.taskOf(ctx)}, nil
 	}
 	return v, errors.New("no agent runs on a host")
+}
+
+// taskOf gives a task of the room of the agents, 1 when it has none.
+func (f *Field) taskOf(ctx context.Context) uint64 {
+	list, err := f.Fleet.ListTasks(ctx, &vigilv1.ListTasksRequest{Room: f.Room, Limit: 1})
+	if err != nil || len(list.GetTasks()) == 0 {
+		return 1
+	}
+	return list.GetTasks()[0].GetId()
 }
 
 func hostCalls(ctx context.Context, _ *Field, in *intruder) error {

@@ -175,7 +175,7 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 				return err
 			}
 			if does.attack != "" {
-				if result, err = a.attack(ctx, does.attack, job); err != nil {
+				if result, err = a.attack(ctx, does.attack, does.victim, job); err != nil {
 					return err
 				}
 			}
