@@ -107,8 +107,7 @@ type lane struct {
 }
 
 // rarely is how much longer lane alone waits, since others wait while it strikes; and calmly how
-// much longer lane dependencies does, so that tasks succeed between two outages, and the hostile lanes,
-// which need much of the machine that all share.
+// much longer lane dependencies does, so that tasks succeed between two outages.
 const (
 	rarely = 8
 	calmly = 3
@@ -125,7 +124,7 @@ func newLane(c Config, name string, on *stand.Host) *lane {
 	switch l.slow = 1; {
 	case name == Alone && len(l.Kinds) < len(c.Kinds):
 		l.slow = rarely
-	case name == Dependencies, name == HostileAgent, name == HostileHost:
+	case name == Dependencies:
 		l.slow = calmly
 	}
 	return l
