@@ -60,8 +60,7 @@ func parse(args []string, to io.Writer) (*options, error) {
 		"folder for record and report, which must not be there (default: a new one below bin/runs)")
 	f.StringVar(&o.vigil, "vigil", "", "program to test instead of building it; built with -tags stand")
 	f.StringVar(&o.older, "older", "",
-		"revision of git that servers run at first, or a program; kinds that upgrade need it, and it\n"+
-			"must know identities")
+		"revision of git that servers run at first, or a program, which know identities; kinds that upgrade need it")
 	f.BoolVar(&o.keep, "keep", false, "keep the data of servers and hosts also when every promise was kept")
 	if err := f.Parse(args); err != nil {
 		return nil, err
