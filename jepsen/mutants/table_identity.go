@@ -18,31 +18,31 @@ func permitMutants() []Mutant {
 	const guard = "rpc/door/guard.go"
 	return []Mutant{
 		{
-			Name: "table-of-methods-not-asked", Law: "S20", Says: "whoever has an identity may call every method",
+			Name: "table-of-methods-not-asked", Law: "identity", Says: "whoever has an identity may call every method",
 			Edits: []Edit{{File: guard, Old: "	switch p.As() {\n	case who.Server:\n",
 				New: "	if p.Kind != who.Nobody {\n		return nil\n	}\n	switch p.As() {\n	case who.Server:\n"}},
 			Hunt: doors("TestEveryCallIsAllowedOrDenied"),
 		},
 		{
-			Name: "people-call-as-machines", Law: "S20", Says: "an admin makes the calls that are for hosts and servers only",
+			Name: "people-call-as-machines", Law: "identity", Says: "an admin makes the calls that are for hosts and servers only",
 			Edits: []Edit{{File: guard, Old: "	if permit.Role == code.NoRole {\n		return notFor(p, permit)\n",
 				New: "	if permit.Role == code.NoRole && len(p.Rights) == 0 {\n		return notFor(p, permit)\n"}},
 			Hunt: doors("TestEveryCallIsAllowedOrDenied"),
 		},
 		{
-			Name: "calls-of-servers-are-open", Law: "S20", Says: "whoever has an identity makes the calls that only servers make",
+			Name: "calls-of-servers-are-open", Law: "identity", Says: "whoever has an identity makes the calls that only servers make",
 			Edits: []Edit{{File: "rpc/code/permits.go", Old: "return Permit{Does: does, Server: true}",
 				New: "return Permit{Does: does, Server: true, Known: true}"}},
 			Hunt: doors("TestEveryCallIsAllowedOrDenied"),
 		},
 		{
-			Name: "role-holds-in-all-rooms", Law: "S20", Says: "a role in one room holds in all of them",
+			Name: "role-holds-in-all-rooms", Law: "identity", Says: "a role in one room holds in all of them",
 			Edits: []Edit{{File: guard, Old: "		if !p.May(permit.Role, room) {\n",
 				New: "		if !p.May(permit.Role, room) && !p.MaySomewhere(permit.Role) {\n"}},
 			Hunt: doors("TestEveryCallIsAllowedOrDenied|TestRequestsAreAboutTheirRooms"),
 		},
 		{
-			Name: "grants-of-more-than-one-holds", Law: "S20",
+			Name: "grants-of-more-than-one-holds", Law: "identity",
 			Says: "an operator of one room grants the agents of a role what the operator may not do",
 			Edits: []Edit{{File: "rpc/door/grants.go",
 				Old: "need, _ := code.ParseRole(b.GetRole()); !p.May(max(need, code.Viewer), b.GetRoom()) {",
@@ -50,18 +50,18 @@ func permitMutants() []Mutant {
 			Hunt: doors("TestNobodyGrantsMoreThanTheyHold"),
 		},
 		{
-			Name: "grants-of-admin", Law: "S20", Says: "a room may grant its agents to be admin",
+			Name: "grants-of-admin", Law: "identity", Says: "a room may grant its agents to be admin",
 			Edits: []Edit{{File: "fsm/noun/grant.go", Old: "g.Role >= Admin", New: "g.Role > Admin"}},
 			Hunt:  tests("./fsm", "TestGrants"),
 		},
 		{
-			Name: "claim-passed-on-by-anybody", Law: "S20", Says: "whoever has a certificate says for whom a call is made",
+			Name: "claim-passed-on-by-anybody", Law: "identity", Says: "whoever has a certificate says for whom a call is made",
 			Edits: []Edit{{File: guard, Old: "		forwarded = c.Kind == who.Server\n",
 				New: "		forwarded = c.Kind != who.Nobody\n"}},
 			Hunt: doors("TestForgedHeadersAreNotBelieved"),
 		},
 		{
-			Name: "leader-does-not-check-again", Law: "S20",
+			Name: "leader-does-not-check-again", Law: "identity",
 			Says: "what another server has let through counts, whatever the leader knows of its caller",
 			Edits: []Edit{{File: guard, Old: "	if !forwarded {\n		ctx = withoutMarks(ctx)\n	}\n",
 				New: "	if !forwarded {\n		ctx = withoutMarks(ctx)\n	} else {\n		err = nil\n	}\n"}},
@@ -75,13 +75,13 @@ func ownMutants() []Mutant {
 	const own = "rpc/door/own.go"
 	return []Mutant{
 		{
-			Name: "server-announces-another", Law: "S20", Says: "a server tells the cluster about another one",
+			Name: "server-announces-another", Law: "identity", Says: "a server tells the cluster about another one",
 			Edits: []Edit{{File: own, Old: "	case *vigilv1.AnnounceServerRequest:\n		return r.GetId() == id\n",
 				New: "	case *vigilv1.AnnounceServerRequest:\n		return r.GetId() != \"\"\n"}},
 			Hunt: doors("TestEveryCallIsAllowedOrDenied"),
 		},
 		{
-			Name: "host-registers-another", Law: "S20", Says: "a host registers and leaves under the key of another one",
+			Name: "host-registers-another", Law: "identity", Says: "a host registers and leaves under the key of another one",
 			Edits: []Edit{{File: own, Old: "		if r.GetKey() == key {\n", New: "		if r.GetKey() != \"\" {\n"}},
 			Hunt:  doors("TestEveryCallIsAllowedOrDenied"),
 		},
@@ -118,20 +118,20 @@ func credentialMutants() []Mutant {
 	const identity = "rpc/identity.go"
 	return []Mutant{
 		{
-			Name: "revoked-certificates-count", Law: "S20", Says: "a certificate of a generation that was revoked counts",
+			Name: "revoked-certificates-count", Law: "identity", Says: "a certificate of a generation that was revoked counts",
 			Edits: []Edit{{File: identity, Old: "	case c.Generation < s.Generation:\n",
 				New: "	case c.Generation < s.Generation && s.Generation == 0:\n"}},
 			Hunt: tests("./rpc", "TestClaimsAreJudged"),
 		},
 		{
-			Name: "signed-by-a-revoked-server", Law: "S20",
+			Name: "signed-by-a-revoked-server", Law: "identity",
 			Says: "what a server has signed counts, also what it signs after it was revoked",
 			Edits: []Edit{{File: "rpc/standing.go", Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
 				New: "		s.Void = k == nil && c.Serial == \"\"\n"}},
 			Hunt: tests("./rpc", "TestWhatARevokedServerSignsIsVoid"),
 		},
 		{
-			Name: "certificates-never-age", Law: "S20", Says: "a certificate counts for ever by the cluster's clock",
+			Name: "certificates-never-age", Law: "identity", Says: "a certificate counts for ever by the cluster's clock",
 			Edits: []Edit{{File: identity, Old: "	case age < life:\n", New: "	case age < 10000*life:\n"}},
 			Hunt:  tests("./rpc", "TestClaimsAreJudged"),
 		},
@@ -142,7 +142,7 @@ func credentialMutants() []Mutant {
 			Hunt: tests("./fsm", "TestTrustClonesAreFound"),
 		},
 		{
-			Name: "host-serves", Law: "S20", Says: "clients take a host's certificate for that of a server",
+			Name: "host-serves", Law: "identity", Says: "clients take a host's certificate for that of a server",
 			Edits: []Edit{{File: "rpc/trust/holder.go", Old: "			if err == nil && p.Kind != Server {\n",
 				New: "			if err == nil && p.Kind == \"\" {\n"}},
 			Hunt: tests("./rpc/trust", "TestStrangersAreTurnedAway"),
@@ -155,24 +155,24 @@ func tokenMutants() []Mutant {
 	const token = "fsm/trust/token.go"
 	return []Mutant{
 		{
-			Name: "token-used-for-ever", Law: "S20", Says: "a token of one use lets in as many as there are",
+			Name: "token-used-for-ever", Law: "identity", Says: "a token of one use lets in as many as there are",
 			Edits: []Edit{{File: token, Old: "	s.TokenTable.Mut(t.ID).Uses--\n", New: "	s.TokenTable.Mut(t.ID).Uses -= 0\n"}},
 			Hunt:  tests("./fsm", "TestTrustTokenIsUsedAsOftenAsItSays"),
 		},
 		{
-			Name: "token-never-ends", Law: "S20", Says: "a token lets in after its time",
+			Name: "token-never-ends", Law: "identity", Says: "a token lets in after its time",
 			Edits: []Edit{{File: token, Old: "	if t.End <= s.Meta.Clock {\n", New: "	if t.End <= s.Meta.Clock && t.ID == 0 {\n"}},
 			Hunt:  tests("./fsm", "TestTrustTokensEnd"),
 		},
 		{
-			Name: "secret-not-compared", Law: "S20", Says: "whoever knows the number of a token is let in, whatever the secret",
+			Name: "secret-not-compared", Law: "identity", Says: "whoever knows the number of a token is let in, whatever the secret",
 			Edits: []Edit{{File: token, Old: " || t.Hash != string(c.SecretHash) {", New: " {"},
 				{File: "rpc/trust.go", Old: "		return token != nil && token.Hash == string(hash)\n",
 					New: "		return token != nil && len(hash) > 0\n"}},
 			Hunt: tests("./fsm", "TestTrustTokenIsUsedAsOftenAsItSays"),
 		},
 		{
-			Name: "token-of-another-kind", Law: "S20", Says: "a token for a host lets a server in",
+			Name: "token-of-another-kind", Law: "identity", Says: "a token for a host lets a server in",
 			Edits: []Edit{{File: token, Old: "	if t.Kind != c.Kind || t.Name != \"\" && t.Name != c.Name {\n",
 				New: "	if t.Name != \"\" && t.Name != c.Name {\n"}},
 			Hunt: tests("./fsm", "TestTrustTokenIsUsedAsOftenAsItSays|TestTrustBoundToken|TestTrustRefuses"),
