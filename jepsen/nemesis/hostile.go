@@ -288,6 +288,11 @@ func keyStolen(ctx context.Context, f *Field, in *intruder) error {
 	if _, err := f.Trust.Revoke(call, &vigilv1.RevokeRequest{Kind: "host", Name: in.Key}); err != nil {
 		return err
 	}
+	// It counts on every server that has the entry.
+	f.follows(ctx, in.server)
+	if now, err := f.Ask(ctx, in.server); err != nil || now.GetLeader() == "" {
+		return fmt.Errorf("%s does not follow: %w", in.server.Name, err)
+	}
 	return in.Stolen(ctx, &in.tally, in.server.Addr())
 }
 

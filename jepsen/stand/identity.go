@@ -3,6 +3,7 @@
 package stand
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
 
@@ -88,6 +91,38 @@ func (s *Stand) found() error {
 	first.entered = true
 	return first.Start()
 }
+
+// wholeCluster waits until all servers are members with a vote, as founders without identities are from the
+// beginning.
+func (s *Stand) wholeCluster() error {
+	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "stand", TLS: s.TLS()})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		list, err := vigilv1.NewClusterClient(conn).ListServers(ctx, &vigilv1.ListServersRequest{})
+		voters := 0
+		for _, sv := range list.GetServers() {
+			if sv.GetVoter() {
+				voters++
+			}
+		}
+		if err == nil && voters == len(s.Servers) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d servers have a vote after %s: %w", voters, len(s.Servers), patience, err)
+		case <-time.After(wholeLook):
+		}
+	}
+}
+
+// wholeLook is between two looks at who has a vote.
+const wholeLook = 20 * time.Millisecond
 
 // copyRoot copies the key of the root and its certificate.
 func (s *Stand) copyRoot(from, to string) error {

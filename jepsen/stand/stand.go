@@ -164,7 +164,10 @@ func (s *Stand) start() error {
 		}
 		begin = begin[1:]
 	}
-	return together(begin)
+	if err := together(begin); err != nil || s.config.Insecure {
+		return err
+	}
+	return s.wholeCluster()
 }
 
 func together(all []func() error) error {
