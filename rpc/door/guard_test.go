@@ -133,6 +133,37 @@ func TestRevokedAndExpired(t *testing.T) {
 	}
 }
 
+// A server may have let through a caller of whom it has not read yet that nobody is: the leader judges by
+// its own state, people and hosts alike.
+func TestTheLeaderJudgesWhatAnotherServerLetThrough(t *testing.T) {
+	g := openGates(t)
+	g.known.rights["user/anna"] = []who.Right{{Role: code.Admin, Room: who.AllRooms}}
+	conn := g.dial(0, who.Server, "s2")
+	calls := map[string]func(context.Context) error{
+		"user/anna": func(ctx context.Context) error {
+			_, err := vigilv1.NewFleetClient(conn).ListRooms(ctx, &vigilv1.ListRoomsRequest{})
+			return err
+		},
+		"host/h1": func(ctx context.Context) error {
+			_, err := vigilv1.NewHostAgentClient(conn).Register(ctx, &vigilv1.RegisterRequest{Key: "h1"})
+			return err
+		},
+	}
+	for name, call := range calls {
+		kind, id, _ := strings.Cut(name, "/")
+		claim := who.Claim{Kind: who.Kind(kind), Name: id, Generation: 1}
+		ctx := metadata.AppendToOutgoingContext(t.Context(), code.HeaderClaim, claim.Encode())
+		for _, tt := range []struct{ state, want string }{
+			{"", code.Unimplemented}, {code.AuthExpired, code.AuthExpired}, {code.AuthDenied, code.AuthDenied},
+		} {
+			g.known.revoke(name, tt.state)
+			if err := call(ctx); codeOf(err) != tt.want {
+				t.Errorf("%s, to the leader %q: %v, want %s", name, tt.state, err, tt.want)
+			}
+		}
+	}
+}
+
 // Requests are about the room that any of their fields names, also by the number of what is in it;
 // one about two rooms needs a right in both, one about none in all.
 func TestRequestsAreAboutTheirRooms(t *testing.T) {
