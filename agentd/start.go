@@ -61,7 +61,7 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 	spec := shim.Spec{
 		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(v.mark), Agent: l.order.GetAgentName(),
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
-		Path: c.Path, Args: c.Args, Dir: c.Dir,
+		Path: c.Path, Args: c.Args, Dir: c.Dir, Sudo: c.Sudo,
 		Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder,
 			EnvServers+"="+ServersFile(v.data.path)), Limits: c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: v.grace(l, nil),

@@ -34,6 +34,7 @@ type Command struct {
 	Dir        string   // empty: a folder of the agent's own
 	Env        []string // complete but for the marks of package proc
 	Credential *syscall.Credential
+	Sudo       bool
 	StopGrace  time.Duration // 0: as ordered
 	Limits     proc.Limits
 	Kind       string // KindExec or KindTmux
@@ -77,7 +78,7 @@ func (s *Set) Command(name string, life Life) (Command, error) {
 		return Command{}, fmt.Errorf("the resume value holds a zero byte")
 	}
 	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life, s.tools),
-		Credential: r.credential(), StopGrace: r.StopGrace, Limits: r.Limits,
+		Credential: r.credential(), Sudo: r.Sudo, StopGrace: r.StopGrace, Limits: r.Limits,
 		Kind: r.kind(), PTY: r.PTY, RunLimit: r.RunLimit, Usage: r.usage()}, nil
 }
 

@@ -27,6 +27,9 @@ type Runner struct {
 	// User is the account to run as; empty: the daemon's own, unless that is root's, which
 	// must be named.
 	User string
+	// Sudo lets the agents gain rights that their account does not have, by programs such as sudo, as
+	// far as the host gives them any; else nothing that they run gets one.
+	Sudo bool
 	// Directory is absolute; empty: a folder of the agent's own, below the data
 	// directory.
 	Directory string

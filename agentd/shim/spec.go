@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"os"
 	"time"
 
 	"vigil/agentd/proc"
@@ -38,6 +39,7 @@ type Spec struct {
 	Dir        string
 	Env        []string // complete but for the marks of package proc
 	Credential *Credential
+	Sudo       bool // it may gain rights that its account does not have, by programs such as sudo
 	Limits     proc.Limits
 	PTY        bool
 
@@ -64,6 +66,14 @@ type Spec struct {
 type Credential struct {
 	UID, GID uint32
 	Groups   []uint32
+}
+
+// owner is whom the agent runs as.
+func (s *Spec) owner() int {
+	if s.Credential != nil {
+		return int(s.Credential.UID)
+	}
+	return os.Geteuid()
 }
 
 // UsageRule recognizes that a tool is out of quota: by the exit code (0: any), and
