@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"vigil/agentd/proc"
+	"vigil/agentd/runner"
 )
 
 // measure adds what contain finds to an offer that nobody reads yet.
@@ -24,8 +25,11 @@ func (s *site) contain(accounts map[string]*syscall.Credential) (weakest proc.Co
 		mark := proc.Mark{Host: fmt.Sprintf("%s-probe%d", s.mark, os.Getpid()), Agent: uint32(i + 1), Incarnation: 1}
 		level, why := s.scans.Contain(mark, accounts[name])
 		who := "agents of " + name
-		if name == "" {
+		switch name {
+		case "":
 			who = "agents of agentd's own account"
+		case runner.OwnAccounts:
+			who = "agents with accounts of their own"
 		}
 		if weakest == "" || level.Below(weakest) {
 			weakest = level

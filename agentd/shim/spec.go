@@ -2,6 +2,7 @@ package shim
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"vigil/agentd/proc"
@@ -21,11 +22,17 @@ const (
 	NoteFile    = "shim.log"     // what a shim that fails has to say; empty otherwise
 	AgentSocket = "api"          // the local door of the life, for its agent
 	SpoolFolder = "spool"        // completions that could not be delivered; owned by the agent's user
+	// SecretsFolder holds files that only the agent's user can read, until the life has ended: see Forget.
+	SecretsFolder = "secrets"
 )
 
+// Forget removes the secrets of a life that has ended, or never began. Whatever cannot be removed goes with the
+// life folder.
+func Forget(folder string) { _ = os.RemoveAll(filepath.Join(folder, SecretsFolder)) }
+
 // Spec is what a shim must know. agentd writes it to the shim's standard input as
-// one JSON document; a shim that reads less than all of it starts nothing. It
-// holds the token (in Env) and is never written to disk.
+// one JSON document; a shim that reads less than all of it starts nothing. Variables of the
+// runner may be secrets of its owner: it is never written to disk.
 type Spec struct {
 	Version int
 	Folder  string // the life folder, absolute

@@ -269,7 +269,10 @@ func keepBeating(a *cli.App, l *life.Life) error {
 		return a.Spawn(args)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), "VIGIL_TOKEN="+l.Token)
+	cmd.Env = os.Environ()
+	if said, _ := client.TokenFromEnv(a.Getenv); said != l.Token {
+		cmd.Env = append(cmd.Env, client.EnvToken+"="+l.Token)
+	}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = life.Detached()
 	if err := cmd.Start(); err != nil {
