@@ -136,11 +136,10 @@ func (s spent) gave(uid uint32) bool {
 // openRegister reads the register of a data directory.
 func openRegister(dir string, a Accounts) (*register, error) {
 	r := &register{dir: dir, accounts: a, used: map[string]time.Time{}}
-	r.kept.Agents = map[string]uint32{}
 	path := filepath.Join(dir, accountsFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return r, nil
+		return r, nil // next makes it
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &r.kept)
