@@ -31,7 +31,7 @@ error, nobody reading the output any more, the end of the parent process) leaves
 room at once.
 
 Inside a managed agent no flags are needed: VIGIL_AGENT, VIGIL_INCARNATION and
-VIGIL_TOKEN say who speaks. By hand name the agent, here and in the commands that follow,
+VIGIL_TOKEN_FILE say who speaks. By hand name the agent, here and in the commands that follow,
 or export VIGIL_AGENT=room/role once for all commands of the terminal. Its lease then goes
 on after the claim while the calling process lives, until the task is over.`,
 		Example: `  vigil wait-for-task
