@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -65,7 +66,6 @@ func (r *rig) does(t *testing.T, agent uint32, inc uint64, what string) string {
 	o := order("start", agent, inc, "run")
 	o.Params = map[string]string{"what": what}
 	r.stream.orders(t, o)
-	next(t, r.starts)
 	x := next(t, r.exits)
 	if x.GetAgent() != agent || x.GetStartFailed() {
 		t.Fatalf("exit %v", x)
@@ -77,10 +77,21 @@ func (r *rig) does(t *testing.T, agent uint32, inc uint64, what string) string {
 func (r *rig) stays(t *testing.T, agent uint32, inc uint64) (pid int, home string) {
 	t.Helper()
 	r.stream.orders(t, order("start", agent, inc, "stay"))
-	pid = int(next(t, r.starts).GetPid())
+	pid = r.startOf(t, agent, inc)
 	home = filepath.Join(r.dir, fmt.Sprintf("homes/demo/r%d", agent))
 	until(t, "what it finds", func() bool { _, err := os.Stat(home + "/login"); return err == nil })
 	return pid, home
+}
+
+// startOf waits for the report of a start and gives the process. Those of short lives may come or not: the report of
+// the end overtakes them.
+func (r *rig) startOf(t *testing.T, agent uint32, inc uint64) (pid int) {
+	t.Helper()
+	for {
+		if s := next(t, r.starts); s.GetAgent() == agent && s.GetIncarnation() == inc {
+			return int(s.GetPid())
+		}
+	}
 }
 
 // An agent cannot read what another agent of its room has, nor signal it; its own home outlives its lives.
@@ -235,4 +246,40 @@ func TestHomeOfAnotherAccountIsRefused(t *testing.T) {
 	if x := next(t, r.exits); !x.GetStartFailed() || !strings.Contains(x.GetReason(), "remove it") {
 		t.Errorf("exit %v", x)
 	}
+}
+
+// L7: where nothing else finds what has escaped from an earlier life, its account does: it is dead before the
+// next life begins.
+func TestL07NothingOfTheAccountOutlivesTheNextStart(t *testing.T) {
+	r, _ := newAccountsRig(t)
+	r.does(t, 1, 1, "true")
+	uid := ownerOf(t, filepath.Join(r.dir, "homes/demo/r1"))
+	// It carries no mark and is in no group of the life.
+	escaped := exec.Command("/bin/sleep", "1000")
+	escaped.Env = []string{}
+	escaped.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	if err := escaped.Start(); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("/bin/sleep", "1000")
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid + 1, Gid: uid + 1}}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = escaped.Process.Kill() // it is dead
+		if err := other.Process.Kill(); err != nil {
+			t.Errorf("a process of another account: %v", err)
+		}
+		_ = other.Wait() // it was killed
+	})
+	r.stream.orders(t, order("start", 1, 2, "stay"))
+	r.startOf(t, 1, 2)
+	if s := state(escaped.Process.Pid); s != 0 && s != 'Z' {
+		t.Errorf("what has escaped is in state %c when the next life runs", s)
+	}
+	if s := state(other.Process.Pid); s == 0 || s == 'Z' {
+		t.Error("a process of another account was killed")
+	}
+	_ = escaped.Wait() // it was killed
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 )
@@ -64,6 +65,9 @@ func (s *site) settle(b *launch) error {
 		if err == nil {
 			err = s.data.makeHome(b.room, b.agent, uid)
 		}
+		if err == nil {
+			err = s.clearOut(b, uid)
+		}
 		if err != nil {
 			return err
 		}
@@ -79,6 +83,17 @@ func (s *site) settle(b *launch) error {
 	}
 	dir, err := s.data.workDir(b.room, b.agent, owner)
 	b.spec.Dir = dir
+	return err
+}
+
+// clearOut kills what an earlier life of an agent has left under its account, which is nobody else's: it may have
+// escaped from group and mark where no control group holds it (law L7).
+func (s *site) clearOut(b *launch, uid uint32) error {
+	n, err := proc.KillAccount(uid)
+	if n > 0 {
+		s.log.Warn("processes that an earlier life of an agent has left were killed", "agent", b.intent.AgentName,
+			"account", uid, "count", n)
+	}
 	return err
 }
 
