@@ -46,7 +46,8 @@ func newAccountsRig(t *testing.T) (r *rig, key string) {
 	r = newRig(t, time.Minute, false, func(c *Config) {
 		openDir(t, c.DataDir)
 		c.Runners = append(c.Runners,
-			runner.Runner{Name: "run", Program: "sh", Args: []string{"-c", "${param.what}"}, Params: what, Credentials: credentials},
+			runner.Runner{Name: "run", Program: "sh", Args: []string{"-c", "${param.what}"}, Params: what,
+				Credentials: credentials},
 			runner.Runner{Name: "stay", Program: "sh", Credentials: credentials,
 				Args: []string{"-c", "echo logged in >$HOME/login; chmod 644 $HOME/login; exec sleep 1000"}})
 	})
@@ -132,8 +133,8 @@ func ownerOf(t *testing.T, path string) uint32 {
 func TestAgentsHaveNoCapabilities(t *testing.T) {
 	r, _ := newAccountsRig(t)
 	said := r.does(t, 1, 1, "cat /proc/self/status")
-	for _, want := range []string{"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "CapInh:\t0000000000000000\n",
-		"CapAmb:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
+	for _, want := range []string{"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
+		"CapInh:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in %s", want, said)
 		}
@@ -230,7 +231,8 @@ func TestCredentialThatIsGoneFailsTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.stream.orders(t, order("start", 1, 1, "stay"))
-	if x := next(t, r.exits); !x.GetStartFailed() || !strings.Contains(x.GetReason(), key+" does not exist; make the file") {
+	if x := next(t, r.exits); !x.GetStartFailed() ||
+		!strings.Contains(x.GetReason(), key+" does not exist; make the file") {
 		t.Errorf("exit %v", x)
 	}
 }

@@ -114,7 +114,8 @@ func TestAgentThatStartsIsNotRetired(t *testing.T) {
 
 // A register that cannot be right is refused: it would give accounts of others.
 func TestDamagedRegisterIsRefused(t *testing.T) {
-	whole := `{"Agents":{"demo/a":2000001,"demo/b":2000002},"Ranges":[{"First":2000000,"Last":2000010,"Start":0,"Given":3}]}`
+	whole := `{"Agents":{"demo/a":2000001,"demo/b":2000002},` +
+		`"Ranges":[{"First":2000000,"Last":2000010,"Start":0,"Given":3}]}`
 	for old, bad := range map[string]string{
 		"":                  "",
 		`{"Agents"`:         `"Agents"`,
@@ -135,7 +136,8 @@ func TestDamagedRegisterIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := openRegister(dir, DefaultAccounts())
-		if old != "" && (err == nil || !strings.Contains(err.Error(), accountsFile) || !strings.Contains(err.Error(), "restore it")) {
+		if old != "" && (err == nil || !strings.Contains(err.Error(), accountsFile) ||
+			!strings.Contains(err.Error(), "restore it")) {
 			t.Errorf("%s was read: %v", text, err)
 		}
 		if old == "" && err != nil {
@@ -149,11 +151,13 @@ func TestParseAccounts(t *testing.T) {
 		DefaultAccounts().String(): "", "700000-799999": "", "20000-29999": "",
 		"": "write two numbers", "700000": "write two numbers", "a-b": "write two numbers", "-1-5000": "write two numbers",
 		"700000-4294967296": "write two numbers", "700001-700000": "greater last one", "700000-700000": "greater last one",
-		"0-700000": "begin at 1000", "60000-70000": "means nobody", "65534-70000": "means nobody", "65535-70000": "means nobody",
+		"0-700000": "begin at 1000", "60000-70000": "means nobody", "65534-70000": "means nobody",
+		"65535-70000":       "means nobody",
 		"700000-4294967295": "means nobody",
 	} {
 		a, err := ParseAccounts(text)
-		if want == "" && (err != nil || a.String() != text) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || a.String() != text) ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %s, %v, want %q", text, a, err, want)
 		}
 	}

@@ -408,7 +408,8 @@ func TestCredentialsOfARunner(t *testing.T) {
 		if err := os.Chown(foreign, 65534, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadCredential(foreign); err == nil || !strings.Contains(err.Error(), "belongs to account 65534; chown") {
+		if _, err := ReadCredential(foreign); err == nil ||
+			!strings.Contains(err.Error(), "belongs to account 65534; chown") {
 			t.Error(err)
 		}
 	}
