@@ -345,7 +345,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := newAuthority(t)
 		h := newHandshakes(ca.server("s1"), &registry{})
-		for range maxHandshakes {
+		for range cap(h.place) {
 			h.place <- struct{}{}
 		}
 		stop := make(chan struct{})
@@ -357,7 +357,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 		if err := h.shake(greeted(t), begun.Add(time.Minute), nil); err == nil || time.Since(begun) != time.Minute {
 			t.Errorf("without a place, after %s: %v", time.Since(begun), err)
 		}
-		for range maxHandshakes {
+		for range cap(h.place) {
 			<-h.place
 		}
 		other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
@@ -376,6 +376,15 @@ func TestHandshakesAreBounded(t *testing.T) {
 	})
 }
 
+// Half of the processors work on handshakes, and one where there is only one.
+func TestHandshakesLeaveProcessorsToTheRest(t *testing.T) {
+	for processors, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 16: 8, 64: mostHandshakes} {
+		if got := handshakesAtOnce(processors); got != want {
+			t.Errorf("%d processors work on %d handshakes at once, want %d", processors, got, want)
+		}
+	}
+}
+
 // greeted is the server's end of a connection whose client has begun a handshake.
 func greeted(t *testing.T) *sniffedConn {
 	t.Helper()
@@ -391,7 +400,7 @@ func TestS13SilenceKeepsNobodyOut(t *testing.T) {
 		ca := newAuthority(t)
 		h := newHandshakes(ca.server("s1"), &registry{})
 		var silent sync.WaitGroup
-		for range 4 * maxHandshakes {
+		for range 4 * cap(h.place) {
 			here, there := net.Pipe()
 			defer there.Close()
 			silent.Go(func() { _ = h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Minute), nil) })

@@ -4,17 +4,23 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc/credentials"
 )
 
-// Handshakes cost signatures, so many at once would starve the rest of the server.
+// Handshakes cost signatures: when thousands of hosts come back at once they would take every processor,
+// and what was let in faster would ask for more than is left. So half of the processors work on them, and
+// the replication, which has a quarter of a second for a heartbeat, finds a free one.
 const (
-	maxHandshakes     = 16  // that are worked on at once; the others wait for a place
+	mostHandshakes    = 16  // that are worked on at once, on any machine; the others wait for a place
 	maxHandshakesFrom = 128 // that are under way at once, of one other machine; more are closed
 )
+
+// handshakesAtOnce is how many handshakes so many processors work on at once.
+func handshakesAtOnce(processors int) int { return min(max(processors/2, 1), mostHandshakes) }
 
 // protocols are what a connection may agree on, by preference: who also speaks HTTP/1.1 is a browser
 // or a script, and their HTTP/2 is not the one of gRPC.
@@ -54,7 +60,7 @@ type handshakes struct {
 }
 
 func newHandshakes(cfg *tls.Config, identify Identify) *handshakes {
-	return &handshakes{cfg: serverTLS(cfg), place: make(chan struct{}, maxHandshakes),
+	return &handshakes{cfg: serverTLS(cfg), place: make(chan struct{}, handshakesAtOnce(runtime.GOMAXPROCS(0))),
 		from:  sources{most: maxHandshakesFrom},
 		claim: func(cs *tls.ConnectionState) caller { return claimOf(identify, cs) }}
 }
