@@ -345,8 +345,11 @@ func TestHandshakesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := newAuthority(t)
 		h := newHandshakes(ca.server("s1"), &registry{})
-		for range cap(h.place) {
-			h.place <- struct{}{}
+		free := h.turns.free
+		for range free {
+			if err := h.turns.take(false, nil, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		stop := make(chan struct{})
 		close(stop)
@@ -357,8 +360,8 @@ func TestHandshakesAreBounded(t *testing.T) {
 		if err := h.shake(greeted(t), begun.Add(time.Minute), nil); err == nil || time.Since(begun) != time.Minute {
 			t.Errorf("without a place, after %s: %v", time.Since(begun), err)
 		}
-		for range cap(h.place) {
-			<-h.place
+		for range free {
+			h.turns.give()
 		}
 		other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
 		from, _ := sourceOf(other)
@@ -370,8 +373,8 @@ func TestHandshakesAreBounded(t *testing.T) {
 		if err := h.shake(far, time.Now().Add(time.Hour), nil); err != errTooMany {
 			t.Errorf("one more of the same machine: %v", err)
 		}
-		if len(h.place) != 0 {
-			t.Errorf("%d places are kept", len(h.place))
+		if h.turns.free != free {
+			t.Errorf("%d of %d places are free", h.turns.free, free)
 		}
 	})
 }
@@ -400,7 +403,7 @@ func TestS13SilenceKeepsNobodyOut(t *testing.T) {
 		ca := newAuthority(t)
 		h := newHandshakes(ca.server("s1"), &registry{})
 		var silent sync.WaitGroup
-		for range 4 * cap(h.place) {
+		for range 4 * h.turns.free {
 			here, there := net.Pipe()
 			defer there.Close()
 			silent.Go(func() { _ = h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Minute), nil) })
