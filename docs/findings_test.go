@@ -60,7 +60,7 @@ var findings = []finding{
 		"rpc/door/limits_test.go TestS13ConnectionsAreCounted", "rpc/door/limits_test.go TestS13ConnectionsAreCountedBySource",
 		"rpc/door/limits_test.go TestS13BodiesThatDoNotComeAreNotWaitedFor", "rpc/limits_test.go TestS13HeadersAreBounded",
 		"rpc/limits_test.go TestS13RequestsAreBoundedByTheirCall", "rpc/limits_test.go TestS13WatchesAndBackupsAreCounted",
-		"rpc/limits_test.go TestS13WaitChecksTheTokenBeforeItParks", "rpc/door/guard_test.go TestHandshakesAreBounded",
+		"rpc/limits_test.go TestS13WaitChecksTheTokenBeforeItParks", "rpc/door/handshake_test.go TestHandshakesAreBounded",
 		"rpc/door/shares_test.go TestWholeShareIsRefusedAtTheDoor"}},
 	{id: "S14", what: "all hosts had one key of gossip for ever", tests: []string{
 		"cmd/vigil/e2e_gossip_test.go TestGossipKeysComeByThemselves"}},

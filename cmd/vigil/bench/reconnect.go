@@ -96,7 +96,10 @@ func (r *run) enroll(ctx context.Context, c *client.Client, n int) ([]sessionHos
 	return hosts, err
 }
 
-func enrollHost(ctx context.Context, c *client.Client, token *vigilv1.CreateTokenResponse, name string) (h sessionHost, err error) {
+// enrollHost has a host join by a token, and registers it.
+func enrollHost(
+	ctx context.Context, c *client.Client, token *vigilv1.CreateTokenResponse, name string,
+) (h sessionHost, err error) {
 	key, err := trust.NewKey()
 	if err != nil {
 		return h, err
