@@ -215,6 +215,11 @@ func (x *storm) cut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, sv := range x.stand.servers {
+		if e := sv.proc.ended(); e != nil {
+			return fmt.Errorf("server %s ended: %w", sv.id, e)
+		}
+	}
 	after, err := vigilv1.NewClusterClient(x.client).Status(ctx, &vigilv1.StatusRequest{})
 	if err != nil {
 		return fmt.Errorf("ask status: %w", err)
