@@ -10,9 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -369,82 +367,6 @@ func TestHandshakes(t *testing.T) {
 		_ = clear.Close()
 	}
 }
-
-// Handshakes that are worked on wait for a place, as long as a connection may be silent, and not beyond
-// the end of the server; one machine gets a part of what is under way.
-func TestHandshakesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ca := newAuthority(t)
-		h := newHandshakes(ca.server("s1"), &registry{})
-		for range maxHandshakes {
-			h.place <- struct{}{}
-		}
-		stop := make(chan struct{})
-		close(stop)
-		if err := h.shake(greeted(t), time.Now().Add(time.Hour), stop); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("while the server stops: %v", err)
-		}
-		begun := time.Now()
-		if err := h.shake(greeted(t), begun.Add(time.Minute), nil); err == nil || time.Since(begun) != time.Minute {
-			t.Errorf("without a place, after %s: %v", time.Since(begun), err)
-		}
-		for range maxHandshakes {
-			<-h.place
-		}
-		other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
-		from, _ := sourceOf(other)
-		for range maxHandshakesFrom {
-			h.from.take(from)
-		}
-		far := greeted(t)
-		far.Conn = &elsewhere{far.Conn, other}
-		if err := h.shake(far, time.Now().Add(time.Hour), nil); err != errTooMany {
-			t.Errorf("one more of the same machine: %v", err)
-		}
-		if len(h.place) != 0 {
-			t.Errorf("%d places are kept", len(h.place))
-		}
-	})
-}
-
-// greeted is the server's end of a connection whose client has begun a handshake.
-func greeted(t *testing.T) *sniffedConn {
-	t.Helper()
-	here, there := net.Pipe()
-	t.Cleanup(func() { here.Close(); there.Close() })
-	go func() { _ = tls.Client(there, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
-	return &sniffedConn{Conn: here}
-}
-
-// Whoever connects and says nothing keeps nobody from a handshake.
-func TestS13SilenceKeepsNobodyOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ca := newAuthority(t)
-		h := newHandshakes(ca.server("s1"), &registry{})
-		var silent sync.WaitGroup
-		for range 4 * maxHandshakes {
-			here, there := net.Pipe()
-			defer there.Close()
-			silent.Go(func() { _ = h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Minute), nil) })
-		}
-		synctest.Wait()
-		begun := time.Now()
-		conn := greeted(t)
-		if err := h.shake(conn, begun.Add(time.Minute), nil); err != nil || time.Since(begun) != 0 {
-			t.Errorf("beside silent connections, after %s: %v", time.Since(begun), err)
-		}
-		conn.Close()
-		silent.Wait()
-	})
-}
-
-// elsewhere is a connection that comes from another address.
-type elsewhere struct {
-	net.Conn
-	from net.Addr
-}
-
-func (e *elsewhere) RemoteAddr() net.Addr { return e.from }
 
 // What a host says of a life that this server does not know, or that is over, is never denied: a
 // denial would end the agent. What it would read for an invented one is.

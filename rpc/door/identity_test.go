@@ -356,6 +356,19 @@ func (g *gates) populate() {
 			TokenHash: hash[:]}, fsm.ReportStarted{Host: start.Host, Agent: start.Agent, Inc: start.Inc, PID: uint32(100 + i)})
 		g.lives[at.agent] = start.Inc
 	}
+	// The next life of web/a.
+	var again fsm.OrderStart
+	g.replica.Read(func(st *fsm.View) {
+		a := st.AgentByName("web/a")
+		again = fsm.OrderStart{Agent: a.ID, Inc: a.Inc + 1, Host: a.Host}
+	})
+	g.apply(now, fsm.ReportExit{Host: again.Host, Agent: again.Agent, Inc: again.Inc - 1})
+	now += 40 * time.Second
+	g.apply(now, fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}})
+	hash := sha256.Sum256([]byte("token of web/a"))
+	g.apply(now, again, fsm.AcceptOrder{Host: again.Host, Boot: "b1", Agent: again.Agent, Inc: again.Inc, TokenHash: hash[:]},
+		fsm.ReportStarted{Host: again.Host, Agent: again.Agent, Inc: again.Inc, PID: 200})
+	g.lives["web/a"] = again.Inc
 	g.replica.Read(func(st *fsm.View) {
 		g.host, g.agent = uint32(st.HostByKey("h1").ID), uint32(st.AgentByName("web/a").ID)
 	})
