@@ -73,7 +73,7 @@ func (p *RaftPort) Attack(ctx context.Context, t *Tally) {
 		for name, send := range map[string]func() error{
 			"vote": func() error {
 				return trans.RequestVote(id, addr, &raft.RequestVoteRequest{RPCHeader: from, Term: term,
-					Candidate: []byte(p.As), LastLogIndex: math.MaxUint64, LastLogTerm: term,
+					LastLogIndex: math.MaxUint64, LastLogTerm: term,
 					LeadershipTransfer: true}, &raft.RequestVoteResponse{})
 			},
 			"pre-vote": func() error {
@@ -82,7 +82,7 @@ func (p *RaftPort) Attack(ctx context.Context, t *Tally) {
 			},
 			"entries": func() error {
 				return trans.AppendEntries(id, addr, &raft.AppendEntriesRequest{RPCHeader: from, Term: term,
-					Leader: []byte(p.As), LeaderCommitIndex: math.MaxUint64}, &raft.AppendEntriesResponse{})
+					LeaderCommitIndex: math.MaxUint64}, &raft.AppendEntriesResponse{})
 			},
 			"hand-over": func() error {
 				return trans.TimeoutNow(id, addr, &raft.TimeoutNowRequest{RPCHeader: from}, &raft.TimeoutNowResponse{})
