@@ -200,11 +200,11 @@ func (r *rig) everywhere(t *testing.T, pid int, but string) map[string]string {
 	for _, pid := range pids {
 		for _, name := range []string{"environ", "cmdline"} {
 			path := fmt.Sprintf("/proc/%d/%s", pid, name)
-			text, err := os.ReadFile(path)
-			if err != nil || len(text) == 0 {
-				t.Errorf("%s: %d bytes, %v", path, len(text), err)
-			}
-			all[path] = string(text)
+			until(t, path+" is there, as it is not in the middle of an exec", func() bool {
+				text, err := os.ReadFile(path)
+				all[path] = string(text)
+				return err == nil && len(text) > 0
+			})
 		}
 	}
 	err := filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {

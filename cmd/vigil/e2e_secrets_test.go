@@ -85,7 +85,7 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 
 // keyFile tells whether a file is one in which secrets are.
 func keyFile(name string) bool {
-	return strings.Contains(name, ".key") || strings.HasPrefix(name, "gossip.keys")
+	return strings.Contains(name, ".key") || strings.HasPrefix(name, "gossip.keys") || name == "vigil.token"
 }
 
 // keys takes all private keys and keys of gossip that there are now.
@@ -144,17 +144,11 @@ func privateKey(der []byte) []byte {
 
 // lifeTokens takes the tokens of the agents that run, as they have them.
 func (f *trustFleet) lifeTokens(s *secrets) (n int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right
+	files, _ := filepath.Glob(filepath.Join(f.dir, "*", "lives", "*", "secrets", "vigil.token")) // the pattern is right
 	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(env, []byte(f.dir)) {
-			continue // it has ended, or is somebody else's
-		}
-		for _, v := range strings.Split(string(env), "\x00") {
-			if token, is := strings.CutPrefix(v, "VIGIL_TOKEN="); is {
-				s.add("token of a life", []byte(token))
-				n++
-			}
+		if token, err := os.ReadFile(file); err == nil { // else it has ended
+			s.add("token of a life", token)
+			n++
 		}
 	}
 	return n

@@ -217,8 +217,7 @@ func containmentLine(h *vigilv1.Host) string {
 	case "sealed":
 		return "sealed: nothing leaves the control group of its agent, and no agent shares an account"
 	case "group":
-		return "group: agents share an account and can act as each other, or what leaves the group of its " +
-			"agent is found by its mark only"
+		return "group: agents share an account, or what leaves the group of its agent is found by its mark only"
 	case "weak":
 		return "weak: what leaves its process group is neither frozen nor killed"
 	}
