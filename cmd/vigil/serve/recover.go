@@ -153,8 +153,7 @@ What follows:
 
 // next says what is to be done now.
 func (r *recovery) next(done *cluster.Recovery) error {
-	how := "each server that takes the place of a lost one joins by a token that you make now, in an empty directory:\n" +
-		"   vigil token create --role server\n   vigil server join TOKEN"
+	how := "with an empty directory, by a token:\n   vigil token create --role server\n   vigil server join TOKEN"
 	if done.State.ClusterUUID() == "" {
 		api := "ADDRESS"
 		for _, s := range done.State.Servers() {
@@ -162,13 +161,12 @@ func (r *recovery) next(done *cluster.Recovery) error {
 				api = s.APIAddr
 			}
 		}
-		how = "each server that takes the place of a lost one starts with an empty directory, and with this in its\n" +
-			"   configuration: join: [" + api + "]"
+		how = "with an empty directory, and this in its configuration:\n   join: [" + api + "]"
 	}
 	return r.Printf(`
 Server %s is the only member of cluster %s now.
 1. Start it with the configuration that it had: vigil server --config FILE
-2. Then %s
+2. Have each server that takes the place of a lost one join %s
 `, done.Server, done.Cluster, how)
 }
 
