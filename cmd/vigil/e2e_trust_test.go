@@ -219,6 +219,9 @@ func (f *trustFleet) newRoot() {
 			f.t.Fatalf("servers get no certificate of the new root: %s", f.must("admin", "root", "status"))
 		}
 	}
+	if out := f.must("admin", "escalation", "list"); strings.Contains(out, "identity_cloned") {
+		f.t.Errorf("who renews twice is taken for a copy of itself: %s", out)
+	}
 	f.until("admin", "waiting for a task", "agent", "list")
 }
 

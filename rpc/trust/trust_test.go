@@ -340,6 +340,33 @@ func TestResumedConnectionsAreChecked(t *testing.T) {
 	}
 }
 
+// Who has got a new certificate shows it on the next connection, and resumes none that began by the old one.
+func TestAResumedConnectionShowsTheNewestCertificate(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	by := issuer(t, must(NewRoot(cluster, now))(t), Name{cluster, Server, "s1"}, now)
+	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
+	server, client := s1.Server(true), host.Client(nil)
+	key := must(NewKey())(t)
+	renewed := must(by.Leaf(must(Request(key))(t), Name{cluster, Host, "h1"}, Stamp{}, nil, now))(t)
+	for _, next := range []bool{false, true, true} {
+		if next {
+			if err := host.Set(renewed, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		atServer, _, err := handshake(t, server, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		self, _ := host.Self()
+		if p, ok := s1.PeerOf(&atServer); !ok || p.Serial != self.Serial {
+			t.Errorf("the certificate that was shown is %s, the newest one is %s", p.Serial, self.Serial)
+		}
+	}
+}
+
 // A folder that lost a part of an identity is not taken for one that never had any.
 func TestHalfAnIdentityIsNotNone(t *testing.T) {
 	now := time.Now()

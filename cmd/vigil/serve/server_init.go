@@ -121,16 +121,16 @@ func AccountName() string {
 	return "admin"
 }
 
+// notTheirs says that no identity is of the cluster which is to be founded.
+func notTheirs([]string, *trust.Roots) bool { return false }
+
 // initServer founds a cluster and says what to do next. The configuration of the server is in file, which
 // is written when it is empty; name is that of the context.
 func initServer(ctx context.Context, a *cli.App, f Founding, file, name string) (err error) {
 	if name == "" {
 		name = f.Conf.ID
 	}
-	if err := cli.CheckContextName(name); err != nil {
-		return err
-	}
-	if f.Dir, err = a.IdentityDir(name); err != nil {
+	if f.Dir, err = a.NewIdentityDir(name, "--context-name", notTheirs); err != nil {
 		return err
 	}
 	if f.Admin == "" {
