@@ -17,14 +17,11 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// What goes through the socket of a life, by hand: its own work and mail, what it sees of its room, and what
-// triage and roles with grants need. Which life may do it, servers judge.
-var throughSocket = strings.Fields("Work/Join Work/Leave Work/Wait Work/Claim Work/StartTask Work/ProgressTask " +
-	"Work/CompleteTask Work/FailTask Work/Handoff Work/SetResume Work/Declare Work/Renew Work/Beat Work/OpenSession " +
-	"Work/CloseSession Mailbox/SendMail Mailbox/ListMail Mailbox/GetMail Mailbox/ReadMail Mailbox/WaitMail " +
-	"Mailbox/AckMail Fleet/GetRoom Fleet/ListTasks Fleet/GetTask Fleet/ListAgents Fleet/GetAgent Fleet/GetAgentStatus " +
-	"Fleet/ListDeadlines Fleet/LookAtAgent Overseers/GetOverseer Overseers/ReportPatrol Overseers/HandOver " +
-	"Overseers/LookAtOverseer")
+// What never goes through the socket of a life, by hand: what is for admins, servers and hosts, and all about
+// identities. The rest is an agent's own work and mail, or what its role may be granted.
+var neverThroughSocket = strings.Fields("Cluster/AddServer Cluster/AnnounceServer Cluster/PutSettings Cluster/RemoveServer " +
+	"Cluster/ReportHash Cluster/ReportViews Cluster/RestoreSnapshot Cluster/SaveSnapshot Cluster/TransferLeadership " +
+	"Fleet/AtTerminal Trust/ HostAgent/")
 
 // Each method of the API passes the socket of a life or does not, over gRPC and over HTTP by each of its paths;
 // no method passes that no agent could be allowed.
@@ -38,7 +35,10 @@ func TestEveryMethodPassesTheSocketOrNot(t *testing.T) {
 					seen++
 					m := s.Methods().Get(j)
 					full := "/" + string(s.FullName()) + "/" + string(m.Name())
-					want := slices.Contains(throughSocket, string(s.Name())+"/"+string(m.Name()))
+					want := !slices.ContainsFunc(neverThroughSocket, func(never string) bool {
+						name := string(s.Name()) + "/" + string(m.Name())
+						return name == never || strings.HasSuffix(never, "/") && strings.HasPrefix(name, never)
+					})
 					if permit, ok := code.PermitOf(full); want && (!ok || permit.Role == code.Admin || !permit.Life &&
 						!permit.Reads && !permit.Known && permit.Role == code.NoRole) {
 						t.Errorf("%s passes the socket, and no agent may call it: %+v", full, permit)
@@ -48,7 +48,7 @@ func TestEveryMethodPassesTheSocketOrNot(t *testing.T) {
 			}
 			return true
 		})
-	if seen < 80 || seen < len(throughSocket) {
+	if seen < 80 {
 		t.Errorf("only %d methods were found", seen)
 	}
 }
