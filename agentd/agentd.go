@@ -30,10 +30,12 @@ type Agentd struct {
 	place   string // of the data directory
 	offers  *offers
 	metrics *metrics
-	silence time.Duration     // pingLimit, unless a test sets it
-	shims   launcher          // as well
-	agents  *net.UnixListener // calls of agents come in by it
-	gossip  Gossip            // nil: none
+	// accounts are those of agents that have one of their own.
+	accounts *register
+	silence  time.Duration     // pingLimit, unless a test sets it
+	shims    launcher          // as well
+	agents   *net.UnixListener // calls of agents come in by it
+	gossip   Gossip            // nil: none
 
 	once sync.Once // releases the data directory
 }
@@ -47,41 +49,48 @@ func Open(config Config) (*Agentd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	o := &offers{tools: config.Tools}
+	o := &offers{host: config.RunnerHost()}
 	first, _, err := o.compile(config.Offer)
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
+	o.current.Store(first)
 	data, err := openDataDir(config.DataDir, config.HostKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
-	place, err := data.place()
-	boot := config.Boot
-	if err == nil && boot == "" {
+	a := &Agentd{config: config, data: data, boot: config.Boot, offers: o, silence: pingLimit,
+		shims: shims{shim.Launcher{Command: config.Shim}}}
+	if err := a.open(); err != nil {
+		data.close()
+		return nil, fmt.Errorf("open agentd: %w", err)
+	}
+	return a, nil
+}
+
+// open does what needs the locked data directory.
+func (a *Agentd) open() (err error) {
+	if a.place, err = a.data.place(); err != nil {
+		return err
+	}
+	if a.boot == "" {
+		if a.boot, err = readBoot(); err != nil {
+			return err
+		}
 		// A copy of the directory is another boot, on this machine too: the cluster
 		// refuses it until nothing of this one can run any more.
-		boot, err = readBoot()
-		boot += "-" + place
+		a.boot += "-" + a.place
 	}
-	if err != nil {
-		data.close()
-		return nil, fmt.Errorf("open agentd: %w", err)
+	if a.accounts, err = openRegister(a.data.path, a.config.Accounts); err != nil {
+		return err
 	}
-	o.current.Store(first)
-	m, err := newMetrics(config.Registerer)
-	if err != nil {
-		data.close()
-		return nil, fmt.Errorf("open agentd: %w", err)
+	if a.metrics, err = newMetrics(a.config.Registerer); err != nil {
+		return err
 	}
-	agents, err := local.Listen(config.DataDir, agentsFile)
-	if err != nil {
-		data.close()
-		return nil, fmt.Errorf("open agentd: take calls of agents: %w", err)
+	if a.agents, err = local.Listen(a.config.DataDir, agentsFile); err != nil {
+		return fmt.Errorf("take calls of agents: %w", err)
 	}
-	return &Agentd{agents: agents, config: config, data: data, boot: boot, place: place, offers: o, metrics: m,
-		silence: pingLimit,
-		shims:   shims{shim.Launcher{Command: config.Shim}}}, nil
+	return nil
 }
 
 // Key is what the host proves with that it is the one that it was; a secret.

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
 )
@@ -70,6 +71,9 @@ type Config struct {
 	// nil: none ever comes.
 	Offer
 	Offers <-chan Offer
+	// Accounts are those that agents get whose runner names none, where this process is root's. Zero:
+	// DefaultAccounts.
+	Accounts Accounts
 	// Tools is the folder in which agents find the program vigil: it is on their PATH.
 	// Empty: none is.
 	Tools string
@@ -204,6 +208,12 @@ func (c Config) prepare() (Config, error) {
 	if err := c.prepareSpans(); err != nil {
 		return c, err
 	}
+	if c.Accounts == (Accounts{}) {
+		c.Accounts = DefaultAccounts()
+	}
+	if err := c.Accounts.check(); err != nil {
+		return c, err
+	}
 	c.OnStop = cmp.Or(c.OnStop, Keep)
 	c.MaxStarting = cmp.Or(c.MaxStarting, DefaultMaxStarting)
 	c.LogBytes = cmp.Or(c.LogBytes, DefaultLogBytes)
@@ -228,6 +238,19 @@ func (c Config) prepare() (Config, error) {
 	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
 	c.Broken = slices.Clone(c.Broken)
 	return c, nil
+}
+
+// RunnerHost is what runners are checked against. A host that cannot give agents accounts of their own has
+// none.
+func (c Config) RunnerHost() runner.Host {
+	h := runner.Host{Tools: c.Tools, DataDir: c.DataDir}
+	if os.Geteuid() != 0 {
+		return h
+	}
+	if h.NoAccounts = c.Accounts.Here(); h.NoAccounts == nil {
+		h.Probe = c.Accounts.probe()
+	}
+	return h
 }
 
 // prepareSpans puts the defaults of all spans in place and checks their ranges.

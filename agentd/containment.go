@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"vigil/agentd/proc"
+	"vigil/agentd/runner"
 )
 
 // measure adds what contain finds to an offer that nobody reads yet.
@@ -23,9 +24,16 @@ func (s *site) contain(accounts map[string]*syscall.Credential) (weakest proc.Co
 	for i, name := range slices.Sorted(maps.Keys(accounts)) {
 		mark := proc.Mark{Host: fmt.Sprintf("%s-probe%d", s.mark, os.Getpid()), Agent: uint32(i + 1), Incarnation: 1}
 		level, why := s.scans.Contain(mark, accounts[name])
+		if level == proc.Sealed && name != runner.OwnAccounts {
+			// The socket of a life asks for its account: one agent can speak through that of another.
+			level, why = proc.Grouped, "its agents share one account, so one can act as another"
+		}
 		who := "agents of " + name
-		if name == "" {
+		switch name {
+		case "":
 			who = "agents of agentd's own account"
+		case runner.OwnAccounts:
+			who = "agents with accounts of their own"
 		}
 		if weakest == "" || level.Below(weakest) {
 			weakest = level

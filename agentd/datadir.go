@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -100,9 +101,49 @@ func (d *dataDir) place() (string, error) {
 	return fmt.Sprintf("%x.%x", uint32(st.Dev), st.Ino), nil
 }
 
+// Folders of agents' folders in the data directory.
+const (
+	workFolder = "work"
+	homeFolder = "homes"
+	goneFolder = "gone" // what is being removed
+)
+
+// home is the home of an agent that has an account of its own.
+func (d *dataDir) home(room, agent string) string {
+	return filepath.Join(d.path, homeFolder, room, agent)
+}
+
+// makeHome makes the home of an agent. One that belongs to another account is refused: the agent would find
+// what another has put there.
+func (d *dataDir) makeHome(room, agent string, owner uint32) error {
+	folder := d.home(room, agent)
+	err := os.MkdirAll(filepath.Dir(folder), 0o711)
+	if err == nil {
+		err = os.Mkdir(folder, 0o700)
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make home: %w", err)
+	}
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return fmt.Errorf("make home: %w", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && info.IsDir() && st.Uid == owner:
+		return nil
+	case !ok || !info.IsDir() || st.Uid != uint32(os.Geteuid()): // a crash came before it was given away
+		return fmt.Errorf("home %s is not a folder of account %d, which this agent has: remove it", folder, owner)
+	}
+	if err := os.Lchown(folder, int(owner), int(owner)); err != nil {
+		return fmt.Errorf("make home: %w", err)
+	}
+	return nil
+}
+
 // workDir makes the folder in which an agent starts when its runner names none.
 func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
-	folder := filepath.Join(d.path, "work", room)
+	folder := filepath.Join(d.path, workFolder, room)
 	if err := os.MkdirAll(folder, 0o711); err != nil {
 		return "", fmt.Errorf("make folder: %w", err)
 	}

@@ -74,7 +74,7 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 	old := time.Now().Add(-8 * 24 * time.Hour)
 	r := newRig(t, time.Minute, true, func(c *Config) {
 		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1",
-			"work/demo/gone/deep/file", "logs/demo/kept.log", "logs/demo/fresh.log", "work/demo/fresh/file",
+			"work/demo/gone/deep/file", "homes/demo/gone/.login", "logs/demo/kept.log", "logs/demo/fresh.log", "work/demo/fresh/file",
 			"logs/demo/unsure.log", "work/demo/odd.log/file", "logs/demo/odd.log.log"} {
 			path = filepath.Join(c.DataDir, path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -85,11 +85,16 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1", "work/demo/gone",
-			"logs/demo/kept.log", "logs/demo/fresh.log", "logs/demo/unsure.log", "work/demo/odd.log",
+			"homes/demo/gone", "logs/demo/kept.log", "logs/demo/fresh.log", "logs/demo/unsure.log", "work/demo/odd.log",
 			"logs/demo/odd.log.log"} {
 			if err := os.Chtimes(filepath.Join(c.DataDir, path), old, old); err != nil {
 				t.Fatal(err)
 			}
+		}
+		given := `{"Agents":{"demo/gone":2000001,"demo/kept":2000002,"demo/bare":2000003},` +
+			`"Ranges":[{"First":2000000,"Last":2000010,"Start":0,"Given":4}]}`
+		if err := os.WriteFile(filepath.Join(c.DataDir, accountsFile), []byte(given), 0o600); err != nil {
+			t.Fatal(err)
 		}
 		c.KeepDeleted = 7 * 24 * time.Hour
 		c.Conn = census{c.Conn, func(agent string) error {
@@ -104,9 +109,19 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 	})
 	until(t, "the end of what is left", func() bool {
 		_, err := os.Stat(filepath.Join(r.dir, "work/demo/gone"))
-		return os.IsNotExist(err) && strings.Contains(r.log.String(), "agent=demo/gone")
+		return os.IsNotExist(err) && strings.Contains(r.log.String(), "agent=demo/gone") &&
+			strings.Contains(r.log.String(), "agent=demo/bare")
 	})
+	until(t, "the end of what was taken away", func() bool {
+		_, err := os.Stat(filepath.Join(r.dir, goneFolder))
+		return os.IsNotExist(err)
+	})
+	given, err := os.ReadFile(filepath.Join(r.dir, accountsFile))
+	if want := `"Agents":{"demo/kept":2000002}`; err != nil || !strings.Contains(string(given), want) {
+		t.Errorf("accounts %s, %v: want %s", given, err, want)
+	}
 	for path, want := range map[string]bool{"logs/demo/gone.log": false, "logs/demo/gone.log.1": false,
+		"homes/demo/gone":    false,
 		"logs/demo/kept.log": true, "logs/demo/fresh.log": true, "work/demo/fresh": true,
 		"logs/demo/unsure.log": true, "work/demo/odd.log": true, "logs/demo/odd.log.log": true} {
 		if _, err := os.Stat(filepath.Join(r.dir, path)); (err == nil) != want {

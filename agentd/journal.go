@@ -63,8 +63,10 @@ func (j journal) folder(w beaten) string { return filepath.Join(j.dir, w.String(
 
 // begin writes down durably that a life is about to be forked, and gives its
 // folder with the lock that its shim must hold. It returns errJournaled when the
-// life has a folder already; after any error nothing of a new one is left.
-func (j journal) begin(i intent, owner *shim.Credential) (folder string, lock *os.File, err error) {
+// life has a folder already; after any error nothing of a new one is left. The secrets, by names of files, are
+// for the life's account only and stay until it has ended.
+func (j journal) begin(i intent, owner *shim.Credential, secrets map[string][]byte) (folder string,
+	lock *os.File, err error) {
 	// Others may pass through it to the spool, but see nothing in it.
 	if err := os.MkdirAll(j.dir, 0o711); err != nil {
 		return "", nil, fmt.Errorf("write journal: %w", err)
@@ -94,6 +96,9 @@ func (j journal) begin(i intent, owner *shim.Credential) (folder string, lock *o
 			return "", nil, err
 		}
 	}
+	if err = handOver(filepath.Join(folder, shim.SecretsFolder), owner, secrets); err != nil {
+		return "", nil, err
+	}
 	if lock, err = os.OpenFile(filepath.Join(folder, shim.LockFile), os.O_RDWR|os.O_CREATE|os.O_EXCL,
 		0o600); err != nil {
 		return "", nil, err
@@ -113,6 +118,28 @@ func (j journal) begin(i intent, owner *shim.Credential) (folder string, lock *o
 		err = syncDir(j.dir)
 	}
 	return folder, lock, err
+}
+
+// handOver puts secrets into a new folder, in files that only an account can read; nil: this process's. The folder
+// stays ours, so that the agent can put nothing into it that would be long to remove.
+func handOver(folder string, owner *shim.Credential, secrets map[string][]byte) error {
+	if err := os.Mkdir(folder, 0o711); err != nil {
+		return err
+	}
+	for name, text := range secrets {
+		f, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(text)
+		if owner != nil {
+			err = errors.Join(err, f.Chown(int(owner.UID), int(owner.GID)))
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remove takes a life's folder away: all of it or, after a crash, nothing that

@@ -26,6 +26,7 @@ type site struct {
 	mark     string // of the processes of this host: key and place
 	data     *dataDir
 	journal  journal
+	accounts *register
 	offers   *offers
 	logs     *output.Dir
 	launcher launcher

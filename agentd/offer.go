@@ -53,7 +53,7 @@ type offer struct {
 // offers owns what this host offers: it is replaced as a whole, by one goroutine, and read by
 // any. Lives keep what they were started with.
 type offers struct {
-	tools   string // Config.Tools
+	host    runner.Host
 	current atomic.Pointer[offer]
 }
 
@@ -63,7 +63,7 @@ func (o *offers) get() *offer { return o.current.Load() }
 // compile checks an offer against this host. What is broken, but was sound in the offer of now,
 // stays as it is: the names of those are given. The error is of type runner.Faults.
 func (o *offers) compile(next Offer) (made *offer, kept []string, err error) {
-	set, err := runner.Compile(next.Runners, o.tools)
+	set, err := runner.Compile(next.Runners, o.host)
 	if err != nil {
 		return nil, nil, err
 	}

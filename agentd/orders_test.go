@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"crypto/sha256"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -165,8 +166,16 @@ func TestEnvironmentAndToken(t *testing.T) {
 			t.Errorf("%s is missing in %s", want, env)
 		}
 	}
-	if _, rest, ok := strings.Cut(env, "VIGIL_TOKEN="); ok {
-		token, _, _ = strings.Cut(rest, " ")
+	if _, rest, ok := strings.Cut(env, "VIGIL_TOKEN_FILE="); ok {
+		path, _, _ := strings.Cut(rest, " ")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token = string(text)
+	}
+	if strings.Contains(env, "VIGIL_TOKEN=") || strings.Contains(env, token) {
+		t.Error("the token is in the environment")
 	}
 	if strings.Contains(env, "SECRET_OF_THE_DAEMON") {
 		t.Error("a variable of the daemon was let through")

@@ -273,7 +273,7 @@ func TestShimThatDoesNotAnswerAtOnce(t *testing.T) {
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
 	j := journal{r.dir + "/lives"}
 	_, lock, err := j.begin(intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1",
-		Incarnation: 1, TTL: time.Minute}, nil)
+		Incarnation: 1, TTL: time.Minute}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestShimThatNeverAnswers(t *testing.T) {
 	p.adopts = []any{errors.New("deaf")}
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
 	_, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-1", Agent: 1,
-		AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil)
+		AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

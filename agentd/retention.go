@@ -2,8 +2,6 @@ package agentd
 
 import (
 	"context"
-	"errors"
-	"os"
 	"time"
 
 	"vigil/rpc/client"
@@ -49,8 +47,19 @@ func (r *retention) look(now time.Duration) time.Duration {
 // removeLeftovers asks the cluster about agents of which nothing was used for long. Only a
 // clear word that there is no such agent counts.
 func (s *site) removeLeftovers(ctx context.Context, here map[string]bool) {
-	fleet, asked := vigilv1.NewFleetClient(s.config.Conn), 0
-	for name, left := range s.data.leftovers() {
+	fleet, asked, looked := vigilv1.NewFleetClient(s.config.Conn), 0, time.Now()
+	all := s.data.leftovers()
+	for _, name := range s.accounts.agents() {
+		if all[name] == nil { // nothing is left of it but its account
+			all[name] = &leftover{}
+		}
+	}
+	defer func() {
+		if err := s.data.clear(); err != nil {
+			s.log.Warn("what deleted agents have left cannot be removed and is tried again", "error", err)
+		}
+	}()
+	for name, left := range all {
 		if here[name] || time.Since(left.used) < s.config.KeepDeleted {
 			continue
 		}
@@ -63,12 +72,11 @@ func (s *site) removeLeftovers(ctx context.Context, here map[string]bool) {
 		if err == nil || client.Code(err) != code.NotFound {
 			continue
 		}
-		var failed error
-		for _, path := range left.paths {
-			failed = errors.Join(failed, os.RemoveAll(path))
+		done, err := s.accounts.retire(name, looked, func() error { return s.data.takeAway(left.paths) })
+		if err != nil {
+			s.log.Warn("what a deleted agent has left cannot be removed", "agent", name, "error", err)
 		}
-		if failed != nil {
-			s.log.Warn("what a deleted agent has left cannot be removed", "agent", name, "error", failed)
+		if !done || err != nil { // or it was made anew, and started
 			continue
 		}
 		s.log.Info("what a deleted agent has left was removed", "agent", name, "unused_since", left.used)

@@ -118,7 +118,7 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 	}
 	folder, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-0", Agent: 1,
 		AgentName:   "demo/r1",
-		Incarnation: 3, TTL: time.Minute, SpoolOwner: os.Geteuid()}, nil)
+		Incarnation: 3, TTL: time.Minute, SpoolOwner: os.Geteuid()}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,9 @@ package agentd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -29,9 +32,10 @@ func (v *lives) start(l *life) {
 	offered := v.offers.get()
 	command, err := offered.Command(l.order.GetRunner(), runner.Life{
 		Addr: strings.Join(v.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
-		Incarnation: strconv.FormatUint(l.inc, 10), Token: l.token, Resume: l.order.GetResume(),
-		Params: l.order.GetParams(),
+		Incarnation: strconv.FormatUint(l.inc, 10), Resume: l.order.GetResume(),
+		Params: l.order.GetParams(), Home: v.data.home(room, agent),
 	})
+	token := l.token
 	l.token = ""
 	if why := offered.broken[l.order.GetRunner()]; err != nil && why != "" {
 		err = fmt.Errorf("runner %q is not offered by this host: %s", l.order.GetRunner(), why)
@@ -47,12 +51,15 @@ func (v *lives) start(l *life) {
 		l.spoolOwner = int(c.Uid)
 	}
 	l.phase, l.begun = starting, v.config.Clock()
-	spec, i := v.spec(l, command), l.intent()
-	i.Boot = v.boot
-	patience := l.patience()
+	begin := launch{spec: v.spec(l, command), intent: l.intent(), room: room, agent: agent, own: command.Own,
+		token: token, secrets: command.Secrets, patience: l.patience()}
+	begin.intent.Boot = v.boot
 	v.spawn(func() {
-		p, err := v.launch(spec, i, room, agent, patience)
-		v.send(func() { v.started(l, p, err) })
+		p, err := v.launch(&begin)
+		v.send(func() {
+			l.spoolOwner = begin.intent.SpoolOwner
+			v.started(l, p, err)
+		})
 	})
 }
 
@@ -61,9 +68,10 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 	spec := shim.Spec{
 		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(v.mark), Agent: l.order.GetAgentName(),
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
-		Path: c.Path, Args: c.Args, Dir: c.Dir,
+		Path: c.Path, Args: c.Args, Dir: c.Dir, Sudo: c.Sudo,
 		Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder,
-			EnvServers+"="+ServersFile(v.data.path)), Limits: c.Limits,
+			EnvServers+"="+ServersFile(v.data.path), client.EnvTokenFile+"="+secretIn(l.folder, tokenFile)),
+		Limits:   c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: v.grace(l, nil),
 		TTL: l.ttl, OrphanLimit: v.config.OrphanLimit, Acknowledged: l.acked, Agentd: v.data.agents(),
 		LogFolder: v.data.logs(),
@@ -71,6 +79,9 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 	}
 	if c := c.Credential; c != nil {
 		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
+		spec.Env = append(spec.Env, name+"="+secretIn(l.folder, name))
 	}
 	return spec
 }
@@ -81,33 +92,6 @@ func shorter(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
-}
-
-// launch writes the intent and then forks. It touches nothing of the keeper.
-func (s *site) launch(spec shim.Spec, i intent, room, agent string, patience time.Duration) (process, error) {
-	if spec.Dir == "" {
-		var owner *uint32
-		if spec.Credential != nil {
-			owner = &spec.Credential.UID
-		}
-		dir, err := s.data.workDir(room, agent, owner)
-		if err != nil {
-			return nil, err
-		}
-		spec.Dir = dir
-	}
-	_, lock, err := s.journal.begin(i, spec.Credential)
-	if err != nil {
-		return nil, err
-	}
-	point("journaled")
-	if s.config.Clock()-spec.Acknowledged > patience {
-		lock.Close()
-		return nil, errSlow
-	}
-	p, err := s.launcher.Start(spec, lock)
-	point("forked")
-	return p, err
 }
 
 // failed reports that nothing was started.

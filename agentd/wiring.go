@@ -14,7 +14,7 @@ import (
 func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	b := base{
 		site: &site{config: &a.config, log: a.config.Logger.Named("agentd"), key: a.data.key, boot: a.boot,
-			mark: a.mark(), data: a.data, offers: a.offers, journal: journal{a.data.lives()},
+			mark: a.mark(), data: a.data, offers: a.offers, journal: journal{a.data.lives()}, accounts: a.accounts,
 			launcher: a.shims, scans: proc.NewScanner(), logs: logs, metrics: a.metrics,
 			callers: &callers{all: map[beaten]caller{}},
 			host:    vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/raft"
-
 	"vigil/cluster/wire"
 )
 
@@ -14,7 +12,7 @@ import (
 // another one nobody may speak: an answer may be kept.
 func (r *Replica) answerTo(from, line string) string {
 	f := strings.Fields(line)
-	if from != "" && len(f) > 1 && f[0] != question && f[0] != wire.Greeting && f[1] != from {
+	if from != "" && len(f) > 1 && f[0] != wire.Greeting && f[1] != from {
 		r.strangers.say("question", from, fmt.Errorf("server %s asks in the name of %q", from, f[1]))
 		return ""
 	}
@@ -26,21 +24,10 @@ func (r *Replica) answerTo(from, line string) string {
 func (r *Replica) Answer(line string) string {
 	f := strings.Fields(line)
 	switch {
-	case len(f) == 2 && f[0] == question:
-		voter := false
-		for _, s := range r.configuration() {
-			voter = voter || string(s.ID) == f[1] && s.Suffrage == raft.Voter
-		}
-		if voter || r.knows(f[1]) {
-			return wordKnown
-		}
-		return wordUnknown
 	case len(f) == 2 && f[0] == reachQuestion:
 		return string(r.Reaches(f[1]))
 	case len(f) == 2 && f[0] == seatQuestion:
 		return r.entrance.answerSeat(f[1])
-	case len(f) == 3 && f[0] == markQuestion:
-		return r.entrance.answerMark(f[1], f[2])
 	}
 	return ""
 }

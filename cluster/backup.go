@@ -46,8 +46,9 @@ func (r *Replica) Snapshot(ctx context.Context, w io.Writer) error {
 //
 // A new cluster knows nothing of what the lost one had handed out since the backup.
 // There the new epoch tells the lives of agents apart, unless the lost cluster had
-// itself been restored since, and tasks and sessions leave a gap of a million numbers.
-func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
+// itself been restored since, and tasks and sessions leave a gap of a million numbers. A backup with
+// identities of another cluster needs a word on what becomes of its people: see fsm.Others.
+func (r *Replica) Restore(ctx context.Context, in io.Reader, others fsm.Others) error {
 	if err := r.enterMembers(ctx); err != nil {
 		return fmt.Errorf("restore backup: %w", err)
 	}
@@ -65,6 +66,12 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 		return refuse(noun.Invalid, "the backup cannot be read: %v", err)
 	}
 
+	var no error
+	r.Read(func(s *fsm.View) { no = s.Accepts(&state.View, others) })
+	if no != nil {
+		return refuse(noun.Conflict, "%v", no)
+	}
+
 	// The stint ends, what is in flight settles, and a new one begins on the
 	// restored state, unless leadership is lost meanwhile. Only then is it known what
 	// the state that is replaced has handed out: nothing is written any more.
@@ -73,7 +80,7 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 		r.reopen()
 		return fmt.Errorf("restore backup: wait for writes in flight: %w", err)
 	}
-	r.prepare(state)
+	r.prepare(state, others)
 	f, size, err := r.spool(state.Copy())
 	if err != nil {
 		r.reopen()
@@ -97,8 +104,19 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader) error {
 
 // prepare turns a backup into what is installed: numbers and epoch raised, starts
 // held, members as they are now.
-func (r *Replica) prepare(backup *fsm.State) {
-	r.Read(func(s *fsm.View) { supersede(backup, s, s.Servers()) })
+func (r *Replica) prepare(backup *fsm.State, others fsm.Others) {
+	r.Read(func(s *fsm.View) {
+		people := s.Newcomers(&backup.View, others)
+		supersede(backup, s, s.Servers())
+		for _, u := range people {
+			apply(backup, fsm.PutUser{Name: u.Name, Bindings: u.Bindings, By: "the backup"})
+		}
+	})
+}
+
+// apply applies a command to a state that no log is behind.
+func apply(state *fsm.State, cmd fsm.Command) {
+	state.Apply(&fsm.Entry{Index: state.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})
 }
 
 // supersede makes a state take the place of another one, with these servers as its members: its
@@ -106,19 +124,16 @@ func (r *Replica) prepare(backup *fsm.State) {
 func supersede(state *fsm.State, replaced *fsm.View, servers []noun.Server) {
 	epoch := replaced.Epoch()
 	state.Outnumber(replaced)
-	apply := func(cmd fsm.Command) {
-		state.Apply(&fsm.Entry{Index: state.LastIndex(), Requests: []fsm.Request{{Cmd: cmd}}})
-	}
 	for raised := false; !raised || state.Epoch() <= epoch; raised = true {
-		apply(fsm.RaiseEpoch{Hold: state.Settings().TTL})
+		apply(state, fsm.RaiseEpoch{Hold: state.Settings().TTL})
 	}
 	for _, s := range slices.Clone(state.Servers()) {
 		if !slices.ContainsFunc(servers, func(o noun.Server) bool { return o.ID == s.ID }) {
-			apply(fsm.DropServer{ID: s.ID})
+			apply(state, fsm.DropServer{ID: s.ID})
 		}
 	}
 	for _, s := range slices.Clone(servers) {
-		apply(fsm.PutServer(s))
+		apply(state, fsm.PutServer(s))
 	}
 }
 

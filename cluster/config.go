@@ -17,11 +17,10 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Peer is one server of the initial cluster.
+// Peer is one server of a cluster.
 type Peer struct {
 	ID       string
 	RaftAddr string // host:port that the other servers dial
-	APIAddr  string // where clients find it; may be empty, servers announce it later
 }
 
 // Timing of raft and of the batcher. Zero values mean the default in brackets.
@@ -73,14 +72,9 @@ type Config struct {
 	APIAddr  string // where clients reach this server
 	DataDir  string // its own directory, locked while the server runs
 
-	// Cluster names the cluster. Empty: derived from Peers when bootstrapping, and
-	// learned from the first server that connects when this server joins one.
+	// Cluster names the cluster. Empty: Found gives it a random name, and a server that joins learns it
+	// from the first server that connects.
 	Cluster string
-	// Peers are the servers of a new cluster, this one among them. They are used
-	// once, when none of the data exists, and only when there are BootstrapExpect
-	// of them. BootstrapExpect 0 starts a server that waits to be added.
-	Peers           []Peer
-	BootstrapExpect int
 	// Seed are the settings of a new cluster; afterwards they are changed by PutSettings.
 	Seed []noun.KV
 
@@ -163,7 +157,6 @@ func (c *Config) Validate() error {
 	if strings.ContainsAny(d.Cluster, " \t\n") || len(d.Cluster) > noun.MaxName {
 		bad("cluster id %q: give at most %d characters without spaces", d.Cluster, noun.MaxName)
 	}
-	d.validatePeers(bad)
 	if d.Timing.Heartbeat < 20*time.Millisecond {
 		bad("heartbeat %v: give 20ms or more", d.Timing.Heartbeat)
 	}
@@ -183,35 +176,6 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("validate cluster configuration: %w", err)
 	}
 	return nil
-}
-
-func (c *Config) validatePeers(bad func(string, ...any)) {
-	if c.BootstrapExpect == 0 {
-		return
-	}
-	if len(c.Peers) != c.BootstrapExpect {
-		bad("bootstrap_expect is %d but %d peers are listed: all servers need the same complete list",
-			c.BootstrapExpect, len(c.Peers))
-	}
-	ids, addrs := map[string]bool{}, map[string]string{}
-	for _, p := range c.Peers {
-		if c.Backend == nil {
-			checkAddr(bad, fmt.Sprintf("address of peer %q", p.ID), p.RaftAddr)
-		}
-		if p.ID == "" || ids[p.ID] {
-			bad("peer id %q is empty or listed twice", p.ID)
-		}
-		if other, ok := addrs[p.RaftAddr]; ok {
-			bad("peers %q and %q have the same raft address %s", other, p.ID, p.RaftAddr)
-		}
-		ids[p.ID], addrs[p.RaftAddr] = true, p.ID
-		if p.ID == c.ID && p.RaftAddr != c.RaftAddr {
-			bad("this server's raft address is %s but the peer list says %s", c.RaftAddr, p.RaftAddr)
-		}
-	}
-	if !ids[c.ID] {
-		bad("this server's id %q is not among the peers", c.ID)
-	}
 }
 
 func checkAddr(bad func(string, ...any), what, addr string) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/hashicorp/raft"
@@ -117,7 +118,7 @@ func (g *gate) candidate(from raft.RPCHeader, term, index, entryTerm uint64) (ra
 	switch {
 	case len(members) == 0: // raft would vote for anybody
 		return from, errNoVote
-	case member(members, string(from.ID)):
+	case slices.ContainsFunc(members, func(m raft.Server) bool { return m.ID == raft.ServerID(from.ID) }):
 		return from, nil
 	}
 	if _, leader := rf.LeaderWithID(); leader != "" {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,15 +21,14 @@ var (
 	ErrDataLost = errors.New("this server was a member before, and its data is gone")
 )
 
-// identity is what cluster this server belongs to, and the marks by which founders know each
-// other, as its disk says. Safe for concurrent use.
+// identity is what cluster this server belongs to, as its disk says. Safe for concurrent use.
 type identity struct {
 	*node
 	cluster atomic.Pointer[string] // nil: unknown
 	dir     *logstore.Dir          // nil with a Backend, and after release
 
 	// learning guards the identity file and dir against connections that come while
-	// they close, and the marks of founders.
+	// they close.
 	learning sync.Mutex
 	// identified tells that the identity file is written; guarded by learning.
 	identified bool
@@ -116,32 +114,6 @@ func (i *identity) adopt(id string) error {
 		i.log.Info("belongs to cluster", "cluster", id)
 	}
 	return nil
-}
-
-// mark keeps a mark; an empty one stands for the one that is kept, or for a new one.
-func (i *identity) mark(key, mark string) (string, error) {
-	i.learning.Lock()
-	defer i.learning.Unlock()
-	b, err := i.readMark(key)
-	if err != nil || len(b) > 0 && (mark == "" || mark == string(b)) {
-		return string(b), err
-	}
-	if mark == "" {
-		mark = rand.Text()
-	}
-	return mark, i.store.Set([]byte(key), []byte(mark))
-}
-
-// readMark is called with r.learning held.
-func (i *identity) readMark(key string) ([]byte, error) {
-	if i.cfg.Backend == nil && i.dir == nil {
-		return nil, noun.ErrStopping
-	}
-	b, err := i.store.Get([]byte(key))
-	if err != nil && err.Error() == "not found" {
-		err = nil
-	}
-	return b, err
 }
 
 // release closes the files. Sockets belong to raft once it runs.

@@ -14,9 +14,7 @@ import (
 
 func goodConfig(t *testing.T) Config {
 	return Config{
-		ID: "s1", RaftAddr: "127.0.0.1:7421", DataDir: t.TempDir(), BootstrapExpect: 3,
-		Peers: []Peer{{ID: "s1", RaftAddr: "127.0.0.1:7421"}, {ID: "s2", RaftAddr: "127.0.0.2:7421"},
-			{ID: "s3", RaftAddr: "127.0.0.3:7421"}},
+		ID: "s1", RaftAddr: "127.0.0.1:7421", DataDir: t.TempDir(),
 	}
 }
 
@@ -26,18 +24,13 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
-		"server id":                      func(c *Config) { c.ID = "a b" },
-		"data directory is missing":      func(c *Config) { c.DataDir = "" },
-		"raft address":                   func(c *Config) { c.RaftAddr = "nowhere" },
-		"an address that the other":      func(c *Config) { c.RaftAddr = "0.0.0.0:7421" },
-		"bootstrap_expect is 5":          func(c *Config) { c.BootstrapExpect = 5 },
-		`id "s9" is not among the peers`: func(c *Config) { c.ID = "s9" },
-		"have the same raft address":     func(c *Config) { c.Peers[1].RaftAddr = c.Peers[2].RaftAddr },
-		"listed twice":                   func(c *Config) { c.Peers[1].ID = "s3" },
-		"but the peer list says":         func(c *Config) { c.Peers[0].RaftAddr = "127.0.0.9:7421" },
-		"leader lease":                   func(c *Config) { c.Timing.LeaderLease = time.Minute },
-		"disk deadline":                  func(c *Config) { c.Timing.Disk = time.Millisecond },
-		"cluster id":                     func(c *Config) { c.Cluster = "two words" },
+		"server id":                 func(c *Config) { c.ID = "a b" },
+		"data directory is missing": func(c *Config) { c.DataDir = "" },
+		"raft address":              func(c *Config) { c.RaftAddr = "nowhere" },
+		"an address that the other": func(c *Config) { c.RaftAddr = "0.0.0.0:7421" },
+		"leader lease":              func(c *Config) { c.Timing.LeaderLease = time.Minute },
+		"disk deadline":             func(c *Config) { c.Timing.Disk = time.Millisecond },
+		"cluster id":                func(c *Config) { c.Cluster = "two words" },
 	} {
 		c := goodConfig(t)
 		change(&c)
@@ -114,18 +107,5 @@ func TestForeignDataIsRefused(t *testing.T) {
 	}
 	if _, err := Open(cfg); !errors.Is(err, logstore.ErrDamaged) {
 		t.Errorf("damaged identity: %v", err)
-	}
-}
-
-func TestServersOfOneListNameTheirClusterAlike(t *testing.T) {
-	c := goodConfig(t)
-	id := deriveCluster(c.Peers)
-	c.Peers[0], c.Peers[2] = c.Peers[2], c.Peers[0]
-	if deriveCluster(c.Peers) != id {
-		t.Error("the order of the list changes the name")
-	}
-	c.Peers[0].ID = "s4"
-	if deriveCluster(c.Peers) == id {
-		t.Error("another list has the same name")
 	}
 }

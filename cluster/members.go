@@ -181,7 +181,7 @@ func (m *members) carryOn(without string) (voters, alive int) {
 			continue
 		}
 		wg.Go(func() {
-			if word, err := m.question(s.ID, s.RaftAddr, question+" "+s.ID); err == nil && word != "" {
+			if word, err := m.question(s.ID, s.RaftAddr, seatQuestion+" "+m.cfg.ID); err == nil && word != "" {
 				answers.Add(1)
 			}
 		})

@@ -50,7 +50,7 @@ func TestF08MembershipCallsDoNotQueueBehindAnAddition(t *testing.T) {
 		if err := <-first; code(err) != noun.Conflict {
 			t.Errorf("the addition of what was removed: %v", err)
 		}
-		if err := rep.Restore(within(t, 20*time.Second), &backup); err != nil {
+		if err := rep.Restore(within(t, 20*time.Second), &backup, fsm.OthersUnsaid); err != nil {
 			t.Errorf("restore: %v", err)
 		}
 		if took := time.Since(began); took > 20*time.Second {

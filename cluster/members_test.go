@@ -250,7 +250,7 @@ func TestRestoreOfABackupRaisesTheEpoch(t *testing.T) {
 		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "lost"})
 
 		for _, bad := range [][]byte{backup.Bytes()[:backup.Len()/2], nil, []byte("garbage"), flip(backup.Bytes())} {
-			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(bad)); code(err) != noun.Invalid {
+			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(bad), fsm.OthersUnsaid); code(err) != noun.Invalid {
 				t.Errorf("damaged backup: %v", err)
 			}
 		}
@@ -259,7 +259,7 @@ func TestRestoreOfABackupRaisesTheEpoch(t *testing.T) {
 		}
 		for want := uint32(1); want <= 2; want++ { // the same backup twice: still a new epoch
 			rep = c.Replica(c.Leader())
-			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes())); err != nil {
+			if err := rep.Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()), fsm.OthersUnsaid); err != nil {
 				t.Fatal(err)
 			}
 			c.Agree()

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,14 +82,6 @@ func (n *node) Level() uint32 {
 		level = min(level, max(s.Features, fsm.Baseline))
 	}
 	return level
-}
-
-// knows tells whether the state has heard of a server.
-func (n *node) knows(id string) (known bool) {
-	n.Read(func(s *fsm.View) {
-		known = slices.ContainsFunc(s.Servers(), func(p noun.Server) bool { return p.ID == id })
-	})
-	return known
 }
 
 // self is what this server says of itself.

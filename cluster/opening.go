@@ -19,8 +19,7 @@ func (r *Replica) openAll() error {
 		return err
 	}
 	empty := last == 0 && data.Index == 0
-	r.fresh.Store(empty && r.cfg.BootstrapExpect == 0)
-	r.entrance.founding.Store(empty && r.cfg.BootstrapExpect > 0)
+	r.fresh.Store(empty)
 	if level := data.State.Level(); level > r.cfg.Features {
 		return fmt.Errorf("open the snapshot: %w", unreadLevel(level, r.cfg.Features))
 	}

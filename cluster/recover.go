@@ -33,17 +33,25 @@ type Recovery struct {
 	State       *fsm.State // what goes on, as it is before the recovery
 }
 
+// Recovering says what Recover does.
+type Recovering struct {
+	Do       bool         // else it only looks
+	RaftAddr string       // where the others will reach the server; empty: where they did
+	Cluster  string       // the id that the cluster will have; empty: one that follows from its old id
+	Logger   hclog.Logger // nil: none
+}
+
 // Recover reads the data of a server that does not run and tells what a recovery would make of
-// it; with do it is done: the server is the only member of a cluster of a new id and a greater
+// it; with Do it is done: the server is the only member of a cluster of a new id and a greater
 // epoch, which starts nothing until every life that it does not know of has frozen by itself
 // (laws L6 and L7, as after the restore of a backup). It is for the loss of a majority for good:
 // what only the lost servers had is lost. When it is interrupted it can be repeated.
 // Errors: ErrNothingToRecover and those of the package logstore.
-func Recover(path string, do bool, logger hclog.Logger) (*Recovery, error) {
+func Recover(path string, how Recovering) (*Recovery, error) {
 	if !logstore.Used(path) { // before anything is made there
 		return nil, fmt.Errorf("%w: %s holds no data of a server that was in a cluster", ErrNothingToRecover, path)
 	}
-	cfg := Config{Logger: logger}
+	cfg := Config{Logger: how.Logger}
 	cfg.setDefaults()
 	fatal := make(chan error, 1)
 	dir, err := logstore.OpenDir(path, logstore.Disk{Limit: cfg.Timing.Disk, Fatal: func(err error) {
@@ -77,7 +85,7 @@ func Recover(path string, do bool, logger hclog.Logger) (*Recovery, error) {
 	if m.machine, err = recoveredMachine(&cfg, data, m); err != nil {
 		return nil, err
 	}
-	return rec, m.recover(&cfg, dir, data, do)
+	return rec, m.recover(&cfg, dir, data, how)
 }
 
 func recoveredMachine(cfg *Config, data *logstore.Data, m *recovering) (*machine, error) {
@@ -98,7 +106,7 @@ type recovering struct {
 }
 
 // recover replays the log and writes the snapshot with which the server goes on.
-func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data, do bool) error {
+func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data, how Recovering) error {
 	rec := m.rec
 	_, trans := raft.NewInmemTransport(raft.ServerAddress(cfg.ID))
 	conf := cfg.raftConfig(nil)
@@ -122,9 +130,14 @@ func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data
 		return err
 	}
 	rec.State = m.state
-	rec.Cluster = fmt.Sprintf("%s%s%d", lineage(rec.Was), recoveredMark, m.state.Epoch()+1)
-	if !do {
+	if rec.Cluster = how.Cluster; rec.Cluster == "" {
+		rec.Cluster = fmt.Sprintf("%s%s%d", lineage(rec.Was), recoveredMark, m.state.Epoch()+1)
+	}
+	if !how.Do {
 		return nil
+	}
+	if how.RaftAddr != "" {
+		rec.RaftAddr = how.RaftAddr
 	}
 	// The identity goes first: with the old one it must never run as a cluster of its own.
 	if err := dir.SetIdentity(rec.Cluster, rec.Server); err != nil {

@@ -36,7 +36,7 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 	var clock noun.Time
 	c.Replica(survivor).Read(func(s *fsm.View) { epoch, next, clock = s.Epoch(), s.Meta.NextTask, s.Clock() })
 	path := configs[survivor].DataDir
-	if _, err := cluster.Recover(path, true, nil); !errors.Is(err, logstore.ErrInUse) {
+	if _, err := cluster.Recover(path, cluster.Recovering{Do: true}); !errors.Is(err, logstore.ErrInUse) {
 		t.Errorf("recover a server that runs: %v", err)
 	}
 	for i := range 3 {
@@ -44,7 +44,7 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 			t.Fatalf("stop server %d: %v", i, err)
 		}
 	}
-	plan, err := cluster.Recover(path, false, nil)
+	plan, err := cluster.Recover(path, cluster.Recovering{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 	if n := plan.State.Counts().Tasks; n[noun.TaskPending]+n[noun.TaskQueued] != 21 {
 		t.Errorf("L8: the plan knows %v tasks, want 21", n)
 	}
-	done, err := cluster.Recover(path, true, nil)
+	done, err := cluster.Recover(path, cluster.Recovering{Do: true})
 	if err != nil || done.Was != plan.Was || done.Cluster != plan.Cluster || done.Cluster == done.Was {
 		t.Fatalf("recovered %+v, %v; the plan was %+v", done, err, plan)
 	}
@@ -110,7 +110,7 @@ func TestN07RecoveredClusterGrows(t *testing.T) {
 	if err := c.Stop(0); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := cluster.Recover(path, true, nil); err != nil || done.Cluster != "blue~1" {
+	if done, err := cluster.Recover(path, cluster.Recovering{Do: true}); err != nil || done.Cluster != "blue~1" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	c.Restart(0)
@@ -128,10 +128,10 @@ func TestN07RecoveredClusterGrows(t *testing.T) {
 // What is no data of a member is refused, and nothing is made of it.
 func TestN07OnlyMembersAreRecovered(t *testing.T) {
 	path := t.TempDir()
-	if _, err := cluster.Recover(path, true, nil); !errors.Is(err, cluster.ErrNothingToRecover) {
+	if _, err := cluster.Recover(path, cluster.Recovering{Do: true}); !errors.Is(err, cluster.ErrNothingToRecover) {
 		t.Errorf("an empty directory: %v", err)
 	}
-	if _, err := cluster.Recover(path+"/none", true, nil); !errors.Is(err, cluster.ErrNothingToRecover) {
+	if _, err := cluster.Recover(path+"/none", cluster.Recovering{Do: true}); !errors.Is(err, cluster.ErrNothingToRecover) {
 		t.Errorf("a directory that does not exist: %v", err)
 	}
 	if left, err := os.ReadDir(path); err != nil || len(left) > 0 {

@@ -74,7 +74,7 @@ func TestL6NumbersAreNotHandedOutAgainAfterARestore(t *testing.T) {
 		for range 3 {
 			time.Sleep(500 * time.Millisecond)
 			if err := c.Replica(c.Leader()).Restore(within(t, time.Minute),
-				bytes.NewReader(backup.Bytes())); err != nil {
+				bytes.NewReader(backup.Bytes()), fsm.OthersUnsaid); err != nil {
 				t.Error(err)
 			}
 		}

@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +41,7 @@ func TestTrustL6ARestoreRevokesNoMember(t *testing.T) {
 		do(t, client, use(c.ID(2)))
 		do(t, client, fsm.DropServer{ID: "gone"})
 		do(t, client, fsm.RevokeToken{Token: 1})
-		if err := c.Replica(c.Leader()).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes())); err != nil {
+		if err := c.Replica(c.Leader()).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()), fsm.OthersUnsaid); err != nil {
 			t.Fatal(err)
 		}
 		c.Agree()
@@ -59,5 +61,65 @@ func TestTrustL6ARestoreRevokesNoMember(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	})
+}
+
+// The backup of another cluster is refused, with a list of who is concerned, until it is said what becomes of
+// them. Its people come with their roles when they are trusted; nobody here loses anything by it.
+func TestTrustARestoreFromAnotherCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		found := func(uuid, admin string) *clustertest.Cluster {
+			c := clustertest.New(t, 1)
+			announce(t, c, 0, cluster.FeatureLevel)
+			time.Sleep(time.Minute)
+			do(t, c.Client(), fsm.FoundTrust{Cluster: uuid, Roots: []fsm.Root{{Cert: []byte(uuid)}}, Server: c.ID(0), Admin: admin})
+			return c
+		}
+		lost := found("lost", "ann")
+		do(t, lost.Client(), fsm.PutUser{Name: "bob", Bindings: []noun.Binding{{Role: noun.Operator, Room: "web"}}})
+		hash := sha256.Sum256([]byte("secret"))
+		do(t, lost.Client(), fsm.PutToken{SecretHash: hash[:], Kind: noun.HostIdentity, Uses: 1, For: time.Hour})
+		do(t, lost.Client(), fsm.UseToken{Token: 1, SecretHash: hash[:], Kind: noun.HostIdentity, Name: "h1", Key: hash[:]})
+		var backup bytes.Buffer
+		if err := lost.Replica(0).Snapshot(t.Context(), &backup); err != nil {
+			t.Fatal(err)
+		}
+		for others, people := range map[fsm.Others][]string{fsm.OthersRevoked: {"zoe"}, fsm.OthersTrusted: {"ann", "bob", "zoe"}} {
+			c := found("new", "zoe")
+			room(t, c.Client())
+			restore := func(others fsm.Others) error {
+				return c.Replica(0).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()), others)
+			}
+			err := restore(fsm.OthersUnsaid)
+			if code(err) != noun.Conflict || !strings.Contains(err.Error(), "h1") || !strings.Contains(err.Error(), "ann, bob") {
+				t.Errorf("without a word: %v", err)
+			}
+			c.Replica(0).Read(func(s *fsm.View) {
+				if s.Counts().Rooms != 1 {
+					t.Error("a refused restore has changed something")
+				}
+			})
+			if err := restore(others); err != nil {
+				t.Fatal(err)
+			}
+			c.Replica(0).Read(func(s *fsm.View) {
+				var names []string
+				for u := range s.Users() {
+					names = append(names, u.Name)
+				}
+				if slices.Sort(names); !slices.Equal(names, people) || s.ClusterUUID() != "new" || s.Counts().Rooms != 0 {
+					t.Errorf("people %v, want %v; the cluster is %s", names, people, s.ClusterUUID())
+				}
+				if u := s.User("bob"); u != nil && noun.RoleIn(u.Bindings, "web") != noun.Operator {
+					t.Errorf("bob has %v", u.Bindings)
+				}
+				if k := s.Credential(noun.HostIdentity, "h1"); k != nil {
+					t.Errorf("a host of the lost cluster is let in: %+v", k)
+				}
+				if err := s.Check(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	})
 }

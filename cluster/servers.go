@@ -127,7 +127,7 @@ func (n *node) leading() (*raft.Raft, error) {
 	return n.raft.Load(), nil
 }
 
-// apiAddr looks a server up in the state, then in the configuration.
+// apiAddr looks a server up in the state.
 func (n *node) apiAddr(id string) (addr string) {
 	n.Read(func(s *fsm.View) {
 		for _, srv := range s.Servers() {
@@ -136,15 +136,7 @@ func (n *node) apiAddr(id string) (addr string) {
 			}
 		}
 	})
-	if addr != "" {
-		return addr
-	}
-	for _, p := range n.cfg.Peers {
-		if p.ID == id {
-			return p.APIAddr
-		}
-	}
-	return ""
+	return addr
 }
 
 func (n *node) transfer(ctx context.Context, to string) error {

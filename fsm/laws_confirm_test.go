@@ -11,7 +11,7 @@ import (
 	"vigil/fsm/noun"
 )
 
-func confirmed(r *noun.RoleSpec) { r.Policy = noun.PolicyConfirm }
+func confirmed(r *noun.RoleSpec) { r.Policy, r.AnyContainment = noun.PolicyConfirm, true }
 
 // doubted is a cluster whose host 1 fell silent with a life under the policy confirm.
 type doubted struct {

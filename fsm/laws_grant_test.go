@@ -16,7 +16,7 @@ func TestGrantsRunWhereAgentsAreKeptApart(t *testing.T) {
 	spec := noun.RoleSpec{Name: "mayor", Runner: "w", Grants: []noun.Binding{{Role: noun.Operator, Room: "web"},
 		{Role: noun.Reader, Room: noun.Everywhere}}}
 	for _, anywhere := range []bool{false, true} {
-		spec.GrantsAnywhere = anywhere
+		spec.AnyContainment = anywhere
 		d.must(ApplyRoom{Room: "ops", Roles: []noun.RoleSpec{spec, {Name: "plain", Runner: "w"}}})
 		for containment, fits := range map[string]bool{"": anywhere, "weak": anywhere, "group": anywhere, "sealed": true} {
 			host := noun.HostID(d.must(RegisterHost{Key: "h1", Name: "h1", Boot: "b1", Runners: []string{"w"},
@@ -43,7 +43,7 @@ func TestGrantsAreBounded(t *testing.T) {
 	in := func(role noun.UserRole, room string) []noun.Binding { return []noun.Binding{{Role: role, Room: room}} }
 	for _, bad := range []noun.RoleSpec{
 		{Grants: in(noun.Admin, "web")}, {Grants: in(0, "web")}, {Grants: in(noun.UserRoles, "web")},
-		{Grants: in(noun.Viewer, "Web")}, {Grants: in(noun.Viewer, "")}, {GrantsAnywhere: true},
+		{Grants: in(noun.Viewer, "Web")}, {Grants: in(noun.Viewer, "")}, {AnyContainment: true},
 		{Grants: slices.Repeat(in(noun.Viewer, "web"), 2)}, {Grants: slices.Repeat(in(noun.Viewer, "web"), noun.MaxGrants+1)},
 	} {
 		bad.Name, bad.Runner = "a", "w"

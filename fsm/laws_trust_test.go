@@ -397,3 +397,18 @@ func TestTrustAPITokens(t *testing.T) {
 		t.Error("a token that has ended is found")
 	}
 }
+
+// A server that was removed before it had announced itself speaks no more either: its certificate counts
+// as little as that of any other removed server, and its name is free.
+func TestTrustL6RemovedBeforeItWasAnnounced(t *testing.T) {
+	d := trusting(t)
+	d.must(join(d.token(noun.ServerIdentity, "", 1), noun.ServerIdentity, "s4", "k"))
+	d.want(noun.NotFound, DropServer{ID: "s4"}) // there is nothing else to forget
+	if k := d.s.Credential(noun.ServerIdentity, "s4"); k.Gone == 0 || k.Generation != 2 {
+		t.Errorf("its identity goes on: %+v", k)
+	}
+	d.must(join(d.token(noun.ServerIdentity, "", 1), noun.ServerIdentity, "s4", "of its successor"))
+	if got := d.generation(noun.ServerIdentity, "s4"); got != 3 {
+		t.Errorf("its successor has generation %d", got)
+	}
+}

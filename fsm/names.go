@@ -134,7 +134,15 @@ type (
 	AddRoot         = trust.AddRoot
 	StepRoots       = trust.StepRoots
 	RootWait        = trust.RootWait
+	Others          = trust.Others
 	NoteAudit       = core.NoteAudit
+)
+
+// What becomes of the people of a backup of another cluster.
+const (
+	OthersUnsaid  = trust.OthersUnsaid
+	OthersRevoked = trust.OthersRevoked
+	OthersTrusted = trust.OthersTrusted
 )
 
 // WaitedBounds are the upper bounds, in seconds, of what Figures counts as Waited.

@@ -76,7 +76,7 @@ func (c *chaos) plannedRoles() []noun.RoleSpec {
 		roles[2].Expect = 4 * time.Second
 	}
 	if c.retries { // at a level that has it
-		roles[1].Policy = noun.PolicyConfirm
+		roles[1].Policy, roles[1].AnyContainment = noun.PolicyConfirm, true
 	}
 	return roles
 }

@@ -17,7 +17,7 @@ import (
 
 func TestBadFlagsNameTheRemedy(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"-time 0s", "1s to 24h"},
+		{"-time 0s", "1s to 11h"},
 		{"-faults -1", "0 to 100000"},
 		{"-agents 0", "1 to 100"},
 		{"-servers 4", "3 or 5"},

@@ -130,7 +130,7 @@ func (d *driver) conclude(set *workload.Set) error {
 }
 
 func (d *driver) work() workload.Config {
-	c := workload.Config{Addrs: d.stand.Addrs(), Record: d.record, TTL: d.ttl,
+	c := workload.Config{Addrs: d.stand.Addrs(), TLS: d.stand.TLS(), Record: d.record, TTL: d.ttl,
 		Seed: d.seed, Rate: d.rate, Agents: d.agents, Say: d.say}
 	if d.hosts > 0 {
 		c.Runner = stand.Runner
@@ -141,13 +141,14 @@ func (d *driver) work() workload.Config {
 // strike has the workloads ask and the nemeses strike, for as long as was asked for,
 // and lets the workloads go on for a while when everything is healed.
 func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis.Kind) error {
-	conn, err := client.Open(client.Config{Addrs: d.stand.Addrs(), Name: "nemesis", RetryFor: 10 * time.Second})
+	conn, err := client.Open(client.Config{Addrs: d.stand.Addrs(), Name: "nemesis", RetryFor: 10 * time.Second,
+		TLS: d.stand.TLS()})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	field := &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn),
-		Cluster: vigilv1.NewClusterClient(conn), TTL: d.ttl,
+		Cluster: vigilv1.NewClusterClient(conn), Trust: vigilv1.NewTrustClient(conn), TTL: d.ttl,
 		Room: "lifecycle", Dependents: set.Dependents(), Say: d.say, Older: d.olderProgram()}
 	able := d.able(field, kinds)
 	if len(able) == 0 {

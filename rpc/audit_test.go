@@ -173,8 +173,11 @@ func TestAuditOfARestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := stream.Send(&vigilv1.RestoreSnapshotRequest{Data: []byte("no backup")}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := stream.CloseAndRecv(); err == nil {
-		t.Error("an empty backup was restored")
+		t.Error("what is no backup was restored")
 	}
 	list := w.audit(noted)
 	if len(list) != 1 || list[0].GetWho() != "user/root" || list[0].GetMethod() != "Cluster/RestoreSnapshot" {

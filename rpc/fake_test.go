@@ -234,7 +234,7 @@ func (n *fakeNode) Snapshot(w io.Writer) error {
 	return img.Dump(w)
 }
 
-func (n *fakeNode) Restore(_ context.Context, r io.Reader) error {
+func (n *fakeNode) Restore(_ context.Context, r io.Reader, _ fsm.Others) error {
 	if n.c.leader != n {
 		return noun.ErrNotLeader
 	}

@@ -379,3 +379,39 @@ func BenchmarkUnaryWithIdentities(b *testing.B) {
 		}
 	}
 }
+
+// Whoever may not restore a backup is told so whatever they send, and nothing of it comes into the log, not even
+// a note for the audit.
+func TestABackupOfNobodyIsNotRead(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	p.put("user/viv", Standing{Rights: []who.Right{{Role: code.Viewer, Room: who.AllRooms}}})
+	index := func() (last uint64) {
+		w.nodes[0].Read(func(st *fsm.View) { last = st.LastIndex() })
+		return last
+	}
+	before := index()
+	for i := range w.nodes {
+		for name, holder := range map[string]*trust.Holder{"a stranger": trust.NewHolder(p.roots),
+			"a viewer": p.holder(trust.User, "viv", trust.Stamp{})} {
+			for what, tt := range map[string]struct {
+				chunks int
+				want   string
+			}{"a backup": {2, code.Denied}, "nothing": {0, code.Invalid}} {
+				s, err := vigilv1.NewClusterClient(p.dial(w, i, holder.Client(nil))).RestoreSnapshot(within(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range tt.chunks {
+					_ = s.Send(&vigilv1.RestoreSnapshotRequest{Data: []byte("no backup")}) // the answer tells
+				}
+				if _, err := s.CloseAndRecv(); codeOf(err) != tt.want {
+					t.Errorf("%s sends %s to %s: %v, want %s", name, what, w.nodes[i].addr, err, tt.want)
+				}
+			}
+		}
+	}
+	if after := index(); after != before {
+		t.Errorf("%d entries were written", after-before)
+	}
+}

@@ -132,7 +132,7 @@ func TestS13RequestsAreBoundedByTheirCall(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_ = s.Send(&vigilv1.SnapshotChunk{Data: []byte(strings.Repeat(long, 9))}) // the answer tells
+			_ = s.Send(&vigilv1.RestoreSnapshotRequest{Data: []byte(strings.Repeat(long, 9))}) // the answer tells
 			_, err = s.CloseAndRecv()
 			return err
 		},

@@ -52,7 +52,7 @@ type Members interface {
 type Backups interface {
 	Snapshot(w io.Writer) error
 	// Restore works on the leader only. It returns when the restored state serves.
-	Restore(ctx context.Context, r io.Reader) error
+	Restore(ctx context.Context, r io.Reader, others fsm.Others) error
 }
 
 // Health tells what /readyz and Status show beyond the state.

@@ -49,14 +49,14 @@ func convertSpec(s *noun.RoleSpec) *vigilv1.RoleSpec {
 	}
 }
 
-// containmentWords say whether agents with grants run where others could act as they do.
+// containmentWords say whether agents with grants or policy: confirm run where others could act as they do.
 func containmentWords() []string { return []string{noun.Sealed, "weak"} }
 
 func convertContainment(s *noun.RoleSpec) string {
 	switch {
-	case len(s.Grants) == 0:
+	case !s.Delicate():
 		return ""
-	case s.GrantsAnywhere:
+	case s.AnyContainment:
 		return containmentWords()[1]
 	}
 	return containmentWords()[0]
@@ -151,7 +151,7 @@ func (c *checks) roleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 		RetryFirst: c.duration(at+"retry_first", s.GetRetryFirst()),
 		RetryMost:  c.duration(at+"retry_most", s.GetRetryMost()),
 
-		GrantsAnywhere: c.word(at+"containment", s.GetContainment(), containmentWords()) == 1,
+		AnyContainment: c.word(at+"containment", s.GetContainment(), containmentWords()) == 1,
 	}
 	if len(s.GetGrants()) > 0 {
 		out.Grants = c.bindings(at+"grants", s.GetGrants())

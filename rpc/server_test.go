@@ -114,7 +114,7 @@ func TestSnapshotsThroughAnyServer(t *testing.T) {
 	}
 	for b := dump.Bytes(); len(b) > 0; {
 		n := min(len(b), 1000)
-		if err := to.Send(&vigilv1.SnapshotChunk{Data: b[:n]}); err != nil {
+		if err := to.Send(&vigilv1.RestoreSnapshotRequest{Data: b[:n]}); err != nil {
 			t.Fatal(err)
 		}
 		b = b[n:]

@@ -62,21 +62,37 @@ func (w chunkWriter) Write(p []byte) (n int, err error) {
 // RestoreSnapshot replaces the whole state by a backup. A server that does not lead
 // hands the stream on to the leader.
 func (c *clusterService) RestoreSnapshot(
-	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse],
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 ) error {
 	if c.backups == nil {
 		return fault.New(code.Unimplemented, "This server restores no backups.")
+	}
+	first, err := s.Recv() // with it the door judges the caller: nothing is done before
+	if errors.Is(err, io.EOF) {
+		return fault.Invalid("There is no backup in the request; send what SaveSnapshot gave.")
+	}
+	if err != nil {
+		return err
+	}
+	if first.GetRevoke() && first.GetTrust() {
+		return fault.Invalid("revoke and trust exclude each other; say one of them.")
 	}
 	switch leader, err := c.door.Leader(s.Context()); {
 	case err != nil:
 		return err
 	case leader != "":
-		return c.handOn(s, leader)
+		return c.handOn(s, first, leader)
 	}
 	if err := c.note(s.Context()); err != nil {
 		return err
 	}
-	if err := c.backups.Restore(s.Context(), &chunkReader{from: s}); err != nil {
+	others := fsm.OthersUnsaid
+	if first.GetRevoke() {
+		others = fsm.OthersRevoked
+	} else if first.GetTrust() {
+		others = fsm.OthersTrusted
+	}
+	if err := c.backups.Restore(s.Context(), &chunkReader{from: s, rest: first.GetData()}, others); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
 	}
 	return s.SendAndClose(read(c.core, func(st *fsm.View) *vigilv1.RestoreSnapshotResponse {
@@ -85,7 +101,7 @@ func (c *clusterService) RestoreSnapshot(
 }
 
 type chunkReader struct {
-	from grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse]
+	from grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse]
 	rest []byte
 }
 
@@ -102,9 +118,10 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// handOn copies a restore to the leader and its answer back.
+// handOn copies a restore to the leader and its answer back; chunk is the first one.
 func (c *clusterService) handOn(
-	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse], addr string,
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse], chunk *vigilv1.RestoreSnapshotRequest,
+	addr string,
 ) error {
 	conn, err := c.door.Peer(addr)
 	if err != nil {
@@ -117,15 +134,14 @@ func (c *clusterService) handOn(
 		return err
 	}
 	for {
-		chunk, err := s.Recv()
-		if errors.Is(err, io.EOF) {
+		if err := to.Send(chunk); err != nil {
+			break // the answer says why
+		}
+		if chunk, err = s.Recv(); errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
-		}
-		if err := to.Send(chunk); err != nil {
-			break // the answer says why
 		}
 	}
 	resp, err := to.CloseAndRecv()

@@ -11,7 +11,7 @@ import (
 )
 
 // StandingOf is what the state knows of who makes a claim; for NewIdentities. A server that this
-// replica has never heard of may have joined since: its certificate is as good as its chain. What a revoked
+// replica has never heard of, or knows as gone, may have joined since: its certificate is as good as its chain. What a revoked
 // server has signed counts only where the state has noted that very certificate: it went out before.
 func StandingOf(st *fsm.View, c who.Claim) Standing {
 	s := Standing{Clock: st.TrustClock(), Empty: st.ClusterUUID() == ""}
@@ -28,8 +28,8 @@ func StandingOf(st *fsm.View, c who.Claim) Standing {
 	}
 	k := st.Credential(kind, c.Name)
 	switch {
-	case k != nil:
-		s.Known, s.Generation = k.Gone == 0, k.Generation
+	case k != nil && k.Gone == 0:
+		s.Known, s.Generation = true, k.Generation
 	case c.Kind == who.Server:
 		s.Known = !st.Revoked(kind, c.Name, c.Generation)
 	}

@@ -69,3 +69,35 @@ func TestWhatARevokedServerSignsIsVoid(t *testing.T) {
 		})
 	}
 }
+
+// A server that was removed and has joined again may be the leader from which a replica reads of its
+// removal: that replica hears it on, and nothing of what it had before (the log would never come to its end).
+func TestServerThatJoinedAgainIsHeardByWhoReadsOfItsRemoval(t *testing.T) {
+	w, _ := trusting(t, 1)
+	join := func() uint64 {
+		token := w.token(t, "server", "")
+		cert, err := w.trust(0).Join(within(t), &vigilv1.JoinTrustRequest{Token: token.GetToken(),
+			Secret: token.GetSecret(), Csr: certRequest(t), Kind: "server", Name: "s4"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cert.GetGeneration()
+	}
+	revoked := func(generation uint64) (out bool) {
+		w.nodes[0].Read(func(st *fsm.View) {
+			out = RevokedServer(st, who.Claim{Kind: who.Server, Name: "s4", Generation: generation, Serial: "ff"})
+		})
+		return out
+	}
+	first := join()
+	if err := w.do(fsm.RaiseGeneration{Kind: noun.ServerIdentity, Name: "s4", By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if !revoked(first) || !revoked(first+1) || revoked(first+2) {
+		t.Errorf("generation %d is gone; revoked are %d: %t, %d: %t, %d: %t", first, first, revoked(first),
+			first+1, revoked(first+1), first+2, revoked(first+2))
+	}
+	if again := join(); again != first+2 || revoked(again) {
+		t.Errorf("it joined again with generation %d, revoked: %t", again, revoked(again))
+	}
+}

@@ -159,7 +159,7 @@ func behalfOf(r *http.Request) string {
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request) {
 	method, may := Method(req)
 	if !may {
-		refuse(w, req, code.Denied, "An agent may not make this call through the socket of its life.")
+		refuse(w, req, code.Denied, "No agent may make this call, whatever its role is granted: ask an admin to make it.")
 		return
 	}
 	behalf := behalfOf(req)

@@ -226,16 +226,13 @@ func TestOnlyCallsOfAgentsPass(t *testing.T) {
 	a := newAPI(t)
 	s := newStand(t, a.addr)
 	c := s.client()
-	_, err := vigilv1.NewFleetClient(c).SetAgent(context.Background(),
-		&vigilv1.SetAgentRequest{Agent: "demo/r", Id: &vigilv1.WriteId{Session: 1, Seq: 1}})
+	_, err := vigilv1.NewClusterClient(c).RemoveServer(context.Background(), &vigilv1.RemoveServerRequest{Server: "s1"})
 	if !errors.Is(err, client.ErrDenied) {
-		t.Errorf("SetAgent: %v", err)
+		t.Errorf("RemoveServer: %v", err)
 	}
 	for _, x := range []struct{ verb, path string }{
-		{"POST", "/v1/agents/demo/r:set"}, {"PUT", "/v1/settings"}, {"POST", "/v1/rooms/demo/tasks"},
-		{"DELETE", "/v1/rooms/demo"}, {"GET", "/v1/agents/x/../rooms"}, {"GET", "/v1/agents/x/%2e%2e"},
-		{"GET", "/v1/agents/demo/r/logs"}, {"GET", "/metrics"}, {"POST", "/v1/tasks/7%3acancel"},
-		{"PATCH", "/v1/work:join"}, {"POST", "/vigil.v1.Work/Join"},
+		{"PUT", "/v1/settings"}, {"GET", "/v1/users"}, {"GET", "/v1/agents/x/../rooms"}, {"GET", "/v1/agents/x/%2e%2e"},
+		{"GET", "/metrics"}, {"DELETE", "/v1/users/ann"}, {"PATCH", "/v1/work:join"}, {"POST", "/vigil.v1.Work/Join"},
 	} {
 		if status, name := s.call(x.verb, x.path, "{}"); status != 403 || name != code.Denied {
 			t.Errorf("%s %s: %d %s", x.verb, x.path, status, name)

@@ -27,6 +27,12 @@
 // to its thread does all forks and lives as long as Forker.Run. Strays that
 // survive are found by their mark (Bury, FindHost).
 //
+// # Rights
+//
+// That thread can also give up for all that it forks whatever would let a program gain rights
+// (Forker.Confine): both bounds are of a thread and inherited by a fork, so no program stands between
+// this process and the leader.
+//
 // # Ownership
 //
 // A Tree is safe for concurrent use. Its goroutines end when it is done.

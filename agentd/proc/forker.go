@@ -18,9 +18,14 @@ var ErrStopped = errors.New("forker is stopped")
 
 // Forker starts trees. All forks happen on one thread; see the package comment.
 type Forker struct {
+	// Confine has nothing that is forked gain a right that its account does not have, by no program
+	// and never: see Confined. It is set before Run, if at all.
+	Confine bool
+
 	requests chan func(null *os.File)
 	stopped  chan struct{}
 	scans    *Scanner
+	loose    error // why nothing can be confined; of the thread of Run
 }
 
 // NewForker gives a forker that works while Run does.
@@ -35,6 +40,9 @@ func (f *Forker) Run(ctx context.Context) {
 	// Never unlocked: the thread ends with this goroutine, and the death signal of
 	// what it forked depends on it.
 	runtime.LockOSThread()
+	if f.Confine {
+		f.loose = confine()
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
 	if err == nil {
 		defer null.Close()
@@ -49,16 +57,24 @@ func (f *Forker) Run(ctx context.Context) {
 	}
 }
 
-// do runs fn on the thread that forks.
-func (f *Forker) do(fn func(null *os.File)) error {
+// do runs fn on the thread that forks, unless that is not confined as it should be.
+func (f *Forker) do(fn func(null *os.File)) (loose error) {
 	done := make(chan struct{})
+	work := func(null *os.File) {
+		defer close(done)
+		if f.loose != nil {
+			loose = fmt.Errorf("take rights away: %w", f.loose)
+			return
+		}
+		fn(null)
+	}
 	select {
-	case f.requests <- func(null *os.File) { defer close(done); fn(null) }:
+	case f.requests <- work:
 	case <-f.stopped:
 		return ErrStopped
 	}
 	<-done
-	return nil
+	return loose
 }
 
 // Start starts the leader of a tree and returns once its program has been

@@ -32,6 +32,15 @@ func pipe(fds []int) error {
 	return nil
 }
 
+// confine can take nothing away.
+func confine() error { return nil }
+
+// Confined just runs do: on this system there is nothing to take away.
+func Confined(do func() error) error { return do() }
+
+// KillAccount finds nothing: there is no list of processes to read.
+func KillAccount(uint32) (int, error) { return 0, nil }
+
 func setLimits(_ int, l Limits) error {
 	if l != (Limits{}) {
 		return errors.New("limits need Linux")

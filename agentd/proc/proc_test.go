@@ -103,6 +103,13 @@ func spec(mode string, m Mark, to io.Writer) Spec {
 func forker(t *testing.T) *Forker {
 	t.Helper()
 	f := NewForker(NewScanner())
+	run(t, f)
+	return f
+}
+
+// run has f work for the test.
+func run(t *testing.T, f *Forker) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
 	tasks.Go(func() { f.Run(ctx) })
@@ -110,7 +117,6 @@ func forker(t *testing.T) *Forker {
 		cancel()
 		tasks.Wait()
 	})
-	return f
 }
 
 // pids reads n lines "up PID".

@@ -84,7 +84,8 @@ type Containment string
 
 // What can hold them.
 const (
-	// Sealed: nothing can leave the control group of the tree.
+	// Sealed: nothing can leave the control group of the tree. Hosts say so only where each agent has an
+	// account of its own too.
 	Sealed Containment = "sealed"
 	// Grouped: what leaves its group is found by its mark. A process that clears its environment is not.
 	Grouped Containment = "group"

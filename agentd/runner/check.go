@@ -36,9 +36,9 @@ func (c *checker) checkPlaceholder(key string, i int, name string) {
 	case isParam && declared || slices.Contains(variables(), name):
 	case isParam:
 		c.fault(fmt.Sprintf("parameter %q is not declared", param), "declare it under params", key, i)
-	case name == "VIGIL_TOKEN":
+	case name == "VIGIL_TOKEN" || name == "VIGIL_TOKEN_FILE":
 		c.fault("the token would be shown to everybody in the list of processes",
-			"read VIGIL_TOKEN from the environment", key, i)
+			"read it from the file that VIGIL_TOKEN_FILE names", key, i)
 	default:
 		c.fault(fmt.Sprintf("${%s} is unknown", name), "use ${param.NAME}, ${"+
 			strings.Join(variables(), "}, ${")+"}, or write $${ for a literal ${", key, i)

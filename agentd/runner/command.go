@@ -22,8 +22,8 @@ type Life struct {
 	Room, Role  string
 	Agent       string // room/role or room/role.2
 	Incarnation string // decimal, the number that calls carry
-	Token       string
 	Resume      string
+	Home        string // of the agent, when it has an account of its own
 	Params      map[string]string
 }
 
@@ -34,7 +34,10 @@ type Command struct {
 	Dir        string   // empty: a folder of the agent's own
 	Env        []string // complete but for the marks of package proc
 	Credential *syscall.Credential
-	StopGrace  time.Duration // 0: as ordered
+	Own        bool // it runs as the agent's own account; Credential is nil
+	Sudo       bool
+	Secrets    map[string]string // files of this host by the variables that name a copy of them
+	StopGrace  time.Duration     // 0: as ordered
 	Limits     proc.Limits
 	Kind       string // KindExec or KindTmux
 	PTY        bool
@@ -77,7 +80,8 @@ func (s *Set) Command(name string, life Life) (Command, error) {
 		return Command{}, fmt.Errorf("the resume value holds a zero byte")
 	}
 	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life, s.tools),
-		Credential: r.credential(), StopGrace: r.StopGrace, Limits: r.Limits,
+		Credential: r.credential(), Own: r.own(),
+		Sudo: r.Sudo, Secrets: r.Credentials, StopGrace: r.StopGrace, Limits: r.Limits,
 		Kind: r.kind(), PTY: r.PTY, RunLimit: r.RunLimit, Usage: r.usage()}, nil
 }
 
@@ -136,10 +140,10 @@ func (r *compiled) pattern(param string) string {
 
 // environment gives what is allowed through, then what is fixed, then vigil's own.
 func (r *compiled) environment(life Life, tools string) []string {
-	set := r.variables(tools)
+	set := r.variables(life, tools)
 	maps.Copy(set, map[string]string{
 		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
-		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_TOKEN": life.Token, "VIGIL_RESUME": life.Resume,
+		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_RESUME": life.Resume,
 	})
 	env := make([]string, 0, len(set))
 	for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -148,8 +152,8 @@ func (r *compiled) environment(life Life, tools string) []string {
 	return env
 }
 
-// variables are those that every life of the runner gets.
-func (r *compiled) variables(tools string) map[string]string {
+// variables are those that a life gets without what vigil itself tells it.
+func (r *compiled) variables(life Life, tools string) map[string]string {
 	allow := r.EnvAllow
 	if allow == nil {
 		allow = DefaultEnvAllow()
@@ -161,7 +165,11 @@ func (r *compiled) variables(tools string) map[string]string {
 		}
 	}
 	if a := r.account; a != nil {
-		for name, value := range map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name} {
+		home, name := a.home, a.name
+		if a.own { // it has a number only
+			home, name = life.Home, life.Agent[strings.IndexByte(life.Agent, '/')+1:]
+		}
+		for name, value := range map[string]string{"HOME": home, "USER": name, "LOGNAME": name} {
 			if a.credential != nil || set[name] == "" { // under its own account the daemon's environment knows better
 				set[name] = value
 			}

@@ -24,6 +24,19 @@ type Set struct {
 	warnings []string
 }
 
+// Host is what Compile must know of the host.
+type Host struct {
+	// Tools is the folder where agents find the program vigil: it is on their PATH after everything
+	// else; empty: none.
+	Tools string
+	// DataDir is where agents that run as accounts of their own have their homes.
+	DataDir string
+	// Probe is an account that nobody has, like those which agents get that have one of their own: those
+	// of runners that name no User. 0: there are none on this host, and NoAccounts may say why.
+	Probe      uint32
+	NoAccounts error
+}
+
 type compiled struct {
 	Runner
 	path          string
@@ -42,16 +55,16 @@ var (
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// Compile checks the runners against this host. The folder tools, where agents find the
-// program vigil, is on their PATH after everything else; empty: none. The error is of
-// type Faults and holds everything that was found.
-func Compile(runners []Runner, tools string) (*Set, error) {
+// Compile checks the runners against this host. The error is of type Faults and holds everything
+// that was found.
+func Compile(runners []Runner, host Host) (*Set, error) {
+	tools := host.Tools
 	set := &Set{byName: map[string]*compiled{}, tools: tools}
 	var faults Faults
 	first := map[string]int{}
 	_, noTmux := tmux.Find()
 	for i, r := range runners {
-		c := &checker{index: i, runner: &compiled{Runner: r}}
+		c := &checker{index: i, host: host, runner: &compiled{Runner: r}}
 		c.check()
 		if other, twice := first[r.Name]; twice {
 			c.fault(fmt.Sprintf("%q is declared twice, first in %s", r.Name, from(runners, other)),
@@ -94,7 +107,11 @@ func from(runners []Runner, i int) string {
 // the runners.
 func (s *Set) Warnings() []string { return slices.Clone(s.warnings) }
 
-// Accounts gives whom the agents run as, by name; nil: this process's own account, "".
+// OwnAccounts stands in Accounts for those of which each agent has one to itself. No account has such a name.
+const OwnAccounts = "accounts of their own"
+
+// Accounts gives whom the agents run as, by name; nil: this process's own account, "". One stands for
+// all of OwnAccounts.
 func (s *Set) Accounts() map[string]*syscall.Credential {
 	all := map[string]*syscall.Credential{}
 	for _, c := range s.byName {
@@ -158,6 +175,7 @@ func (c *compiled) same(other *compiled) bool {
 
 type checker struct {
 	index  int
+	host   Host
 	runner *compiled
 	faults Faults
 	// missing is what an optional runner lacks.
@@ -181,6 +199,7 @@ func (c *checker) check() {
 	c.checkProgram()
 	c.checkDirectory()
 	c.checkEnv()
+	c.checkCredentials()
 	c.checkParams()
 	r.args = c.checkArgs("args", r.Args)
 	r.resume = c.checkArgs("resume_args", r.ResumeArgs)
@@ -196,11 +215,7 @@ func (c *checker) check() {
 
 func (c *checker) checkUser() {
 	if c.runner.User == "" {
-		if os.Geteuid() == 0 {
-			c.fault("its agents would run as root, as agentd does",
-				"name an account of their own (useradd --create-home vigil-agents; user: vigil-agents), "+
-					"or say user: root", "user")
-		}
+		c.checkOwnAccounts()
 		return
 	}
 	a, problem, remedy := lookUp(c.runner.User)
@@ -209,6 +224,26 @@ func (c *checker) checkUser() {
 		return
 	}
 	c.runner.account = a
+}
+
+// checkOwnAccounts has each agent run as an account of its own where this process may start such.
+func (c *checker) checkOwnAccounts() {
+	switch {
+	case os.Geteuid() != 0:
+		return
+	case c.host.NoAccounts != nil:
+		c.fault("its agents get no accounts of their own: "+c.host.NoAccounts.Error(), "or name an account (user)")
+		return
+	case c.host.Probe == 0:
+		c.fault("its agents would run as root, as agentd does", "name an account, or say user: root", "user")
+		return
+	}
+	a := ownAccount(c.host.Probe)
+	c.runner.account = a
+	if closed := a.shutOut(c.host.DataDir); closed != "" {
+		c.fault(fmt.Sprintf("its agents cannot enter their homes, because %s is closed to other accounts", closed),
+			"chmod o+x it, or give agentd another data_dir")
+	}
 }
 
 func (c *checker) checkProgram() {
@@ -316,9 +351,12 @@ func (c *checker) checkParams() {
 	}
 }
 
-// credential gives what the kernel needs to know; nil: as the daemon.
+// own tells whether each agent has an account of its own.
+func (c *compiled) own() bool { return c.account != nil && c.account.own }
+
+// credential gives what the kernel needs to know; nil: as the daemon, or as own says.
 func (c *compiled) credential() *syscall.Credential {
-	if c.account == nil {
+	if c.account == nil || c.account.own {
 		return nil
 	}
 	return c.account.credential

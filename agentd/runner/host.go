@@ -17,6 +17,7 @@ type account struct {
 	name, home string
 	uid        uint32
 	groups     []uint32
+	own        bool                // each agent has another one like it
 	credential *syscall.Credential // nil: the daemon already runs as it
 }
 
@@ -27,6 +28,12 @@ func SameUser() string {
 		return "root"
 	}
 	return ""
+}
+
+// ownAccount is like those which agents get that have one of their own: in no group of another.
+func ownAccount(probe uint32) *account {
+	return &account{name: OwnAccounts, own: true, uid: probe, groups: []uint32{probe},
+		credential: &syscall.Credential{Uid: probe, Gid: probe}}
 }
 
 func lookUp(name string) (a *account, problem, remedy string) {
@@ -92,6 +99,9 @@ func (a *account) who() string {
 	if a == nil {
 		return "agentd's user"
 	}
+	if a.own {
+		return "the accounts of its agents"
+	}
 	return a.name
 }
 
@@ -130,13 +140,13 @@ func (r *compiled) lacksVigil(tools string) string {
 		return ""
 	}
 	problem := ""
-	for _, dir := range filepath.SplitList(r.variables(tools)["PATH"]) {
+	for _, dir := range filepath.SplitList(r.variables(Life{}, tools)["PATH"]) {
 		path := filepath.Join(dir, "vigil")
 		info, err := os.Stat(path)
 		switch closed := r.account.shutOut(dir); {
 		case err != nil || !info.Mode().IsRegular():
 		case closed != "":
-			problem = fmt.Sprintf("account %s cannot enter %s; chmod o+x it, or install vigil in "+
+			problem = fmt.Sprintf("%s cannot enter %s; chmod o+x it, or install vigil in "+
 				"/usr/local/bin", r.account.who(), closed)
 		case !executableBy(info, r.account):
 			problem = fmt.Sprintf("%s has mode %#o and cannot be executed by %s; chmod +x it", path,

@@ -24,14 +24,20 @@ type Runner struct {
 	Program string
 	// Args may hold ${VIGIL_ROOM} and its kin, and ${param.NAME}. $${ is a literal ${.
 	Args []string
-	// User is the account to run as; empty: the daemon's own, unless that is root's, which
-	// must be named.
+	// User is the account to run as; empty: where the daemon is root, an account for each agent, its
+	// own in all its lives; elsewhere the daemon's.
 	User string
+	// Sudo lets the agents gain rights that their account does not have, by programs such as sudo, as
+	// far as the host gives them any; else nothing that they run gets one.
+	Sudo bool
 	// Directory is absolute; empty: a folder of the agent's own, below the data
 	// directory.
 	Directory string
 	// Env are fixed variables.
 	Env map[string]string
+	// Credentials are files of this host with secrets, absolute, by the variable in which an agent
+	// finds the path of its copy. Each life gets what is in them when it starts.
+	Credentials map[string]string
 	// EnvAllow names what is passed through from the daemon's environment; nil:
 	// DefaultEnvAllow. With another User, HOME, USER and LOGNAME come from the account.
 	EnvAllow []string

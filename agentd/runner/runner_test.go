@@ -201,7 +201,7 @@ func TestCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life := Life{Room: "demo", Role: "r", Agent: "demo/r", Token: "secret",
+	life := Life{Room: "demo", Role: "r", Agent: "demo/r",
 		Params: map[string]string{"what": "rm -rf / ; $(x) ${VIGIL_ROOM}"}}
 	c, err := set.Command("a", life)
 	if err != nil {
@@ -213,7 +213,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("arguments %q, want %q", c.Args, want)
 	}
 	wantEnv := []string{"FIXED=1", "LET_IN=yes", "VIGIL_ADDR=", "VIGIL_AGENT=demo/r",
-		"VIGIL_INCARNATION=", "VIGIL_RESUME=", "VIGIL_ROLE=r", "VIGIL_ROOM=demo", "VIGIL_TOKEN=secret"}
+		"VIGIL_INCARNATION=", "VIGIL_RESUME=", "VIGIL_ROLE=r", "VIGIL_ROOM=demo"}
 	// Those of the account, which root must name, come too.
 	c.Env = slices.DeleteFunc(c.Env, func(v string) bool {
 		return SameUser() != "" && slices.Contains([]string{"HOME=/root", "LOGNAME=root", "USER=root"}, v)
@@ -310,7 +310,7 @@ func TestN03AgentsFindVigil(t *testing.T) {
 		for i := range runners {
 			runners[i].User = "nobody"
 		}
-		told(0, "account nobody cannot enter "+tools)
+		told(0, "nobody cannot enter "+tools)
 	}
 }
 
@@ -320,13 +320,13 @@ func compile(runners []Runner, tools string) (*Set, error) {
 	for i := range runners {
 		runners[i].User = cmp.Or(runners[i].User, SameUser())
 	}
-	return Compile(runners, tools)
+	return Compile(runners, Host{Tools: tools})
 }
 
-// As root a runner says whom its agents run as, also when that is root; without root it need
-// not.
+// As root agents run as accounts of their own unless their runner names one, also when that is root; where
+// there are none it must. Without root there is one account only.
 func TestS04AgentsRunAsRootOnlyWhenThatIsSaid(t *testing.T) {
-	_, err := Compile([]Runner{{Name: "a", Program: "sh"}}, "")
+	_, err := Compile([]Runner{{Name: "a", Program: "sh"}}, Host{})
 	if os.Geteuid() != 0 {
 		if err != nil {
 			t.Error(err)
@@ -335,17 +335,82 @@ func TestS04AgentsRunAsRootOnlyWhenThatIsSaid(t *testing.T) {
 	}
 	var faults Faults
 	if !errors.As(err, &faults) || len(faults) != 1 || !slices.Equal(faults[0].Path, []any{"user"}) ||
-		!strings.Contains(faults[0].Remedy, "useradd --create-home vigil-agents") ||
 		!strings.Contains(faults[0].Remedy, "user: root") {
 		t.Fatalf("%v", err)
 	}
-	for _, user := range []string{"root", "nobody"} {
-		set, err := Compile([]Runner{{Name: "a", Program: "sh", User: user}}, "")
+	host := Host{DataDir: "/", Probe: 2_100_000_000}
+	for _, user := range []string{"root", "nobody", ""} {
+		set, err := Compile([]Runner{{Name: "a", Program: "sh", User: user}}, host)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := set.Command("a", Life{}); err != nil || (c.Credential == nil) != (user == "root") {
-			t.Errorf("%s: %+v, %v", user, c.Credential, err)
+		c, err := set.Command("a", Life{Agent: "demo/r.2", Home: "/homes/demo/r.2"})
+		if err != nil || (c.Credential != nil) != (user == "nobody") || c.Own != (user == "") {
+			t.Errorf("%s: %+v, %v", user, c, err)
+		}
+		if user == "" && (!slices.Contains(c.Env, "HOME=/homes/demo/r.2") || !slices.Contains(c.Env, "USER=r.2")) {
+			t.Errorf("environment %q", c.Env)
+		}
+	}
+	closed := t.TempDir()
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for want, host := range map[string]Host{
+		"chmod o+x":             {DataDir: closed, Probe: host.Probe},
+		"no such accounts here": {DataDir: "/", NoAccounts: errors.New("no such accounts here")},
+	} {
+		if _, err := Compile([]Runner{{Name: "a", Program: "sh"}}, host); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", host, err, want)
+		}
+	}
+}
+
+// A file with a secret that others could have read, or changed, is a fault with a remedy; so are names that
+// vigil or env take. What is in the file is in no message.
+func TestCredentialsOfARunner(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := file("good", "geheim", 0o600)
+	for want, credentials := range map[string]map[string]string{
+		"":                           {"KEY_FILE": good, "OTHER_FILE": file("group", "geheim", 0o640)},
+		"belongs to vigil":           {"VIGIL_X": good},
+		"stands in env too":          {"FIXED": good},
+		"give an absolute path":      {"KEY_FILE": "good"},
+		"does not exist; make":       {"KEY_FILE": filepath.Join(dir, "none")},
+		"is not a file":              {"KEY_FILE": dir},
+		"anybody on this host":       {"KEY_FILE": file("open", "geheim", 0o604)},
+		"its group can change it":    {"KEY_FILE": file("changed", "geheim", 0o660)},
+		"has more than 65536 bytes":  {"KEY_FILE": file("long", strings.Repeat("geheim", 11000), 0o600)},
+		"is empty":                   {"KEY_FILE": file("empty", "", 0o600)},
+		"not the name of a variable": {"../KEY": good},
+	} {
+		set, err := compile([]Runner{{Name: "a", Program: "sh", Env: map[string]string{"FIXED": "1"},
+			Credentials: credentials}}, "")
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim")) {
+			t.Errorf("%v: %v, want %q", credentials, err, want)
+		}
+		if want == "" {
+			if c, err := set.Command("a", Life{Agent: "demo/r"}); err != nil || len(c.Secrets) != 2 ||
+				strings.Contains(strings.Join(c.Env, " "), "geheim") {
+				t.Errorf("%+v, %v", c, err)
+			}
+		}
+	}
+	if os.Geteuid() == 0 {
+		foreign := file("foreign", "geheim", 0o600)
+		if err := os.Chown(foreign, 65534, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadCredential(foreign); err == nil ||
+			!strings.Contains(err.Error(), "belongs to account 65534; chown") {
+			t.Error(err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"net"
-	"os"
 
 	"vigil/agentd/local"
 )
@@ -15,11 +14,7 @@ func (g *guard) openDoor() (err error) {
 	if spec.Agentd == "" {
 		return nil
 	}
-	owner := os.Geteuid()
-	if c := spec.Credential; c != nil {
-		owner = int(c.UID)
-	}
-	g.agents, err = local.OpenDoor(local.DoorConfig{Folder: spec.Folder, Name: AgentSocket, Owner: owner,
+	g.agents, err = local.OpenDoor(local.DoorConfig{Folder: spec.Folder, Name: AgentSocket, Owner: spec.owner(),
 		Life:  local.Life{Agent: spec.Mark.Agent, Incarnation: spec.Mark.Incarnation},
 		Reach: func() (net.Conn, error) { return local.Dial(spec.Agentd) }})
 	if err == nil {

@@ -170,6 +170,7 @@ func Bury(folder string, mark proc.Mark, stuck func(reason string)) Exit {
 			stuck("a process of a life without a shim cannot be killed: it keeps its slot until it is gone")
 		}
 	})
+	Forget(folder)
 	exit = Exit{Code: -1, Signal: "killed", Vanished: true, Reason: "its shim was killed"}
 	if word := note(folder); word != "" {
 		exit.Reason = "its shim failed: " + word

@@ -272,6 +272,10 @@ func TestAgentOfAnotherAccount(t *testing.T) {
 	if info, err := os.Stat("/proc/" + itoa(a.pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != 65534 {
 		t.Errorf("%v %v", info, err)
 	}
+	if status, err := os.ReadFile("/proc/" + itoa(a.pid) + "/status"); err != nil ||
+		!strings.Contains(string(status), "CapBnd:\t0000000000000000") || !strings.Contains(string(status), "NoNewPrivs:\t1") {
+		t.Errorf("it may gain rights: %v %s", err, status)
+	}
 	r.advance(50 * time.Minute)
 	until(t, "freeze", s.Frozen)
 	for _, one := range append(children, a) {

@@ -85,7 +85,7 @@ func readSpec(stdin io.Reader) (*Spec, error) {
 	}
 	spec := &Spec{}
 	if err := json.Unmarshal(text, spec); err != nil {
-		// The error of package json may quote the text, and the token is in it.
+		// The error of package json may quote the text, and variables in it may be secrets.
 		return nil, fmt.Errorf("read what to start: %d bytes are not one whole document; nothing was started "+
 			"(this command is run by agentd, not by people)", len(text))
 	}
@@ -180,6 +180,7 @@ func say(word ready) {
 // record puts the end on disk; what cannot be put there is told to the daemon. The lock is
 // given back by the end of this process.
 func record(spec *Spec, d *door, exit Exit) int {
+	Forget(spec.Folder)
 	var err error
 	for try := range 5 {
 		if try > 0 {

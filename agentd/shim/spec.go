@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"os"
+	"path/filepath"
 	"time"
 
 	"vigil/agentd/proc"
@@ -20,11 +22,17 @@ const (
 	NoteFile    = "shim.log"     // what a shim that fails has to say; empty otherwise
 	AgentSocket = "api"          // the local door of the life, for its agent
 	SpoolFolder = "spool"        // completions that could not be delivered; owned by the agent's user
+	// SecretsFolder holds files that only the agent's user can read, until the life has ended: see Forget.
+	SecretsFolder = "secrets"
 )
 
+// Forget removes the secrets of a life that has ended, or never began. Whatever cannot be removed goes with the
+// life folder.
+func Forget(folder string) { _ = os.RemoveAll(filepath.Join(folder, SecretsFolder)) }
+
 // Spec is what a shim must know. agentd writes it to the shim's standard input as
-// one JSON document; a shim that reads less than all of it starts nothing. It
-// holds the token (in Env) and is never written to disk.
+// one JSON document; a shim that reads less than all of it starts nothing. Variables of the
+// runner may be secrets of its owner: it is never written to disk.
 type Spec struct {
 	Version int
 	Folder  string // the life folder, absolute
@@ -38,6 +46,7 @@ type Spec struct {
 	Dir        string
 	Env        []string // complete but for the marks of package proc
 	Credential *Credential
+	Sudo       bool // it may gain rights that its account does not have, by programs such as sudo
 	Limits     proc.Limits
 	PTY        bool
 
@@ -64,6 +73,14 @@ type Spec struct {
 type Credential struct {
 	UID, GID uint32
 	Groups   []uint32
+}
+
+// owner is whom the agent runs as.
+func (s *Spec) owner() int {
+	if s.Credential != nil {
+		return int(s.Credential.UID)
+	}
+	return os.Geteuid()
 }
 
 // UsageRule recognizes that a tool is out of quota: by the exit code (0: any), and

@@ -40,7 +40,6 @@ type server struct {
 
 type options struct {
 	disk   bool
-	later  bool
 	spare  int
 	change []func(i int, c *cluster.Config)
 	setup  []func(i int, r *cluster.Replica)
@@ -84,10 +83,7 @@ func Calm() Option {
 	})
 }
 
-// Later has New start no server; Restart does.
-func Later() Option { return func(o *options) { o.later = true } }
-
-// Spare adds servers behind the first n that are not members; Restart starts them.
+// Spare adds servers without data behind the first n; Restart starts them.
 func Spare(n int) Option { return func(o *options) { o.spare = n } }
 
 // New starts n servers that form a cluster. They stop when the test ends.
@@ -97,7 +93,6 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 	for _, o := range opts {
 		o(&c.opts)
 	}
-	var peers []cluster.Peer
 	var listeners []net.Listener
 	for i := range n + c.opts.spare {
 		s := &server{store: raft.NewInmemStore(), snaps: &snapshots{}}
@@ -114,16 +109,10 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 			s.cfg.DataDir = t.TempDir()
 		}
 		s.cfg.RaftAddr = string(s.addr)
-		if i < n {
-			peers = append(peers, cluster.Peer{ID: s.cfg.ID, RaftAddr: s.cfg.RaftAddr, APIAddr: s.cfg.APIAddr})
-		}
 		c.servers = append(c.servers, s)
 	}
 	t.Cleanup(c.close)
 	for i, s := range c.servers {
-		if i < n {
-			s.cfg.Peers, s.cfg.BootstrapExpect = peers, n
-		}
 		if testing.Verbose() {
 			s.cfg.Logger = hclog.New(&hclog.LoggerOptions{Name: s.cfg.ID, Level: hclog.Info, Output: writer{t}})
 		}
@@ -134,9 +123,19 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 		if c.opts.disk {
 			s.cfg.Listener = listeners[i]
 		}
-		if i < n && !c.opts.later {
-			c.start(i)
+	}
+	var members []cluster.Config
+	for _, s := range c.servers[:n] {
+		members = append(members, s.cfg)
+		if !c.opts.disk {
+			members[len(members)-1].Backend = &cluster.Backend{Log: s.store, Stable: s.store, Snapshots: s.snaps}
 		}
+	}
+	if err := cluster.Found(members...); err != nil {
+		t.Fatalf("found the cluster: %v", err)
+	}
+	for i := range n {
+		c.start(i)
 	}
 	return c
 }
@@ -345,16 +344,11 @@ func (c *Cluster) Ended(i int) (bool, error) {
 	}
 }
 
-// Empty takes everything from a server in memory that is not running. It is a founder
-// of its cluster as before, or one that waits to be added.
-func (c *Cluster) Empty(i int, founder bool) {
+// Empty takes everything from a server in memory that is not running.
+func (c *Cluster) Empty(i int) {
 	c.memory()
 	s := c.servers[i]
 	s.store, s.snaps = raft.NewInmemStore(), &snapshots{}
-	s.cfg.BootstrapExpect = 0
-	if founder {
-		s.cfg.BootstrapExpect = len(s.cfg.Peers)
-	}
 }
 
 // Restart starts a server that is not running, with the stores it had.

@@ -52,7 +52,7 @@ func roleSpec(w *wire, c *noun.RoleSpec) {
 	sig(w, 61, &c.RetryFirst)
 	sig(w, 62, &c.RetryMost)
 	list(w, 63, &c.Grants, binding)
-	w.bool(64, &c.GrantsAnywhere)
+	w.bool(64, &c.AnyContainment)
 }
 
 func overseerSpec(w *wire, c *noun.OverseerSpec) {

@@ -134,14 +134,14 @@ func TestServerCheck(t *testing.T) {
 		text, want string
 		args       []string
 	}{
-		{"id: s1\nbootstrap_expect: 1\n", "", nil},
+		{"id: s1\nfound: true\n", "", nil},
 		{"id: s1\n", "", []string{"--join", "127.0.0.1:7420"}},
 		{"id: s1\nnonsense: 1\n", `s.yaml:2:1: unknown key "nonsense"`, nil},
-		{"bootstrap_expect: 1\n", "the server has no id", nil},
-		{"id: s1\nbootstrap_expect: 3\npeers: [{id: s2, raft_addr: '127.0.0.2:7421'}]\n", "s1", nil},
-		{"id: s1\nbootstrap_expect: 1\nsettings: {host_ttl: soon}\n", "s.yaml:3:22:", nil},
-		{"id: s1\nbootstrap_expect: 1\ndata_dir: s.yaml\n", "is not a folder", nil},
-		{"id: s1\nbootstrap_expect: 1\ngossip: {key_file: none}\n", "vigil keygen", nil},
+		{"found: true\n", "the server has no id", nil},
+		{"id: s1\nfound: true\njoin: ['127.0.0.2:7420']\n", "exclude each other", nil},
+		{"id: s1\nfound: true\nsettings: {host_ttl: soon}\n", "s.yaml:3:22:", nil},
+		{"id: s1\nfound: true\ndata_dir: s.yaml\n", "is not a folder", nil},
+		{"id: s1\nfound: true\ngossip: {key_file: none}\n", "vigil keygen", nil},
 	} {
 		code, out, errs := look(t, map[string]string{"s.yaml": c.text},
 			append([]string{"server", "--insecure", "--config", "s.yaml"}, c.args...)...)

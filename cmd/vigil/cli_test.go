@@ -51,6 +51,7 @@ type cannedServer struct {
 	host   *vigilv1.Host
 	room   *vigilv1.Room
 	asked  []proto.Message             // requests, but those about sessions
+	called map[string]bool             // full names of all methods
 	post   []*vigilv1.ListMailResponse // answers of ListMail, the last one again and again
 	looked func()                      // called with the last of them
 	unread []*vigilv1.Mail             // answer of ReadMail
@@ -68,10 +69,11 @@ func newCanned(t *testing.T) *cannedServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &cannedServer{addr: lis.Addr().String(), left: make(chan string, 8), parked: make(chan struct{}, 8)}
+	s := &cannedServer{addr: lis.Addr().String(), called: map[string]bool{}, left: make(chan string, 8), parked: make(chan struct{}, 8)}
 	g := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		next grpc.UnaryHandler) (any, error) {
 		s.mu.Lock()
+		s.called[info.FullMethod] = true
 		err := s.err
 		if m, ok := req.(proto.Message); ok && !strings.HasSuffix(info.FullMethod, "Session") {
 			s.asked = append(s.asked, m)

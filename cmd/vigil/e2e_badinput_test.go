@@ -231,7 +231,7 @@ func (f *testFleet) alone(dir, raft string) *proc {
 	f.t.Helper()
 	f.api = []string{freePort(f.t)}
 	return spawn(f.t, dir, "server", "--insecure", "--id", "a", "--data-dir", f.path(dir), "--addr", f.api[0],
-		"--raft-addr", raft, "--bootstrap-expect", "1")
+		"--raft-addr", raft, "--found")
 }
 
 // L8: a server whose disk is full ends, says so, and has what it has acknowledged.

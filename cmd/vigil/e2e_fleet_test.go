@@ -189,7 +189,7 @@ func TestServerRefusesOtherData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := spawn(t, "a", "server", "--insecure", "--id", "a", "--data-dir", dir, "--addr", freePort(t),
-		"--raft-addr", freePort(t), "--bootstrap-expect", "1")
+		"--raft-addr", freePort(t), "--found")
 	first.shows(regexp.MustCompile(`stint open`))
 	for _, tt := range []struct {
 		what, id, want string
@@ -205,7 +205,7 @@ func TestServerRefusesOtherData(t *testing.T) {
 			}
 		}
 		p := spawn(t, tt.what, "server", "--insecure", "--id", tt.id, "--data-dir", dir, "--addr", freePort(t),
-			"--raft-addr", freePort(t), "--bootstrap-expect", "1")
+			"--raft-addr", freePort(t), "--found")
 		if code := p.end(); code != 1 || !strings.Contains(p.out.String(), tt.want) {
 			t.Errorf("%s: exit code %d, %q", tt.what, code, p.out.tail())
 		}

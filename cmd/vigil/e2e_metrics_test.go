@@ -14,8 +14,9 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// figureLines is how many lines the figures of a server without rooms may take.
-const figureLines = 500
+// figureLines is how many lines the figures of a server without rooms may take; a leader has some more about
+// each of the others.
+const figureLines = 650
 
 // N13: a server to which nothing has happened gives few figures, those of the libraries among
 // them, and all of them by the conventions of Prometheus.

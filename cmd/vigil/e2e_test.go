@@ -170,6 +170,7 @@ type testFleet struct {
 	seen    uint64   // last event that was waited for
 	front   []string // where clients are told to find the servers, when not at api
 	config  string   // file of all servers; empty: none
+	founded bool     // the first server has been started
 }
 
 // newFleet starts everything; the host has the runners "checksum" and "words".
@@ -202,7 +203,28 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	}
 	t.Cleanup(func() { c.Close() })
 	f.client, f.fleet, f.status = c, vigilv1.NewFleetClient(c), vigilv1.NewClusterClient(c)
+	f.voters(3)
 	return f
+}
+
+// voters waits until so many servers have a vote.
+func (f *testFleet) voters(want int) {
+	f.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		n := 0
+		list, err := f.status.ListServers(f.ctx(), &vigilv1.ListServersRequest{})
+		for _, s := range list.GetServers() {
+			if s.GetVoter() {
+				n++
+			}
+		}
+		if n == want {
+			return
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("%d of %d servers have a vote: %v", n, want, err)
+		}
+	}
 }
 
 // clear ends what a host has left: its agents outlive agentd, and a test that fails
@@ -258,13 +280,14 @@ func (f *testFleet) shims(dataDir string) (pids []int) {
 // startServer starts server i, for the first time or again.
 func (f *testFleet) startServer(i int) *proc {
 	f.t.Helper()
-	var peers []string
-	for j, addr := range f.raft {
-		peers = append(peers, fmt.Sprintf("s%d=%s", j+1, addr))
-	}
 	id := fmt.Sprintf("s%d", i+1)
 	args := []string{"server", "--insecure", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
-		"--peers", strings.Join(peers, ","), "--log-level", "info"}
+		"--log-level", "info"}
+	if i == 0 && !f.founded {
+		args, f.founded = append(args, "--found"), true
+	} else {
+		args = append(args, "--join", strings.Join(append(f.api[:i:i], f.api[i+1:]...), ","))
+	}
 	if f.front != nil {
 		args = append(args, "--advertise-addr", f.front[i])
 	}

@@ -5,6 +5,7 @@ package main_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -23,6 +24,13 @@ type trustFleet struct {
 	dir     string
 	servers []*proc
 	api     string // address of s1
+	said    []said // by commands, in their order
+}
+
+// said is what a command has printed.
+type said struct {
+	args []string
+	out  string
 }
 
 // as runs a command as whoever logged in below that folder.
@@ -30,6 +38,7 @@ func (f *trustFleet) as(person string, args ...string) (string, error) {
 	cmd := exec.CommandContext(f.t.Context(), vigil(f.t), args...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(f.dir, person), "VIGIL_ADDR=", "VIGIL_CONTEXT=")
 	out, err := cmd.CombinedOutput()
+	f.said = append(f.said, said{args, string(out)})
 	return string(out), err
 }
 
@@ -67,8 +76,8 @@ func (f *trustFleet) untilFile(path string) {
 
 var tokenForm = regexp.MustCompile(`vigil1\.[A-Za-z0-9_.-]+`)
 
-// foundFleet founds a cluster, and has two more servers join.
-func foundFleet(t *testing.T) *trustFleet {
+// foundFleet founds a cluster, and has two more servers join; more are lines of their configurations.
+func foundFleet(t *testing.T, more ...string) *trustFleet {
 	f := &trustFleet{t: t, dir: t.TempDir()}
 	if err := os.Chmod(f.dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -81,6 +90,14 @@ func foundFleet(t *testing.T) *trustFleet {
 		return []string{"--id", id, "--data-dir", filepath.Join(f.dir, id), "--addr", addr, "--raft-addr", freePort(t)}
 	}
 	run := func(id string) {
+		file, err := os.OpenFile(filepath.Join(f.dir, id, "server.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = file.WriteString(strings.Join(append(more, ""), "\n"))
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		f.servers = append(f.servers, spawn(t, id, "server", "--config", filepath.Join(f.dir, id, "server.yaml")))
 	}
 	token := tokenForm.FindString(f.must("admin", append([]string{"server", "init", "--admin", "ann", "--context-name", "prod"}, place("s1")...)...))
@@ -102,24 +119,8 @@ func foundFleet(t *testing.T) *trustFleet {
 func TestTrustFromTheFirstMinute(t *testing.T) {
 	t.Parallel()
 	f := foundFleet(t)
-	host := filepath.Join(f.dir, "h1")
-	f.must("admin", "agentd", "join", tokenForm.FindString(f.must("admin", "token", "create", "--role", "host")), "--data-dir", host, "--name", "h1")
-	write := func(name, text string) {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(filepath.Join(f.dir, "input", "a.txt"), "some words\n")
-	write(filepath.Join(host, "runners.d", "w.yaml"), "name: w\nprogram: "+vigil(t)+"\nargs: [dev-agent, words, --files, "+
-		filepath.Join(f.dir, "input")+"]\nuser: "+strings.TrimSpace(userName(t))+"\n")
-	write(filepath.Join(f.dir, "room.yaml"), "room: web\nroles:\n  - {name: words, runner: w}\n")
-	agentd := spawn(t, "agentd", "agentd", "--config", filepath.Join(host, "agentd.yaml"))
+	agentd := f.work()
 	defer func() { (&testFleet{t: t, dir: f.dir}).clear("h1", agentd) }()
-	f.must("admin", "apply", "-f", filepath.Join(f.dir, "room.yaml"), "--yes")
-	f.until("admin", "waiting for a task", "agent", "list")
 	f.until("admin", " (h1) ", "identity", "list")
 
 	for person, role := range map[string][]string{"ben": {"--role", "viewer", "--room", "web"}, "cleo": {"--role", "operator", "--room", "web"}} {
@@ -171,6 +172,29 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 	f.lockedOut()
 }
 
+// work has the host h1 join and run an agent, web/words; the caller clears the host.
+func (f *trustFleet) work() (agentd *proc) {
+	f.t.Helper()
+	host := filepath.Join(f.dir, "h1")
+	f.must("admin", "agentd", "join", tokenForm.FindString(f.must("admin", "token", "create", "--role", "host")), "--data-dir", host, "--name", "h1")
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			f.t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	write(filepath.Join(f.dir, "input", "a.txt"), "some words\n")
+	write(filepath.Join(host, "runners.d", "w.yaml"), "name: w\nprogram: "+vigil(f.t)+"\nargs: [dev-agent, words, --files, "+
+		filepath.Join(f.dir, "input")+"]\nuser: "+strings.TrimSpace(userName(f.t))+"\n")
+	write(filepath.Join(f.dir, "room.yaml"), "room: web\nroles:\n  - {name: words, runner: w}\n")
+	agentd = spawn(f.t, "agentd", "agentd", "--config", filepath.Join(host, "agentd.yaml"))
+	f.must("admin", "apply", "-f", filepath.Join(f.dir, "room.yaml"), "--yes")
+	f.until("admin", "waiting for a task", "agent", "list")
+	return agentd
+}
+
 // newRoot replaces the root, while everybody works.
 func (f *trustFleet) newRoot() {
 	f.t.Helper()
@@ -194,6 +218,9 @@ func (f *trustFleet) newRoot() {
 		if time.Now().After(end) {
 			f.t.Fatalf("servers get no certificate of the new root: %s", f.must("admin", "root", "status"))
 		}
+	}
+	if out := f.must("admin", "escalation", "list"); strings.Contains(out, "identity_cloned") {
+		f.t.Errorf("who renews twice is taken for a copy of itself: %s", out)
 	}
 	f.until("admin", "waiting for a task", "agent", "list")
 }

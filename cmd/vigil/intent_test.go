@@ -208,7 +208,7 @@ seen         3s ago
 runners      claude
 version      v1
 gossip       10.0.0.2:7422
-containment  group: what leaves the group of its agent is found by its mark
+containment  group: agents share an account, or what leaves the group of its agent is found by its mark only
 warning: tmux is missing: runner chat is started directly
 
 SERVER  GOSSIP  STREAM

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -241,10 +242,19 @@ func TestMailReadPrintsAndMarksWhatWasHandedOverBefore(t *testing.T) {
 	first.Redelivered, first.Reminded, first.Body = true, 1, "all of it\n"
 	second.Priority, second.Kind, second.ReplyTo, second.Subject = "low", "notice", 2, "line\nbreak"
 	s.unread = []*vigilv1.Mail{first, second}
-	want := "mail 3, high, from web/boss, 5m ago, redelivered, reminded: rebase\n\nall of it\n\n" +
-		"mail 5, low, from web/boss, 5m ago, answers mail 2, kind notice: line break\n"
+	// What its sender wrote stands between marks, and only there.
+	want := "mail 3, high, from web/boss, 5m ago, redelivered, reminded\n--- M: written by web/boss ---\n" +
+		"Subject: rebase\n\nall of it\n--- M: end ---\n\n" +
+		"mail 5, low, from web/boss, 5m ago, answers mail 2\n--- M: written by web/boss ---\n" +
+		"Kind: notice\n\nSubject: line break\n--- M: end ---\n"
+	marks := regexp.MustCompile(`(?m)^--- [A-Z2-7]{8}:`)
 	for _, args := range [][]string{{"mail", "read"}, {"mail", "read", "--wait"}} {
 		code, out, errs := terminalRun{env: declareEnv(t, s)}.do(t, args...)
+		found := marks.FindAllString(out, -1)
+		if len(found) != 4 || found[0] != found[1] || found[2] != found[3] || found[0] == found[2] {
+			t.Errorf("marks %q", found)
+		}
+		out = marks.ReplaceAllString(out, "--- M:")
 		if code != 0 || out != want || errs != "next: vigil mail ack 3 5\n2 more are unread: read again\n" {
 			t.Errorf("%v: exit code %d, printed %q, want %q; said %q", args, code, out, want, errs)
 		}

@@ -142,7 +142,8 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), newVersionCmd(a))
+	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), bench.NewSessionsCommand(a),
+		newVersionCmd(a))
 	people.AddServerVerbs(root, a)
 	arrange(root)
 	cli.Tune(root)

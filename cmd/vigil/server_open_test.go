@@ -33,9 +33,7 @@ func TestS01NothingRunsWithoutIdentityBeyondLoopback(t *testing.T) {
 		{"gossip", "server", "insecure: true\ngossip: {bind: '10.0.0.1:7422', insecure: true}", nil, "gossip.bind 10.0.0.1:7422"},
 		{"gossip told to others", "server", "insecure: true\ngossip: {bind: '127.0.0.1:7422', advertise: '10.0.0.1:7422'}", nil,
 			"gossip.advertise 10.0.0.1:7422"},
-		{"a peer", "server", "insecure: true\npeers: [{id: a, raft_addr: '127.0.0.1:7421', api_addr: '10.0.0.1:7420'}]", nil,
-			"peers 10.0.0.1:7420"},
-		{"a cluster to join", "server", "insecure: true\nbootstrap_expect: 0\njoin: ['10.0.0.1:7420']", nil, "join 10.0.0.1:7420"},
+		{"a cluster to join", "server", "insecure: true\njoin: ['10.0.0.1:7420']", nil, "join 10.0.0.1:7420"},
 
 		{"nothing said", "agentd", "", nil, none},
 		{"said", "agentd", "insecure: true", nil, ""},
@@ -46,8 +44,8 @@ func TestS01NothingRunsWithoutIdentityBeyondLoopback(t *testing.T) {
 		t.Run(c.role+" "+c.what, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			text, remedy := "id: a\n"+c.file, []string{"vigil server init", "vigil server join TOKEN", "loopback"}
-			if !strings.Contains(c.file, "peers:") && !strings.Contains(c.file, "bootstrap_expect") {
-				text = "bootstrap_expect: 1\n" + text
+			if strings.Contains(c.file, "insecure") && !strings.Contains(c.file, "join") {
+				text = "found: true\n" + text
 			}
 			if c.role == "agentd" {
 				text, remedy = c.file+"\n", []string{"vigil agentd join TOKEN", "loopback"}

@@ -66,12 +66,14 @@ func (c PutServer) Apply(s *State) noun.Outcome {
 	return noun.Outcome{}
 }
 
-// DropServer forgets a server that was removed from the cluster.
+// DropServer forgets a server that was removed from the cluster. What one has that never announced itself, such as
+// an identity, goes too, although there is nothing else to forget.
 type DropServer struct{ ID string }
 
 func (c DropServer) Apply(s *State) noun.Outcome {
 	gone := func(p noun.Server) bool { return p.ID == c.ID }
 	if !slices.ContainsFunc(s.Meta.Servers, gone) {
+		s.Hooks.ServerGoes.Call(c.ID)
 		return Refuse(noun.NotFound, "%s", noun.AbsentServer(c.ID))
 	}
 	s.Meta.Servers = slices.DeleteFunc(slices.Clone(s.Meta.Servers), gone)

@@ -225,8 +225,8 @@ func lacks(h *noun.Host, r *noun.Role) string {
 		}
 	}
 	if !h.Holds(&r.Spec) {
-		return fmt.Sprintf("keeps agents apart as %q only, and the role has grants: give it `containment: weak` to let "+
-			"others of its account act as it does", cmp.Or(h.Containment, "weak"))
+		return fmt.Sprintf("keeps agents apart as %q only, and the role has %s: give it `containment: weak` to let "+
+			"others of its account act as it does", cmp.Or(h.Containment, "weak"), r.Spec.DelicateFor())
 	}
 	return ""
 }

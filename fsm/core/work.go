@@ -29,7 +29,7 @@ func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 			a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
 		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
-		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN",
+		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE",
 			a.Inc, a.Name)
 	}
 	return a, noun.Outcome{}

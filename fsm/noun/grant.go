@@ -12,8 +12,8 @@ const Sealed = "sealed"
 // is an admin: whoever talks it into something would own the cluster.
 func CheckGrants(r *RoleSpec) error {
 	switch {
-	case len(r.Grants) == 0 && r.GrantsAnywhere:
-		return fmt.Errorf("containment: it is about the grants of a role, and this one has none")
+	case !r.Delicate() && r.AnyContainment:
+		return fmt.Errorf("containment: it is about roles with grants or policy: confirm, and this one has neither")
 	case len(r.Grants) == 0:
 		return nil
 	case len(r.Grants) > MaxGrants:
@@ -30,7 +30,19 @@ func CheckGrants(r *RoleSpec) error {
 	return nil
 }
 
+// Delicate tells whether it matters that nobody else can act as an agent of the role: it may do more than its
+// own work, or must not run twice whatever happens.
+func (r *RoleSpec) Delicate() bool { return len(r.Grants) > 0 || r.Policy == PolicyConfirm }
+
+// DelicateFor says what of the role makes it Delicate.
+func (r *RoleSpec) DelicateFor() string {
+	if len(r.Grants) > 0 {
+		return "grants"
+	}
+	return "policy: confirm"
+}
+
 // Holds tells whether a host keeps the agents of a role as far apart from others as it asks for.
 func (h *Host) Holds(r *RoleSpec) bool {
-	return len(r.Grants) == 0 || r.GrantsAnywhere || h.Containment == Sealed
+	return !r.Delicate() || r.AnyContainment || h.Containment == Sealed
 }

@@ -166,9 +166,9 @@ type RoleSpec struct {
 
 	// Grants are what its agents may do beyond their own work, see CheckGrants. Replaced, never changed.
 	Grants []Binding
-	// GrantsAnywhere: such agents also run where their host does not keep processes of one account apart
-	// from each other (Host.Containment), so that others may act as they do.
-	GrantsAnywhere bool
+	// AnyContainment: agents with Grants or under PolicyConfirm also run where their host does not keep
+	// processes of one account apart from each other (Host.Containment), so that others may act as they do.
+	AnyContainment bool
 }
 
 // Role is a named job in a room; tasks are addressed to it.

@@ -29,11 +29,11 @@ func (v *View) Credential(kind noun.IdentityKind, name string) *noun.Credential 
 }
 
 // Revoked tells whether what was issued to a name under a generation is known not to count any more. A name
-// that this state does not know may be newer than it, unless its generation is one of those that are
-// forgotten.
+// that this state does not know, or knows as gone, may have joined since under a later generation: a server that
+// reads the log from its beginning gets it from such a one.
 func (v *View) Revoked(kind noun.IdentityKind, name string, generation uint64) bool {
 	if k := v.Credential(kind, name); k != nil {
-		return k.Gone != 0 || generation < k.Generation
+		return generation < k.Generation || k.Gone != 0 && generation == k.Generation
 	}
 	return generation <= v.Meta.Trust.Floor
 }

@@ -126,6 +126,7 @@ var checks = []struct {
 	{"completed once", "L8", "no task is acknowledged as completed to two lives", completedOnce},
 	{"double starts", "L4", "no incarnation is started twice, and nothing runs that was not ordered", doubleStarts},
 	{"guards", "L7", "what a fault itself can see holds: no second daemon is let into a data directory", guards},
+	{"hostile", "", "whatever a hostile agent, host or stranger tried was refused, with a code that says why", hostile},
 	{"start orders", "L4", "an agent has at most one open start order, and its incarnations only grow", startOrders},
 	{"intent", "L9", "after a stop was acknowledged the agent ends, and nothing of it starts until a " +
 		"human wants it again", intent},

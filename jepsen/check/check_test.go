@@ -137,7 +137,7 @@ func TestChecks(t *testing.T) {
 	covered := map[string]map[string]bool{}
 	for _, cases := range [][]trialCase{registerCases(), claimCases(), lifecycleCases(), retryCases(), requestCases(),
 		readCases(), ledgerCases(), mailCases(), roomCases(), orderCases(), intentCases(), leaseCases(),
-		restartCases(), watchCases(), progressCases()} {
+		restartCases(), watchCases(), progressCases(), hostileCases()} {
 		for _, c := range cases {
 			if covered[c.check] == nil {
 				covered[c.check] = map[string]bool{}

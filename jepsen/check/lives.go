@@ -99,10 +99,14 @@ func doubleStarts(t *trial, r *Result) {
 		switch {
 		case ok:
 			matched++
-			if at := t.happened(e); at.from > l.Start && l.Start != 0 {
+			switch at := t.happened(e); {
+			case at.from <= l.Start || l.Start == 0:
+			case t.marked(e):
 				r.found(Finding{From: l.Start, To: at.from, Lives: []string{l.File}, Events: []history.Event{e}},
 					"%s: life %d began %s before its start was ordered", l.Agent, l.Incarnation,
 					seconds(at.from-l.Start))
+			default:
+				r.excuse("its order was heard late, and no answer tells when it was given")
 			}
 		case l.Start < heard-int64(t.bounds.Lag):
 			r.found(Finding{From: l.Start, To: l.Last(), Lives: []string{l.File}},

@@ -110,6 +110,10 @@ func (t *trial) happened(e history.Event) span {
 	return s
 }
 
+// marked tells whether an answer tells before which moment an event had not happened. What is there before
+// the first one is heard when somebody listens, which may be late.
+func (t *trial) marked(e history.Event) bool { return len(t.marks) > 0 && t.marks[0].index < e.Index }
+
 // follows tells whether the i-th event of the log is the one after the event before
 // it: nothing is missing between them.
 func (t *trial) follows(i int) bool { return i == 0 || t.log[i].Seq == t.log[i-1].Seq+1 }

@@ -58,8 +58,18 @@ type Fault struct {
 	// Broken says what the product did during the fault that it must not do, as far as
 	// the nemesis itself has seen it; empty: nothing.
 	Broken string `json:"broken,omitempty"`
+	// Attempts are what somebody hostile tried, in the order of their names.
+	Attempts []Attempts `json:"attempts,omitempty"`
 	// Effects are what it touched, for checkers: they never look at Kind.
 	Effects []Effect `json:"effects"`
+}
+
+// Attempts are those of one kind that were answered alike.
+type Attempts struct {
+	What  string `json:"what"`
+	Code  string `json:"code"` // of the answer
+	Count int    `json:"count"`
+	Wrong string `json:"wrong,omitempty"` // why that answer must not be, for people; empty: it may
 }
 
 // Kinds of effects.

@@ -4,7 +4,7 @@ package mutants
 func All() []Mutant {
 	var all []Mutant
 	for _, part := range [][]Mutant{timeMutants(), logMutants(), snapshotMutants(), requestMutants(), memberMutants(),
-		readMutants(), lifeMutants(), leaseMutants(), orderMutants(), taskMutants(), hostMutants()} {
+		readMutants(), lifeMutants(), leaseMutants(), orderMutants(), taskMutants(), hostMutants(), identityMutants()} {
 		all = append(all, part...)
 	}
 	return all

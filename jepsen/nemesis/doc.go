@@ -13,6 +13,8 @@
 //	clocks        wall clocks of servers and hosts
 //	host          hosts and what runs on them; every host has a lane of its own
 //	dependencies  what agents depend on
+//	hostile-agent what an agent tries that has only the socket of its life: see package hostile
+//	hostile-host  what a host with its own certificate tries, and a stranger
 //	alone         what needs everything else to be quiet: outages of all servers
 //
 // Kinds that take a server away (Takes) never strike at the same time as another one

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/jepsen/stand"
 	"vigil/rpc/gen/vigilv1"
@@ -43,7 +42,7 @@ func (f *Field) hosts() []*stand.Machine {
 // Ask asks one server about the cluster, past the wires, without the leader's help.
 func (f *Field) Ask(ctx context.Context, sv *stand.Server) (*vigilv1.StatusResponse, error) {
 	conn, err := grpc.NewClient("passthrough:///"+sv.APIAddr(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+		grpc.WithTransportCredentials(f.Stand.Credentials()))
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", sv.Name, err)
 	}

@@ -12,7 +12,7 @@ import (
 // groups are where kinds come from; each has a file of its own.
 var groups = []func() []*Kind{
 	serverKinds, partitionKinds, linkKinds, memberKinds, wrongMemberKinds, snapshotKinds, upgradeKinds,
-	outageKinds, diskKinds, clockKinds, hostKinds, dependencyKinds,
+	outageKinds, diskKinds, clockKinds, hostKinds, dependencyKinds, hostileAgentKinds, hostileHostKinds,
 }
 
 // healers undo, on the whole field, what a Strike may have left behind. They run after
@@ -25,7 +25,7 @@ func Kinds() []*Kind {
 	for _, group := range groups {
 		all = append(all, group()...)
 	}
-	lanes := []string{Servers, Disks, Clocks, Host, Dependencies, Alone}
+	lanes := []string{Servers, Disks, Clocks, Host, Dependencies, HostileAgent, HostileHost, Alone}
 	slices.SortFunc(all, func(a, b *Kind) int {
 		if n := slices.Index(lanes, a.Lane) - slices.Index(lanes, b.Lane); n != 0 {
 			return n

@@ -26,6 +26,9 @@ const (
 	Alone   = "alone"
 	// Dependencies is what agents depend on.
 	Dependencies = "dependencies"
+	// HostileAgent and HostileHost are what somebody tries who is within the cluster, or a stranger.
+	HostileAgent = "hostile-agent"
+	HostileHost  = "hostile-host"
 )
 
 // ErrNobody says that there was nothing to strike at this moment; such a fault is not
@@ -56,7 +59,9 @@ type Struck struct {
 	// has none.
 	Effects []history.Effect
 	Note    string // for people: which server, how long, what was answered
-	Broken  string // what the product did that it must not do; empty: nothing
+	// Attempts are what somebody hostile tried, and how it was answered.
+	Attempts []history.Attempts
+	Broken   string // what the product did that it must not do; empty: nothing
 }
 
 // Field is what kinds act on. It is used by all lanes at the same time.
@@ -64,6 +69,7 @@ type Field struct {
 	Stand   *stand.Stand
 	Fleet   vigilv1.FleetClient
 	Cluster vigilv1.ClusterClient
+	Trust   vigilv1.TrustClient
 	TTL     time.Duration // of leases, fences and hosts: faults are shorter and longer
 	Room    string        // where the agents are
 	// Dependents are roles, as room/role, whose tasks need what may be down: see package depend.

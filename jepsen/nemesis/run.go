@@ -38,7 +38,7 @@ func Run(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var lanes []*lane
-	for _, name := range []string{Servers, Disks, Clocks, Dependencies, Alone} {
+	for _, name := range []string{Servers, Disks, Clocks, Dependencies, HostileAgent, HostileHost, Alone} {
 		lanes = append(lanes, newLane(c, name, nil))
 	}
 	for _, h := range c.Field.Stand.Hosts {
@@ -208,6 +208,7 @@ func (f *Field) Strike(ctx context.Context, k *Kind, on *stand.Host, r *rand.Ran
 		err = f.revive(fault.From, &struck)
 	}
 	fault.To, fault.Note, fault.Broken, fault.Effects = ledger.Now(), struck.Note, struck.Broken, struck.Effects
+	fault.Attempts = struck.Attempts
 	if k.Takes {
 		f.follows(ctx, f.Stand.Servers...) // before the next server is taken away
 	}

@@ -119,12 +119,12 @@ func open(t *testing.T, servers, spares int, change ...func(*stand.Config)) *Fie
 			t.Error(err)
 		}
 	})
-	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "nemesis", RetryFor: patience})
+	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "nemesis", RetryFor: patience, TLS: s.TLS()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	f := &Field{Stand: s, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn),
+	f := &Field{Stand: s, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn), Trust: vigilv1.NewTrustClient(conn),
 		Room: "room", Older: older, TTL: time.Second, Say: t.Logf}
 	whole(t, f)
 	return f

@@ -54,7 +54,6 @@ func (b *blow) replaced(lost bool) {
 	b.last()
 	v.kill()
 	v.disk.wipe()
-	v.cfg.BootstrapExpect = 0
 	v.start()
 	b.leaderDoes("addition of "+v.cfg.ID, func(ctx context.Context, rep *cluster.Replica) error {
 		return rep.AddServer(ctx, v.cfg.ID, v.cfg.RaftAddr)
@@ -159,7 +158,7 @@ func (b *blow) bringBack(backup []byte, from uint64) {
 	w.watch.mu.Lock()
 	defer w.watch.mu.Unlock()
 	b.leaderDoes("restore", func(ctx context.Context, rep *cluster.Replica) error {
-		err := rep.Restore(ctx, bytes.NewReader(backup))
+		err := rep.Restore(ctx, bytes.NewReader(backup), fsm.OthersUnsaid)
 		var refused *cluster.Refused
 		if errors.As(err, &refused) {
 			w.ledger.breach("backup", "a backup is refused: %v", err)

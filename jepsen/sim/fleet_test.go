@@ -49,7 +49,6 @@ func (t turn) Lock()   { t <- struct{}{} }
 func (t turn) Unlock() { <-t }
 
 func newServers(w *world) (list []*server) {
-	var peers []cluster.Peer
 	for i := range w.n {
 		s := &server{w: w, i: i, mu: newTurn(), disk: newDisk(w.rng("disk", uint64(i)))}
 		s.cfg = cluster.Config{ID: fmt.Sprintf("s%d", i+1), RaftAddr: string(address(i)),
@@ -59,11 +58,16 @@ func newServers(w *world) (list []*server) {
 		if !w.cfg.brisk { // an idle hour costs a third
 			s.cfg.Timing.Heartbeat, s.cfg.Timing.Commit = time.Second, 300*time.Millisecond
 		}
-		peers = append(peers, cluster.Peer{ID: s.cfg.ID, RaftAddr: s.cfg.RaftAddr, APIAddr: s.cfg.APIAddr})
 		list = append(list, s)
 	}
+	var members []cluster.Config
 	for _, s := range list {
-		s.cfg.Peers, s.cfg.BootstrapExpect = peers, w.n
+		cfg, h := s.cfg, s.disk.open()
+		cfg.Backend = &cluster.Backend{Log: h, Stable: h, Snapshots: h}
+		members = append(members, cfg)
+	}
+	if err := cluster.Found(members...); err != nil {
+		w.ledger.breach("server", "the cluster cannot be founded: %v", err)
 	}
 	return list
 }

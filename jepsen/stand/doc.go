@@ -24,5 +24,11 @@
 // that was removed from its cluster can be emptied and taken in again (Empty). Spares
 // are servers that are no members to begin with.
 //
+// # Identities
+//
+// The first server founds the cluster (`vigil server init`); everybody else joins by a token of one use, as
+// does a server that was emptied, when it is started. Whoever runs the stand is the admin that founding has
+// logged in (TLS, CLI). With Config.Insecure all speak in clear.
+//
 // It needs root, ip (iproute2) and nft (nftables): see Missing.
 package stand

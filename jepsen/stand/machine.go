@@ -261,16 +261,22 @@ func (m *Machine) Run(name, path string, args ...string) error {
 	if err != nil {
 		return err
 	}
+	return p.succeeds()
+}
+
+// succeeds waits for the end of the process; a code other than 0 is an error.
+func (p *Process) succeeds() error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
+	name := filepath.Base(p.Log)
 	select {
 	case <-p.done:
 	case <-timer.C:
-		return fmt.Errorf("%s: %s does not end", m.Name, name)
+		return fmt.Errorf("%s: %s does not end", p.Machine.Name, name)
 	}
 	if p.code != 0 {
 		text, _ := os.ReadFile(p.Log) // for people
-		return fmt.Errorf("%s: %s ended with code %d: %s", m.Name, name, p.code, lastLine(text))
+		return fmt.Errorf("%s: %s ended with code %d: %s", p.Machine.Name, name, p.code, lastLine(text))
 	}
 	return nil
 }

@@ -40,8 +40,8 @@ func (h *Host) Configure(capacity int) error {
 		return fmt.Errorf("make folder of %s: %w", h.Name, err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "servers: [%s]\ninsecure: true\nname: %s\nlabels: {host: %s}\nlog_level: info\ncapacity: %d\n%srunners:\n",
-		quoted(s.Addrs()), h.Name, h.Name, capacity, s.gossip(h.Machine))
+	fmt.Fprintf(&b, "servers: [%s]\ninsecure: %t\nname: %s\nlabels: {host: %s}\nlog_level: info\ncapacity: %d\n%srunners:\n",
+		quoted(s.Addrs()), s.config.Insecure, h.Name, h.Name, capacity, s.gossip(h.Machine))
 	more := map[string]string{Runner: ""}
 	maps.Copy(more, s.config.Runners)
 	for _, name := range sortedKeys(more) {
@@ -64,8 +64,12 @@ func (h *Host) Configure(capacity int) error {
 
 func (h *Host) file() string { return h.stand.path(h.Name, "agentd.yaml") }
 
-// Start starts agentd, for the first time or again.
+// Start starts agentd, for the first time or again. A host without an identity joins the cluster first,
+// which needs servers that answer.
 func (h *Host) Start() (err error) {
+	if err := h.enter(); err != nil {
+		return err
+	}
 	h.Process, err = h.StartBeside("agentd")
 	return err
 }

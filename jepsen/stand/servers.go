@@ -21,8 +21,9 @@ type Server struct {
 	Program string   // what runs from the next start on; empty: the program under test
 	Data    string   // its data directory
 
-	index int
-	joins bool // it founds no cluster, but waits to be added to one
+	index   int
+	joins   bool // it founds no cluster, but waits to be added to one
+	entered bool // it has an identity
 }
 
 // server makes the server with that number, from 0 on, switched off.
@@ -58,9 +59,10 @@ func (sv *Server) RaftAddr() string { return driverIP + ":" + sv.port(Raft) }
 func (sv *Server) APIAddr() string { return fmt.Sprintf("%s:%d", sv.IP, apiPort) }
 
 // Start starts the server, for the first time or again.
+// One without an identity joins the cluster first, which needs servers that answer.
 func (sv *Server) Start() (err error) {
-	if err := os.WriteFile(sv.file(), []byte(sv.configuration()), 0o600); err != nil {
-		return fmt.Errorf("write configuration: %w", err)
+	if err := errors.Join(sv.configure(), sv.enter()); err != nil {
+		return err
 	}
 	sv.Process, err = sv.Machine.Start("server", sv.stand.program(sv.Program),
 		[]string{"server", "--config", sv.file()}, nil)
@@ -74,24 +76,36 @@ func (sv *Server) StartWith(program string) error {
 	return sv.Start()
 }
 
+func (sv *Server) configure() error {
+	if err := os.WriteFile(sv.file(), []byte(sv.configuration()), 0o600); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	return nil
+}
+
 func (sv *Server) file() string { return sv.stand.path(sv.Name, "server.yaml") }
 
 func (sv *Server) configuration() string {
 	s := sv.stand
 	var b strings.Builder
 	fmt.Fprintf(&b, "id: %s\ndata_dir: %q\naddr: %q\nadvertise_addr: %q\nraft_addr: %q\nraft_bind: "+
-		"\"%s:%d\"\ninsecure: true\nlog_level: info\n",
+		"\"%s:%d\"\nlog_level: info\n",
 		sv.Name, sv.Data, sv.APIAddr(), sv.Addr(), sv.RaftAddr(), sv.IP, raftPort)
 	b.WriteString(s.gossip(sv.Machine))
 	section(&b, "limits", s.config.Limits)
-	if sv.joins {
-		return b.String() // the cluster has its settings
+	if s.config.Insecure {
+		b.WriteString("insecure: true\n")
+	}
+	switch {
+	case sv.joins: // the cluster has its settings
+		return b.String()
+	case sv.index > 0:
+		fmt.Fprintf(&b, "join: [%q]\n", s.Servers[0].Addr())
+		return b.String()
+	case s.config.Insecure:
+		b.WriteString("found: true\n")
 	}
 	section(&b, "settings", s.config.Settings)
-	b.WriteString("peers:\n")
-	for _, p := range s.Servers {
-		fmt.Fprintf(&b, "  - {id: %s, raft_addr: %q, api_addr: %q}\n", p.Name, p.RaftAddr(), p.Addr())
-	}
 	return b.String()
 }
 
@@ -154,7 +168,7 @@ func (sv *Server) Empty() error {
 	if sv.Up() {
 		return fmt.Errorf("empty %s: it runs", sv.Name)
 	}
-	sv.joins = true
+	sv.joins, sv.entered = true, false
 	if d := sv.Disk(); d != nil {
 		return d.Empty()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"vigil/jepsen/clock"
 	"vigil/jepsen/disk"
+	"vigil/rpc/trust"
 )
 
 const (
@@ -47,6 +48,9 @@ type Config struct {
 	Settings map[string]string
 	// Runners are further ones for tickers: one more line of configuration by name.
 	Runners map[string]string
+	// Insecure has servers and hosts speak in clear, for whoever must read or forge what is on its way.
+	// Else all have identities, of a root of the stand's own.
+	Insecure bool
 	// Disks gives the servers disks that can fail (Server.Disk); disk.Missing tells
 	// whether that is possible. Clocks gives all machines wall clocks of their own
 	// (Machine.Clock); Vigil must have been built by BuildStepped to see them.
@@ -63,8 +67,9 @@ type Stand struct {
 	Ledger  *Collector
 
 	config  Config
-	group   string // cgroup of its machines; empty: none
-	key     string // file with the key of gossip
+	group   string        // cgroup of its machines; empty: none
+	key     string        // file with the key of gossip, where there are no identities
+	self    *trust.Holder // who runs the stand; nil: servers speak in clear
 	bridged bool
 	disks   map[string]*disk.Disk   // by name of the server; nil: there are none
 	clocks  map[string]*clock.Clock // by name of the machine; nil: there are none
@@ -106,9 +111,11 @@ func Open(c Config) (_ *Stand, err error) {
 	if s.group, err = group(); err != nil {
 		return s, err
 	}
-	s.key = s.path("gossip.key")
-	if out, err := exec.Command(c.Vigil, "keygen", s.key).CombinedOutput(); err != nil {
-		return s, fmt.Errorf("make key: %w: %s", err, lastLine(out))
+	if c.Insecure {
+		s.key = s.path("gossip.key")
+		if out, err := exec.Command(c.Vigil, "keygen", s.key).CombinedOutput(); err != nil {
+			return s, fmt.Errorf("make key: %w: %s", err, lastLine(out))
+		}
 	}
 	for i := range c.Servers + c.Spares {
 		sv := s.server(i)
@@ -135,19 +142,32 @@ func Open(c Config) (_ *Stand, err error) {
 	return s, s.start()
 }
 
-// start switches everything on, all at once.
+// start switches everything on and starts servers and hosts, all at once but for the server that founds
+// the cluster, to which the others come by tokens.
 func (s *Stand) start() error {
-	var all []func() error
-	for _, sv := range s.Servers {
-		all = append(all, func() error { return errors.Join(sv.On(), sv.Start()) })
+	var on, begin []func() error
+	for _, m := range s.Machines() {
+		on = append(on, m.On)
 	}
-	for _, sv := range s.Spares {
-		all = append(all, sv.On)
+	for _, sv := range s.Servers {
+		begin = append(begin, sv.Start)
 	}
 	for _, h := range s.Hosts {
-		all = append(all, func() error { return errors.Join(h.On(), h.Start()) })
+		begin = append(begin, h.Start)
 	}
-	return together(all)
+	if err := together(on); err != nil {
+		return err
+	}
+	if !s.config.Insecure {
+		if err := s.found(); err != nil {
+			return err
+		}
+		begin = begin[1:]
+	}
+	if err := together(begin); err != nil || s.config.Insecure {
+		return err
+	}
+	return s.wholeCluster()
 }
 
 func together(all []func() error) error {
@@ -259,6 +279,9 @@ func (s *Stand) Close() error {
 
 // gossip is the part of a configuration that is about gossip.
 func (s *Stand) gossip(m *Machine) string {
+	if !s.config.Insecure { // the leader makes the keys
+		return fmt.Sprintf("gossip: {bind: \"%s:%d\"}\n", m.IP, gossipPort)
+	}
 	return fmt.Sprintf("gossip: {bind: \"%s:%d\", key_file: %q}\n", m.IP, gossipPort, s.key)
 }
 
@@ -268,7 +291,7 @@ func lastLine(text []byte) string {
 }
 
 // tags have go build lift the rule that servers and hosts without an identity keep to the loopback
-// interface: machines of a stand are reached by addresses of their own.
+// interface, for Config.Insecure: machines of a stand are reached by addresses of their own.
 var tags = []string{"-tags", "stand"}
 
 // Build builds the programs of a stand into a folder, from the module of the

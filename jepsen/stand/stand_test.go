@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -81,7 +80,7 @@ func open(t *testing.T, c Config) (*Stand, vigilv1.ClusterClient) {
 		}
 		left(t, s)
 	})
-	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "test", RetryFor: patience})
+	conn, err := client.Open(client.Config{Addrs: s.Addrs(), Name: "test", RetryFor: patience, TLS: s.TLS()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +162,7 @@ func leader(t *testing.T, sv *Server) string {
 	t.Helper()
 	// Not through the wires: they may be cut.
 	conn, err := grpc.NewClient("passthrough:///"+sv.APIAddr(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+		grpc.WithTransportCredentials(sv.stand.Credentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,8 @@
 //	remember       it leaves a resume value, and notes from which life it got one
 //	eat=64         it takes so many MiB of memory
 //	fail=2         it gives back attempt 1 and 2 at a task, to be tried again
+//	hostile=calls  it tries what it may not, and the task has the answers as its result
+//	victim=...     with hostile: on whom, as package hostile writes it
 //	after=2s       with fail: and says that it is not to be tried again before that
 //
 // # What it depends on

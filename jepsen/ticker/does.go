@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vigil/cmd/vigil/bench/ledger"
+	"vigil/jepsen/hostile"
 	"vigil/rpc/client"
 )
 
@@ -32,6 +33,8 @@ type behaviour struct {
 	eat                           int           // MiB
 	fail                          uint32        // attempts up to this one are given back
 	after                         time.Duration // with fail; 0: it does not say when to try again
+	attack                        string        // of package hostile; empty: none
+	victim                        hostile.Victim
 }
 
 // also adds words; see the documentation of the command.
@@ -60,6 +63,10 @@ func (b behaviour) also(words string) (behaviour, error) {
 			b.fail = uint32(n)
 		case "after":
 			b.after, err = time.ParseDuration(value)
+		case "hostile":
+			b.attack = value
+		case "victim":
+			b.victim, err = hostile.ParseVictim(value)
 		case "hang":
 			b.hang = true
 		case "late":

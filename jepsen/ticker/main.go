@@ -55,8 +55,7 @@ func run() error {
 	if err := does.begin(ctx, folder, cfg.Agent); err != nil {
 		return err
 	}
-	c, err := client.Open(client.Config{Addrs: strings.Split(os.Getenv("VIGIL_ADDR"), ","),
-		Name: "ticker " + cfg.Agent})
+	c, err := client.Open(client.Config{Addrs: servers(), Name: "ticker " + cfg.Agent})
 	if err != nil {
 		return err
 	}
@@ -69,6 +68,14 @@ func run() error {
 		return cause
 	}
 	return book.Note("exit")
+}
+
+// servers is how a life reaches the cluster: by its socket, or where nobody has an identity by its servers.
+func servers() []string {
+	if path := os.Getenv(client.EnvSocket); path != "" {
+		return []string{"unix:" + path}
+	}
+	return strings.Split(os.Getenv("VIGIL_ADDR"), ",")
 }
 
 // tick notes that this life runs.
@@ -150,13 +157,14 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 	if job.Task.GetText() != "" {
 		does.crashFrom(ctx)
 	}
+	result := "done by " + a.cfg.Agent
 	steps := []struct {
 		what string
 		call func() error
 	}{
 		{"start", func() error { return job.Start(ctx) }},
 		{"progress", func() error { return job.Progress(ctx, "half of it") }},
-		{"complete", func() error { return job.Complete(ctx, "done by "+a.cfg.Agent) }},
+		{"complete", func() error { return job.Complete(ctx, result) }},
 	}
 	for _, step := range steps {
 		if err := does.before(ctx, step.what, job, a.worker); err != nil {
@@ -165,6 +173,11 @@ func (a *agent) work(ctx context.Context, job *client.Job) error {
 		if step.what == "complete" {
 			if failed, err := a.fails(ctx, does, job); failed || err != nil {
 				return err
+			}
+			if does.attack != "" {
+				if result, err = a.attack(ctx, does.attack, does.victim, job); err != nil {
+					return err
+				}
 			}
 		}
 		sent := ledger.Now()

@@ -34,20 +34,20 @@ const rest = time.Second
 const boundRetry = time.Second
 
 // openAsker makes a client that reaches all servers at only, unless that is empty.
-func openAsker(name, only string, addrs []string) (*asker, error) {
-	cfg := client.Config{Addrs: addrs, Name: by}
+func openAsker(name, only string, c *Config) (*asker, error) {
+	cfg := client.Config{Addrs: c.Addrs, Name: by, TLS: c.TLS}
 	if only != "" {
 		var d net.Dialer
 		cfg.Addrs, cfg.RetryFor = []string{only}, boundRetry
 		// The client follows the leader; whatever address it chooses, it reaches this server.
 		cfg.Dial = func(ctx context.Context, _ string) (net.Conn, error) { return d.DialContext(ctx, "tcp", only) }
 	}
-	c, err := client.Open(cfg)
+	conn, err := client.Open(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open workloads: %w", err)
 	}
-	return &asker{name: name, client: c, fleet: vigilv1.NewFleetClient(c), work: vigilv1.NewWorkClient(c),
-		cluster: vigilv1.NewClusterClient(c), mail: vigilv1.NewMailboxClient(c)}, nil
+	return &asker{name: name, client: conn, fleet: vigilv1.NewFleetClient(conn), work: vigilv1.NewWorkClient(conn),
+		cluster: vigilv1.NewClusterClient(conn), mail: vigilv1.NewMailboxClient(conn)}, nil
 }
 
 // process makes one call at a time and records it. Only one goroutine uses it.

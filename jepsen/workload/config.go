@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,8 @@ import (
 type Config struct {
 	// Addrs are the API addresses of the servers.
 	Addrs []string
+	// TLS is who asks, an admin, and how servers prove that they are servers; nil: all speak in clear.
+	TLS *tls.Config
 	// Servers are their names as Op.Via has them, one for each address; nil: s1, s2, ...
 	Servers []string
 	// Record gets everything.

@@ -108,9 +108,9 @@ func freePort(t *testing.T) string {
 // server starts server i, for the first time or again.
 func (f *fleet) server(i int) *child {
 	f.t.Helper()
-	var peers strings.Builder
-	for j := range f.raft {
-		fmt.Fprintf(&peers, "  - {id: s%d, raft_addr: %q, api_addr: %q}\n", j+1, f.raft[j], f.api[j])
+	enters := "found: true"
+	if i > 0 {
+		enters = fmt.Sprintf("join: [%q]", f.api[0])
 	}
 	name := fmt.Sprintf("s%d", i+1)
 	return f.start(name, "server", fmt.Sprintf(`id: %s
@@ -119,10 +119,10 @@ addr: %q
 raft_addr: %q
 insecure: true
 log_level: info
-peers:
-%ssettings: {ttl: 2s, host_ttl: 2s, accept_limit: 3s, stop_grace: 400ms, breaker_starts: "1000", breaker_window: 5s, healthy_after: 2s,
+%s
+settings: {ttl: 2s, host_ttl: 2s, accept_limit: 3s, stop_grace: 400ms, breaker_starts: "1000", breaker_window: 5s, healthy_after: 2s,
   brake_agents: "0", flap_limit: "0", starts_per_host: "20", starts_per_second: "100"}
-`, name, filepath.Join(f.folder, name), f.api[i], f.raft[i], peers.String()))
+`, name, filepath.Join(f.folder, name), f.api[i], f.raft[i], enters))
 }
 
 func (f *fleet) host(i int) *child {

@@ -32,7 +32,8 @@ func (r *reads) prepare(ctx context.Context) error {
 	for _, key := range r.keys {
 		op := history.Op{Kind: "write", Key: key, Value: "0"}
 		err := p.ask(r.s.whole, r.s.cfg.Timeout, &op, func(ctx context.Context, a *asker) error {
-			return r.s.sign(ctx, a, key[len("room/"):], op.Value, 0)
+			_, err := r.s.sign(ctx, a, key[len("room/"):], op.Value, 0)
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("write %s: %w", key, err)
@@ -84,9 +85,7 @@ func (r *reads) write(ctx context.Context, p *process, key string) {
 	op := history.Op{Kind: "write", Key: key, Value: strconv.Itoa(p.written), Old: old}
 	last := p.written
 	_ = p.call(&op, func(ctx context.Context, a *asker) error { // the record tells
-		room, err := a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: key[len("room/"):], By: op.Value,
-			IfRev: rev,
-			Roles: []*vigilv1.RoleSpec{r.s.byHand("slot", 1)}})
+		room, err := r.s.sign(ctx, a, key[len("room/"):], op.Value, rev)
 		op.Rev = room.GetRev()
 		return err
 	})

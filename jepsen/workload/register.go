@@ -112,7 +112,8 @@ func (r *register) read(p *process, a *asker, key string) (string, uint64, error
 func (r *register) put(ctx context.Context, a *asker, key, value string, rev uint64) error {
 	what, name, _ := strings.Cut(key, "/")
 	if what == "room" {
-		return r.s.sign(ctx, a, name, value, rev)
+		_, err := r.s.sign(ctx, a, name, value, rev)
+		return err
 	}
 	// Nothing runs under the role, so stop and start change nothing else.
 	_, err := a.fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: "stopped", By: by,
@@ -120,11 +121,14 @@ func (r *register) put(ctx context.Context, a *asker, key, value string, rev uin
 	return err
 }
 
-// sign applies a room of one role by hand, unchanged but for who has applied it.
-func (s *Set) sign(ctx context.Context, a *asker, room, who string, rev uint64) error {
-	_, err := a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: room, By: who, IfRev: rev,
-		Roles: []*vigilv1.RoleSpec{s.byHand("slot", 1)}})
-	return err
+// writtenLabel is that in which a room of one role by hand keeps the value of a register.
+const writtenLabel = "written"
+
+// sign applies such a room, unchanged but for the value.
+func (s *Set) sign(ctx context.Context, a *asker, room, value string, rev uint64) (*vigilv1.Room, error) {
+	role := s.byHand("slot", 1)
+	role.Labels = map[string]string{writtenLabel: value}
+	return a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: room, By: by, IfRev: rev, Roles: []*vigilv1.RoleSpec{role}})
 }
 
 // get reads a key: room/NAME or agent/NAME.
@@ -132,7 +136,10 @@ func get(ctx context.Context, a *asker, key string, stale bool) (value string, r
 	what, name, _ := strings.Cut(key, "/")
 	if what == "room" {
 		room, err := a.fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name, Stale: stale})
-		return room.GetChangedBy(), room.GetRev(), err
+		if err != nil || len(room.GetRoles()) != 1 {
+			return "", room.GetRev(), err
+		}
+		return room.GetRoles()[0].GetSpec().GetLabels()[writtenLabel], room.GetRev(), nil
 	}
 	agent, err := a.fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name, Stale: stale})
 	return agent.GetAgent().GetIntentWhy(), agent.GetAgent().GetRev(), err

@@ -57,11 +57,11 @@ func Open(cfg Config, names []string) (*Set, error) {
 	}
 	s := &Set{cfg: cfg, kinds: chosen, processes: map[string]int{}}
 	s.life, s.end = context.WithCancel(context.Background())
-	if s.whole, err = openAsker("", "", cfg.Addrs); err != nil {
+	if s.whole, err = openAsker("", "", &cfg); err != nil {
 		return nil, err
 	}
 	for i, addr := range cfg.Addrs {
-		a, err := openAsker(cfg.Servers[i], addr, cfg.Addrs)
+		a, err := openAsker(cfg.Servers[i], addr, &cfg)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}

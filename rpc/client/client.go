@@ -59,6 +59,14 @@ func Open(cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// Anew opens another client to the servers that this one knows. Its connections show the certificate of
+// now, where those of this one may show one that was renewed since. Whoever calls it closes it.
+func (c *Client) Anew() (*Client, error) {
+	cfg := c.cfg
+	cfg.Addrs = c.Servers()
+	return Open(cfg)
+}
+
 // closeLimit is how long Close tries to end the sessions; those that it does not
 // end lapse by themselves.
 const closeLimit = 250 * time.Millisecond

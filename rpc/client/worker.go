@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,11 +39,46 @@ type WorkerConfig struct {
 	Patience time.Duration
 }
 
-// WorkerFromEnv reads VIGIL_AGENT, VIGIL_INCARNATION and VIGIL_TOKEN, which a
-// managed agent finds in its environment; getenv is os.Getenv. Without
-// VIGIL_INCARNATION the agent was started by hand.
+// EnvToken holds the token of a life that was started by hand, EnvTokenFile names the file with that of a
+// managed one: only its account can read it, and it goes when the life ends.
+const (
+	EnvToken     = "VIGIL_TOKEN"
+	EnvTokenFile = "VIGIL_TOKEN_FILE"
+)
+
+// maxToken bounds the file of a token, in bytes.
+const maxToken = 4 << 10
+
+// TokenFromEnv gives the token of the life whose environment this is, "" when it has none; getenv is
+// os.Getenv. Of both variables EnvToken counts.
+func TokenFromEnv(getenv func(string) string) (string, error) {
+	path := getenv(EnvTokenFile)
+	if token := getenv(EnvToken); token != "" || path == "" {
+		return token, nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read %s: %s is gone: the life that it belongs to has ended", EnvTokenFile, path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w: only the agent's own account can read it", EnvTokenFile, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read %s: %w", EnvTokenFile, err)
+	case len(text) > maxToken:
+		return "", fmt.Errorf("read %s: %s has more than %d bytes: it holds no token", EnvTokenFile, path, maxToken)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// WorkerFromEnv reads VIGIL_AGENT, VIGIL_INCARNATION and the token, which a managed agent is
+// told by its environment; getenv is os.Getenv. Without VIGIL_INCARNATION the agent was started
+// by hand.
 func WorkerFromEnv(getenv func(string) string) (WorkerConfig, error) {
-	cfg := WorkerConfig{Agent: getenv("VIGIL_AGENT"), Token: getenv("VIGIL_TOKEN")}
+	cfg := WorkerConfig{Agent: getenv("VIGIL_AGENT")}
 	if cfg.Agent == "" {
 		return cfg, errors.New("read environment: VIGIL_AGENT is not set: name the agent as room/role")
 	}
@@ -50,6 +88,10 @@ func WorkerFromEnv(getenv func(string) string) (WorkerConfig, error) {
 			return cfg, fmt.Errorf("read environment: VIGIL_INCARNATION: %w", err)
 		}
 		cfg.Incarnation = n
+	}
+	var err error
+	if cfg.Token, err = TokenFromEnv(getenv); err != nil {
+		return cfg, fmt.Errorf("read environment: %w", err)
 	}
 	return cfg, nil
 }

@@ -34,11 +34,12 @@ func withAudit(ctx context.Context, p *who.Principal, full string, req any) cont
 	return context.WithValue(ctx, auditKey{}, &audited{full, req})
 }
 
-// toAudit tells whether a call is noted: it changes something, and is made by a person or an API token
-// in their own name. Whoever has shown the token of a life speaks as that life.
+// toAudit tells whether a call is noted: it changes something, and is made by a person, by an API token
+// or through the private socket of a server, in their own name. Whoever has shown the token of a life
+// speaks as that life.
 func toAudit(p *who.Principal, full string, req any) bool {
 	permit, _ := code.PermitOf(full)
-	return (p.Kind == who.User || p.Kind == who.APIToken) && permit.Role >= code.Operator &&
+	return (p.Kind == who.User || p.Kind == who.APIToken || p.Kind == who.Root) && permit.Role >= code.Operator &&
 		code.NatureOf(full) != code.Read && !(permit.Life && hasToken(req))
 }
 

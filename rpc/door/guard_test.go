@@ -10,9 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -130,6 +128,37 @@ func TestRevokedAndExpired(t *testing.T) {
 	g.known.revoke("server/s2", code.AuthDenied) // what it sends on is not believed either
 	if _, err := fleet.ListRooms(t.Context(), &vigilv1.ListRoomsRequest{}); codeOf(err) != code.AuthDenied {
 		t.Errorf("a revoked server sent a call on: %v", err)
+	}
+}
+
+// A server may have let through a caller of whom it has not read yet that nobody is: the leader judges by
+// its own state, people and hosts alike.
+func TestTheLeaderJudgesWhatAnotherServerLetThrough(t *testing.T) {
+	g := openGates(t)
+	g.known.rights["user/anna"] = []who.Right{{Role: code.Admin, Room: who.AllRooms}}
+	conn := g.dial(0, who.Server, "s2")
+	calls := map[string]func(context.Context) error{
+		"user/anna": func(ctx context.Context) error {
+			_, err := vigilv1.NewFleetClient(conn).ListRooms(ctx, &vigilv1.ListRoomsRequest{})
+			return err
+		},
+		"host/h1": func(ctx context.Context) error {
+			_, err := vigilv1.NewHostAgentClient(conn).Register(ctx, &vigilv1.RegisterRequest{Key: "h1"})
+			return err
+		},
+	}
+	for name, call := range calls {
+		kind, id, _ := strings.Cut(name, "/")
+		claim := who.Claim{Kind: who.Kind(kind), Name: id, Generation: 1}
+		ctx := metadata.AppendToOutgoingContext(t.Context(), code.HeaderClaim, claim.Encode())
+		for _, tt := range []struct{ state, want string }{
+			{"", code.Unimplemented}, {code.AuthExpired, code.AuthExpired}, {code.AuthDenied, code.AuthDenied},
+		} {
+			g.known.revoke(name, tt.state)
+			if err := call(ctx); codeOf(err) != tt.want {
+				t.Errorf("%s, to the leader %q: %v, want %s", name, tt.state, err, tt.want)
+			}
+		}
 	}
 }
 
@@ -338,82 +367,6 @@ func TestHandshakes(t *testing.T) {
 		_ = clear.Close()
 	}
 }
-
-// Handshakes that are worked on wait for a place, as long as a connection may be silent, and not beyond
-// the end of the server; one machine gets a part of what is under way.
-func TestHandshakesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ca := newAuthority(t)
-		h := newHandshakes(ca.server("s1"), &registry{})
-		for range maxHandshakes {
-			h.place <- struct{}{}
-		}
-		stop := make(chan struct{})
-		close(stop)
-		if err := h.shake(greeted(t), time.Now().Add(time.Hour), stop); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("while the server stops: %v", err)
-		}
-		begun := time.Now()
-		if err := h.shake(greeted(t), begun.Add(time.Minute), nil); err == nil || time.Since(begun) != time.Minute {
-			t.Errorf("without a place, after %s: %v", time.Since(begun), err)
-		}
-		for range maxHandshakes {
-			<-h.place
-		}
-		other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
-		from, _ := sourceOf(other)
-		for range maxHandshakesFrom {
-			h.from.take(from)
-		}
-		far := greeted(t)
-		far.Conn = &elsewhere{far.Conn, other}
-		if err := h.shake(far, time.Now().Add(time.Hour), nil); err != errTooMany {
-			t.Errorf("one more of the same machine: %v", err)
-		}
-		if len(h.place) != 0 {
-			t.Errorf("%d places are kept", len(h.place))
-		}
-	})
-}
-
-// greeted is the server's end of a connection whose client has begun a handshake.
-func greeted(t *testing.T) *sniffedConn {
-	t.Helper()
-	here, there := net.Pipe()
-	t.Cleanup(func() { here.Close(); there.Close() })
-	go func() { _ = tls.Client(there, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
-	return &sniffedConn{Conn: here}
-}
-
-// Whoever connects and says nothing keeps nobody from a handshake.
-func TestS13SilenceKeepsNobodyOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ca := newAuthority(t)
-		h := newHandshakes(ca.server("s1"), &registry{})
-		var silent sync.WaitGroup
-		for range 4 * maxHandshakes {
-			here, there := net.Pipe()
-			defer there.Close()
-			silent.Go(func() { _ = h.shake(&sniffedConn{Conn: here}, time.Now().Add(time.Minute), nil) })
-		}
-		synctest.Wait()
-		begun := time.Now()
-		conn := greeted(t)
-		if err := h.shake(conn, begun.Add(time.Minute), nil); err != nil || time.Since(begun) != 0 {
-			t.Errorf("beside silent connections, after %s: %v", time.Since(begun), err)
-		}
-		conn.Close()
-		silent.Wait()
-	})
-}
-
-// elsewhere is a connection that comes from another address.
-type elsewhere struct {
-	net.Conn
-	from net.Addr
-}
-
-func (e *elsewhere) RemoteAddr() net.Addr { return e.from }
 
 // What a host says of a life that this server does not know, or that is over, is never denied: a
 // denial would end the agent. What it would read for an invented one is.

@@ -4,17 +4,23 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc/credentials"
 )
 
-// Handshakes cost signatures, so many at once would starve the rest of the server.
+// Handshakes cost signatures: when thousands of hosts come back at once they would take every processor,
+// and what was let in faster would ask for more than is left. So half of the processors work on them, and
+// the replication, which has a quarter of a second for a heartbeat, finds a free one.
 const (
-	maxHandshakes     = 16  // that are worked on at once; the others wait for a place
+	mostHandshakes    = 16  // that are worked on at once, on any machine; the others wait for a place
 	maxHandshakesFrom = 128 // that are under way at once, of one other machine; more are closed
 )
+
+// handshakesAtOnce is how many handshakes so many processors work on at once.
+func handshakesAtOnce(processors int) int { return min(max(processors/2, 1), mostHandshakes) }
 
 // protocols are what a connection may agree on, by preference: who also speaks HTTP/1.1 is a browser
 // or a script, and their HTTP/2 is not the one of gRPC.
@@ -49,12 +55,12 @@ func serverTLS(from *tls.Config) *tls.Config {
 type handshakes struct {
 	cfg   *tls.Config
 	claim func(*tls.ConnectionState) caller
-	place chan struct{}
+	turns *turns
 	from  sources
 }
 
 func newHandshakes(cfg *tls.Config, identify Identify) *handshakes {
-	return &handshakes{cfg: serverTLS(cfg), place: make(chan struct{}, maxHandshakes),
+	return &handshakes{cfg: serverTLS(cfg), turns: &turns{free: handshakesAtOnce(runtime.GOMAXPROCS(0))},
 		from:  sources{most: maxHandshakesFrom},
 		claim: func(cs *tls.ConnectionState) caller { return claimOf(identify, cs) }}
 }
@@ -69,7 +75,7 @@ func (h *handshakes) shake(conn *sniffedConn, until time.Time, stop <-chan struc
 		}
 		defer h.from.give(source)
 	}
-	work := &worked{Conn: conn.Conn, place: h.place, until: ctx.Done(), stop: stop}
+	work := &worked{Conn: conn.Conn, turns: h.turns, until: ctx.Done(), stop: stop}
 	secure := tls.Server(work, h.cfg)
 	err := secure.HandshakeContext(ctx)
 	work.end()
@@ -82,14 +88,14 @@ func (h *handshakes) shake(conn *sniffedConn, until time.Time, stop <-chan struc
 	return nil
 }
 
-// worked is a connection during its handshake. It has a place while this server works on it and none
+// worked is a connection during its handshake. It has a turn while this server works on it and none
 // while it waits for the other end: who says nothing keeps nobody out. The goroutine of the handshake reads
 // it, and later that of the connection.
 type worked struct {
 	net.Conn
-	place       chan struct{}
-	until, stop <-chan struct{}
-	held, over  bool
+	turns             *turns
+	until, stop       <-chan struct{}
+	begun, held, over bool
 }
 
 func (w *worked) Read(p []byte) (int, error) {
@@ -101,21 +107,17 @@ func (w *worked) Read(p []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	select {
-	case w.place <- struct{}{}:
-		w.held = true
-		return n, nil
-	case <-w.until:
-		return n, context.DeadlineExceeded
-	case <-w.stop:
-		return n, net.ErrClosed
+	if err := w.turns.take(w.begun, w.until, w.stop); err != nil {
+		return n, err
 	}
+	w.begun, w.held = true, true
+	return n, nil
 }
 
 func (w *worked) give() {
 	if w.held {
 		w.held = false
-		<-w.place
+		w.turns.give()
 	}
 }
 

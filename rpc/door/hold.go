@@ -126,8 +126,8 @@ func copyOf(m any) any {
 	switch r := m.(type) {
 	case *vigilv1.HostMessage:
 		return &vigilv1.HostMessage{Kind: r.GetKind()}
-	case *vigilv1.SnapshotChunk:
-		return &vigilv1.SnapshotChunk{}
+	case *vigilv1.RestoreSnapshotRequest:
+		return &vigilv1.RestoreSnapshotRequest{}
 	}
 	return m
 }

@@ -233,7 +233,7 @@ type restore struct {
 }
 
 func (restore) RestoreSnapshot(
-	s grpc.ClientStreamingServer[vigilv1.SnapshotChunk, vigilv1.RestoreSnapshotResponse],
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 ) error {
 	if _, err := s.Recv(); err != nil {
 		return err
@@ -333,7 +333,7 @@ func (g *gates) populate() {
 		fsm.RegisterHost{Key: "h2", Name: "two", Boot: "b2", Runners: []string{"sh"}})
 	roles := []noun.RoleSpec{{Name: "a", Runner: "sh"}, {Name: "b", Runner: "sh"}}
 	overseer := noun.RoleSpec{Name: "c", Runner: "sh", Grants: []noun.Binding{{Role: noun.Operator, Room: "web"}},
-		GrantsAnywhere: true}
+		AnyContainment: true}
 	g.apply(0, fsm.RaiseLevel{Level: fsm.NewestLevel}, fsm.ApplyRoom{Room: "web", Roles: roles},
 		fsm.ApplyRoom{Room: "ops", Roles: append(slices.Clone(roles), overseer)})
 	// Tasks, mails and escalations have the numbers 1 of web and 2 of ops.
@@ -356,6 +356,19 @@ func (g *gates) populate() {
 			TokenHash: hash[:]}, fsm.ReportStarted{Host: start.Host, Agent: start.Agent, Inc: start.Inc, PID: uint32(100 + i)})
 		g.lives[at.agent] = start.Inc
 	}
+	// The next life of web/a.
+	var again fsm.OrderStart
+	g.replica.Read(func(st *fsm.View) {
+		a := st.AgentByName("web/a")
+		again = fsm.OrderStart{Agent: a.ID, Inc: a.Inc + 1, Host: a.Host}
+	})
+	g.apply(now, fsm.ReportExit{Host: again.Host, Agent: again.Agent, Inc: again.Inc - 1})
+	now += 40 * time.Second
+	g.apply(now, fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}})
+	hash := sha256.Sum256([]byte("token of web/a"))
+	g.apply(now, again, fsm.AcceptOrder{Host: again.Host, Boot: "b1", Agent: again.Agent, Inc: again.Inc, TokenHash: hash[:]},
+		fsm.ReportStarted{Host: again.Host, Agent: again.Agent, Inc: again.Inc, PID: 200})
+	g.lives["web/a"] = again.Inc
 	g.replica.Read(func(st *fsm.View) {
 		g.host, g.agent = uint32(st.HostByKey("h1").ID), uint32(st.AgentByName("web/a").ID)
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -44,10 +45,11 @@ var (
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
 		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot Trust/ListAudit PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
-	open    = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
-	known   = append(words("CloseSession Trust/Renew"), open...)
-	agents  = append(words("CloseSession"), open...)
-	reports = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure " +
+	open     = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
+	known    = append(words("CloseSession Trust/Renew"), open...)
+	agents   = append(words("CloseSession"), open...)
+	outcasts = words("Trust/GetTrust Trust/Join Trust/Login")
+	reports  = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure " +
 		"ReportScreen ReportTerminals DrainSelf")
 	readsOwn = words("GetRoom ListTasks GetTask ListAgents GetAgent GetAgentStatus ListDeadlines ListMail GetMail " +
 		"GetOverseer")
@@ -66,7 +68,34 @@ type identity struct {
 	life   string // speaks on behalf of it
 	token  bool   // requests bring the token of web/a
 	beats  bool   // requests are those of a host
+	ago    uint64 // lives before the newest one that it speaks for; its words are those of that life
 	may    []string
+	over   []string // answered that the life is over
+	bad    string   // code of an identity that does not count; empty: it counts
+}
+
+// toCome is an ago of minus one.
+const toCome = math.MaxUint64
+
+// incarnation is that of the life for which the identity speaks, or of web/a.
+func (g *gates) incarnation(id *identity, agent string) uint64 {
+	return uint64(g.lives[agent]) - id.ago
+}
+
+// answer is the code with which a server answers when the identity calls that method. One that does not
+// lead says neither yes nor no to who reads for a life that it has not heard of.
+func (id *identity) answer(name string, leads bool) string {
+	switch {
+	case id.ago == toCome && !leads && slices.Contains(readsOwn, name):
+		return code.Unavailable
+	case slices.Contains(id.may, name):
+		return code.Unimplemented
+	case slices.Contains(id.over, name):
+		return code.Superseded
+	case id.bad != "":
+		return id.bad
+	}
+	return code.Denied
 }
 
 func identities() []identity {
@@ -74,6 +103,9 @@ func identities() []identity {
 	all := who.AllRooms
 	person := func(name string, rights []who.Right, may ...[]string) identity {
 		return identity{name: name, kind: who.User, leaf: name, rights: rights, may: slices.Concat(may...)}
+	}
+	lost := func(name, bad string, may ...[]string) identity {
+		return identity{name: name, kind: who.User, leaf: name, rights: in(code.Admin, all), bad: bad, may: slices.Concat(may...)}
 	}
 	agent := func(name, host, life string, may ...[]string) identity {
 		return identity{name: name, kind: who.Host, leaf: host, life: life, may: slices.Concat(may...)}
@@ -105,6 +137,17 @@ func identities() []identity {
 		person("viewer of all", in(code.Viewer, all), known, seesRoom, seesAll),
 		person("operator of all", in(code.Operator, all), known, runsRoom, seesAll, runsAll),
 		person("admin", in(code.Admin, all), known, runsRoom, seesAll, runsAll, adminOf),
+		{name: "agent web/a of a life that is over", kind: who.Host, leaf: "h1", life: "web/a", ago: 1, may: agents,
+			over: slices.Concat(speaks, readsOwn, words("Beat"))},
+		{name: "agent web/a of a life to come", kind: who.Host, leaf: "h1", life: "web/a", ago: toCome,
+			may: slices.Concat(agents, speaks, words("Beat"))}, // who judges its words is the state machine
+		lost("revoked admin", code.AuthDenied, outcasts),
+		lost("admin whose certificate is too old", code.AuthExpired, outcasts, words("Trust/Renew")),
+		{name: "revoked host", kind: who.Host, leaf: "h8", beats: true, bad: code.AuthDenied, may: outcasts},
+		{name: "agent web/a by a revoked host", kind: who.Host, leaf: "h9", life: "web/a", bad: code.AuthDenied, may: outcasts},
+		{name: "revoked server", kind: who.Server, leaf: "s9", bad: code.AuthDenied, may: outcasts},
+		{name: "a token that has ended", kind: who.APIToken, bearer: "8", rights: in(code.Admin, all),
+			bad: code.AuthDenied, may: outcasts},
 		{name: "a token of an operator", kind: who.APIToken, bearer: "7", rights: in(code.Operator, "web"),
 			may: slices.Concat(known, runsRoom)},
 	}
@@ -128,7 +171,7 @@ func (g *gates) fill(m proto.Message, id *identity) {
 	}
 	set("room", "web", 0)
 	set("agent", "web/a", uint64(g.agent))
-	set("incarnation", "", uint64(g.lives["web/a"]))
+	set("incarnation", "", g.incarnation(id, "web/a"))
 	set("scope", "web", 0)
 	set("to", "web/a", 0)
 	set("role", "a", 0)
@@ -144,7 +187,7 @@ func (g *gates) fill(m proto.Message, id *identity) {
 		r.Set(f, protoreflect.ValueOfString("s1"))
 	}
 	if f := fields.ByName("speaker"); f != nil {
-		sp := &vigilv1.Speaker{Agent: "web/a", Incarnation: uint64(g.lives["web/a"])}
+		sp := &vigilv1.Speaker{Agent: "web/a", Incarnation: g.incarnation(id, "web/a")}
 		if id.token {
 			sp.Token = "token of web/a"
 		}
@@ -152,7 +195,7 @@ func (g *gates) fill(m proto.Message, id *identity) {
 	}
 	switch m := m.(type) {
 	case *vigilv1.BeatRequest:
-		m.Agents, m.Incarnations, m.Kinds = []uint32{g.agent}, []uint64{uint64(g.lives["web/a"])}, []uint32{1}
+		m.Agents, m.Incarnations, m.Kinds = []uint32{g.agent}, []uint64{g.incarnation(id, "web/a")}, []uint32{1}
 		if !id.beats {
 			m.Host, m.Boot = 0, ""
 		}
@@ -173,7 +216,7 @@ func (g *gates) callAs(ctx context.Context, conn *grpc.ClientConn, id *identity,
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer vigil-api."+id.bearer+".secret")
 	}
 	if id.life != "" {
-		life := who.Life{Agent: id.life, Incarnation: uint64(g.lives[id.life])}
+		life := who.Life{Agent: id.life, Incarnation: g.incarnation(id, id.life)}
 		ctx = metadata.AppendToOutgoingContext(ctx, code.HeaderOnBehalf, life.Encode())
 	}
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
@@ -209,6 +252,9 @@ func TestEveryCallIsAllowedOrDenied(t *testing.T) {
 	for _, id := range identities() {
 		name := string(id.kind) + "/" + id.leaf + id.bearer
 		g.known.rights[name] = id.rights
+		if id.bad != "" {
+			g.known.revoke(name, id.bad)
+		}
 	}
 	for _, id := range identities() {
 		t.Run(id.name, func(t *testing.T) {
@@ -222,13 +268,11 @@ func TestEveryCallIsAllowedOrDenied(t *testing.T) {
 					for k := range svc.Methods().Len() {
 						d := svc.Methods().Get(k)
 						full := "/" + string(svc.FullName()) + "/" + string(d.Name())
-						name, want := string(d.Name()), code.Denied
+						name := string(d.Name())
 						if svc.Name() == "Trust" { // some of its names are those of Work, too
 							name = "Trust/" + name
 						}
-						if slices.Contains(id.may, name) {
-							want = code.Unimplemented
-						}
+						want := id.answer(name, i == 0)
 						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 						if got, err := g.callAs(ctx, conn, &id, full, d); got != want {
 							t.Errorf("%s at %s over gRPC: %s (%v), want %s", d.Name(), g.doors[i].self, got, err, want)
@@ -297,7 +341,7 @@ func (g *gates) ask(ctx context.Context, web *http.Client, i int, id *identity,
 		req.Header.Set("Authorization", "Bearer vigil-api."+id.bearer+".secret")
 	}
 	if id.life != "" {
-		life := who.Life{Agent: id.life, Incarnation: uint64(g.lives[id.life])}
+		life := who.Life{Agent: id.life, Incarnation: g.incarnation(id, id.life)}
 		req.Header.Set(code.HeaderOnBehalf, life.Encode())
 	}
 	return g.answer(web, req)

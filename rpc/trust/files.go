@@ -102,7 +102,12 @@ func (d Dir) Get(name string) (*Authority, error) {
 
 // Holder reads the roots and the leaf. The error wraps fs.ErrNotExist when this folder belongs to nobody
 // yet. Where only a part is left it does not: whoever finds no identity may go on in clear.
-func (d Dir) Holder() (*Holder, error) {
+func (d Dir) Holder() (h *Holder, err error) {
+	defer func() {
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: run this as the account that it belongs to, or name another directory", err)
+		}
+	}()
 	roots, err := d.Roots()
 	if errors.Is(err, fs.ErrNotExist) {
 		if part, e := d.Part(); part != "" || e != nil {
@@ -119,7 +124,7 @@ func (d Dir) Holder() (*Holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := NewHolder(roots)
+	h = NewHolder(roots)
 	if err := h.Set(leaf.Chain, leaf.Key); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.path(LeafFiles+".key"), err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 )
 
 // ErrNoRoot is that of a server that is asked to sign an issuing key and does not have the root's.
@@ -21,6 +22,8 @@ type Holder struct {
 	cert  *tls.Certificate
 	self  Peer
 	web   func() *tls.Certificate // nil: none
+
+	replaced time.Time // when cert took the place of another one; zero: it is the first
 }
 
 // NewHolder trusts roots and has no certificate yet.
@@ -59,8 +62,18 @@ func (h *Holder) Set(chain []*x509.Certificate, key *ecdsa.PrivateKey) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.cert != nil {
+		h.replaced = time.Now()
+	}
 	h.self, h.cert = self, &tls.Certificate{Certificate: DER(chain), PrivateKey: key, Leaf: chain[0]}
 	return nil
+}
+
+// held gives the serial of the certificate, and when that took the place of another one.
+func (h *Holder) held() (serial string, replaced time.Time) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.self.Serial, h.replaced
 }
 
 // SetWeb gives another certificate for those who ask for a name or address in it, which programs of this
@@ -114,7 +127,7 @@ func (h *Holder) Server(all bool, protocols ...string) *tls.Config {
 // want takes; nil: any.
 func (h *Holder) Client(want func(Peer) error, protocols ...string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: protocols, ServerName: h.Roots().Cluster,
-		ClientSessionCache: tls.NewLRUClientSessionCache(0),
+		ClientSessionCache: &sessions{holder: h, cache: tls.NewLRUClientSessionCache(0)},
 		// Not left out: VerifyConnection checks what the library would check by this machine's clock
 		// and by the address, which says nothing about who a server is.
 		InsecureSkipVerify: true,

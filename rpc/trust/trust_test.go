@@ -105,6 +105,37 @@ func TestWallClocksDecideNothing(t *testing.T) {
 	}
 }
 
+// A machine whose wall clock is at 1970, at 2038 or beyond connects like any other, also with a session from before
+// its clock was set, whichever end it is: certificates, keys and sessions of the others are good there.
+func TestAWrongWallClockChangesNothing(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	root := must(NewRoot(cluster, now))(t)
+	by := issuer(t, root, Name{cluster, Server, "s1"}, now)
+	server := join(t, by, Name{cluster, Server, "s1"}, Stamp{Clock: 1, Generation: 1}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{Clock: 1, Generation: 1}, now)
+	at := func(cfg *tls.Config, clock time.Time) *tls.Config {
+		cfg.Time = func() time.Time { return clock }
+		return cfg
+	}
+	listens, dials := server.Server(true), host.Client(nil)
+	for _, clock := range []time.Time{time.Unix(0, 0), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC), now.AddDate(30, 0, 0), now} {
+		for _, ends := range [][2]time.Time{{clock, now}, {now, clock}, {clock, clock}} {
+			atServer, atClient, err := handshake(t, at(listens, ends[0]), at(dials, ends[1]))
+			if err != nil {
+				t.Errorf("the server at %s, the host at %s: %v", ends[0], ends[1], err)
+				continue
+			}
+			if p, ok := server.PeerOf(&atServer); !ok || p.Short() != "host/h1" {
+				t.Errorf("the server at %s, the host at %s: the server sees %+v", ends[0], ends[1], p)
+			}
+			if p, ok := host.PeerOf(&atClient); !ok || p.Short() != "server/s1" {
+				t.Errorf("the server at %s, the host at %s: the host sees %+v", ends[0], ends[1], p)
+			}
+		}
+	}
+}
+
 // Who is no member of the cluster, or not what is wanted, gets no connection.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	now := time.Now()
@@ -306,6 +337,33 @@ func TestResumedConnectionsAreChecked(t *testing.T) {
 	s1.SetRoots(must(NewRoots(must(NewRoot(cluster, now))(t).Chain[0]))(t))
 	if _, _, err := handshake(t, server, client); err == nil {
 		t.Error("resumed although its root is trusted no more")
+	}
+}
+
+// Who has got a new certificate shows it on the next connection, and resumes none that began by the old one.
+func TestAResumedConnectionShowsTheNewestCertificate(t *testing.T) {
+	now := time.Now()
+	cluster := NewCluster()
+	by := issuer(t, must(NewRoot(cluster, now))(t), Name{cluster, Server, "s1"}, now)
+	s1 := join(t, by, Name{cluster, Server, "s1"}, Stamp{}, now)
+	host := join(t, by, Name{cluster, Host, "h1"}, Stamp{}, now)
+	server, client := s1.Server(true), host.Client(nil)
+	key := must(NewKey())(t)
+	renewed := must(by.Leaf(must(Request(key))(t), Name{cluster, Host, "h1"}, Stamp{}, nil, now))(t)
+	for _, next := range []bool{false, true, true} {
+		if next {
+			if err := host.Set(renewed, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		atServer, _, err := handshake(t, server, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		self, _ := host.Self()
+		if p, ok := s1.PeerOf(&atServer); !ok || p.Serial != self.Serial {
+			t.Errorf("the certificate that was shown is %s, the newest one is %s", p.Serial, self.Serial)
+		}
 	}
 }
 

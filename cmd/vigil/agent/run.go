@@ -193,8 +193,8 @@ func (r *wrapper) environment(w *client.Worker, token string) []string {
 	if !strings.HasPrefix(r.servers[0], "unix:") { // else our environment has both
 		env = append(env, "VIGIL_ADDR="+strings.Join(r.servers, ","))
 	}
-	if token != "" {
-		env = append(env, "VIGIL_TOKEN="+token)
+	if said, _ := client.TokenFromEnv(os.Getenv); said != token {
+		env = append(env, client.EnvToken+"="+token)
 	}
 	return env
 }

@@ -31,7 +31,7 @@ error, nobody reading the output any more, the end of the parent process) leaves
 room at once.
 
 Inside a managed agent no flags are needed: VIGIL_AGENT, VIGIL_INCARNATION and
-VIGIL_TOKEN say who speaks. By hand name the agent, here and in the commands that follow,
+VIGIL_TOKEN_FILE say who speaks. By hand name the agent, here and in the commands that follow,
 or export VIGIL_AGENT=room/role once for all commands of the terminal. Its lease then goes
 on after the claim while the calling process lives, until the task is over.`,
 		Example: `  vigil wait-for-task
@@ -269,7 +269,10 @@ func keepBeating(a *cli.App, l *life.Life) error {
 		return a.Spawn(args)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), "VIGIL_TOKEN="+l.Token)
+	cmd.Env = os.Environ()
+	if said, _ := client.TokenFromEnv(a.Getenv); said != l.Token {
+		cmd.Env = append(cmd.Env, client.EnvToken+"="+l.Token)
+	}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = life.Detached()
 	if err := cmd.Start(); err != nil {

@@ -58,6 +58,8 @@ type Spec struct {
 	Config string
 	// Own: it kills servers, so it never runs on a cluster of somebody else.
 	Own bool
+	// Secure: the servers that are started have identities.
+	Secure bool
 	// Alone: it needs no servers, and measures parts of one in this process.
 	Alone bool
 
@@ -68,7 +70,7 @@ type Spec struct {
 func All() []*Spec {
 	return []*Spec{beatsSpec(), tasksSpec(), wakeSpec(), writesSpec(), waitersSpec(),
 		snapshotSpec(), fullSpec(), failoverSpec(), restartSpec(), idleSpec(), hostlossSpec(),
-		wantedSpec(), deletesSpec(), ondemandSpec(), laggardSpec()}
+		wantedSpec(), deletesSpec(), ondemandSpec(), laggardSpec(), reconnectSpec()}
 }
 
 // Find gives the benchmark of that name, nil when there is none.
@@ -197,7 +199,7 @@ func (s *Spec) Run(ctx context.Context, o Options) (_ *Report, err error) {
 		return r.report, nil
 	}
 	r.say("starting three servers")
-	if r.stand, err = openStand(ctx, &r.Options, config); err != nil {
+	if r.stand, err = openStand(ctx, &r.Options, config, s.Secure); err != nil {
 		return nil, fmt.Errorf("start servers: %w", err)
 	}
 	err = s.run(ctx, r)

@@ -123,3 +123,13 @@ func NewAgentCommand(a *cli.App) *cobra.Command {
 		},
 	}
 }
+
+// NewSessionsCommand is the hosts of one address of `vigil bench reconnect`.
+func NewSessionsCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:    SessionsCommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return RunSessions(cmd.Context(), a.In, a.Out) },
+	}
+}

@@ -70,3 +70,12 @@ func ownTime() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// openFiles is how many files a process may open; 0: nobody knows.
+func openFiles() int {
+	var most syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most) != nil {
+		return 0
+	}
+	return int(min(most.Max, 1<<30))
+}

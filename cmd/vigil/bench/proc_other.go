@@ -18,3 +18,6 @@ func (p *process) cpuTime() time.Duration { return 0 }
 func threadTime() time.Duration { return 0 }
 
 func ownTime() time.Duration { return 0 }
+
+// openFiles is known on Linux only.
+func openFiles() int { return 0 }

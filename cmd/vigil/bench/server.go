@@ -21,13 +21,13 @@ func quickBackoff() backoff.Config {
 
 // serverArgs are the arguments of `vigil server` for one of three.
 func serverArgs(sv *server, all []*server, config string, debug bool) []string {
-	var peers []string
-	for _, p := range all {
-		peers = append(peers, fmt.Sprintf("%s=%s", p.id, p.raft))
-	}
 	args := []string{"server", "--insecure", "--config", config, "--id", sv.id, "--data-dir", sv.dir, "--addr", sv.api,
-		"--raft-addr", sv.raft,
-		"--peers", strings.Join(peers, ","), "--log-level", "warn"}
+		"--raft-addr", sv.raft, "--log-level", "warn"}
+	if sv == all[0] {
+		args = append(args, "--found")
+	} else {
+		args = append(args, "--join", all[0].api)
+	}
 	if debug {
 		args = append(args, "--debug")
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/rpc/client"
@@ -28,6 +30,7 @@ type stand struct {
 	keep    bool
 	servers []*server
 	closers []func()
+	tls     *tls.Config // of its admin; nil: the cluster has no identities
 }
 
 // server is one server of the stand.
@@ -49,8 +52,8 @@ func newTag() string {
 
 // openStand starts three servers, or finds those of the cluster at Addrs, and
 // returns when they have a leader. config is the servers' configuration file; what
-// makes them a cluster is added by flags.
-func openStand(ctx context.Context, o *Options, config string) (_ *stand, err error) {
+// makes them a cluster is added by flags. With secure they have identities.
+func openStand(ctx context.Context, o *Options, config string, secure bool) (_ *stand, err error) {
 	s := &stand{keep: o.Keep}
 	defer func() {
 		if err != nil {
@@ -72,6 +75,12 @@ func openStand(ctx context.Context, o *Options, config string) (_ *stand, err er
 		id := fmt.Sprintf("s%d", i+1)
 		s.servers = append(s.servers, &server{id: id, api: ports[2*i], raft: ports[2*i+1],
 			dir: filepath.Join(s.dir, id), program: o.Program})
+	}
+	if secure {
+		if err = s.found(ctx, config); err != nil {
+			return s, err
+		}
+		return s, s.connect(ctx)
 	}
 	file := filepath.Join(s.dir, "server.yaml")
 	if err = os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -114,9 +123,12 @@ func (s *stand) find(ctx context.Context, addrs []string) error {
 func (s *stand) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
+	shows := insecure.NewCredentials()
+	if s.tls != nil {
+		shows = credentials.NewTLS(s.tls)
+	}
 	for _, sv := range s.servers {
-		conn, err := grpc.NewClient("passthrough:///"+sv.api,
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+		conn, err := grpc.NewClient("passthrough:///"+sv.api, grpc.WithTransportCredentials(shows), grpc.WithNoProxy(),
 			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: quickBackoff()}))
 		if err != nil {
 			return fmt.Errorf("connect to %s: %w", sv.api, err)
@@ -215,7 +227,7 @@ func (s *stand) dial(n int, spread bool) ([]*client.Client, error) {
 		if spread {
 			addrs = []string{addrs[i%len(addrs)]}
 		}
-		c, err := client.Open(client.Config{Addrs: addrs, Name: "bench"})
+		c, err := client.Open(client.Config{Addrs: addrs, Name: "bench", TLS: s.tls})
 		if err != nil {
 			return nil, fmt.Errorf("open client: %w", err)
 		}

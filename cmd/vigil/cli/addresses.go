@@ -46,7 +46,7 @@ func (a *App) named() (s source, err error) {
 	return s, nil
 }
 
-// source finds the servers to ask: --addr, --context, VIGIL_SOCKET for words of an agent, VIGIL_ADDR, VIGIL_CONTEXT, the selected
+// source finds the servers to ask: --addr, --context, VIGIL_SOCKET, VIGIL_ADDR, VIGIL_CONTEXT, the selected
 // context, the default, in this order.
 func (a *App) source() (source, error) {
 	if len(a.Addrs) > 0 && a.Context != "" {
@@ -80,10 +80,10 @@ func (a *App) source() (source, error) {
 	return s, nil
 }
 
-// socket is that of the life whose environment this is, by which its agent says what it has to say;
-// "" for what other commands ask, and where the command line names servers.
+// socket is that of the life whose environment this is, by which its agent says and asks everything; "" where
+// there is none, and where the command line names servers.
 func (a *App) socket() string {
-	if !a.AsAgent || len(a.Addrs) > 0 || a.Context != "" {
+	if len(a.Addrs) > 0 || a.Context != "" {
 		return ""
 	}
 	return a.Getenv(client.EnvSocket)

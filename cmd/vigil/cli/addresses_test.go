@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What an agent says goes by the socket of its life; what anybody else asks, or whoever names servers,
-// goes to servers.
+// What an agent says and asks goes by the socket of its life; whoever names servers asks these, and who has no
+// such socket the ones of the environment.
 func TestTheSocketOfALifeIsForItsAgent(t *testing.T) {
 	env := map[string]string{"VIGIL_SOCKET": "/run/life/api", "VIGIL_ADDR": "10.0.0.1:7420",
 		"VIGIL_SERVERS": "/run/servers"}
@@ -22,7 +22,7 @@ func TestTheSocketOfALifeIsForItsAgent(t *testing.T) {
 		{"agent with --addr", App{AsAgent: true, Addrs: []string{"10.0.0.2:7420"}}, "10.0.0.2:7420", ""},
 		{"agent that passes its socket on", App{AsAgent: true, Addrs: []string{"unix:/run/life/api"}},
 			"unix:/run/life/api", ""},
-		{"anybody else", App{}, "10.0.0.1:7420", "/run/servers"},
+		{"agent that asks", App{}, "unix:/run/life/api", ""},
 	} {
 		a := tt.app
 		a.Getenv = func(name string) string { return env[name] }

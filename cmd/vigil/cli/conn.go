@@ -60,6 +60,15 @@ func (c *Conn) Nobody(began time.Time) bool {
 // Identity is who asks; nil: nobody, in clear.
 func (c *Conn) Identity() *trust.Holder { return c.self }
 
+// Self is the name by which the cluster knows who asks, such as user/anna; false: nobody has an identity.
+func (c *Conn) Self() (name string, known bool) {
+	if c.self == nil {
+		return "", false
+	}
+	peer, known := c.self.Self()
+	return peer.Short(), known
+}
+
 // whereElse adds to an error that no server was found what to do about it.
 func (a *App) whereElse(c *Conn, err error) error {
 	if !errors.Is(err, client.ErrUnavailable) || c.Reached() {

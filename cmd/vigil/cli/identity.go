@@ -27,6 +27,32 @@ func (a *App) IdentityDir(context string) (trust.Dir, error) {
 	return trust.Dir(filepath.Join(filepath.Dir(file), "identity", context)), nil
 }
 
+// NewIdentityDir is IdentityDir for somebody who is about to get an identity in that context. Whoever has
+// one there already, in a cluster that same does not take for theirs by its servers and roots, keeps it and
+// gets an error: it may be the only way into that cluster. flag is the one that names another context.
+func (a *App) NewIdentityDir(context, flag string, same func(servers []string, roots *trust.Roots) bool) (trust.Dir, error) {
+	if err := CheckContextName(context); err != nil {
+		return "", err
+	}
+	all, err := a.Contexts()
+	if err != nil {
+		return "", err
+	}
+	dir, err := a.IdentityDir(context)
+	if err != nil || all.Contexts[context].Identity != string(dir) {
+		return dir, err // what no context names is what an attempt has left that failed
+	}
+	there, err := dir.Exists()
+	if err != nil || !there {
+		return dir, err
+	}
+	if roots, err := dir.Roots(); err == nil && same(all.Contexts[context].Servers, roots) {
+		return dir, nil
+	}
+	return "", ExitWith(ExitConflict, fmt.Errorf("context %s holds your identity in another cluster: name another context with %s, "+
+		"or give that identity up first with `vigil logout --context %s`", context, flag, context))
+}
+
 // identityFor finds who asks servers that were named by address: who the environment says, or who
 // one is in the context that these servers are of. "": nobody.
 func (a *App) identityFor(addrs []string) string {

@@ -49,6 +49,7 @@ type Agentd struct {
 	Logs          agentdLogs        `yaml:"logs"`
 	Gossip        Gossip            `yaml:"gossip"`
 	RunnersDir    string            `yaml:"runners_dir"`
+	Accounts      string            `yaml:"accounts"`
 	Runners       []runnerFile      `yaml:"runners"`
 
 	file        string        // empty: none was read
@@ -73,6 +74,7 @@ type agentdLogs struct {
 func DefaultAgentd() *Agentd {
 	return &Agentd{
 		Servers: []string{cli.DefaultAddr}, DataDir: "vigil-agentd", LogLevel: "info",
+		Accounts:      agentd.DefaultAccounts().String(),
 		StopGrace:     spanValue{Span: agentd.DefaultStopGrace},
 		OnStop:        string(agentd.Keep),
 		DrainLimit:    spanValue{Span: agentd.DefaultDrainLimit},
@@ -150,6 +152,9 @@ func (f *Agentd) mistakes() (all []error) {
 		cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
 	if err := checkHostName(f.Name); err != nil {
 		all = append(all, err)
+	}
+	if _, err := agentd.ParseAccounts(f.Accounts); err != nil {
+		all = append(all, cli.Usagef("accounts: %w", err))
 	}
 	that(f.DataDir != "", cli.Usagef("data_dir is empty: name a directory of agentd's own"))
 	for _, s := range []struct {
@@ -272,8 +277,9 @@ func (f *Agentd) Offer() (offer agentd.Offer) {
 // Config is what the daemon gets.
 func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 	registerer prometheus.Registerer) agentd.Config {
+	accounts, _ := agentd.ParseAccounts(f.Accounts) // mistakes has told
 	return agentd.Config{
-		DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
+		Accounts: accounts, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
 		Offer: f.Offer(), Logger: log, Registerer: registerer,
 		Stops: agentd.Stops{StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"vigil/agentd"
 	"vigil/agentd/runner"
 	"vigil/cluster/gossip"
 	"vigil/cmd/vigil/cli"
@@ -28,7 +29,7 @@ func (f *Agentd) sift() (good []runner.Runner, broken []finding) {
 	broken = append(broken, f.broken...)
 	bad := map[int]bool{}
 	var faults runner.Faults
-	if _, err := runner.Compile(all, ""); errors.As(err, &faults) {
+	if _, err := runner.Compile(all, f.host()); errors.As(err, &faults) {
 		for _, one := range faults {
 			bad[one.Runner] = true
 			broken = append(broken, finding{all[one.Runner].Name, f.ownFile(one.Runner), f.explain(one)})
@@ -40,6 +41,19 @@ func (f *Agentd) sift() (good []runner.Runner, broken []finding) {
 		}
 	}
 	return good, broken
+}
+
+// host is what runners are checked against.
+func (f *Agentd) host() runner.Host {
+	accounts, err := agentd.ParseAccounts(f.Accounts)
+	if err != nil { // mistakes has told
+		accounts = agentd.DefaultAccounts()
+	}
+	dir, err := filepath.Abs(f.DataDir)
+	if err != nil {
+		dir = f.DataDir // there is no current folder, and agentd will tell
+	}
+	return agentd.Config{DataDir: dir, Accounts: accounts, Tools: toolFolder()}.RunnerHost()
 }
 
 // ownFile is the file that declares runner i and nothing else; empty: it stands in the configuration.
@@ -90,7 +104,7 @@ func (f *Agentd) Inspect() (wrong []error, notes []string) {
 	for _, b := range broken {
 		wrong = append(wrong, Each(b.err)...)
 	}
-	if set, err := runner.Compile(good, toolFolder()); err == nil {
+	if set, err := runner.Compile(good, f.host()); err == nil {
 		notes = set.Warnings()
 	}
 	for _, r := range good {

@@ -40,12 +40,13 @@ func TestAgentdRunnersExample(t *testing.T) {
 	everyKey(t, f.document.text, reflect.TypeFor[runnerFile]())
 	runners := f.runners()
 	for i := range runners {
-		if runners[i].User != "vigil-agents" {
-			t.Errorf("S4: runner %s runs as %q", runners[i].Name, runners[i].User)
+		if runners[i].User != "" || runners[i].Sudo {
+			t.Errorf("S4: agents of runner %s share the account %q, sudo: %v", runners[i].Name, runners[i].User,
+				runners[i].Sudo)
 		}
-		runners[i].User = runner.SameUser() // that account is not on every host
+		runners[i].User = runner.SameUser() // without root there are no others
 	}
-	set, err := runner.Compile(runners, "")
+	set, err := runner.Compile(runners, runner.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestBrokenRunnerIsNotOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := f.Config(nil, nil, nil)
-	set, err := runner.Compile(conf.Runners, "")
+	set, err := runner.Compile(conf.Runners, runner.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}

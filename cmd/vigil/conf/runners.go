@@ -37,9 +37,11 @@ type runnerFile struct {
 	FreshArgs     []string             `yaml:"fresh_args"`
 	PTY           bool                 `yaml:"pty"`
 	User          string               `yaml:"user"`
+	Sudo          bool                 `yaml:"sudo"`
 	Directory     string               `yaml:"directory"`
 	Env           map[string]string    `yaml:"env"`
 	EnvAllow      []string             `yaml:"env_allow"`
+	Credentials   map[string]string    `yaml:"credentials"`
 	Params        map[string]paramFile `yaml:"params"`
 	StopGrace     spanValue            `yaml:"stop_grace"`
 	RunLimit      spanValue            `yaml:"run_limit"`
@@ -96,8 +98,9 @@ func (r *runnerFile) runner(from string) runner.Runner {
 	one := runner.Runner{
 		Name: r.Name, Kind: r.Kind, Program: r.Program, Requires: r.Requires, Optional: r.Optional, Args: r.Args,
 		ResumeArgs: r.ResumeArgs, ResumePattern: r.ResumePattern, FreshArgs: r.FreshArgs, PTY: r.PTY,
-		User: r.User, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
-		StopGrace: r.StopGrace.Span, RunLimit: r.RunLimit.Span, Params: map[string]runner.Param{}, From: from,
+		User: r.User, Sudo: r.Sudo, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
+		Credentials: r.Credentials,
+		StopGrace:   r.StopGrace.Span, RunLimit: r.RunLimit.Span, Params: map[string]runner.Param{}, From: from,
 		Limits: proc.Limits{OpenFiles: uint64(r.Limits.OpenFiles.n), AddressSpace: uint64(r.Limits.AddressSpace.N),
 			CoreSize: uint64(r.Limits.CoreSize.N), Memory: uint64(r.Limits.MemoryMax.N),
 			Pids: uint64(r.Limits.PIDsMax.n)},

@@ -40,10 +40,9 @@ type Server struct {
 
 	Gossip Gossip `yaml:"gossip"`
 
-	Cluster         string   `yaml:"cluster"`
-	BootstrapExpect int      `yaml:"bootstrap_expect"`
-	Peers           []Peer   `yaml:"peers"`
-	Join            []string `yaml:"join"`
+	Cluster string   `yaml:"cluster"`
+	Found   bool     `yaml:"found"`
+	Join    []string `yaml:"join"`
 
 	LogLevel    string    `yaml:"log_level"`
 	LogJSON     bool      `yaml:"log_json"`
@@ -55,13 +54,6 @@ type Server struct {
 	Settings map[string]textValue `yaml:"settings"`
 	Watchdog map[string]textValue `yaml:"watchdog"`
 	Notify   []notifyFile         `yaml:"notify"`
-}
-
-// Peer is one server of a new cluster: its name and its addresses, host:port.
-type Peer struct {
-	ID       string `yaml:"id"`
-	RaftAddr string `yaml:"raft_addr"`
-	APIAddr  string `yaml:"api_addr"`
 }
 
 type serverTiming struct {
@@ -209,9 +201,6 @@ func (f *Server) Inspect() (wrong []error, notes []string) {
 	if err := folderOrNothing("data_dir", f.DataDir); err != nil {
 		wrong = append(wrong, err)
 	}
-	if len(f.Peers) == 2 {
-		notes = append(notes, "a cluster of two servers stands still when either of them is lost: run three, or one")
-	}
 	return wrong, notes
 }
 
@@ -250,17 +239,4 @@ func parseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is no size: give a number of bytes, or one with KiB, MiB or GiB", text)
 	}
 	return n * unit, nil
-}
-
-// PeersFlag reads id=raftaddr,...
-func PeersFlag(list []string) ([]Peer, error) {
-	var peers []Peer
-	for _, item := range list {
-		id, addr, ok := strings.Cut(item, "=")
-		if !ok || id == "" || addr == "" {
-			return nil, cli.Usagef("flag --peers: %q: write id=host:port for each server, for instance s1=10.0.0.1:7421", item)
-		}
-		peers = append(peers, Peer{ID: id, RaftAddr: addr})
-	}
-	return peers, nil
 }

@@ -15,7 +15,7 @@ import (
 	"vigil/rpc/door"
 )
 
-// Flags adds the flags that win over the file, but --peers, which has a form of its own.
+// Flags adds the flags that win over the file.
 func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ID, "id", "", "name of this server, unique in the cluster, never reused")
 	fl.StringVar(&f.DataDir, "data-dir", f.DataDir, "its own directory")
@@ -28,9 +28,8 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil,
 		"names under which HTTP clients ask this server, beside its addresses")
 	f.Gossip.flags(fl)
-	fl.StringVar(&f.Cluster, "cluster", "", "name of the cluster (default: made from the peers)")
-	fl.IntVar(&f.BootstrapExpect, "bootstrap-expect", 0,
-		"number of servers of a new cluster (default: the number of peers)")
+	fl.StringVar(&f.Cluster, "cluster", "", "name of the cluster (default: a name of chance)")
+	fl.BoolVar(&f.Found, "found", false, "found a cluster without identities, with --insecure, when there is no data")
 	fl.StringSliceVar(&f.Join, "join", nil, "API address of a server of the cluster to join")
 	fl.StringVar(&f.LogLevel, "log-level", f.LogLevel, "trace, debug, info, warn or error")
 	fl.BoolVar(&f.LogJSON, "log-json", false, "log as JSON")
@@ -49,7 +48,7 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 		"insecure":       func() { f.Insecure = flags.Insecure },
 		"http-hosts":     func() { f.HTTPHosts = flags.HTTPHosts },
 		"cluster":        func() { f.Cluster = flags.Cluster },
-		"peers":          func() { f.Peers, f.BootstrapExpect = flags.Peers, len(flags.Peers) },
+		"found":          func() { f.Found = flags.Found },
 		"join":           func() { f.Join = flags.Join },
 		"log-level":      func() { f.LogLevel = flags.LogLevel },
 		"log-json":       func() { f.LogJSON = flags.LogJSON },
@@ -60,9 +59,6 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 		}
 	}
 	f.Gossip.override(&flags.Gossip, said)
-	if said("bootstrap-expect") { // after peers
-		f.BootstrapExpect = flags.BootstrapExpect
-	}
 }
 
 // HasIdentity says that the data directory holds an identity, so that nobody is believed without one,
@@ -88,14 +84,7 @@ func (f *Server) problems() (wrong []error) {
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
 	wrong = append(wrong, f.addressProblems()...)
 	wrong = append(wrong, f.identityProblems()...)
-	that(f.BootstrapExpect >= 0 && f.BootstrapExpect <= 9,
-		"bootstrap_expect is %d: give the number of servers, usually 3", f.BootstrapExpect)
-	if f.BootstrapExpect == 0 && len(f.Peers) > 0 {
-		f.BootstrapExpect = len(f.Peers)
-	}
-	if f.BootstrapExpect == 1 && len(f.Peers) == 0 {
-		f.Peers = []Peer{{ID: f.ID, RaftAddr: f.RaftAddr, APIAddr: f.AdvertiseAddr}}
-	}
+	that(!f.Found || f.Insecure || f.identified, "found is for servers that are insecure: found a cluster with `vigil server init`")
 	local := door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)
 	if err := f.Gossip.settle(local, f.identified); err != nil {
 		wrong = append(wrong, err)
@@ -105,8 +94,7 @@ func (f *Server) problems() (wrong []error) {
 	} else {
 		f.Join = join
 	}
-	that(len(f.Join) == 0 || f.BootstrapExpect == 0,
-		"join and peers exclude each other: a server either founds a cluster or joins one")
+	that(len(f.Join) == 0 || !f.Found, "join and found exclude each other: a server either founds a cluster or joins one")
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel,
 		"log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
 	return wrong
@@ -145,9 +133,6 @@ func (f *Server) beyond() (list []string) {
 		{"gossip.advertise", f.Gossip.Advertise}}
 	for _, addr := range f.Join {
 		keys = append(keys, struct{ key, addr string }{"join", addr})
-	}
-	for _, p := range f.Peers {
-		keys = append(keys, struct{ key, addr string }{"peers", p.RaftAddr}, struct{ key, addr string }{"peers", p.APIAddr})
 	}
 	for _, a := range keys {
 		if _, _, err := splitAddr(a.addr); err == nil && !door.Loopback(a.addr) {
@@ -201,7 +186,7 @@ func splitAddr(addr string) (host, port string, err error) {
 func (f *Server) ClusterConfig() cluster.Config {
 	conf := cluster.Config{
 		ID: f.ID, RaftAddr: f.RaftAddr, BindAddr: f.RaftBind, APIAddr: f.AdvertiseAddr, DataDir: f.DataDir,
-		Cluster: f.Cluster, BootstrapExpect: f.BootstrapExpect, Version: cli.Version(), Features: cluster.FeatureLevel,
+		Cluster: f.Cluster, Version: cli.Version(), Features: cluster.FeatureLevel,
 		Timing: cluster.Timing{
 			Heartbeat: f.Timing.Heartbeat.Span, LeaderLease: f.Timing.LeaderLease.Span, Commit: f.Timing.Commit.Span,
 			Disk: f.Timing.Disk.Span, BeatGather: f.Timing.BeatGather.Span,
@@ -214,9 +199,6 @@ func (f *Server) ClusterConfig() cluster.Config {
 	}
 	if conf.BindAddr == "" {
 		conf.BindAddr = conf.RaftAddr
-	}
-	for _, p := range f.Peers {
-		conf.Peers = append(conf.Peers, cluster.Peer{ID: p.ID, RaftAddr: p.RaftAddr, APIAddr: p.APIAddr})
 	}
 	for name, v := range f.Settings {
 		if _, twice := f.Watchdog[strings.TrimPrefix(name, "watchdog_")]; !twice { // the environment wins

@@ -26,9 +26,6 @@ func plain(f *Server) Server {
 	for _, v := range []*sizeValue{&c.MemoryLimit, &c.Limits.EntryBytes, &c.Limits.SnapshotBytes} {
 		v.at = nil
 	}
-	if len(c.Peers) == 0 {
-		c.Peers = nil
-	}
 	if len(c.Join) == 0 {
 		c.Join = nil
 	}

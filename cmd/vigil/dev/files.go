@@ -19,12 +19,15 @@ import (
 	"vigil/rpc/freeport"
 )
 
+// devServer is a server of the demo and its addresses.
+type devServer struct{ ID, RaftAddr, APIAddr string }
+
 // devPlace is where a demo keeps its things.
 type devPlace struct {
 	dir     string
 	temp    bool // removed at the end
 	lock    *os.File
-	servers []conf.Peer
+	servers []devServer
 	hosts   []devHost
 }
 
@@ -113,7 +116,7 @@ func (p *devPlace) findServers(first int, asked bool) error {
 		known, err := conf.ReadServer(p.path(devServerName(i), "server.yaml"))
 		switch {
 		case err == nil:
-			p.servers = append(p.servers, conf.Peer{ID: known.ID, APIAddr: known.Addr, RaftAddr: known.RaftAddr})
+			p.servers = append(p.servers, devServer{ID: known.ID, APIAddr: known.Addr, RaftAddr: known.RaftAddr})
 		case i > 0 || !errors.Is(err, fs.ErrNotExist):
 			return err
 		default:
@@ -138,7 +141,7 @@ func (p *devPlace) newServers(first int, asked bool) (err error) {
 		}
 	}
 	for i := range devServers {
-		p.servers = append(p.servers, conf.Peer{ID: devServerName(i), APIAddr: addrs[2*i], RaftAddr: addrs[2*i+1]})
+		p.servers = append(p.servers, devServer{ID: devServerName(i), APIAddr: addrs[2*i], RaftAddr: addrs[2*i+1]})
 	}
 	return nil
 }

@@ -44,13 +44,20 @@ func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses
 	return keep(cert, key, trust.NewHolder(roots), dir)
 }
 
-// Renew gets the next certificate for whoever holds one, over conn, and keeps it in dir.
+// Renew gets the next certificate for whoever holds one from the servers of conn, and keeps it in dir. It
+// is asked for over a connection of its own: one that has lived through an earlier renewal shows the
+// certificate before that, and the cluster would take this machine for the copy of another.
 func Renew(ctx context.Context, conn *client.Client, h *trust.Holder, addresses []string, dir trust.Dir) error {
 	key, csr, err := ask(dir)
 	if err != nil {
 		return err
 	}
-	cert, err := vigilv1.NewTrustClient(conn).Renew(ctx, &vigilv1.RenewTrustRequest{Csr: csr, Addresses: addresses})
+	fresh, err := conn.Anew()
+	if err != nil {
+		return err
+	}
+	defer fresh.Close()
+	cert, err := vigilv1.NewTrustClient(fresh).Renew(ctx, &vigilv1.RenewTrustRequest{Csr: csr, Addresses: addresses})
 	if err != nil {
 		return err
 	}

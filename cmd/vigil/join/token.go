@@ -2,11 +2,13 @@ package join
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +80,15 @@ func ReadToken(word string, in io.Reader) (Token, error) {
 	return ParseToken(word)
 }
 
+// Knows tells whether the cluster with these servers and roots is that of the token: it has its root, or,
+// where that was replaced since, one of its servers.
+func (t Token) Knows(servers []string, roots *trust.Roots) bool {
+	if slices.ContainsFunc(servers, func(addr string) bool { return slices.Contains(t.Addrs, addr) }) {
+		return true
+	}
+	return slices.ContainsFunc(roots.Certs, func(c *x509.Certificate) bool { return trust.Pin(c) == t.Pin })
+}
+
 // maxToken is how many bytes of the standard input are looked at.
 const maxToken = 16 << 10
 
@@ -89,7 +100,7 @@ func ParseToken(word string) (t Token, err error) {
 	}
 	parts := strings.Split(strings.TrimSpace(word), ".")
 	if len(parts) != 5 || parts[0] != tokenMark {
-		return Token{}, bad(fmt.Sprintf("%d parts instead of 5", len(parts)))
+		return Token{}, bad(fmt.Sprintf("it has to have 5 parts, and has %d", len(parts)))
 	}
 	addrs, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {

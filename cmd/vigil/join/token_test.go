@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"vigil/rpc/trust"
 )
 
 // A token is read as it was written, and an error never shows its secret.
@@ -44,5 +47,29 @@ func TestTokenFromTheInput(t *testing.T) {
 	endless := strings.NewReader(strings.Repeat("x", 4*maxToken))
 	if _, err := ReadToken(FromInput, endless); err == nil || endless.Len() < 2*maxToken {
 		t.Errorf("%v, %d bytes are left", err, endless.Len())
+	}
+}
+
+// A token knows its cluster by the root, and where that was replaced by the servers.
+func TestATokenKnowsItsCluster(t *testing.T) {
+	root, err := trust.NewRoot(trust.NewCluster(), time.Unix(1_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := trust.NewRoots(root.Chain[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := []string{"10.0.0.1:7420", "10.0.0.2:7420"}, []string{"10.0.0.9:7420"}
+	theirs := Token{Addrs: here, Pin: trust.Pin(root.Chain[0])}
+	replaced := Token{Addrs: here, Pin: strings.Repeat("0a", 32)}
+	for _, tt := range []struct {
+		token   Token
+		servers []string
+		want    bool
+	}{{theirs, here, true}, {theirs, there, true}, {replaced, here[1:], true}, {replaced, there, false}, {replaced, nil, false}} {
+		if got := tt.token.Knows(tt.servers, roots); got != tt.want {
+			t.Errorf("token of %.8s, servers %v: %t", tt.token.Pin, tt.servers, got)
+		}
 	}
 }

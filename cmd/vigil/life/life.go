@@ -47,7 +47,7 @@ func (f *Flags) Add(cmd *cobra.Command, a *cli.App) {
 	flags.StringVar(&f.room, "room", "", "its room (default $VIGIL_ROOM)")
 	flags.StringVar(&f.role, "role", "", "its role (default $VIGIL_ROLE)")
 	flags.StringVar(&f.incarnation, "incarnation", "", "its life (default $VIGIL_INCARNATION; by hand a new one)")
-	flags.StringVar(&f.token, "token", "", "its token (default $VIGIL_TOKEN)")
+	flags.StringVar(&f.token, "token", "", "its token (default $VIGIL_TOKEN, or what the file $VIGIL_TOKEN_FILE holds)")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.Every(cli.AgentNames)) // the flag is there
 }
 
@@ -98,7 +98,9 @@ func (f *Flags) Given(a *cli.App) (*Life, error) {
 	}
 	l := &Life{Agent: name, Token: f.token}
 	if l.Token == "" {
-		l.Token = a.Getenv("VIGIL_TOKEN")
+		if l.Token, err = client.TokenFromEnv(a.Getenv); err != nil {
+			return nil, cli.WrongUsage(err)
+		}
 	}
 	text, where := f.incarnation, "flag --incarnation"
 	if text == "" && (f.agent == "" && f.role == "" || name == firstName(a.Getenv("VIGIL_AGENT"))) {

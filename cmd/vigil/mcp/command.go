@@ -41,7 +41,7 @@ runs; when the client closes its end it leaves the room (a managed agent that ho
 task stays, its supervisor vouches for it).
 
 Inside a managed agent no flags are needed: VIGIL_AGENT, VIGIL_INCARNATION and
-VIGIL_TOKEN say who speaks. By hand name the agent. --timeout bounds every call but the
+VIGIL_TOKEN_FILE say who speaks. By hand name the agent. --timeout bounds every call but the
 wait. What happens is logged on standard error, never the text of a task or a mail.`,
 		Example: `  vigil mcp
   vigil mcp --agent 'web/builder.*' --wait 10m

@@ -235,7 +235,7 @@ func (a *colleaguesAnswer) words() string {
 	for _, g := range a.Agents {
 		lines = append(lines, g.words())
 	}
-	return a.Message + "\n" + quoted("vigil, with what agents have declared", strings.Join(lines, "\n"))
+	return a.Message + "\n" + term.Quoted("vigil, with what agents have declared", strings.Join(lines, "\n"))
 }
 
 // colleagues lists the agents of the room.

@@ -62,7 +62,7 @@ func (t *mcpTask) words() string {
 	if by == "" {
 		by = "whoever created the task"
 	}
-	return head + "\n" + quoted(by, "Title: "+term.OneLine(t.Others.Title), t.Others.Text)
+	return head + "\n" + term.Quoted(by, "Title: "+term.OneLine(t.Others.Title), t.Others.Text)
 }
 
 type waitArgs struct {

@@ -30,11 +30,12 @@ const (
 // that speak to a tmux server hand their terminal over to it, and that one belongs to the
 // agent: it must not get ours.
 func between(cmd *exec.Cmd, in, out *os.File) error {
-	uid := uint32(os.Geteuid())
+	uid, start := uint32(os.Geteuid()), cmd.Start
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	} else if c := cmd.SysProcAttr.Credential; c != nil {
-		uid = c.Uid
+		// The agent may do with its own account's processes what it likes, with this one too.
+		uid, start = c.Uid, func() error { return proc.Confined(cmd.Start) }
 	}
 	master, slave, err := proc.OpenTerminal(uid)
 	if err != nil {
@@ -58,7 +59,7 @@ func between(cmd *exec.Cmd, in, out *os.File) error {
 		_, _ = io.WriteString(out, term.Restored())
 		_ = tty.Restore(int(in.Fd()), state) // nobody is left to tell
 	}()
-	if err := cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		return err
 	}
 	slave.Close()

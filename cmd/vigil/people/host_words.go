@@ -215,9 +215,9 @@ human drains it. One with agents that are unproven (policy: confirm) is refused:
 func containmentLine(h *vigilv1.Host) string {
 	switch h.GetContainment() {
 	case "sealed":
-		return "sealed: nothing leaves the control group of its agent"
+		return "sealed: nothing leaves the control group of its agent, and no agent shares an account"
 	case "group":
-		return "group: what leaves the group of its agent is found by its mark"
+		return "group: agents share an account, or what leaves the group of its agent is found by its mark only"
 	case "weak":
 		return "weak: what leaves its process group is neither frozen nor killed"
 	}

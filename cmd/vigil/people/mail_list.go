@@ -22,6 +22,7 @@ type mailLister struct {
 	*cli.App
 	request *vigilv1.ListMailRequest
 	limit   int
+	mine    bool // what the person who asks has sent
 }
 
 func newMailLister(a *cli.App) *mailLister {
@@ -84,7 +85,7 @@ itself inside an agent, and the user elsewhere.`,
 				if err != nil {
 					return err
 				}
-				m.request.From = cmp.Or(name, a.Me())
+				m.request.From, m.mine = cmp.Or(name, a.Me()), name == ""
 			}
 			return m.run(cmd)
 		},
@@ -100,6 +101,9 @@ func (m *mailLister) run(cmd *cobra.Command) error {
 	}
 	m.request.Stale = m.Stale
 	return m.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+		if self, known := c.Self(); known && m.mine {
+			m.request.From = self // the cluster knows people by their certificates, not by their accounts
+		}
 		list := &vigilv1.ListMailResponse{}
 		for {
 			m.request.Limit = uint32(min(m.limit-len(list.GetMails()), 1000))

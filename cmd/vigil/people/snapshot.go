@@ -95,6 +95,7 @@ func writeWhole(name string, fill func(io.Writer) (int64, error)) (n int64, err 
 
 func newSnapshotRestoreCmd(a *cli.App) *cobra.Command {
 	var yes bool
+	var others vigilv1.RestoreSnapshotRequest
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Replace the whole state by the one in FILE; later writes are lost",
@@ -102,7 +103,12 @@ func newSnapshotRestoreCmd(a *cli.App) *cobra.Command {
 written after the snapshot was saved is lost. Incarnations that the snapshot does
 not know are told that they are superseded. For one TTL (the longest of any role)
 nothing is started and no life is confirmed: running agents freeze for about half
-of it, and go on.`,
+of it, and go on.
+
+Who is let in stays as it is in this cluster: what was revoked since stays revoked. A
+backup of another cluster is refused with a list of who is concerned, until you say
+--trust or --revoke; its hosts join anew, each by a token, once the folder "trust" of
+its data directory is moved away.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
@@ -121,7 +127,7 @@ of it, and go on.`,
 				return fmt.Errorf("read snapshot: %w", err)
 			}
 			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
-				answer, err := sendSnapshot(ctx, a, c, f, info.Size())
+				answer, err := sendSnapshot(ctx, a, c, f, info.Size(), &others)
 				if err != nil {
 					return err
 				}
@@ -131,12 +137,15 @@ of it, and go on.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "yes, replace the state of the whole cluster")
+	cmd.Flags().BoolVar(&others.Trust, "trust", false, "a backup of another cluster: its people have the roles that they had, and log in anew")
+	cmd.Flags().BoolVar(&others.Revoke, "revoke", false, "a backup of another cluster: its people have no rights here")
+	cmd.MarkFlagsMutuallyExclusive("trust", "revoke")
 	return cmd
 }
 
-// sendSnapshot streams the file in pieces well below the message limit.
+// sendSnapshot streams the file in pieces well below the message limit; part says what becomes of people.
 func sendSnapshot(ctx context.Context, a *cli.App, c *cli.Conn, f io.Reader,
-	size int64) (*vigilv1.RestoreSnapshotResponse, error) {
+	size int64, part *vigilv1.RestoreSnapshotRequest) (*vigilv1.RestoreSnapshotResponse, error) {
 	stream, err := c.Cluster.RestoreSnapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -146,7 +155,8 @@ func sendSnapshot(ctx context.Context, a *cli.App, c *cli.Conn, f io.Reader,
 	for sent := int64(0); ; {
 		n, err := f.Read(buf)
 		if n > 0 {
-			if e := stream.Send(&vigilv1.SnapshotChunk{Data: buf[:n]}); e != nil {
+			part.Data = buf[:n]
+			if e := stream.Send(part); e != nil {
 				break // the answer says why
 			}
 			sent += int64(n)

@@ -204,10 +204,7 @@ func newLoginCmd(a *cli.App) *cobra.Command {
 			if user == "" {
 				user = a.Me()
 			}
-			if err := cli.CheckContextName(name); err != nil {
-				return err
-			}
-			dir, err := a.IdentityDir(name)
+			dir, err := a.NewIdentityDir(name, "--name", token.Knows)
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"time"
 
 	"vigil/agentd"
@@ -32,12 +32,16 @@ type Founding struct {
 	Conf  *conf.Server // of the first server; its data directory belongs to nobody yet
 	Admin string       // name of the first admin
 	Dir   trust.Dir    // gets the identity of the admin
+	Adopt bool         // the data directory is that of a server without identities, which has stopped
+
+	written bool // the state has its identities
 }
 
 // Found founds a cluster of one. It makes the root and the first server's identity in the data directory,
 // runs that server for as long as it takes to write the first words of the cluster and to log its admin
 // in, and has then use it meanwhile, over a connection of the admin. The server has ended when Found
-// returns. After an error the identity is gone, so that it can be done again in another data directory.
+// returns. After an error everything that it made is gone, so that it can be done again; what a server
+// without identities had in the directory that is adopted stays.
 func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin *client.Client) error) error {
 	dir := trustDir(f.Conf.DataDir)
 	if there, err := dir.Exists(); err != nil || there {
@@ -48,13 +52,24 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds %s of a cluster that was founded or joined there: "+
 			"move it to a safe place, or name another --data-dir", dir, part)))
 	}
-	if err := f.makeIdentity(dir); err != nil {
+	if err := f.adoptable(); err != nil {
 		return err
 	}
-	if err := f.run(ctx, then); err != nil {
-		return errors.Join(err, os.RemoveAll(string(dir)))
+	before, err := names(f.Conf.DataDir)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err = f.makeIdentity(dir); err == nil {
+		err = f.run(ctx, then)
+	}
+	if err == nil {
+		return nil
+	}
+	if f.Adopt && f.written {
+		return fmt.Errorf("%w\nThe data has identities from now on, all the same. Start the server, and on its machine, as its account, "+
+			"make a token to log in by: VIGIL_ADDR=unix:%s vigil token create --role user --name %s", err, filepath.Join(f.Conf.DataDir, ownerSocket), f.Admin)
+	}
+	return errors.Join(err, removeNew(f.Conf.DataDir, before))
 }
 
 // makeIdentity makes the root, this server's issuing key and its first certificate.
@@ -90,7 +105,13 @@ func (f *Founding) run(ctx context.Context, then func(context.Context, *client.C
 	ctx, cancel := context.WithTimeout(ctx, foundLimit)
 	defer cancel()
 	first := *f.Conf
-	first.BootstrapExpect = 1
+	if f.Adopt {
+		if err := f.adopt(); err != nil {
+			return err
+		}
+	} else {
+		first.Found = true
+	}
 	s, err := Open(&first, io.Discard)
 	if err != nil {
 		return err
@@ -143,6 +164,7 @@ func (f *Founding) tell(ctx context.Context, s *server, then func(context.Contex
 		if err != nil {
 			return fmt.Errorf("found cluster: %w", err)
 		}
+		f.written = true
 		login.ID = out.Number()
 	}
 	if err := join.Enter(ctx, login, trust.User, f.Admin, nil, f.Dir); err != nil {

@@ -38,6 +38,7 @@ func openHost(conf *conf.Agentd) (*hostIdentity, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // data_dir is looked at elsewhere
 		return nil, nil
 	case err != nil:
+		conf.HasIdentity() // there is one: what is wrong with it is the only thing to say
 		return nil, err
 	}
 	if self, _ := holder.Self(); self.Kind != trust.Host {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/tls"
 	"testing"
 	"time"
 
@@ -65,5 +66,32 @@ func TestIssuingKeyIsReplacedInTime(t *testing.T) {
 		looks(61*day, root, old, (60 * day).Seconds())
 		looks(61*day, other, true, (60 * day).Seconds())
 		looks(62*day, root, true, (61 * day).Seconds())
+	}
+}
+
+// On the port of the log only servers of the cluster are heard: who else has a good certificate is not.
+func TestOnlyServersReachTheLog(t *testing.T) {
+	now := time.Now()
+	root, err := trust.NewRoot(trust.NewCluster(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := trust.NewRoots(root.Chain[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &identity{holder: trust.NewHolder(roots)}
+	for kind, want := range map[trust.Kind]string{trust.Server: "s1", trust.Host: "", trust.User: ""} {
+		leaf, err := certified(func(csr []byte) ([]*certificate, error) {
+			name := trust.Name{Cluster: roots.Cluster, Kind: kind, ID: "s1"}
+			return root.Leaf(csr, name, trust.Stamp{Generation: 1}, nil, now)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _, _, err := i.PeerServer(&tls.ConnectionState{PeerCertificates: leaf.Chain})
+		if (err == nil) != (want != "") || want != "" && id != want {
+			t.Errorf("a %s is taken for server %q: %v", kind, id, err)
+		}
 	}
 }

@@ -52,7 +52,7 @@ func (r *recovery) run() error {
 	if err := r.own(); err != nil {
 		return err
 	}
-	plan, err := cluster.Recover(r.dir, false, nil)
+	plan, err := cluster.Recover(r.dir, cluster.Recovering{})
 	if err != nil {
 		return r.explained(err)
 	}
@@ -81,7 +81,7 @@ func (r *recovery) run() error {
 			return err
 		}
 	}
-	done, err := cluster.Recover(r.dir, true, nil)
+	done, err := cluster.Recover(r.dir, cluster.Recovering{Do: true})
 	if err != nil {
 		return r.explained(err)
 	}
@@ -153,22 +153,21 @@ What follows:
 
 // next says what is to be done now.
 func (r *recovery) next(done *cluster.Recovery) error {
-	api := ""
-	for _, s := range done.State.Servers() {
-		if s.ID == done.Server && s.APIAddr != "" {
-			api = " --addr " + s.APIAddr
+	how := "with an empty directory, by a token:\n   vigil token create --role server\n   vigil server join TOKEN"
+	if done.State.ClusterUUID() == "" {
+		api := "ADDRESS"
+		for _, s := range done.State.Servers() {
+			if s.ID == done.Server && s.APIAddr != "" {
+				api = s.APIAddr
+			}
 		}
-	}
-	var add strings.Builder
-	for _, p := range done.Lost {
-		fmt.Fprintf(&add, "\n   vigil server add %s %s%s", p.ID, p.RaftAddr, api)
+		how = "with an empty directory, and this in its configuration:\n   join: [" + api + "]"
 	}
 	return r.Printf(`
 Server %s is the only member of cluster %s now.
 1. Start it with the configuration that it had: vigil server --config FILE
-2. Empty the data directory of each server that takes the place of a lost one, start it without
-   peers in its configuration, and add it:%s
-`, done.Server, done.Cluster, add.String())
+2. Have each server that takes the place of a lost one join %s
+`, done.Server, done.Cluster, how)
 }
 
 func (r *recovery) object(plan *cluster.Recovery, done bool) map[string]any {

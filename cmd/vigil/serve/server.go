@@ -21,9 +21,8 @@ const aboutServer = `Run one of the servers that replicate the state of the flee
 everything in its data directory.
 
 A server without an identity starts only with --insecure, to try things out on one machine: it serves
-in clear, believes everybody who reaches it, and keeps to the loopback interface. A new cluster of
-such servers needs the same list of peers on each of them; one that joins an existing cluster names
-one of its API addresses with --join.
+in clear, believes everybody who reaches it, and keeps to the loopback interface. The first one founds
+their cluster with --found; another one joins it with --join, which names one of its API addresses.
 
 With --check everything that is wrong with the configuration is printed, one line each
 with its remedy, and nothing is started or changed; the exit code is 1 when something
@@ -35,13 +34,12 @@ func newServerCmd(a *cli.App) *cobra.Command {
 	var file string
 	var check bool
 	flags := conf.DefaultServer()
-	var peers []string
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a server, or ask about servers",
 		Long:  aboutServer,
 		Example: `  vigil server --config vigil-data/server.yaml
-  vigil server --insecure --id s1 --bootstrap-expect 1`,
+  vigil server --insecure --id s1 --found`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.ChooseSubcommand(cmd, args)
@@ -57,10 +55,6 @@ func newServerCmd(a *cli.App) *cobra.Command {
 				case set == nil: // nothing of it can be looked at
 					return printFindings(a, unread, nil)
 				}
-			}
-			var err error
-			if flags.Peers, err = conf.PeersFlag(peers); err != nil {
-				return err
 			}
 			if err := set.WatchdogEnv(a.Getenv); err != nil && check {
 				return printFindings(a, []error{err}, nil)
@@ -87,7 +81,6 @@ func newServerCmd(a *cli.App) *cobra.Command {
 	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML); flags win over it")
 	fl.BoolVar(&check, "check", false, "only check the configuration, and print what is wrong")
 	flags.Flags(fl)
-	fl.StringSliceVar(&peers, "peers", nil, "id=raft-address of every server of a new cluster, this one too")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagDirname("data-dir")
 	return cmd

@@ -84,8 +84,8 @@ type backups struct{ replica *cluster.Replica }
 
 func (b backups) Snapshot(w io.Writer) error { return b.replica.Copy().Dump(w) }
 
-func (b backups) Restore(ctx context.Context, r io.Reader) error {
-	return answer(b.replica.Restore(ctx, r))
+func (b backups) Restore(ctx context.Context, r io.Reader, others fsm.Others) error {
+	return answer(b.replica.Restore(ctx, r, others))
 }
 
 // answer gives a refusal of the replication the form in which the API passes it on

@@ -24,7 +24,11 @@ first admin.
 
 It prints a token by which two more servers join within a day, and how to start this one. The key
 of the root is in the data directory, as trust/root.key: copy it to a safe place. It may be moved
-away; it is needed when a server joins, and once in 60 days.`
+away; it is needed when a server joins, and once in 60 days.
+
+With --adopt the cluster goes on with the data of a server that ran without identities: rooms, agents,
+tasks and mail stay, nothing is started for one TTL. Each of its hosts joins by a token, in the data
+directory that it has; agents there go on.`
 
 // The token for the servers that join a new cluster.
 const (
@@ -36,18 +40,21 @@ const (
 func newInitCmd(a *cli.App) *cobra.Command {
 	flags := conf.DefaultServer()
 	var file, admin, context string
+	var adopt bool
 	cmd := &cobra.Command{
 		Use: "init", Short: "Found a cluster with identities, and log in as its admin", Long: aboutInit, Args: cobra.NoArgs,
-		Example: "  vigil server init\n  vigil server init --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421",
+		Example: "  vigil server init\n  vigil server init --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421\n" +
+			"  vigil server init --adopt --data-dir /var/lib/vigil --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := ownConf(file, flags, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
-			return initServer(cmd.Context(), a, Founding{Conf: set, Admin: admin}, file, context)
+			return initServer(cmd.Context(), a, Founding{Conf: set, Admin: admin, Adopt: adopt}, file, context)
 		},
 	}
 	ownFlags(cmd, flags, &file)
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "give identities to the data of a lone server that ran without any, and has stopped")
 	cmd.Flags().StringVar(&admin, "admin", "", "name of the first admin (default: of your account)")
 	cmd.Flags().StringVar(&context, "context-name", "", "name of the context that is made for you (default: the server's id)")
 	return cmd
@@ -83,6 +90,9 @@ func ownConf(file string, flags *conf.Server, said func(string) bool) (*conf.Ser
 	if set.DataDir, err = filepath.Abs(set.DataDir); err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}
+	if set.Insecure {
+		return nil, cli.Usagef("%s says insecure: true, and this server is to have an identity: remove that line", file)
+	}
 	set.HasIdentity("")
 	set.LogLevel = "error"
 	return set, set.Check()
@@ -111,16 +121,16 @@ func AccountName() string {
 	return "admin"
 }
 
+// notTheirs says that no identity is of the cluster which is to be founded.
+func notTheirs([]string, *trust.Roots) bool { return false }
+
 // initServer founds a cluster and says what to do next. The configuration of the server is in file, which
 // is written when it is empty; name is that of the context.
 func initServer(ctx context.Context, a *cli.App, f Founding, file, name string) (err error) {
 	if name == "" {
 		name = f.Conf.ID
 	}
-	if err := cli.CheckContextName(name); err != nil {
-		return err
-	}
-	if f.Dir, err = a.IdentityDir(name); err != nil {
+	if f.Dir, err = a.NewIdentityDir(name, "--context-name", notTheirs); err != nil {
 		return err
 	}
 	if f.Admin == "" {

@@ -19,6 +19,7 @@ import (
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
 	"vigil/cluster/hearing"
+	"vigil/cluster/logstore"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/fsm/noun"
@@ -106,6 +107,11 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash
 	if err := cluster.RaftMetrics(registry); err != nil {
 		return err
+	}
+	if s.conf.Found && !logstore.Used(repl.DataDir) {
+		if err = cluster.Found(repl); err != nil {
+			return err
+		}
 	}
 	if s.replica, err = cluster.Open(repl); err != nil {
 		return err

@@ -263,7 +263,7 @@ func (v *View) MailFor(sp *core.Speaker) (int, noun.Outcome) {
 			sp.Inc, a.Name, a.Inc)
 	case string(sp.TokenHash) != a.TokenHash:
 		return 0, core.Refuse(noun.Denied,
-			"the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN", a.Inc, a.Name)
+			"the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE", a.Inc, a.Name)
 	case v.MayReturn(a), !a.Managed && a.Part == noun.PartDisconnected:
 		return 0, core.Refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	case a.Managed && !a.Proc.Fenced():

@@ -1639,6 +1639,69 @@ func (x *SnapshotChunk) GetData() []byte {
 	return nil
 }
 
+type RestoreSnapshotRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Data  []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// A backup of another cluster knows people, hosts and servers that have no certificate of this one.
+	// It is restored only when the first message says what becomes of its people: revoke gives them no
+	// rights, trust gives those that are not known here the roles that they had there; they log in anew.
+	Revoke        bool `protobuf:"varint,2,opt,name=revoke,proto3" json:"revoke,omitempty"`
+	Trust         bool `protobuf:"varint,3,opt,name=trust,proto3" json:"trust,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreSnapshotRequest) Reset() {
+	*x = RestoreSnapshotRequest{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreSnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreSnapshotRequest) ProtoMessage() {}
+
+func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*RestoreSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RestoreSnapshotRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *RestoreSnapshotRequest) GetRevoke() bool {
+	if x != nil {
+		return x.Revoke
+	}
+	return false
+}
+
+func (x *RestoreSnapshotRequest) GetTrust() bool {
+	if x != nil {
+		return x.Trust
+	}
+	return false
+}
+
 type RestoreSnapshotResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -1649,7 +1712,7 @@ type RestoreSnapshotResponse struct {
 
 func (x *RestoreSnapshotResponse) Reset() {
 	*x = RestoreSnapshotResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1724,7 @@ func (x *RestoreSnapshotResponse) String() string {
 func (*RestoreSnapshotResponse) ProtoMessage() {}
 
 func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1737,7 @@ func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RestoreSnapshotResponse) GetIndex() uint64 {
@@ -1835,10 +1898,14 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x13ReportViewsResponse\"\x15\n" +
 	"\x13SaveSnapshotRequest\"#\n" +
 	"\rSnapshotChunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"E\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"Z\n" +
+	"\x16RestoreSnapshotRequest\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
+	"\x06revoke\x18\x02 \x01(\bR\x06revoke\x12\x14\n" +
+	"\x05trust\x18\x03 \x01(\bR\x05trust\"E\n" +
 	"\x17RestoreSnapshotResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\x99\t\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\xa2\t\n" +
 	"\aCluster\x12O\n" +
 	"\x06Status\x12\x17.vigil.v1.StatusRequest\x1a\x18.vigil.v1.StatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12X\n" +
@@ -1854,8 +1921,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"ReportHash\x12\x1b.vigil.v1.ReportHashRequest\x1a\x1c.vigil.v1.ReportHashResponse\x12J\n" +
 	"\vReportViews\x12\x1c.vigil.v1.ReportViewsRequest\x1a\x1d.vigil.v1.ReportViewsResponse\x12H\n" +
-	"\fSaveSnapshot\x12\x1d.vigil.v1.SaveSnapshotRequest\x1a\x17.vigil.v1.SnapshotChunk0\x01\x12O\n" +
-	"\x0fRestoreSnapshot\x12\x17.vigil.v1.SnapshotChunk\x1a!.vigil.v1.RestoreSnapshotResponse(\x01B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
+	"\fSaveSnapshot\x12\x1d.vigil.v1.SaveSnapshotRequest\x1a\x17.vigil.v1.SnapshotChunk0\x01\x12X\n" +
+	"\x0fRestoreSnapshot\x12 .vigil.v1.RestoreSnapshotRequest\x1a!.vigil.v1.RestoreSnapshotResponse(\x01B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
 	file_vigil_v1_cluster_proto_rawDescOnce sync.Once
@@ -1869,7 +1936,7 @@ func file_vigil_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_cluster_proto_rawDescData
 }
 
-var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*GetHealthRequest)(nil),           // 0: vigil.v1.GetHealthRequest
 	(*GetHealthResponse)(nil),          // 1: vigil.v1.GetHealthResponse
@@ -1897,33 +1964,34 @@ var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*ReportViewsResponse)(nil),        // 23: vigil.v1.ReportViewsResponse
 	(*SaveSnapshotRequest)(nil),        // 24: vigil.v1.SaveSnapshotRequest
 	(*SnapshotChunk)(nil),              // 25: vigil.v1.SnapshotChunk
-	(*RestoreSnapshotResponse)(nil),    // 26: vigil.v1.RestoreSnapshotResponse
-	nil,                                // 27: vigil.v1.StatusResponse.TasksEntry
-	nil,                                // 28: vigil.v1.StatusResponse.HostStatesEntry
-	nil,                                // 29: vigil.v1.Settings.ValuesEntry
-	nil,                                // 30: vigil.v1.Settings.DefaultsEntry
-	nil,                                // 31: vigil.v1.Settings.HelpEntry
-	nil,                                // 32: vigil.v1.PutSettingsRequest.ValuesEntry
-	(*WatchdogStats)(nil),              // 33: vigil.v1.WatchdogStats
-	(*durationpb.Duration)(nil),        // 34: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 35: google.protobuf.Timestamp
-	(*UnservedRole)(nil),               // 36: vigil.v1.UnservedRole
+	(*RestoreSnapshotRequest)(nil),     // 26: vigil.v1.RestoreSnapshotRequest
+	(*RestoreSnapshotResponse)(nil),    // 27: vigil.v1.RestoreSnapshotResponse
+	nil,                                // 28: vigil.v1.StatusResponse.TasksEntry
+	nil,                                // 29: vigil.v1.StatusResponse.HostStatesEntry
+	nil,                                // 30: vigil.v1.Settings.ValuesEntry
+	nil,                                // 31: vigil.v1.Settings.DefaultsEntry
+	nil,                                // 32: vigil.v1.Settings.HelpEntry
+	nil,                                // 33: vigil.v1.PutSettingsRequest.ValuesEntry
+	(*WatchdogStats)(nil),              // 34: vigil.v1.WatchdogStats
+	(*durationpb.Duration)(nil),        // 35: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 36: google.protobuf.Timestamp
+	(*UnservedRole)(nil),               // 37: vigil.v1.UnservedRole
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: vigil.v1.GetHealthResponse.watchdog:type_name -> vigil.v1.HealthWatchdog
-	33, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
-	34, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
-	27, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
+	34, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
+	35, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
+	28, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
 	5,  // 4: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
-	28, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
-	35, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
-	36, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
-	34, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
-	34, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
-	29, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	30, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	31, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	32, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	29, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
+	36, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
+	37, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
+	35, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
+	35, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
+	30, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	31, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	32, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	33, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
 	5,  // 14: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
 	22, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
 	3,  // 16: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
@@ -1938,7 +2006,7 @@ var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	19, // 25: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
 	21, // 26: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
 	24, // 27: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	25, // 28: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.SnapshotChunk
+	26, // 28: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
 	4,  // 29: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
 	1,  // 30: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
 	7,  // 31: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
@@ -1951,7 +2019,7 @@ var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	20, // 38: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
 	23, // 39: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
 	25, // 40: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	26, // 41: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	27, // 41: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
 	29, // [29:42] is the sub-list for method output_type
 	16, // [16:29] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
@@ -1971,7 +2039,7 @@ func file_vigil_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_cluster_proto_rawDesc), len(file_vigil_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -63,7 +63,7 @@ type ClusterClient interface {
 	// Brings what a server hears of hosts; servers call it.
 	ReportViews(ctx context.Context, in *ReportViewsRequest, opts ...grpc.CallOption) (*ReportViewsResponse, error)
 	SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error)
-	RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotChunk, RestoreSnapshotResponse], error)
+	RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RestoreSnapshotRequest, RestoreSnapshotResponse], error)
 }
 
 type clusterClient struct {
@@ -203,18 +203,18 @@ func (c *clusterClient) SaveSnapshot(ctx context.Context, in *SaveSnapshotReques
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Cluster_SaveSnapshotClient = grpc.ServerStreamingClient[SnapshotChunk]
 
-func (c *clusterClient) RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotChunk, RestoreSnapshotResponse], error) {
+func (c *clusterClient) RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RestoreSnapshotRequest, RestoreSnapshotResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Cluster_ServiceDesc.Streams[1], Cluster_RestoreSnapshot_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[SnapshotChunk, RestoreSnapshotResponse]{ClientStream: stream}
+	x := &grpc.GenericClientStream[RestoreSnapshotRequest, RestoreSnapshotResponse]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Cluster_RestoreSnapshotClient = grpc.ClientStreamingClient[SnapshotChunk, RestoreSnapshotResponse]
+type Cluster_RestoreSnapshotClient = grpc.ClientStreamingClient[RestoreSnapshotRequest, RestoreSnapshotResponse]
 
 // ClusterServer is the server API for Cluster service.
 // All implementations must embed UnimplementedClusterServer
@@ -243,7 +243,7 @@ type ClusterServer interface {
 	// Brings what a server hears of hosts; servers call it.
 	ReportViews(context.Context, *ReportViewsRequest) (*ReportViewsResponse, error)
 	SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error
-	RestoreSnapshot(grpc.ClientStreamingServer[SnapshotChunk, RestoreSnapshotResponse]) error
+	RestoreSnapshot(grpc.ClientStreamingServer[RestoreSnapshotRequest, RestoreSnapshotResponse]) error
 	mustEmbedUnimplementedClusterServer()
 }
 
@@ -290,7 +290,7 @@ func (UnimplementedClusterServer) ReportViews(context.Context, *ReportViewsReque
 func (UnimplementedClusterServer) SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error {
 	return status.Error(codes.Unimplemented, "method SaveSnapshot not implemented")
 }
-func (UnimplementedClusterServer) RestoreSnapshot(grpc.ClientStreamingServer[SnapshotChunk, RestoreSnapshotResponse]) error {
+func (UnimplementedClusterServer) RestoreSnapshot(grpc.ClientStreamingServer[RestoreSnapshotRequest, RestoreSnapshotResponse]) error {
 	return status.Error(codes.Unimplemented, "method RestoreSnapshot not implemented")
 }
 func (UnimplementedClusterServer) mustEmbedUnimplementedClusterServer() {}
@@ -524,11 +524,11 @@ func _Cluster_SaveSnapshot_Handler(srv interface{}, stream grpc.ServerStream) er
 type Cluster_SaveSnapshotServer = grpc.ServerStreamingServer[SnapshotChunk]
 
 func _Cluster_RestoreSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(ClusterServer).RestoreSnapshot(&grpc.GenericServerStream[SnapshotChunk, RestoreSnapshotResponse]{ServerStream: stream})
+	return srv.(ClusterServer).RestoreSnapshot(&grpc.GenericServerStream[RestoreSnapshotRequest, RestoreSnapshotResponse]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Cluster_RestoreSnapshotServer = grpc.ClientStreamingServer[SnapshotChunk, RestoreSnapshotResponse]
+type Cluster_RestoreSnapshotServer = grpc.ClientStreamingServer[RestoreSnapshotRequest, RestoreSnapshotResponse]
 
 // Cluster_ServiceDesc is the grpc.ServiceDesc for Cluster service.
 // It's only intended for direct use with grpc.RegisterService,

@@ -34,7 +34,7 @@ type Speaker struct {
 	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	// 0 in a Join: started by hand, a new incarnation is given out.
 	Incarnation uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// VIGIL_TOKEN; hashed before it reaches the log.
+	// What the file VIGIL_TOKEN_FILE holds; hashed before it reaches the log.
 	Token         string `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
