@@ -80,7 +80,7 @@ func openStand(ctx context.Context, o *Options, config string, secure bool) (_ *
 			dir: filepath.Join(s.dir, id), program: o.Program})
 	}
 	if secure {
-		if err = s.found(ctx, config); err != nil {
+		if err = s.found(ctx, config, o.Debug); err != nil {
 			return s, err
 		}
 		return s, s.connect(ctx)

@@ -23,7 +23,7 @@ var tokenForm = regexp.MustCompile(`vigil1\.[A-Za-z0-9_.-]+`)
 
 // found makes the servers a cluster with identities, as people do it, and starts them. The stand is its
 // admin then.
-func (s *stand) found(ctx context.Context, config string) error {
+func (s *stand) found(ctx context.Context, config string, debug bool) error {
 	var token []byte
 	for i, sv := range s.servers {
 		args := []string{"server", "init", "--admin", "bench", "--context-name", benchContext}
@@ -50,6 +50,9 @@ func (s *stand) found(ctx context.Context, config string) error {
 			return err
 		}
 		sv.args = []string{"server", "--config", file, "--log-level", "warn"}
+		if debug {
+			sv.args = append(sv.args, "--debug")
+		}
 		if err := sv.start(); err != nil {
 			return err
 		}
