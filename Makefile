@@ -16,6 +16,8 @@ OLDER    =
 # the simulated fleet: the state machine has no goroutine, and the stand drives processes.
 RACE = -race -p 3 -timeout 20m
 RACED = ./cluster/... ./rpc/... ./agentd/... ./cmd/... ./jepsen/sim
+# The packages whose tests take longest begin first: they wait for processes while others compute.
+LONGEST = ./jepsen/incidents ./cmd/vigil
 # The packages whose Fuzz functions are run.
 FUZZED = ./...
 
@@ -46,7 +48,7 @@ build: ## build bin/vigil
 	go build -trimpath -o bin/vigil ./cmd/vigil
 
 test: ## run the tests; needs only Go
-	go test ./...
+	go test $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 go test $(RACE) $(RACED)

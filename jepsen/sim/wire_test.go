@@ -260,7 +260,7 @@ func carry[T any](p *port, to raft.ServerAddress, args any, resp *T) error {
 	}
 	select {
 	case a := <-answers: // a heartbeat is answered at once: most messages need no timer
-		if p.returns(to) {
+		if p.returns(way.to, to) {
 			return unpack(a, resp)
 		}
 		answers = nil // lost: only the time-out is left
@@ -271,7 +271,7 @@ func carry[T any](p *port, to raft.ServerAddress, args any, resp *T) error {
 	for {
 		select {
 		case a := <-answers:
-			if p.returns(to) {
+			if p.returns(way.to, to) {
 				return unpack(a, resp)
 			}
 			answers = nil
@@ -283,8 +283,14 @@ func carry[T any](p *port, to raft.ServerAddress, args any, resp *T) error {
 	}
 }
 
-// returns lets an answer travel back; false: it is lost.
-func (p *port) returns(from raft.ServerAddress) bool {
+// returns lets an answer travel back; false: it is lost. One of a run that is over says what was never done: its
+// writes have gone to a copy of the disk.
+func (p *port) returns(asked *port, from raft.ServerAddress) bool {
+	select {
+	case <-asked.closed:
+		return false
+	default:
+	}
 	back := p.wire.passage(indexOf(from), p.at)
 	return back.to != nil && p.after(back.delay) && p.await(back.held)
 }

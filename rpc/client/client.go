@@ -42,7 +42,7 @@ func Open(cfg Config) (*Client, error) {
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: dialLimit}),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: shakeLimit}),
 	}, cfg.Options...)
 	if cfg.Bearer != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer(cfg.Bearer)))

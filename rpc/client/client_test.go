@@ -30,6 +30,28 @@ func create(ctx context.Context, c *client.Client, title string) (*vigilv1.Task,
 		&vigilv1.CreateTaskRequest{Room: "web", Role: "builder", Title: title})
 }
 
+// Where handshakes take their time nobody hangs up and calls again: that would put everyone behind all others, and
+// after a cut of thousands nobody would ever come back.
+func TestClientWaitsForASlowHandshake(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.mu.Lock()
+		f.slow = 7 * time.Second
+		f.mu.Unlock()
+		began := time.Now()
+		if _, err := create(t.Context(), c, "one"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 9*time.Second {
+			t.Errorf("the write took %s of simulated time, want some 7s", took)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.dials > len(f.servers) {
+			t.Errorf("%d connections were opened to %d servers, want one to each", f.dials, len(f.servers))
+		}
+	})
+}
+
 func TestClientFollowsTheLeaderThatAnErrorNames(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		f.lead("c:1")

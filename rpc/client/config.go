@@ -85,7 +85,7 @@ type Config struct {
 	// Bearer is an API token that is sent with every call; it needs TLS. Empty: none.
 	Bearer string
 
-	// Dial opens a connection to addr; nil: TCP.
+	// Dial opens a connection to addr, within a second; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
 	// Options are added to those of every connection.
@@ -141,6 +141,12 @@ func (cfg Config) withDefaults() (Config, error) {
 			}
 			return d.DialContext(ctx, "tcp", addr)
 		}
+	}
+	dial := cfg.Dial
+	cfg.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialLimit)
+		defer cancel()
+		return dial(ctx, addr)
 	}
 	return cfg, nil
 }

@@ -45,6 +45,8 @@ type fakeCluster struct {
 	waiters []chan struct{}
 	full    bool           // no session is to be had
 	lose    map[string]int // answers of a method to lose after the work is done
+	slow    time.Duration  // until a connection that is accepted hears the first word
+	dials   int
 
 	servers map[string]*fakeServer
 }
@@ -125,7 +127,8 @@ func (f *fakeCluster) stop() {
 
 func (f *fakeCluster) dial(ctx context.Context, addr string) (net.Conn, error) {
 	f.mu.Lock()
-	s := f.servers[addr]
+	s, slow := f.servers[addr], f.slow
+	f.dials++
 	f.mu.Unlock()
 	if s == nil {
 		return nil, errors.New("connection refused")
@@ -141,11 +144,35 @@ func (f *fakeCluster) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slow > 0 {
+		c = &slowConn{Conn: c, until: time.Now().Add(slow), gone: make(chan struct{})}
+	}
 	h := linktest.Dig(c)
 	s.mu.Lock()
 	s.conns = append(s.conns, h)
 	s.mu.Unlock()
 	return h, nil
+}
+
+// slowConn says nothing before until, as a server with thousands of handshakes to do.
+type slowConn struct {
+	net.Conn
+	until time.Time
+	gone  chan struct{}
+	once  sync.Once
+}
+
+func (c *slowConn) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(time.Until(c.until)):
+	case <-c.gone:
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *slowConn) Close() error {
+	c.once.Do(func() { close(c.gone) })
+	return c.Conn.Close()
 }
 
 // open makes a client of the fake.

@@ -20,10 +20,13 @@ import (
 
 // dialLimit is how long a server may take to accept a connection before the next
 // one is tried; an unreachable address rests for restMin, then longer, to restMax.
+// The handshake of an accepted connection goes on meanwhile, until shakeLimit: where thousands come
+// back at once it waits for its turn, and who hung up and called again would wait behind all others.
 const (
-	dialLimit = time.Second
-	restMin   = 50 * time.Millisecond
-	restMax   = 2 * time.Second
+	dialLimit  = time.Second
+	shakeLimit = 10 * time.Second // as long as a server lets one wait
+	restMin    = 50 * time.Millisecond
+	restMax    = 2 * time.Second
 )
 
 // route is the server that a kind of call goes to at the moment.
@@ -94,11 +97,13 @@ func (s *servers) pick(ctx context.Context, r *route) (*link.Conn, *Error) {
 			s.settle(r, k)
 			return k, nil
 		}
-		if ctx.Err() == nil {
-			s.failed(k, err)
-		}
 		if ctx.Err() != nil {
 			break
+		}
+		if errors.Is(err, link.ErrConnecting) {
+			s.slow(k, err)
+		} else {
+			s.failed(k, err)
 		}
 	}
 	s.reread()
@@ -207,19 +212,34 @@ func (s *servers) failed(k *link.Conn, reason error) {
 	s.mu.Lock()
 	if s.conns[k.Addr] == k {
 		delete(s.conns, k.Addr)
-		bad := s.rest[k.Addr]
-		if bad == nil {
-			bad = &rest{}
-			s.rest[k.Addr] = bad
-		}
+		bad := s.resting(k.Addr, reason)
 		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
 		bad.times++
-		bad.reason, bad.nobody = reason, nobody(reason)
 	}
 	s.forget(&s.lead, k.Addr)
 	s.forget(&s.park, k.Addr)
 	s.mu.Unlock()
 	k.Close()
+}
+
+// slow has others asked before k, which goes on connecting.
+func (s *servers) slow(k *link.Conn, reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conns[k.Addr] == k {
+		s.resting(k.Addr, reason).until = time.Now().Add(restMin)
+	}
+}
+
+// resting notes why addr is not asked for a while; the caller holds mu, and says for how long.
+func (s *servers) resting(addr string, reason error) *rest {
+	bad := s.rest[addr]
+	if bad == nil {
+		bad = &rest{}
+		s.rest[addr] = bad
+	}
+	bad.reason, bad.nobody = reason, nobody(reason)
+	return bad
 }
 
 // redial has the next call open a new connection to the server of k, with the newest certificate.

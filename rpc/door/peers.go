@@ -127,12 +127,15 @@ func (p *peers) retire(k *link.Conn) bool {
 	return true
 }
 
+// peerDial is how long a server may take to accept a connection of another one.
+const peerDial = 2 * time.Second
+
 func (p *peers) dialer() link.Dialer {
 	if p.dial != nil {
 		return p.dial
 	}
 	return func(ctx context.Context, addr string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		return (&net.Dialer{Timeout: peerDial}).DialContext(ctx, "tcp", addr)
 	}
 }
 
@@ -144,7 +147,7 @@ func (p *peers) options() []grpc.DialOption {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6,
 				Jitter: 0.2, MaxDelay: time.Second},
-			MinConnectTimeout: 2 * time.Second,
+			MinConnectTimeout: sniffLimit, // the handshake may wait behind those of thousands of hosts
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),

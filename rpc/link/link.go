@@ -21,6 +21,9 @@ import (
 // nothing before it is asked for a sign of life.
 const longSilence = 5 * time.Second
 
+// ErrConnecting is the error of Ready while the connection may still come.
+var ErrConnecting = errors.New("no answer while connecting")
+
 // Dialer opens a connection to addr, host:port.
 type Dialer func(ctx context.Context, addr string) (net.Conn, error)
 
@@ -101,7 +104,7 @@ func (k *Conn) Ready(ctx context.Context, limit time.Duration) error {
 			k.Connect()
 		}
 		if !k.WaitForStateChange(ctx, state) {
-			return errors.New("no answer while connecting")
+			return ErrConnecting
 		}
 	}
 }

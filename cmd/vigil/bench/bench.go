@@ -26,6 +26,8 @@ type Options struct {
 	Debug bool
 	// Profile is a folder for processor profiles of all measurements; empty: none.
 	Profile string
+	// Secure: the servers that are started have identities, and speak TLS.
+	Secure bool
 	// Keep leaves the data and logs of the servers in Dir.
 	Keep bool
 
@@ -58,7 +60,7 @@ type Spec struct {
 	Config string
 	// Own: it kills servers, so it never runs on a cluster of somebody else.
 	Own bool
-	// Secure: the servers that are started have identities.
+	// Secure: the servers that are started have identities in any case.
 	Secure bool
 	// Alone: it needs no servers, and measures parts of one in this process.
 	Alone bool
@@ -199,7 +201,7 @@ func (s *Spec) Run(ctx context.Context, o Options) (_ *Report, err error) {
 		return r.report, nil
 	}
 	r.say("starting three servers")
-	if r.stand, err = openStand(ctx, &r.Options, config, s.Secure); err != nil {
+	if r.stand, err = openStand(ctx, &r.Options, config, s.Secure || o.Secure); err != nil {
 		return nil, fmt.Errorf("start servers: %w", err)
 	}
 	err = s.run(ctx, r)

@@ -98,6 +98,9 @@ func bindBenchFlags(cmd *cobra.Command, spec *Spec, o *Options) {
 	if uses("managed") {
 		fl.BoolVar(&o.Managed, "managed", false, "agents started by orders, on hosts that the benchmark plays")
 	}
+	if !spec.Secure && !spec.Alone {
+		fl.BoolVar(&o.Secure, "secure", false, "servers with identities, which speak TLS with each other and with clients")
+	}
 	fl.StringVar(&o.Dir, "dir", "", "where temporary data goes (default: the system's place)")
 	fl.BoolVar(&o.Keep, "keep", false, "keep the data and the logs of the servers")
 	fl.BoolVar(&o.Debug, "debug", false, "let the servers serve /debug/pprof")
@@ -115,7 +118,7 @@ func NewAgentCommand(a *cli.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			addrs, err := a.Named()
+			addrs, err := a.Addresses()
 			if err != nil {
 				return err
 			}

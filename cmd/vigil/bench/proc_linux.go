@@ -18,6 +18,15 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// stepBack gives the processors to others first. It is for a process of ownGroup: a priority is that of a
+// thread, and of a group all threads are found.
+func stepBack(pid int) error {
+	if err := unix.Setpriority(unix.PRIO_PGRP, pid, loadNice); err != nil {
+		return fmt.Errorf("lower the priority of the load: %w", err)
+	}
+	return nil
+}
+
 // memory reads what the process holds: all of it, and without pages of files.
 func (p *process) memory() (rss, anon int64) {
 	if p == nil {

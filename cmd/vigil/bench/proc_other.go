@@ -9,6 +9,9 @@ import (
 
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
+// stepBack is done on Linux only.
+func stepBack(int) error { return nil }
+
 // memory is known on Linux only.
 func (p *process) memory() (rss, anon int64) { return 0, 0 }
 

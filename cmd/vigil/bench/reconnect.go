@@ -35,7 +35,8 @@ func reconnectSpec() *Spec {
 them at each server. Cuts all of them at once. Measured is the time from the cut until a
 connection is there again, after a whole handshake in which both ends have proved who they
 are, and the host has beaten over it. All the time --rate tasks a second are created. Hosts
-connect from four addresses. elections counts leaders that were elected: none is needed.`,
+connect from four addresses; they stand for other machines, so their processes leave the
+processors to the servers first (nice 10). elections counts leaders that were elected: none is needed.`,
 		Uses: []string{"count", "clients", "rate"}, CountHelp: "connections",
 		Defaults: Options{Count: 30_000, Clients: []int{1000}, Rate: 20, Conns: 1},
 		Own:      true, Secure: true, run: runReconnect,

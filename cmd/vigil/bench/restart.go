@@ -42,7 +42,7 @@ func runRestart(ctx context.Context, r *run) error {
 		return err
 	}
 	c := clients[0]
-	daemon, err := r.startDaemon()
+	daemon, err := r.startDaemon(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func runRestart(ctx context.Context, r *run) error {
 }
 
 // startDaemon starts agentd with one runner: this program as an agent.
-func (r *run) startDaemon() (*process, error) {
+func (r *run) startDaemon(ctx context.Context) (*process, error) {
 	dir := filepath.Join(r.stand.dir, "host")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
@@ -97,9 +97,14 @@ runners:
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
-	return startProcess(filepath.Join(r.stand.dir, "agentd.log"), nil, r.Program, "agentd", "--config", file,
-		"--data-dir", dir,
-		"--server", strings.Join(r.stand.addrs(), ","), "--name", "bench", "--log-level", "warn")
+	args := []string{"agentd", "--config", file, "--data-dir", dir, "--server", strings.Join(r.stand.addrs(), ","),
+		"--name", "bench", "--log-level", "warn"}
+	if r.stand.tls == nil {
+		args = append(args, "--insecure")
+	} else if err := r.stand.joinHost(ctx, r.Program, dir); err != nil {
+		return nil, err
+	}
+	return startProcess(filepath.Join(r.stand.dir, "agentd.log"), nil, r.Program, args...)
 }
 
 // lifeline is what is known about one agent.

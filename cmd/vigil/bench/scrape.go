@@ -20,11 +20,11 @@ type figures map[string]float64
 func (sv *server) scrape(ctx context.Context) (figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+sv.api+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, sv.web+"/metrics", nil)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics of %s: %w", sv.id, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := sv.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics of %s: %w", sv.id, err)
 	}

@@ -22,6 +22,10 @@ import (
 // SessionsCommand is the hidden command that is the hosts of one address of `vigil bench reconnect`.
 const SessionsCommand = "bench-sessions"
 
+// loadNice is the priority of a load that stands for other machines: the higher, the less it takes from the
+// servers, which share the processors of this one.
+const loadNice = 10
+
 // sessionJob is what such a process is to do. It comes by its standard input, since it holds keys.
 type sessionJob struct {
 	Source  string   // its own address
@@ -68,6 +72,10 @@ func startSessions(program string, job sessionJob) (*sessionLoad, error) {
 	}
 	l.to, l.in = to, json.NewDecoder(out)
 	if err := l.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := stepBack(l.cmd.Process.Pid); err != nil {
+		l.end()
 		return nil, err
 	}
 	if err := json.NewEncoder(to).Encode(job); err != nil {
@@ -176,7 +184,7 @@ type hostSession struct {
 func (s *hostSession) open(ctx context.Context, retries *atomic.Int64) (err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.source}}
 	s.conn, err = grpc.NewClient("passthrough:///"+s.server, grpc.WithNoProxy(),
-		grpc.WithTransportCredentials(credentials.NewTLS(s.shows)), grpc.WithReadBufferSize(4<<10),
+		grpc.WithTransportCredentials(credentials.NewTLS(s.shows)), grpc.WithReadBufferSize(4<<10), grpc.WithSharedWriteBuffer(true),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 20 * time.Second, Backoff: quickBackoff()}),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)

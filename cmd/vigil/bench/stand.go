@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,6 +42,8 @@ type server struct {
 	program       string
 	proc          *process // nil: not ours, or not running
 	conn          *grpc.ClientConn
+	web           string // where its pages are
+	http          *http.Client
 }
 
 // newTag gives a short name of its own.
@@ -77,7 +80,7 @@ func openStand(ctx context.Context, o *Options, config string, secure bool) (_ *
 			dir: filepath.Join(s.dir, id), program: o.Program})
 	}
 	if secure {
-		if err = s.found(ctx, config); err != nil {
+		if err = s.found(ctx, config, o.Debug); err != nil {
 			return s, err
 		}
 		return s, s.connect(ctx)
@@ -91,6 +94,9 @@ func openStand(ctx context.Context, o *Options, config string, secure bool) (_ *
 		if err = sv.start(); err != nil {
 			return s, err
 		}
+	}
+	if err = s.members(ctx, len(s.servers)); err != nil {
+		return s, err
 	}
 	return s, s.connect(ctx)
 }
@@ -123,11 +129,13 @@ func (s *stand) find(ctx context.Context, addrs []string) error {
 func (s *stand) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	shows := insecure.NewCredentials()
+	shows, scheme, web := insecure.NewCredentials(), "http://", http.DefaultClient
 	if s.tls != nil {
-		shows = credentials.NewTLS(s.tls)
+		shows, scheme = credentials.NewTLS(s.tls), "https://"
+		web = &http.Client{Transport: &http.Transport{TLSClientConfig: s.tls.Clone()}}
 	}
 	for _, sv := range s.servers {
+		sv.web, sv.http = scheme+sv.api, web
 		conn, err := grpc.NewClient("passthrough:///"+sv.api, grpc.WithTransportCredentials(shows), grpc.WithNoProxy(),
 			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: quickBackoff()}))
 		if err != nil {

@@ -23,7 +23,7 @@ var tokenForm = regexp.MustCompile(`vigil1\.[A-Za-z0-9_.-]+`)
 
 // found makes the servers a cluster with identities, as people do it, and starts them. The stand is its
 // admin then.
-func (s *stand) found(ctx context.Context, config string) error {
+func (s *stand) found(ctx context.Context, config string, debug bool) error {
 	var token []byte
 	for i, sv := range s.servers {
 		args := []string{"server", "init", "--admin", "bench", "--context-name", benchContext}
@@ -50,6 +50,9 @@ func (s *stand) found(ctx context.Context, config string) error {
 			return err
 		}
 		sv.args = []string{"server", "--config", file, "--log-level", "warn"}
+		if debug {
+			sv.args = append(sv.args, "--debug")
+		}
 		if err := sv.start(); err != nil {
 			return err
 		}
@@ -58,6 +61,15 @@ func (s *stand) found(ctx context.Context, config string) error {
 		}
 	}
 	return nil
+}
+
+// joinHost gives agentd an identity, in its data directory.
+func (s *stand) joinHost(ctx context.Context, program, dir string) error {
+	out, err := s.tell(ctx, program, nil, "token", "create", "--role", "host")
+	if err == nil {
+		_, err = s.tell(ctx, program, tokenForm.Find(out), "agentd", "join", "-", "--data-dir", dir)
+	}
+	return err
 }
 
 // tell runs a command of this program to its end.
@@ -73,7 +85,7 @@ func (s *stand) tell(ctx context.Context, program string, input []byte, args ...
 	return out.Bytes(), nil
 }
 
-// members waits until the first n servers are voters and have an issuing key.
+// members waits until the first n servers are voters, and have an issuing key where they have identities.
 func (s *stand) members(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -94,7 +106,10 @@ func (s *stand) members(ctx context.Context, n int) error {
 				voters++
 			}
 		}
-		_, no := os.Stat(filepath.Join(s.servers[n-1].dir, "trust", trust.IssuerFiles+".key"))
+		var no error
+		if s.tls != nil {
+			_, no = os.Stat(filepath.Join(s.servers[n-1].dir, "trust", trust.IssuerFiles+".key"))
+		}
 		if voters == n && no == nil {
 			return nil
 		}

@@ -251,7 +251,7 @@ func (r *tlsReport) print(a *cli.App) error {
 		}
 		roots.Add(short(c.Pin), day(c.From), day(c.Until), use)
 	}
-	issuers := term.NewTable("ISSUER", "SERIAL", "FROM", "UNTIL", "~")
+	issuers := term.NewTable("SERVER", "SIGNED BY", "FROM", "UNTIL", "~")
 	for _, c := range r.Issuers {
 		issuers.Add(c.Server, short(c.Serial), day(c.From), day(c.Until), c.Why)
 	}
