@@ -152,7 +152,6 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 		grpc.NumStreamWorkers(1024),
 		// As fast as the default of 32 KiB, which 30,000 connections would pay for.
 		grpc.ReadBufferSize(8<<10),
-		grpc.SharedWriteBuffer(true), // 32 KiB more for a connection that only waits, otherwise
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 15 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
 			PermitWithoutStream: true}),

@@ -184,7 +184,7 @@ type hostSession struct {
 func (s *hostSession) open(ctx context.Context, retries *atomic.Int64) (err error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.source}}
 	s.conn, err = grpc.NewClient("passthrough:///"+s.server, grpc.WithNoProxy(),
-		grpc.WithTransportCredentials(credentials.NewTLS(s.shows)), grpc.WithReadBufferSize(4<<10), grpc.WithSharedWriteBuffer(true),
+		grpc.WithTransportCredentials(credentials.NewTLS(s.shows)), grpc.WithReadBufferSize(4<<10),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 20 * time.Second, Backoff: quickBackoff()}),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)
