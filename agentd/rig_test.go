@@ -146,12 +146,14 @@ func (r *rig) listen(t testing.TB) string {
 		t.Fatal(err)
 	}
 	var tasks sync.WaitGroup
+	ended := make(chan struct{}) // a test that has failed leaves agents that talk on
 	tasks.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
+			tasks.Go(func() { <-ended; conn.Close() })
 			a := &agentTalk{conn: conn, words: make(chan string, 100)}
 			r.agents <- a
 			tasks.Go(func() {
@@ -167,6 +169,7 @@ func (r *rig) listen(t testing.TB) string {
 	})
 	t.Cleanup(func() {
 		l.Close()
+		close(ended)
 		tasks.Wait()
 		os.RemoveAll(dir)
 	})

@@ -43,14 +43,8 @@ type Founding struct {
 // returns. After an error everything that it made is gone, so that it can be done again; what a server
 // without identities had in the directory that is adopted stays.
 func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin *client.Client) error) error {
-	dir := trustDir(f.Conf.DataDir)
-	if there, err := dir.Exists(); err != nil || there {
-		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds an identity: a cluster was founded or joined there; "+
-			"start its server with `vigil server --data-dir %s`, or name another --data-dir", dir, f.Conf.DataDir)))
-	}
-	if part, err := dir.Part(); err != nil || part != "" { // the root of a cluster that lives, perhaps
-		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds %s of a cluster that was founded or joined there: "+
-			"move it to a safe place, or name another --data-dir", dir, part)))
+	if err := f.unclaimed(); err != nil {
+		return err
 	}
 	if err := f.adoptable(); err != nil {
 		return err
@@ -59,7 +53,7 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 	if err != nil {
 		return err
 	}
-	if err = f.makeIdentity(dir); err == nil {
+	if err = f.makeIdentity(trustDir(f.Conf.DataDir)); err == nil {
 		err = f.run(ctx, then)
 	}
 	if err == nil {
@@ -70,6 +64,20 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 			"make a token to log in by: VIGIL_ADDR=unix:%s vigil token create --role user --name %s", err, filepath.Join(f.Conf.DataDir, ownerSocket), f.Admin)
 	}
 	return errors.Join(err, removeNew(f.Conf.DataDir, before))
+}
+
+// unclaimed refuses a data directory that belongs to a cluster, or did.
+func (f *Founding) unclaimed() error {
+	dir := trustDir(f.Conf.DataDir)
+	if there, err := dir.Exists(); err != nil || there {
+		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds an identity: a cluster was founded or joined there; "+
+			"start its server with `vigil server --data-dir %s`, or name another --data-dir", dir, f.Conf.DataDir)))
+	}
+	if part, err := dir.Part(); err != nil || part != "" { // the root of a cluster that lives, perhaps
+		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds %s of a cluster that was founded or joined there: "+
+			"move it to a safe place, or name another --data-dir", dir, part)))
+	}
+	return nil
 }
 
 // makeIdentity makes the root, this server's issuing key and its first certificate.

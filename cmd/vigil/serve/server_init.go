@@ -130,6 +130,9 @@ func initServer(ctx context.Context, a *cli.App, f Founding, file, name string) 
 	if name == "" {
 		name = f.Conf.ID
 	}
+	if err := f.unclaimed(); err != nil {
+		return err
+	}
 	if f.Dir, err = a.NewIdentityDir(name, "--context-name", notTheirs); err != nil {
 		return err
 	}
