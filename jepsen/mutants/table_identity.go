@@ -228,7 +228,7 @@ func localMutants() []Mutant {
 		{
 			Name: "any-call-through-the-socket", Law: "L6", Says: "agents make every call through the socket of their life",
 			Edits: []Edit{{File: "agentd/local/rules.go",
-				Old: "		return r.URL.Path, r.Method == http.MethodPost && mayCall[r.URL.Path]\n",
+				Old: "		return r.URL.Path, r.Method == http.MethodPost && mayCall(r.URL.Path)\n",
 				New: "		return r.URL.Path, r.Method == http.MethodPost\n"}},
 			Hunt: tests("./agentd/local", "TestOnlyCallsOfAgentsPass"),
 		},
