@@ -41,7 +41,8 @@ func TestTrustL6ARestoreRevokesNoMember(t *testing.T) {
 		do(t, client, use(c.ID(2)))
 		do(t, client, fsm.DropServer{ID: "gone"})
 		do(t, client, fsm.RevokeToken{Token: 1})
-		if err := c.Replica(c.Leader()).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()), fsm.OthersUnsaid); err != nil {
+		if err := c.Replica(c.Leader()).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()),
+			fsm.OthersUnsaid); err != nil {
 			t.Fatal(err)
 		}
 		c.Agree()
@@ -72,7 +73,8 @@ func TestTrustARestoreFromAnotherCluster(t *testing.T) {
 			c := clustertest.New(t, 1)
 			announce(t, c, 0, cluster.FeatureLevel)
 			time.Sleep(time.Minute)
-			do(t, c.Client(), fsm.FoundTrust{Cluster: uuid, Roots: []fsm.Root{{Cert: []byte(uuid)}}, Server: c.ID(0), Admin: admin})
+			do(t, c.Client(), fsm.FoundTrust{Cluster: uuid, Roots: []fsm.Root{{Cert: []byte(uuid)}},
+				Server: c.ID(0), Admin: admin})
 			return c
 		}
 		lost := found("lost", "ann")
@@ -84,7 +86,8 @@ func TestTrustARestoreFromAnotherCluster(t *testing.T) {
 		if err := lost.Replica(0).Snapshot(t.Context(), &backup); err != nil {
 			t.Fatal(err)
 		}
-		for others, people := range map[fsm.Others][]string{fsm.OthersRevoked: {"zoe"}, fsm.OthersTrusted: {"ann", "bob", "zoe"}} {
+		for others, people := range map[fsm.Others][]string{fsm.OthersRevoked: {"zoe"},
+			fsm.OthersTrusted: {"ann", "bob", "zoe"}} {
 			c := found("new", "zoe")
 			room(t, c.Client())
 			restore := func(others fsm.Others) error {

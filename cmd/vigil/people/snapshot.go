@@ -137,7 +137,8 @@ its data directory is moved away.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "yes, replace the state of the whole cluster")
-	cmd.Flags().BoolVar(&others.Trust, "trust", false, "a backup of another cluster: its people have the roles that they had, and log in anew")
+	cmd.Flags().BoolVar(&others.Trust, "trust", false,
+		"a backup of another cluster: its people have the roles that they had, and log in anew")
 	cmd.Flags().BoolVar(&others.Revoke, "revoke", false, "a backup of another cluster: its people have no rights here")
 	cmd.MarkFlagsMutuallyExclusive("trust", "revoke")
 	return cmd

@@ -42,7 +42,8 @@ func TestFoundingThatFailsIsUndone(t *testing.T) {
 	}
 	failed := errors.New("the human has changed their mind")
 	f := Founding{Conf: set, Admin: "ann", Dir: trust.Dir(t.TempDir())}
-	if err := Found(t.Context(), f, func(context.Context, *client.Client) error { return failed }); !errors.Is(err, failed) {
+	err := Found(t.Context(), f, func(context.Context, *client.Client) error { return failed })
+	if !errors.Is(err, failed) {
 		t.Fatalf("founded: %v", err)
 	}
 	if left, err := names(set.DataDir); err != nil || len(left) != 1 || left[0] != "server.yaml" {
