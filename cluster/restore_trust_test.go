@@ -126,3 +126,46 @@ func TestTrustARestoreFromAnotherCluster(t *testing.T) {
 		}
 	})
 }
+
+// A server that was removed keeps its files, and its identity counts no more: it is no member again before it has
+// joined anew, since all others would turn away the vote that it had.
+func TestTrustARemovedServerIsNotAddedWithoutAnIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		for i := range 3 {
+			announce(t, c, i, cluster.FeatureLevel)
+		}
+		time.Sleep(time.Minute)
+		client, l := c.Client(), c.Leader()
+		do(t, client, fsm.FoundTrust{Cluster: "c", Roots: []fsm.Root{{Cert: []byte("root")}}, Server: c.ID(l)})
+		hash := sha256.Sum256([]byte("secret"))
+		do(t, client, fsm.PutToken{SecretHash: hash[:], Kind: noun.ServerIdentity, Uses: 5, For: time.Hour})
+		join := func(i int) {
+			do(t, client, fsm.UseToken{Token: 1, SecretHash: hash[:], Kind: noun.ServerIdentity, Name: c.ID(i), Key: hash[:]})
+		}
+		victim := (l + 1) % 3
+		join(victim)
+		join((l + 2) % 3)
+		rep := c.Replica(l)
+		if err := rep.RemoveServer(within(t, time.Minute), c.ID(victim), false); err != nil {
+			t.Fatal(err)
+		}
+		members := func() int { return len(rep.Servers()) }
+		err := rep.AddServer(within(t, time.Minute), c.ID(victim), c.Addr(victim))
+		if code(err) != noun.Conflict || !strings.Contains(err.Error(), "vigil token create --role server") || members() != 2 {
+			t.Errorf("added with an identity that counts no more: %v; %d members", err, members())
+		}
+		c.Kill(victim)
+		c.Empty(victim)
+		join(victim)
+		c.Restart(victim)
+		if err := rep.AddServer(within(t, time.Minute), c.ID(victim), c.Addr(victim)); err != nil || members() != 3 {
+			t.Errorf("joined anew: %v; %d members", err, members())
+		}
+		rep.Read(func(s *fsm.View) {
+			if k := s.Credential(noun.ServerIdentity, c.ID(victim)); k == nil || k.Gone != 0 {
+				t.Errorf("it has %+v", k)
+			}
+		})
+	})
+}
