@@ -26,8 +26,9 @@ var errAlone = errors.New("no leader is known here")
 
 // alone tells whether this server has been without a leader for long: cut off, or
 // not a member. Streams and parked calls would look healthy there for ever and bring
-// nothing, so they end, and none begins before a leader is known. Safe for
-// concurrent use.
+// nothing, so they end, and none begins before a leader is known. Calls for the leader are
+// refused: who waits here does not ask the server that could answer, and two servers that are to
+// be taken in would wait for each other. Safe for concurrent use.
 type alone struct {
 	leader func() Leader
 
@@ -77,6 +78,12 @@ func (a *alone) look() {
 	case now.Sub(a.since) >= aloneAfter:
 		a.end()
 	}
+}
+
+func (a *alone) is() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ctx.Err() != nil
 }
 
 // guard runs a call that hangs on this server, and ends it when the server is alone.
