@@ -193,7 +193,8 @@ func TestAgentWithoutNetwork(t *testing.T) {
 		{"join", "ok", "join demo/r7/3"}, {"wait", "ok", "wait demo/r7/3"},
 		{"complete", "ok", "complete demo/r7/3"}, {"mail", "ok", "mail demo/r7/3"},
 		{"forge", "ok", "join demo/r7/3"}, {"http", "200 OK", "/v1/work:progress demo/r7/3"},
-		{"set", "ok", "set demo/r7/3"}, {"settings", code.Denied, ""}, // of a role with grants, which servers judge; of admins
+		{"set", "ok", "set demo/r7/3"}, // what a role can be granted: servers judge
+		{"settings", code.Denied, ""},  // what admins do
 	} {
 		if got := a.ask(t, x.word); got != x.want {
 			t.Errorf("%s: %s, want %s", x.word, got, x.want)

@@ -142,7 +142,7 @@ func TestFoundingKeepsWhatIsThere(t *testing.T) {
 	if err := cluster.Found(cfg); !errors.Is(err, logstore.ErrInUse) {
 		t.Errorf("founded where a server runs: %v", err)
 	}
-	before := c.Replica(0).Stats().LastIndex
+	before, name := c.Replica(0).Stats().LastIndex, c.Replica(0).Cluster()
 	if err := c.Stop(0); err != nil {
 		t.Fatal(err)
 	}
@@ -153,5 +153,8 @@ func TestFoundingKeepsWhatIsThere(t *testing.T) {
 	c.Await("the member leads again", func() bool { return c.Replica(0).Stats().State == "Leader" })
 	if after := c.Replica(0).Stats().LastIndex; after < before {
 		t.Errorf("L8: %d entries, there were %d", after, before)
+	}
+	if now := c.Replica(0).Cluster(); now != name {
+		t.Errorf("the cluster is %q, was %q", now, name)
 	}
 }

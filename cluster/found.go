@@ -45,6 +45,7 @@ func Found(members ...Config) error {
 
 func (c *Config) found(id string, conf raft.Configuration) error {
 	disk := logstore.Disk{Limit: c.Timing.Disk, Fatal: func(error) {}} // each call gives its own error
+	name := func() error { return nil }
 	var data *logstore.Data
 	var err error
 	if b := c.Backend; b != nil {
@@ -55,17 +56,20 @@ func (c *Config) found(id string, conf raft.Configuration) error {
 			return err
 		}
 		defer dir.Close()
-		data, err = founded(dir, id, c)
+		name = func() error { return dir.SetIdentity(id, c.ID) }
+		data, err = newData(dir, c)
 	}
 	if err != nil {
 		return err
 	}
-	last, err := data.Log.LastIndex()
-	if err != nil {
+	switch last, err := data.Log.LastIndex(); {
+	case err != nil:
 		return err
-	}
-	if last > 0 || data.Index > 0 {
+	case last > 0 || data.Index > 0:
 		return ErrHasData
+	}
+	if err := name(); err != nil {
+		return err
 	}
 	// A crash may have come between the term and the first entry.
 	if _, err := data.Log.GetUint64([]byte("LastVoteTerm")); err != nil {
@@ -77,18 +81,14 @@ func (c *Config) found(id string, conf raft.Configuration) error {
 	return raft.BootstrapCluster(c.raftConfig(nil), data.Log, data.Log, data.Snapshots, trans, conf)
 }
 
-// founded gives a directory its identity and opens what is in it.
-func founded(dir *logstore.Dir, id string, c *Config) (*logstore.Data, error) {
+// newData opens a directory that belongs to no other server.
+func newData(dir *logstore.Dir, c *Config) (*logstore.Data, error) {
 	was, server, err := dir.Identity()
-	if err != nil {
-		return nil, err
-	}
-	data, err := dir.Open(was != "", c.Logger)
 	if err != nil {
 		return nil, err
 	}
 	if server != "" && server != c.ID {
 		return nil, fmt.Errorf("%w, of server %s", ErrHasData, server)
 	}
-	return data, dir.SetIdentity(id, c.ID)
+	return dir.Open(was != "", c.Logger)
 }

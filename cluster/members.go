@@ -78,12 +78,28 @@ func (m *members) addNonvoter(ctx context.Context, id, addr string) (rf *raft.Ra
 			return rf, true, nil
 		}
 	}
+	if err := m.outcast(id); err != nil {
+		return nil, false, err
+	}
 	// What it answered before it was removed says nothing about it now.
 	m.trans.forget(id)
 	if err := m.change(ctx, rf.AddNonvoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
 		return nil, false, fmt.Errorf("add server %s: %w", id, err)
 	}
 	return rf, false, nil
+}
+
+// outcast refuses a server whose identity does not count (any more): all others would turn it away, and the vote
+// that it gets would be missing for ever.
+func (m *members) outcast(id string) (no error) {
+	m.Read(func(s *fsm.View) {
+		k := s.Credential(noun.ServerIdentity, id)
+		if s.ClusterUUID() != "" && (k == nil || k.Gone != 0) {
+			no = refuse(noun.Conflict, "server %s has no identity in this cluster, or lost it when it was removed: "+
+				"empty its data directory, and have it join by a token of `vigil token create --role server`", id)
+		}
+	})
+	return no
 }
 
 // awaitCatchUp waits until the server holds nearly all of the log. A server that holds

@@ -41,7 +41,8 @@ func TestTrustL6ARestoreRevokesNoMember(t *testing.T) {
 		do(t, client, use(c.ID(2)))
 		do(t, client, fsm.DropServer{ID: "gone"})
 		do(t, client, fsm.RevokeToken{Token: 1})
-		if err := c.Replica(c.Leader()).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()), fsm.OthersUnsaid); err != nil {
+		if err := c.Replica(c.Leader()).Restore(within(t, time.Minute), bytes.NewReader(backup.Bytes()),
+			fsm.OthersUnsaid); err != nil {
 			t.Fatal(err)
 		}
 		c.Agree()
@@ -72,7 +73,8 @@ func TestTrustARestoreFromAnotherCluster(t *testing.T) {
 			c := clustertest.New(t, 1)
 			announce(t, c, 0, cluster.FeatureLevel)
 			time.Sleep(time.Minute)
-			do(t, c.Client(), fsm.FoundTrust{Cluster: uuid, Roots: []fsm.Root{{Cert: []byte(uuid)}}, Server: c.ID(0), Admin: admin})
+			do(t, c.Client(), fsm.FoundTrust{Cluster: uuid, Roots: []fsm.Root{{Cert: []byte(uuid)}},
+				Server: c.ID(0), Admin: admin})
 			return c
 		}
 		lost := found("lost", "ann")
@@ -84,7 +86,8 @@ func TestTrustARestoreFromAnotherCluster(t *testing.T) {
 		if err := lost.Replica(0).Snapshot(t.Context(), &backup); err != nil {
 			t.Fatal(err)
 		}
-		for others, people := range map[fsm.Others][]string{fsm.OthersRevoked: {"zoe"}, fsm.OthersTrusted: {"ann", "bob", "zoe"}} {
+		for others, people := range map[fsm.Others][]string{fsm.OthersRevoked: {"zoe"},
+			fsm.OthersTrusted: {"ann", "bob", "zoe"}} {
 			c := found("new", "zoe")
 			room(t, c.Client())
 			restore := func(others fsm.Others) error {
@@ -121,5 +124,48 @@ func TestTrustARestoreFromAnotherCluster(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// A server that was removed keeps its files, and its identity counts no more: it is no member again before it has
+// joined anew, since all others would turn away the vote that it had.
+func TestTrustARemovedServerIsNotAddedWithoutAnIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		for i := range 3 {
+			announce(t, c, i, cluster.FeatureLevel)
+		}
+		time.Sleep(time.Minute)
+		client, l := c.Client(), c.Leader()
+		do(t, client, fsm.FoundTrust{Cluster: "c", Roots: []fsm.Root{{Cert: []byte("root")}}, Server: c.ID(l)})
+		hash := sha256.Sum256([]byte("secret"))
+		do(t, client, fsm.PutToken{SecretHash: hash[:], Kind: noun.ServerIdentity, Uses: 5, For: time.Hour})
+		join := func(i int) {
+			do(t, client, fsm.UseToken{Token: 1, SecretHash: hash[:], Kind: noun.ServerIdentity, Name: c.ID(i), Key: hash[:]})
+		}
+		victim := (l + 1) % 3
+		join(victim)
+		join((l + 2) % 3)
+		rep := c.Replica(l)
+		if err := rep.RemoveServer(within(t, time.Minute), c.ID(victim), false); err != nil {
+			t.Fatal(err)
+		}
+		members := func() int { return len(rep.Servers()) }
+		err := rep.AddServer(within(t, time.Minute), c.ID(victim), c.Addr(victim))
+		if code(err) != noun.Conflict || !strings.Contains(err.Error(), "vigil token create --role server") || members() != 2 {
+			t.Errorf("added with an identity that counts no more: %v; %d members", err, members())
+		}
+		c.Kill(victim)
+		c.Empty(victim)
+		join(victim)
+		c.Restart(victim)
+		if err := rep.AddServer(within(t, time.Minute), c.ID(victim), c.Addr(victim)); err != nil || members() != 3 {
+			t.Errorf("joined anew: %v; %d members", err, members())
+		}
+		rep.Read(func(s *fsm.View) {
+			if k := s.Credential(noun.ServerIdentity, c.ID(victim)); k == nil || k.Gone != 0 {
+				t.Errorf("it has %+v", k)
+			}
+		})
 	})
 }

@@ -55,6 +55,21 @@ func sendsEverybodyAway(t *testing.T) {
 	if _, err := w.stream(t, within(t), 1, uint32(host)).Recv(); codeOf(err) != code.NoLeader {
 		t.Errorf("a new stream: %v", err)
 	}
+	began := time.Now()
+	backup, err := w.cluster(1).SaveSnapshot(within(t), &vigilv1.SaveSnapshotRequest{})
+	if err == nil {
+		_, err = backup.Recv()
+	}
+	if codeOf(err) != code.NoLeader {
+		t.Errorf("a backup: %v", err)
+	}
+	if _, err := w.cluster(1).AddServer(within(t), &vigilv1.AddServerRequest{Id: "s9", RaftAddr: "127.0.0.1:9"}); codeOf(err) !=
+		code.NoLeader {
+		t.Errorf("a server that asks to be taken in: %v", err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("both took %s to be sent away", took)
+	}
 	w.nodes[1].cutOff(false)
 	time.Sleep(time.Second)
 	if o := w.stream(t, within(t), 1, uint32(host)).next().GetOrders(); o == nil {

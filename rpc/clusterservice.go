@@ -340,13 +340,6 @@ func (c *clusterService) RemoveServer(
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
-	out, err := c.writer.Submit(ctx, fsm.Request{Cmd: fsm.DropServer{ID: r.GetServer()}})
-	if err == nil && out.Code != noun.OK && out.Code != noun.NotFound {
-		err = fault.Refusal(&out)
-	}
-	if err != nil {
-		return nil, err
-	}
 	return &vigilv1.RemoveServerResponse{}, nil
 }
 

@@ -120,8 +120,8 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 
 // handOn copies a restore to the leader and its answer back; chunk is the first one.
 func (c *clusterService) handOn(
-	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse], chunk *vigilv1.RestoreSnapshotRequest,
-	addr string,
+	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
+	chunk *vigilv1.RestoreSnapshotRequest, addr string,
 ) error {
 	conn, err := c.door.Peer(addr)
 	if err != nil {

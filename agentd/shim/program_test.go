@@ -273,7 +273,8 @@ func TestAgentOfAnotherAccount(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 	if status, err := os.ReadFile("/proc/" + itoa(a.pid) + "/status"); err != nil ||
-		!strings.Contains(string(status), "CapBnd:\t0000000000000000") || !strings.Contains(string(status), "NoNewPrivs:\t1") {
+		!strings.Contains(string(status), "CapBnd:\t0000000000000000") ||
+		!strings.Contains(string(status), "NoNewPrivs:\t1") {
 		t.Errorf("it may gain rights: %v %s", err, status)
 	}
 	r.advance(50 * time.Minute)

@@ -30,21 +30,26 @@ func TestTrustAdoptsWhatRanInClear(t *testing.T) {
 		return name
 	}
 	server, host := filepath.Join(f.dir, "s1"), filepath.Join(f.dir, "h1")
-	clearConf := write("clear.yaml", fmt.Sprintf("id: s1\ninsecure: true\ndata_dir: %q\naddr: %q\nraft_addr: %q\nfound: true\n"+
+	clearConf := write("clear.yaml", fmt.Sprintf("id: s1\ninsecure: true\ndata_dir: %q\naddr: %q\n"+
+		"raft_addr: %q\nfound: true\n"+
 		"settings: {ttl: 6s, stop_grace: 1s}\n", server, f.api, freePort(t)))
 	s1 := spawn(t, "s1", "server", "--config", clearConf)
 	anyone := func(args ...string) []string { return append([]string{"--addr", f.api}, args...) }
 	f.until("anyone", "s1", anyone("server", "list")...)
 	write("input/a.txt", "some words\n")
-	runners := "runners:\n- {name: w, program: " + vigil(t) + ", args: [dev-agent, words, --files, " + filepath.Join(f.dir, "input") +
+	runners := "runners:\n- {name: w, program: " + vigil(t) + ", args: [dev-agent, words, --files, " +
+		filepath.Join(f.dir, "input") +
 		"], user: " + strings.TrimSpace(userName(t)) + "}\n"
-	h1 := spawn(t, "h1", "agentd", "--config", write("h1.yaml", fmt.Sprintf("servers: [%q]\ninsecure: true\ndata_dir: %q\nname: h1\n%s", f.api, host, runners)))
+	h1 := spawn(t, "h1", "agentd", "--config", write("h1.yaml", fmt.Sprintf(
+		"servers: [%q]\ninsecure: true\ndata_dir: %q\nname: h1\n%s", f.api, host, runners)))
 	defer func() { (&testFleet{t: t, dir: f.dir}).clear("h1", h1) }()
-	f.must("anyone", anyone("apply", "-f", write("room.yaml", "room: web\nroles: [{name: words, runner: w, ttl: 6s, stop_grace: 1s}, {name: later}]\n"), "--yes")...)
+	f.must("anyone", anyone("apply", "-f", write("room.yaml", "room: web\n"+
+		"roles: [{name: words, runner: w, ttl: 6s, stop_grace: 1s}, {name: later}]\n"), "--yes")...)
 	f.until("anyone", "waiting for a task", anyone("agent", "list")...)
 	f.must("anyone", anyone("task", "create", "web/later", "made in clear")...)
 
-	place := []string{"--data-dir", server, "--addr", f.api, "--raft-addr", freePort(t), "--admin", "ann", "--context-name", "prod"}
+	place := []string{"--data-dir", server, "--addr", f.api, "--raft-addr", freePort(t), "--admin", "ann",
+		"--context-name", "prod"}
 	adopt := func(args ...string) []string { return append(append([]string{"server", "init"}, place...), args...) }
 	refused := func(words string, args ...string) {
 		t.Helper()
@@ -69,7 +74,8 @@ func TestTrustAdoptsWhatRanInClear(t *testing.T) {
 	f.until("admin", "made in clear", "task", "list", "--room", "web")
 	h1.signal(syscall.SIGTERM)
 	h1.end()
-	f.must("admin", "agentd", "join", tokenForm.FindString(f.must("admin", "token", "create", "--role", "host")), "--data-dir", host, "--name", "h1")
+	f.must("admin", "agentd", "join", tokenForm.FindString(f.must("admin", "token", "create", "--role", "host")),
+		"--data-dir", host, "--name", "h1")
 	write("h1/runners.d/w.yaml", strings.TrimPrefix(strings.NewReplacer("- {", "{").Replace(runners), "runners:\n"))
 	h1 = spawn(t, "h1", "agentd", "--config", filepath.Join(host, "agentd.yaml"))
 	f.until("admin", " (h1) ", "identity", "list")

@@ -36,9 +36,11 @@ func TestTrustAnAgentUsesWhatItsRoleIsGranted(t *testing.T) {
 		script += fmt.Sprintf("%s %s >%s/%d.txt 2>&1; ", vigil(t), c.args, out, i)
 	}
 	for name, text := range map[string]string{
-		"h1/runners.d/boss.yaml": fmt.Sprintf("name: boss\nprogram: sh\nargs: [-c, %q]\nuser: %s\n", script+"touch "+out+"/done; exec sleep 1000",
+		"h1/runners.d/boss.yaml": fmt.Sprintf("name: boss\nprogram: sh\nargs: [-c, %q]\nuser: %s\n",
+			script+"touch "+out+"/done; exec sleep 1000",
 			strings.TrimSpace(userName(t))),
-		"ops.yaml": "room: ops\nroles:\n  - {name: boss, runner: boss, grants: [{role: operator, rooms: [web]}], containment: weak}\n",
+		"ops.yaml": "room: ops\nroles:\n  - {name: boss, runner: boss, " +
+			"grants: [{role: operator, rooms: [web]}], containment: weak}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -49,7 +51,8 @@ func TestTrustAnAgentUsesWhatItsRoleIsGranted(t *testing.T) {
 	f.untilFile(filepath.Join(out, "done"))
 	for i, c := range calls {
 		text, err := os.ReadFile(filepath.Join(out, fmt.Sprint(i)+".txt"))
-		if err != nil || !strings.Contains(string(text), c.says) || c.says != "may not" && strings.Contains(string(text), "denied") {
+		if err != nil || !strings.Contains(string(text), c.says) ||
+			c.says != "may not" && strings.Contains(string(text), "denied") {
 			t.Errorf("vigil %s: %v, %s", c.args, err, text)
 		}
 	}

@@ -225,7 +225,8 @@ func TestSecretsAreNowhereButInTheirFiles(t *testing.T) {
 	agentd := f.work()
 	defer func() { (&testFleet{t: t, dir: f.dir}).clear("h1", agentd) }()
 	s := newSecrets()
-	f.must("ben", "login", tokenForm.FindString(f.must("admin", "user", "add", "ben", "--role", "viewer", "--room", "web")), "--user", "ben")
+	f.must("ben", "login", tokenForm.FindString(f.must("admin", "user", "add", "ben", "--role", "viewer", "--room", "web")),
+		"--user", "ben")
 	if out, err := f.as("ben", "server", "remove", "s3"); err == nil {
 		t.Errorf("a viewer removes a server: %s", out)
 	}

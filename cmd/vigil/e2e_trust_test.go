@@ -176,7 +176,8 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 func (f *trustFleet) work() (agentd *proc) {
 	f.t.Helper()
 	host := filepath.Join(f.dir, "h1")
-	f.must("admin", "agentd", "join", tokenForm.FindString(f.must("admin", "token", "create", "--role", "host")), "--data-dir", host, "--name", "h1")
+	f.must("admin", "agentd", "join", tokenForm.FindString(f.must("admin", "token", "create", "--role", "host")),
+		"--data-dir", host, "--name", "h1")
 	write := func(name, text string) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			f.t.Fatal(err)

@@ -181,7 +181,6 @@ func startApp(a *cli.App, cmd *cobra.Command) error {
 	if a.Timeout < 0 {
 		return fmt.Errorf("flag --timeout: %s is negative; give a duration like 10s, or 0 for no limit", a.Timeout)
 	}
-	a.AsAgent = cli.SpeaksAsAgent(cmd)
 	if a.Effort {
 		a.Out = io.Discard
 		if !cmd.Flags().Changed("timeout") {

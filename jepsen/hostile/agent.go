@@ -123,7 +123,8 @@ func (s Self) monsters(ctx context.Context, t *Tally, conn *grpc.ClientConn) {
 	work, fleet, mail := vigilv1.NewWorkClient(conn), vigilv1.NewFleetClient(conn), vigilv1.NewMailboxClient(conn)
 	own := &vigilv1.Speaker{Agent: s.Agent, Incarnation: s.Incarnation, Token: s.Token}
 	refused := []string{denied, invalid, notFound, tooLarge}
-	for _, name := range []string{strings.Repeat("a", 300<<10), Escapes, "../../etc/passwd", "a/\x00", s.Victim.Agent + "\n"} {
+	for _, name := range []string{strings.Repeat("a", 300<<10), Escapes, "../../etc/passwd", "a/\x00",
+		s.Victim.Agent + "\n"} {
 		t.limited(ctx, "agent: a monster for a name", func(ctx context.Context) error {
 			_, err := fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
 			return err

@@ -93,7 +93,9 @@ func Everything(ctx context.Context, t *Tally, conn grpc.ClientConnInterface, wh
 }
 
 // call makes one call about the victim.
-func call(ctx context.Context, conn grpc.ClientConnInterface, name string, m protoreflect.MethodDescriptor, v Victim) error {
+func call(
+	ctx context.Context, conn grpc.ClientConnInterface, name string, m protoreflect.MethodDescriptor, v Victim,
+) error {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(m.Input().FullName())
 	if err != nil {
 		return err

@@ -41,7 +41,8 @@ func Enter(ctx context.Context, self *trust.Holder, server string) (*Machine, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	resp, err := vigilv1.NewHostAgentClient(m.conn).Register(ctx, &vigilv1.RegisterRequest{Key: p.ID, Name: p.ID, Boot: "hostile"})
+	resp, err := vigilv1.NewHostAgentClient(m.conn).Register(ctx,
+		&vigilv1.RegisterRequest{Key: p.ID, Name: p.ID, Boot: "hostile"})
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -93,7 +94,8 @@ func (m *Machine) Forges(ctx context.Context, t *Tally, v Victim) {
 				return err
 			},
 			"start": func(ctx context.Context) error {
-				_, err := agent.ReportStarted(ctx, &vigilv1.ReportStartedRequest{Host: m.id, Agent: v.AgentID, Incarnation: inc, Pid: 1})
+				_, err := agent.ReportStarted(ctx, &vigilv1.ReportStartedRequest{Host: m.id, Agent: v.AgentID,
+					Incarnation: inc, Pid: 1})
 				return err
 			},
 			"exit": func(ctx context.Context) error {
@@ -102,7 +104,8 @@ func (m *Machine) Forges(ctx context.Context, t *Tally, v Victim) {
 				return err
 			},
 			"stuck": func(ctx context.Context) error {
-				_, err := agent.ReportStuck(ctx, &vigilv1.ReportStuckRequest{Host: m.id, Agent: v.AgentID, Incarnation: inc, Reason: "x"})
+				_, err := agent.ReportStuck(ctx, &vigilv1.ReportStuckRequest{Host: m.id, Agent: v.AgentID,
+					Incarnation: inc, Reason: "x"})
 				return err
 			},
 		} {
@@ -204,7 +207,8 @@ func (k Token) Replay(ctx context.Context, t *Tally, stranger *grpc.ClientConn, 
 		{"by a server", "server", "hostile", k, []string{denied}},
 		{"with another secret", "host", "hostile", Token{k.ID, make([]byte, 32)}, []string{denied}},
 		{"of another number", "host", "hostile", Token{math.MaxUint64, k.Secret}, []string{denied}},
-		{"with a monster for a secret", "host", "hostile", Token{k.ID, make([]byte, 256<<10)}, []string{invalid, denied, tooLarge}},
+		{"with a monster for a secret", "host", "hostile", Token{k.ID, make([]byte, 256<<10)},
+			[]string{invalid, denied, tooLarge}},
 		{"with a monster for a name", "host", Escapes, k, []string{invalid}},
 	} {
 		t.limited(ctx, "token: used again "+use.what, func(ctx context.Context) error {

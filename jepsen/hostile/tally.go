@@ -25,7 +25,8 @@ const (
 )
 
 // unanswered are the codes that prove nothing.
-var unanswered = []string{"unavailable", "timeout", "canceled", "no_leader", "not_leader", "agentd_away", "unknown_outcome"}
+var unanswered = []string{"unavailable", "timeout", "canceled", "no_leader", "not_leader",
+	"agentd_away", "unknown_outcome"}
 
 // Tally counts attempts by what was tried and how it was answered. Safe for concurrent use.
 type Tally struct {

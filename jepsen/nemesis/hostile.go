@@ -32,7 +32,8 @@ const attackLimit = 25 * time.Second
 // hostileAgentKinds are what an agent tries that has only the socket of its life.
 func hostileAgentKinds() []*Kind {
 	kind := func(attack, says string) *Kind {
-		return &Kind{Name: "agent_" + attack, Lane: HostileAgent, Needs: hostileHosts, Strike: attackedByAgent(attack), Says: says}
+		return &Kind{Name: "agent_" + attack, Lane: HostileAgent, Needs: hostileHosts,
+			Strike: attackedByAgent(attack), Says: says}
 	}
 	return []*Kind{
 		kind(hostile.Calls, "An agent makes every call about an agent of another room through the socket of its life."),
@@ -107,8 +108,8 @@ func attackedByAgent(attack string) strike {
 
 // mole gives the hostile agent a task.
 func (f *Field) mole(ctx context.Context, attack string, on hostile.Victim) (uint64, error) {
-	if _, err := f.Fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: hostileRoom, By: "nemesis", Roles: []*vigilv1.RoleSpec{{
-		Name: mole, Runner: stand.Runner, Replicas: 1, Ttl: durationpb.New(f.TTL)}}}); err != nil {
+	if _, err := f.Fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: hostileRoom, By: "nemesis",
+		Roles: []*vigilv1.RoleSpec{{Name: mole, Runner: stand.Runner, Replicas: 1, Ttl: durationpb.New(f.TTL)}}}); err != nil {
 		return 0, err
 	}
 	t, err := f.Fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: hostileRoom, Role: mole, By: "nemesis",

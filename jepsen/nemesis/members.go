@@ -128,7 +128,8 @@ func (f *Field) begin(sv *stand.Server) error {
 	return sv.Start()
 }
 
-// restore starts a server if it does not run, and makes it a member.
+// restore starts a server if it does not run, and makes it a member. What one has that was removed must never be
+// used again, so it begins anew.
 func (f *Field) restore(sv *stand.Server) error {
 	ctx, cancel := healTime()
 	defer cancel()
@@ -137,7 +138,27 @@ func (f *Field) restore(sv *stand.Server) error {
 			return err
 		}
 	}
-	return f.admit(ctx, sv)
+	anew := false
+	err := f.until(ctx, func(ctx context.Context) (err error) {
+		m, err := f.member(ctx, sv)
+		if err != nil || m.GetVoter() {
+			return err
+		}
+		if m == nil && !anew {
+			if err = scrap(sv); err == nil {
+				err = f.begin(sv)
+			}
+			anew = err == nil
+		}
+		if err == nil {
+			_, err = f.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: sv.Name, RaftAddr: sv.RaftAddr()})
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("bring %s back: %w", sv.Name, err)
+	}
+	return nil
 }
 
 // discharge makes a spare what it was: no member, and empty.

@@ -136,9 +136,10 @@ func (s *Stand) copyRoot(from, to string) error {
 	return nil
 }
 
-// Token makes a token by which one server or host joins.
-func (s *Stand) Token(role string) (string, error) {
-	out, err := s.CLI("token", "create", "--role", role, "--json")
+// Token makes a token by which one server or host joins; with a name that one alone, also in place of one that
+// has lost its data.
+func (s *Stand) Token(role, name string) (string, error) {
+	out, err := s.CLI("token", "create", "--role", role, "--name", name, "--json")
 	if err != nil {
 		return "", fmt.Errorf("make a token for a %s: %w", role, err)
 	}
@@ -170,7 +171,11 @@ func (s *Stand) CLI(args ...string) ([]byte, error) {
 // join gives a server or host an identity by a token, with the command that follows from it.
 func (s *Stand) join(m *Machine, program, role string, command func(token string) []string) error {
 	for end := time.Now().Add(patience); ; time.Sleep(enterAgain) {
-		token, err := s.Token(role)
+		name := "" // a host's is its key, which it makes as it joins
+		if role == "server" {
+			name = m.Name // the answer to an earlier try may have been lost
+		}
+		token, err := s.Token(role, name)
 		if err == nil {
 			err = m.Run("join", program, command(token)...)
 		}
@@ -219,7 +224,7 @@ func (h *Host) Identity() trust.Dir { return trust.Dir(filepath.Join(h.Data, tru
 // Intruder gives somebody an identity as a host that is no machine of the stand, and the token by which it
 // has joined. Its files are gone when it is given.
 func (s *Stand) Intruder() (_ *trust.Holder, token string, err error) {
-	if token, err = s.Token("host"); err != nil {
+	if token, err = s.Token("host", ""); err != nil {
 		return nil, "", err
 	}
 	folder, err := os.MkdirTemp(s.config.Folder, "intruder-")

@@ -40,7 +40,8 @@ func (h *Host) Configure(capacity int) error {
 		return fmt.Errorf("make folder of %s: %w", h.Name, err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "servers: [%s]\ninsecure: %t\nname: %s\nlabels: {host: %s}\nlog_level: info\ncapacity: %d\n%srunners:\n",
+	fmt.Fprintf(&b, "servers: [%s]\ninsecure: %t\nname: %s\n"+
+		"labels: {host: %s}\nlog_level: info\ncapacity: %d\n%srunners:\n",
 		quoted(s.Addrs()), s.config.Insecure, h.Name, h.Name, capacity, s.gossip(h.Machine))
 	more := map[string]string{Runner: ""}
 	maps.Copy(more, s.config.Runners)

@@ -128,7 +128,8 @@ const writtenLabel = "written"
 func (s *Set) sign(ctx context.Context, a *asker, room, value string, rev uint64) (*vigilv1.Room, error) {
 	role := s.byHand("slot", 1)
 	role.Labels = map[string]string{writtenLabel: value}
-	return a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: room, By: by, IfRev: rev, Roles: []*vigilv1.RoleSpec{role}})
+	return a.fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: room, By: by, IfRev: rev,
+		Roles: []*vigilv1.RoleSpec{role}})
 }
 
 // get reads a key: room/NAME or agent/NAME.

@@ -26,10 +26,12 @@ var errAlone = errors.New("no leader is known here")
 
 // alone tells whether this server has been without a leader for long: cut off, or
 // not a member. Streams and parked calls would look healthy there for ever and bring
-// nothing, so they end, and none begins before a leader is known. Safe for
-// concurrent use.
+// nothing, so they end, and none begins before a leader is known. Calls for the leader are
+// refused: who waits here does not ask the server that could answer, and two servers that are to
+// be taken in would wait for each other. Safe for concurrent use.
 type alone struct {
 	leader func() Leader
+	empty  func() bool // this server has no state: it was not taken in yet
 
 	mu     sync.Mutex
 	looked time.Time
@@ -38,8 +40,8 @@ type alone struct {
 	end    context.CancelFunc // of ctx
 }
 
-func newAlone(leader func() Leader) *alone {
-	a := &alone{leader: leader}
+func newAlone(leader func() Leader, empty func() bool) *alone {
+	a := &alone{leader: leader, empty: empty}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	return a
 }
@@ -72,6 +74,8 @@ func (a *alone) look() {
 		if a.ctx.Err() != nil {
 			a.ctx, a.end = context.WithCancel(context.Background())
 		}
+	case a.since.IsZero() && a.empty():
+		a.end()
 	case a.since.IsZero() || paused:
 		a.since = now
 	case now.Sub(a.since) >= aloneAfter:
@@ -79,11 +83,25 @@ func (a *alone) look() {
 	}
 }
 
+func (a *alone) is() bool { return a.together().Err() != nil }
+
+// together gives the context that ends when this server is alone.
+func (a *alone) together() context.Context {
+	a.mu.Lock()
+	ctx := a.ctx
+	a.mu.Unlock()
+	if ctx.Err() == nil || a.leader().ID == "" {
+		return ctx
+	}
+	a.look() // a leader is known since the last look
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ctx
+}
+
 // guard runs a call that hangs on this server, and ends it when the server is alone.
 func (a *alone) guard(ctx context.Context, call func(context.Context) error) error {
-	a.mu.Lock()
-	together := a.ctx
-	a.mu.Unlock()
+	together := a.together()
 	if together.Err() != nil {
 		return leaderless()
 	}
@@ -98,7 +116,8 @@ func (a *alone) guard(ctx context.Context, call func(context.Context) error) err
 }
 
 func leaderless() error {
-	return fault.New(code.NoLeader, "This server has known no leader for %s; use another one.", aloneAfter)
+	return fault.New(code.NoLeader, "This server has known no leader for %s, or is in no cluster yet; use another one.",
+		aloneAfter)
 }
 
 // leaderlessStatus is the status of a server that knows no leader: what it knows by

@@ -26,7 +26,7 @@ func leaderIf(known *atomic.Bool) func() Leader {
 func TestAloneAfterFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var known atomic.Bool
-		a := newAlone(leaderIf(&known))
+		a := newAlone(leaderIf(&known), func() bool { return false })
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go a.run(ctx)
@@ -76,7 +76,7 @@ func TestAloneAfterFiveSeconds(t *testing.T) {
 // What a pause of this process takes is no time without a leader.
 func TestAPausedServerIsNotAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAlone(func() Leader { return Leader{} })
+		a := newAlone(func() Leader { return Leader{} }, func() bool { return false })
 		for range 100 {
 			a.look()
 			time.Sleep(time.Minute)
@@ -85,4 +85,17 @@ func TestAPausedServerIsNotAlone(t *testing.T) {
 			t.Error("a server that looks once a minute took itself for alone")
 		}
 	})
+}
+
+// A server that has no state yet knows nobody to wait for: whoever asks it goes on at once.
+func TestAnEmptyServerIsAlone(t *testing.T) {
+	var known atomic.Bool
+	a := newAlone(leaderIf(&known), func() bool { return true })
+	if a.look(); !a.is() {
+		t.Error("an empty server waits for a leader")
+	}
+	known.Store(true)
+	if a.look(); a.is() {
+		t.Error("a server that has been taken in sends everybody away")
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
+	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
@@ -84,7 +85,10 @@ func Open(cfg Config) (*Door, error) {
 	base, endBase := context.WithCancel(context.Background())
 	c := &core{self: cfg.ServerID, reader: cfg.Reader, health: cfg.Health, log: cfg.Log, methods: methods,
 		peers: &peers{dial: cfg.Dial, tls: cfg.PeerTLS}, stints: newStints(base, cfg.Reader), stop: make(chan struct{})}
-	c.alone = newAlone(func() Leader { return c.stints.current().leader })
+	c.alone = newAlone(func() Leader { return c.stints.current().leader }, func() (empty bool) {
+		cfg.Reader.Read(func(st *fsm.View) { empty = st.LastIndex() == 0 })
+		return empty
+	})
 	c.reach = newReach(cfg.ServerID, cfg.Reader, c.peers)
 	d := &Door{core: c, cfg: cfg, forward: &forwarder{core: c, sent: m.forwarded}, figures: m, endBase: endBase,
 		split: newSplitter(cfg.Listener, kept{maxConns, maxHTTPConns, maxConnsFrom, maxHTTPFrom}),

@@ -134,6 +134,8 @@ func (f *forwarder) toLeader(
 			was = fateOf(err, true)
 		case forwarded:
 			return nil, f.elsewhere(st)
+		case st.leader.APIAddr == "" && f.alone.is():
+			return nil, f.giveUp(st, maybe, leaderless())
 		case st.leader.APIAddr == "":
 			err, was = &fault.Error{Code: code.NoLeader}, unheard
 		default:

@@ -105,7 +105,8 @@ func renew(ctx context.Context, c *cli.Conn, l *life.Life) error {
 			return &client.Error{Code: "not_found", Message: fmt.Sprintf("there is no agent %s any more", l.Agent)}
 		case "denied":
 			return &client.Error{Code: "denied",
-				Message: fmt.Sprintf("the token is not that of life %s of %s: use its own VIGIL_TOKEN_FILE (was this started in another agent's environment?)",
+				Message: fmt.Sprintf("the token is not that of life %s of %s: use its own "+
+					"VIGIL_TOKEN_FILE (was this started in another agent's environment?)",
 					client.FormatIncarnation(l.Incarnation), l.Agent)}
 		}
 	}

@@ -18,11 +18,10 @@ func TestTheSocketOfALifeIsForItsAgent(t *testing.T) {
 		want  string
 		lists string
 	}{
-		{"agent", App{AsAgent: true}, "unix:/run/life/api", ""},
-		{"agent with --addr", App{AsAgent: true, Addrs: []string{"10.0.0.2:7420"}}, "10.0.0.2:7420", ""},
-		{"agent that passes its socket on", App{AsAgent: true, Addrs: []string{"unix:/run/life/api"}},
+		{"agent", App{}, "unix:/run/life/api", ""},
+		{"agent with --addr", App{Addrs: []string{"10.0.0.2:7420"}}, "10.0.0.2:7420", ""},
+		{"agent that passes its socket on", App{Addrs: []string{"unix:/run/life/api"}},
 			"unix:/run/life/api", ""},
-		{"agent that asks", App{}, "unix:/run/life/api", ""},
 	} {
 		a := tt.app
 		a.Getenv = func(name string) string { return env[name] }

@@ -26,7 +26,6 @@ type App struct {
 	Timeout time.Duration
 	Stale   bool
 	Effort  bool // --best-effort was given
-	AsAgent bool // the command says what an agent says, and the socket of its life is for that
 
 	// Renew gets the person's next certificate over a connection and keeps it in the folder.
 	Renew func(ctx context.Context, c *client.Client, h *trust.Holder, dir trust.Dir) error

@@ -30,7 +30,9 @@ func (a *App) IdentityDir(context string) (trust.Dir, error) {
 // NewIdentityDir is IdentityDir for somebody who is about to get an identity in that context. Whoever has
 // one there already, in a cluster that same does not take for theirs by its servers and roots, keeps it and
 // gets an error: it may be the only way into that cluster. flag is the one that names another context.
-func (a *App) NewIdentityDir(context, flag string, same func(servers []string, roots *trust.Roots) bool) (trust.Dir, error) {
+func (a *App) NewIdentityDir(
+	context, flag string, same func(servers []string, roots *trust.Roots) bool,
+) (trust.Dir, error) {
 	if err := CheckContextName(context); err != nil {
 		return "", err
 	}
@@ -49,8 +51,8 @@ func (a *App) NewIdentityDir(context, flag string, same func(servers []string, r
 	if roots, err := dir.Roots(); err == nil && same(all.Contexts[context].Servers, roots) {
 		return dir, nil
 	}
-	return "", ExitWith(ExitConflict, fmt.Errorf("context %s holds your identity in another cluster: name another context with %s, "+
-		"or give that identity up first with `vigil logout --context %s`", context, flag, context))
+	return "", ExitWith(ExitConflict, fmt.Errorf("context %s holds your identity in another cluster: "+
+		"name another context with %s, or give that identity up first with `vigil logout --context %s`", context, flag, context))
 }
 
 // identityFor finds who asks servers that were named by address: who the environment says, or who

@@ -279,7 +279,8 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 	registerer prometheus.Registerer) agentd.Config {
 	accounts, _ := agentd.ParseAccounts(f.Accounts) // mistakes has told
 	return agentd.Config{
-		Accounts: accounts, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile, Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
+		Accounts: accounts, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile,
+		Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
 		Offer: f.Offer(), Logger: log, Registerer: registerer,
 		Stops: agentd.Stops{StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span,

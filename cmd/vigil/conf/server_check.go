@@ -84,7 +84,8 @@ func (f *Server) problems() (wrong []error) {
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
 	wrong = append(wrong, f.addressProblems()...)
 	wrong = append(wrong, f.identityProblems()...)
-	that(!f.Found || f.Insecure || f.identified, "found is for servers that are insecure: found a cluster with `vigil server init`")
+	that(!f.Found || f.Insecure || f.identified,
+		"found is for servers that are insecure: found a cluster with `vigil server init`")
 	local := door.Loopback(f.Addr) && door.Loopback(f.AdvertiseAddr) && door.Loopback(f.RaftAddr)
 	if err := f.Gossip.settle(local, f.identified); err != nil {
 		wrong = append(wrong, err)

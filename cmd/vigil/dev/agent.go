@@ -63,7 +63,6 @@ func playAgent(ctx context.Context, a *cli.App, d *devAgent, idle time.Duration)
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
-	a.AsAgent = true
 	addrs, err := a.Addresses()
 	if err != nil {
 		return err

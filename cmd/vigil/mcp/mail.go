@@ -64,7 +64,8 @@ func (m *mcpMail) words() string {
 	if kind != "" {
 		kind = "Kind: " + term.OneLine(kind)
 	}
-	return fmt.Sprintf("Mail %d (%s)\n", m.ID, strings.Join(about, ", ")) + term.Quoted(m.From, kind, subject, m.Others.Body)
+	return fmt.Sprintf("Mail %d (%s)\n", m.ID, strings.Join(about, ", ")) +
+		term.Quoted(m.From, kind, subject, m.Others.Body)
 }
 
 type mailAnswer struct {

@@ -128,7 +128,8 @@ func mailText(a *cli.App, m *vigilv1.Mail) string {
 	if m.GetSubject() != "" {
 		subject = "Subject: " + term.OneLine(m.GetSubject())
 	}
-	return term.OneLine(strings.Join(parts, ", ")) + "\n" + term.Quoted(m.GetFrom(), kind, subject, a.Shown(m.GetBody())) + "\n"
+	return term.OneLine(strings.Join(parts, ", ")) + "\n" +
+		term.Quoted(m.GetFrom(), kind, subject, a.Shown(m.GetBody())) + "\n"
 }
 
 // mailMarks is what is worth knowing of a mail besides its state.

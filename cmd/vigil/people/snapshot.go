@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"vigil/cmd/vigil/term"
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -30,28 +32,7 @@ func newSnapshotSaveCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
-				stream, err := c.Cluster.SaveSnapshot(ctx, &vigilv1.SaveSnapshotRequest{})
-				if err != nil {
-					return err
-				}
-				size, err := writeWhole(args[0], func(w io.Writer) (n int64, err error) {
-					for {
-						chunk, err := stream.Recv()
-						if errors.Is(err, io.EOF) {
-							return n, nil
-						}
-						if err != nil {
-							return n, err
-						}
-						m, err := w.Write(chunk.GetData())
-						n += int64(m)
-						a.Progress("%s saved", term.BytesText(n))
-						if err != nil {
-							return n, fmt.Errorf("write snapshot: %w", err)
-						}
-					}
-				})
-				a.ProgressEnd()
+				size, err := saveSnapshot(ctx, a, c, args[0])
 				if err != nil {
 					return err
 				}
@@ -60,6 +41,49 @@ func newSnapshotSaveCmd(a *cli.App) *cobra.Command {
 					args[0], args[0])
 			})
 		},
+	}
+}
+
+// A server that knows no leader makes no backup; the client asks the next one. In this time an
+// election is over, too.
+const (
+	saveSeek  = 10 * time.Second
+	savePause = 200 * time.Millisecond
+)
+
+// saveSnapshot writes a backup of the first server that can make one, and gives its size in bytes.
+func saveSnapshot(ctx context.Context, a *cli.App, c *cli.Conn, name string) (size int64, err error) {
+	defer a.ProgressEnd()
+	for began := time.Now(); ; {
+		size, err = writeWhole(name, func(w io.Writer) (n int64, err error) {
+			stream, err := c.Cluster.SaveSnapshot(ctx, &vigilv1.SaveSnapshotRequest{})
+			if err != nil {
+				return 0, err
+			}
+			for {
+				chunk, err := stream.Recv()
+				if errors.Is(err, io.EOF) {
+					return n, nil
+				}
+				if err != nil {
+					return n, err
+				}
+				m, err := w.Write(chunk.GetData())
+				n += int64(m)
+				a.Progress("%s saved", term.BytesText(n))
+				if err != nil {
+					return n, fmt.Errorf("write snapshot: %w", err)
+				}
+			}
+		})
+		if size > 0 || !errors.Is(err, client.ErrNoLeader) || time.Since(began) > saveSeek {
+			return size, err
+		}
+		select {
+		case <-time.After(savePause):
+		case <-ctx.Done():
+			return size, err
+		}
 	}
 }
 
@@ -137,7 +161,8 @@ its data directory is moved away.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "yes, replace the state of the whole cluster")
-	cmd.Flags().BoolVar(&others.Trust, "trust", false, "a backup of another cluster: its people have the roles that they had, and log in anew")
+	cmd.Flags().BoolVar(&others.Trust, "trust", false,
+		"a backup of another cluster: its people have the roles that they had, and log in anew")
 	cmd.Flags().BoolVar(&others.Revoke, "revoke", false, "a backup of another cluster: its people have no rights here")
 	cmd.MarkFlagsMutuallyExclusive("trust", "revoke")
 	return cmd

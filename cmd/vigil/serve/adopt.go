@@ -35,13 +35,15 @@ func (f *Founding) adoptable() error {
 	case err != nil:
 		return fmt.Errorf("adopt %s: %w", dir, err)
 	case is.State.ClusterUUID() != "":
-		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s holds data of cluster %s, which has identities, and those of this "+
-			"server are lost: remove it from the cluster, and have it join again in an empty directory", dir, is.State.ClusterUUID()))
+		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s holds data of cluster %s, which has identities, and those of "+
+			"this server are lost: remove it from the cluster, and have it join again in an empty directory",
+			dir, is.State.ClusterUUID()))
 	case len(is.Lost) > 0:
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s is one of several servers, with %s: start them, remove those "+
 			"with `vigil server remove`, so that nothing is lost, stop this one, and try again", dir, lostNames(is)))
 	case is.Server != f.Conf.ID:
-		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s is of server %q, not of %q: give --id %[2]s", dir, is.Server, f.Conf.ID))
+		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s is of server %q, not of %q: give --id %[2]s",
+			dir, is.Server, f.Conf.ID))
 	}
 	return nil
 }
@@ -58,6 +60,25 @@ func (f *Founding) adopt() error {
 	return err
 }
 
+// undoing gives what removes what founding makes in the data directory. Of data that is adopted only the identity
+// goes: a recovery may have put all of it into new files.
+func (f *Founding) undoing() (undo func() error, err error) {
+	dir := f.Conf.DataDir
+	if f.Adopt {
+		return func() error { return os.RemoveAll(string(trustDir(dir))) }, nil
+	}
+	before, err := names(dir)
+	return func() error {
+		now, err := names(dir)
+		for _, name := range now {
+			if !slices.Contains(before, name) {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+			}
+		}
+		return err
+	}, err
+}
+
 // names lists what is in a directory; nothing, when there is none.
 func names(dir string) (list []string, err error) {
 	entries, err := os.ReadDir(dir)
@@ -68,15 +89,4 @@ func names(dir string) (list []string, err error) {
 		list = append(list, e.Name())
 	}
 	return list, err
-}
-
-// removeNew removes what was not in a directory before.
-func removeNew(dir string, before []string) error {
-	now, err := names(dir)
-	for _, name := range now {
-		if !slices.Contains(before, name) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
-		}
-	}
-	return err
 }

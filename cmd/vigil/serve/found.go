@@ -49,7 +49,7 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 	if err := f.adoptable(); err != nil {
 		return err
 	}
-	before, err := names(f.Conf.DataDir)
+	undo, err := f.undoing()
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,11 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 		return nil
 	}
 	if f.Adopt && f.written {
-		return fmt.Errorf("%w\nThe data has identities from now on, all the same. Start the server, and on its machine, as its account, "+
-			"make a token to log in by: VIGIL_ADDR=unix:%s vigil token create --role user --name %s", err, filepath.Join(f.Conf.DataDir, ownerSocket), f.Admin)
+		return fmt.Errorf("%w\nThe data has identities from now on, all the same. Start the server, and on its machine, "+
+			"as its account, make a token to log in by: VIGIL_ADDR=unix:%s vigil token create --role user --name %s",
+			err, filepath.Join(f.Conf.DataDir, ownerSocket), f.Admin)
 	}
-	return errors.Join(err, removeNew(f.Conf.DataDir, before))
+	return errors.Join(err, undo())
 }
 
 // unclaimed refuses a data directory that belongs to a cluster, or did.

@@ -54,7 +54,8 @@ func newInitCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	ownFlags(cmd, flags, &file)
-	cmd.Flags().BoolVar(&adopt, "adopt", false, "give identities to the data of a lone server that ran without any, and has stopped")
+	cmd.Flags().BoolVar(&adopt, "adopt", false,
+		"give identities to the data of a lone server that ran without any, and has stopped")
 	cmd.Flags().StringVar(&admin, "admin", "", "name of the first admin (default: of your account)")
 	cmd.Flags().StringVar(&context, "context-name", "", "name of the context that is made for you (default: the server's id)")
 	return cmd
