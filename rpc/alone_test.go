@@ -70,6 +70,9 @@ func sendsEverybodyAway(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("both took %s to be sent away", took)
 	}
+	if health, err := w.cluster(1).GetHealth(within(t), &vigilv1.GetHealthRequest{}); err != nil || health.GetLeader() {
+		t.Errorf("a server that is alone does not say how it is: %v %v", health, err)
+	}
 	w.nodes[1].cutOff(false)
 	time.Sleep(time.Second)
 	if o := w.stream(t, within(t), 1, uint32(host)).next().GetOrders(); o == nil {
