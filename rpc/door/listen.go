@@ -162,15 +162,14 @@ func (c *sniffedConn) hold(places *Places, from *sources) bool {
 	return true
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. Its places are given back first: whoever sees the end may come again at once.
 func (c *sniffedConn) Close() error {
-	err := c.Conn.Close()
 	c.once.Do(func() {
 		for _, give := range c.held {
 			give()
 		}
 	})
-	return err
+	return c.Conn.Close()
 }
 
 func (c *sniffedConn) Read(p []byte) (int, error) {
