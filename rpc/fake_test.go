@@ -49,6 +49,7 @@ type fakeNode struct {
 	mu     sync.RWMutex
 	state  *fsm.State
 	subs   []func(noun.Effects)
+	match  fsm.Matcher
 	held   bool // entries wait in backlog: a follower that is behind
 	alone  bool // knows no leader
 	behind []*fsm.Entry
@@ -179,7 +180,18 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []noun
 			words = append(words, r.Word)
 		}
 	}
+	var extras []fsm.Extra
+	for i := range reqs {
+		n.match.See(reqs[i].Cmd)
+	}
+	for _, x := range n.match.Extras() {
+		extras, reqs = append(extras, x), append(reqs[:len(reqs):len(reqs)], x.Request)
+		n.c.claims++
+	}
 	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs, Words: fsm.PackWords(nil, words)})
+	for i, x := range extras {
+		go x.Done(outs[len(reqs)-len(extras)+i], nil)
+	}
 	if n.c.lose > 0 {
 		n.c.lose--
 		return noun.ErrUnknownOutcome
@@ -224,6 +236,8 @@ func (n *fakeNode) Leader() door.Leader {
 	}
 	return door.Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
 }
+
+func (n *fakeNode) Match(m fsm.Matcher) { n.match = m }
 
 func (n *fakeNode) Subscribe(fn func(noun.Effects)) { n.subs = append(n.subs, fn) }
 

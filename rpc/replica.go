@@ -19,6 +19,8 @@ type Writer interface {
 	// SubmitAll fills out, which is as long as reqs, in order.
 	SubmitAll(ctx context.Context, reqs []fsm.Request, out []noun.Outcome) error
 	Beat(ctx context.Context, beats fsm.HostBeats) (noun.BeatAnswer, error)
+	// Match is called before Run; m appends to the entries that this server seals while it leads.
+	Match(m fsm.Matcher)
 }
 
 // Reader gives access to the replicated state. Safe for concurrent use.

@@ -57,6 +57,7 @@ func Open(cfg Config) (*Server, error) {
 		}
 	}
 	cfg.Reader.Subscribe(s.applied)
+	cfg.Writer.Match(s.park.Matches)
 	return s, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/door"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/park"
 )
@@ -37,7 +38,12 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 		return nil, c.err
 	}
 	s := &seeker{work: w, claim: &vigilv1.ClaimRequest{Speaker: r.GetSpeaker()}}
-	err := w.park.WaitForTask(ctx, s, limit)
+	cmd, err := claimCmd(s.claim)
+	if err != nil {
+		return nil, err
+	}
+	s.request = fsm.Request{Cmd: cmd, Audit: w.door.Audit(ctx, vigilv1.Work_Claim_FullMethodName, s.claim)}
+	err = w.park.WaitForTask(ctx, s, limit)
 	if errors.Is(err, park.ErrNobody) {
 		return nil, read(w.core, func(st *fsm.View) error { return noAgent(st, r.GetSpeaker().GetAgent()) })
 	}
@@ -49,9 +55,10 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 
 // seeker is a Wait as package park sees it.
 type seeker struct {
-	work   *work
-	claim  *vigilv1.ClaimRequest
-	answer *vigilv1.ClaimResponse
+	work    *work
+	claim   *vigilv1.ClaimRequest
+	request fsm.Request // the same for the log
+	answer  *vigilv1.ClaimResponse
 }
 
 // Seat implements park.Seeker.
@@ -64,6 +71,18 @@ func (s *seeker) Claim(ctx context.Context) (index uint64, err error) {
 	ctx = metadata.AppendToOutgoingContext(ctx, code.HeaderWoken, "1")
 	s.answer, err = door.OnLeader(ctx, s.work.door, vigilv1.Work_Claim_FullMethodName, s.claim, s.work.claimWoken)
 	return s.answer.GetIndex(), err
+}
+
+// Request implements park.Seeker.
+func (s *seeker) Request() fsm.Request { return s.request }
+
+// Take implements park.Seeker.
+func (s *seeker) Take(out *noun.Outcome) error {
+	if out.Code != noun.OK {
+		return fault.Refusal(out)
+	}
+	s.answer = read(s.work.core, func(st *fsm.View) *vigilv1.ClaimResponse { return claimAnswer(st, out) })
+	return nil
 }
 
 // seat finds the agent that waits, as park.Seeker says.
