@@ -326,6 +326,7 @@ func startAs(
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.delegates.Most = 0 // waits stay where they come in; see delegating
 		w.servers, w.regs = append(w.servers, s), append(w.regs, reg)
 		options := []grpc.DialOption{grpc.WithTransportCredentials(callers)}
 		if between != nil {

@@ -18,15 +18,16 @@ var openAPI []byte
 
 // Server serves the API of one vigil server. Open it, then Run it once.
 type Server struct {
-	cfg     Config
-	door    *door.Door
-	park    *park.Engine
-	hosts   *hosts
-	relay   *logRelay
-	watches door.Places
-	saves   door.Places
-	trust   *trustService
-	undo    func() // takes the metrics back
+	cfg       Config
+	door      *door.Door
+	park      *park.Engine
+	hosts     *hosts
+	relay     *logRelay
+	watches   door.Places
+	saves     door.Places
+	delegates *park.Quota
+	trust     *trustService
+	undo      func() // takes the metrics back
 }
 
 // Open prepares a server; nothing is accepted before Run. It subscribes to the
@@ -45,7 +46,8 @@ func Open(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: newHosts(), undo: func() {},
-		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
+		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves},
+		delegates: &park.Quota{Most: maxDelegates, MostOfRole: maxRoleDelegates}}
 	c := &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, door: d, park: s.park,
 		health: cfg.Health, watchdog: cfg.Watchdog, keys: cfg.Keys}
 	s.services(c)
@@ -65,7 +67,7 @@ func (s *Server) services(c *core) {
 	s.relay = &logRelay{c, s.hosts}
 	r := s.door.GRPC()
 	vigilv1.RegisterFleetServer(r, &fleet{core: c, watches: &s.watches, logs: s.relay})
-	vigilv1.RegisterWorkServer(r, &work{core: c})
+	vigilv1.RegisterWorkServer(r, &work{core: c, delegates: s.delegates})
 	vigilv1.RegisterHostAgentServer(r, &hostAgent{core: c, hosts: s.hosts, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterMailboxServer(r, &mailbox{core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{core: c})

@@ -43,7 +43,7 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 		return nil, err
 	}
 	s.request = fsm.Request{Cmd: cmd, Audit: w.door.Audit(ctx, vigilv1.Work_Claim_FullMethodName, s.claim)}
-	err = w.park.WaitForTask(ctx, s, limit)
+	err = w.wait(ctx, r, s, limit)
 	if errors.Is(err, park.ErrNobody) {
 		return nil, read(w.core, func(st *fsm.View) error { return noAgent(st, r.GetSpeaker().GetAgent()) })
 	}
@@ -51,6 +51,52 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 		return nil, err
 	}
 	return s.answer, nil
+}
+
+// Places of waits at the leader, for each server: who waits there gets its task in the entry that makes it.
+// Those beyond wait here, and are woken when no waiter at the leader takes the task.
+const (
+	maxDelegates     = 8192
+	maxRoleDelegates = 256 // of one role
+	// delegateGrace is how long the leader's answer may take beyond the wait.
+	delegateGrace = 5 * time.Second
+)
+
+// wait waits at the leader where there is a place, else here, and here too when the leader is lost.
+func (w *work) wait(ctx context.Context, r *vigilv1.WaitRequest, s *seeker, limit time.Duration) error {
+	until := time.Now().Add(limit)
+	if !door.IsForwarded(ctx) && !w.reader.Leader().Self {
+		if over, err := w.waitAtLeader(ctx, r, s, limit); over {
+			return err
+		}
+	}
+	return w.park.WaitForTask(ctx, s, max(0, time.Until(until)))
+}
+
+// waitAtLeader has the leader do the waiting; false: it did not take place, or was broken off. What may have been
+// claimed then is found by asking again.
+func (w *work) waitAtLeader(ctx context.Context, r *vigilv1.WaitRequest, s *seeker, limit time.Duration) (bool, error) {
+	role, _, _ := s.Seat() // where this replica is behind, the leader's is not
+	if role == 0 || !w.delegates.Take(role) {
+		return false, nil
+	}
+	defer w.delegates.Give(role)
+	waiting, cancel := context.WithTimeout(ctx, limit+delegateGrace)
+	defer cancel()
+	answer, err := door.OnLeader(waiting, w.door, vigilv1.Work_Wait_FullMethodName, r,
+		func(ctx context.Context, _ *vigilv1.WaitRequest) (*vigilv1.ClaimResponse, error) { // it leads meanwhile
+			err := w.park.WaitForTask(ctx, s, limit)
+			return s.answer, err
+		})
+	switch {
+	case err == nil:
+		s.answer = answer
+		return true, nil
+	case ctx.Err() != nil:
+		return true, err
+	}
+	fate := code.Of(fault.Of(err).Code).Fate
+	return !fate.Fleeting() && fault.Of(err).Code != code.UnknownOutcome, err
 }
 
 // seeker is a Wait as package park sees it.

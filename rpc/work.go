@@ -10,12 +10,14 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/park"
 )
 
 // work serves what incarnations of agents say.
 type work struct {
 	vigilv1.UnimplementedWorkServer
 	*core
+	delegates *park.Quota // places of waits at the leader
 }
 
 // Join makes the incarnation WAITING.
