@@ -7,11 +7,6 @@ import (
 	"vigil/rpc/trust"
 )
 
-// withCaller gives a context in which the holder of a certificate calls, for tests.
-func withCaller(ctx context.Context, p trust.Peer) context.Context {
-	return who.With(ctx, &who.Principal{Claim: ClaimOf(p)})
-}
-
 // callerOf gives whose certificate a call came with; false: it came without one.
 func callerOf(ctx context.Context) (trust.Peer, bool) {
 	switch p := who.From(ctx); p.Kind {

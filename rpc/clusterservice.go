@@ -29,6 +29,9 @@ type clusterService struct {
 	version string
 	// identities tells that this server asks whoever calls who they are.
 	identities bool
+	health     Health // may be nil
+	// watchdog gives the counts of this server's conversation watchdog.
+	watchdog func() *vigilv1.WatchdogStats
 }
 
 // Status sums up the cluster as the answering server sees it.
@@ -41,7 +44,7 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 	resp := read(c.core, func(st *fsm.View) *vigilv1.StatusResponse {
 		n := st.Counts()
 		out := &vigilv1.StatusResponse{
-			Index: st.LastIndex(), Clock: durationpb.New(nanos(int64(st.Clock()))), Epoch: st.Epoch(),
+			Index: st.LastIndex(), Clock: durationpb.New(time.Duration(st.Clock())), Epoch: st.Epoch(),
 			Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
 			AgentsWanted: st.Wanted(), AgentsRunning: n.Processes[noun.ProcRunning],
 			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term, HostStates: map[string]uint32{},

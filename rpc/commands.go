@@ -116,17 +116,6 @@ func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy(), Fresh: r.GetFresh(), Reason: r.GetReason()}, c.err
 }
 
-// speaking validates who speaks; joining allows incarnation 0 and room/role.*.
-func (c *checks) speaking(s *vigilv1.Speaker, joining bool) fsm.Speaker {
-	byHand := joining && s.GetIncarnation() == 0
-	c.agent("speaker.agent", s.GetAgent(), byHand)
-	c.text("speaker.token", s.GetToken(), noun.MaxReason)
-	if s.GetIncarnation() == 0 && !joining {
-		c.fail("speaker.incarnation is missing; use VIGIL_INCARNATION, or the number that join answered with.")
-	}
-	return speaker(s)
-}
-
 func joinCmd(r *vigilv1.JoinRequest) (fsm.Command, error) {
 	var c checks
 	return fsm.Join{Speaker: c.speaking(r.GetSpeaker(), true)}, c.err
@@ -145,7 +134,7 @@ func claimCmd(r *vigilv1.ClaimRequest) (fsm.Command, error) {
 }
 
 // work validates a word about a held task; limit is that of its text.
-func (c *checks) work(s *vigilv1.Speaker, task uint64, attempt uint32, field, text string, limit int) fsm.Work {
+func workOf(c *checks, s *vigilv1.Speaker, task uint64, attempt uint32, field, text string, limit int) fsm.Work {
 	w := fsm.Work{Speaker: c.speaking(s, false), Task: noun.TaskID(task), Attempt: attempt}
 	c.task(task)
 	if attempt == 0 {
@@ -157,13 +146,13 @@ func (c *checks) work(s *vigilv1.Speaker, task uint64, attempt uint32, field, te
 
 func startTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	return fsm.StartTask{Work: c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text",
+	return fsm.StartTask{Work: workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text",
 		r.GetText(), noun.MaxNote)}, c.err
 }
 
 func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxNote)
+	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxNote)
 	cmd := fsm.ProgressTask{Work: w, Note: r.GetText(), Expect: c.expect("expect", r.GetExpect())}
 	if r.Percent != nil {
 		if cmd.Percent = noun.PercentOf(r.GetPercent()); r.GetPercent() > 100 {
@@ -175,7 +164,7 @@ func progressTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 
 func completeTaskCmd(r *vigilv1.CompleteTaskRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), noun.MaxResult)
+	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), noun.MaxResult)
 	done := fsm.CompleteTask{Work: w, Result: r.GetResult()}
 	if d, why, ok := triage.Parse(done.Result); ok { // it counts where the task is a look
 		return fsm.AnswerLook{CompleteTask: done, Decision: d, Reason: why}, c.err
@@ -185,7 +174,7 @@ func completeTaskCmd(r *vigilv1.CompleteTaskRequest) (fsm.Command, error) {
 
 func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxReason)
+	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxReason)
 	after := c.after(r.GetAfter())
 	if after != 0 && !r.GetRetryable() {
 		c.fail("after goes with retryable: what is not tried again needs no time for it.")
@@ -195,7 +184,7 @@ func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
 
 func handoffCmd(r *vigilv1.HandoffRequest) (fsm.Command, error) {
 	var c checks
-	w := c.work(r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), noun.MaxResult)
+	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "result", r.GetResult(), noun.MaxResult)
 	c.name("to_role", r.GetToRole())
 	c.line("title", r.GetTitle(), noun.MaxTitle)
 	c.text("text", r.GetText(), noun.MaxTaskText)

@@ -9,19 +9,13 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// boot asks for the two identities of a host's words.
-func (c *checks) boot(boot string) {
-	c.line("boot", boot, maxWho)
-	c.present("boot", boot, "send the boot id of the machine")
-}
-
-func (c *checks) hostID(id uint32) {
+func hostID(c *checks, id uint32) {
 	if id == 0 {
 		c.fail("host is missing; register first and use the number of the answer.")
 	}
 }
 
-func (c *checks) agentInc(agent uint32, inc uint64) {
+func agentInc(c *checks, agent uint32, inc uint64) {
 	if agent == 0 || inc == 0 {
 		c.fail("agent and incarnation are missing; send those of the order.")
 	}
@@ -72,7 +66,7 @@ func registerHostCmd(r *vigilv1.RegisterRequest) (fsm.Command, error) {
 		cmd.Name = "unnamed" // never its key, which is a secret
 	}
 	for _, run := range r.GetInventory() {
-		c.agentInc(run.GetAgent(), run.GetIncarnation())
+		agentInc(&c, run.GetAgent(), run.GetIncarnation())
 		cmd.Inventory = append(cmd.Inventory, fsm.Running{Agent: noun.AgentID(run.GetAgent()),
 			Inc: noun.Incarnation(run.GetIncarnation()), PID: run.GetPid()})
 	}
@@ -88,9 +82,9 @@ func leaveHostCmd(r *vigilv1.LeaveHostRequest) (fsm.Command, error) {
 
 func acceptOrderCmd(r *vigilv1.AcceptOrderRequest) (fsm.Command, error) {
 	var c checks
-	c.hostID(r.GetHost())
+	hostID(&c, r.GetHost())
 	c.boot(r.GetBoot())
-	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	agentInc(&c, r.GetAgent(), r.GetIncarnation())
 	if n := len(r.GetTokenHash()); n != 0 && n != sha256.Size {
 		c.fail("token_hash has %d bytes; send the %d bytes of a sha256 sum.", n, sha256.Size)
 	}
@@ -100,16 +94,16 @@ func acceptOrderCmd(r *vigilv1.AcceptOrderRequest) (fsm.Command, error) {
 
 func reportStartedCmd(r *vigilv1.ReportStartedRequest) (fsm.Command, error) {
 	var c checks
-	c.hostID(r.GetHost())
-	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	hostID(&c, r.GetHost())
+	agentInc(&c, r.GetAgent(), r.GetIncarnation())
 	return fsm.ReportStarted{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
 		Inc: noun.Incarnation(r.GetIncarnation()), PID: r.GetPid()}, c.err
 }
 
 func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 	var c checks
-	c.hostID(r.GetHost())
-	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	hostID(&c, r.GetHost())
+	agentInc(&c, r.GetAgent(), r.GetIncarnation())
 	cmd := fsm.ReportExit{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
 		Inc: noun.Incarnation(r.GetIncarnation()), Code: r.GetCode(), Signal: factLine(r.GetSignal(), maxWho),
 		Reason: factText(r.GetReason(), noun.MaxReason), Tail: factText(r.GetTail(), noun.MaxTail),
@@ -128,31 +122,58 @@ func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 	return cmd, c.err
 }
 
-func announceServerCmd(r *vigilv1.AnnounceServerRequest) (fsm.Command, error) {
-	var c checks
-	c.name("id", r.GetId())
-	c.line("api_addr", r.GetApiAddr(), maxKVValue)
-	c.line("raft_addr", r.GetRaftAddr(), maxKVValue)
-	c.line("version", r.GetVersion(), maxWho)
-	c.line("gossip_addr", r.GetGossipAddr(), maxKVValue)
-	return fsm.PutServer{ID: r.GetId(), APIAddr: r.GetApiAddr(), RaftAddr: r.GetRaftAddr(),
-		Version: r.GetVersion(), Features: r.GetFeatures(), GossipAddr: r.GetGossipAddr()}, c.err
+// hostWord is a human's word about a host.
+type hostWord interface {
+	GetHost() string
+	GetBy() string
+	GetId() *vigilv1.WriteId
 }
 
-func putSettingsCmd(r *vigilv1.PutSettingsRequest) (fsm.Command, error) {
-	var c checks
+// hostName validates which host is meant, and by whom.
+func whichHost(c *checks, r hostWord) {
+	c.line("host", r.GetHost(), maxWho)
+	c.present("host", r.GetHost(), "give its name or number (`vigil host list` shows them)")
 	c.line("by", r.GetBy(), maxWho)
-	if len(r.GetValues()) == 0 {
-		c.fail("values are missing; name at least one setting (`vigil settings show` lists them).")
-	}
-	return fsm.PutSettings{Values: c.kvs("values", r.GetValues()), By: r.GetBy()}, c.err
 }
 
-func reportHashCmd(r *vigilv1.ReportHashRequest) (fsm.Command, error) {
+func drainHostCmd(r *vigilv1.DrainHostRequest, id noun.HostID) (fsm.Command, error) {
 	var c checks
-	c.name("server", r.GetServer())
-	if n := len(r.GetHash()); n != sha256.Size {
-		c.fail("hash has %d bytes; send the %d bytes of a sha256 sum.", n, sha256.Size)
+	whichHost(&c, r)
+	deadline := c.duration("deadline", r.GetDeadline())
+	if r.GetOff() && deadline != 0 {
+		c.fail("deadline is %s with off; a drain that ends has no deadline.", deadline)
 	}
-	return fsm.ReportHash{Server: r.GetServer(), Index: r.GetIndex(), Hash: r.GetHash()}, c.err
+	span := c.lasts(r.GetFor(), !r.GetOff(), "a drain that ends")
+	if span != 0 && deadline >= span {
+		c.fail("deadline is %s and for is %s; the deadline must come before the drain ends.", deadline, span)
+	}
+	return fsm.DrainHost{Host: id, Off: r.GetOff(), Deadline: deadline, By: r.GetBy(), For: span}, c.err
+}
+
+func confirmDeadCmd(r *vigilv1.ConfirmDeadRequest, id noun.HostID) (fsm.Command, error) {
+	var c checks
+	whichHost(&c, r)
+	return fsm.ConfirmDead{Host: id, Force: r.GetForce(), By: r.GetBy()}, c.err
+}
+
+func forgetHostCmd(r *vigilv1.ForgetHostRequest, id noun.HostID) (fsm.Command, error) {
+	var c checks
+	whichHost(&c, r)
+	return fsm.ForgetHost{Host: id, By: r.GetBy()}, c.err
+}
+
+func reportStuckCmd(r *vigilv1.ReportStuckRequest) (fsm.Command, error) {
+	var c checks
+	hostID(&c, r.GetHost())
+	agentInc(&c, r.GetAgent(), r.GetIncarnation())
+	return fsm.ReportStuck{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
+		Inc: noun.Incarnation(r.GetIncarnation()), Reason: factText(r.GetReason(), noun.MaxReason)}, c.err
+}
+
+func reportPressureCmd(r *vigilv1.ReportPressureRequest) (fsm.Command, error) {
+	var c checks
+	hostID(&c, r.GetHost())
+	c.boot(r.GetBoot())
+	return fsm.ReportPressure{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
+		Reason: factText(r.GetReason(), noun.MaxReason)}, c.err
 }

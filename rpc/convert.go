@@ -358,5 +358,3 @@ func tokenHash(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
-
-func nanos(n int64) time.Duration { return time.Duration(n) }

@@ -18,10 +18,7 @@ type core struct {
 	reader Reader
 	door   *door.Door
 	park   *park.Engine
-	health Health // may be nil
-	// watchdog gives the counts of this server's conversation watchdog; may be nil.
-	watchdog func() WatchdogStats
-	keys     GossipKeys // nil: gossip has none of its own accord
+	keys   GossipKeys // nil: gossip has none of its own accord
 }
 
 // catchUp returns when this replica has all that was committed before the call, with

@@ -11,6 +11,8 @@ type fleet struct {
 	*core
 	watches *door.Places // of events, on this server
 	logs    *logRelay
+	// watchdog gives the counts of this server's conversation watchdog.
+	watchdog func() *vigilv1.WatchdogStats
 
 	nudges nudges
 }

@@ -12,13 +12,6 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// GossipKeys are the keys of gossip that this server has. They are in no state, and leave this server to
-// servers and hosts of the cluster only. Safe for concurrent use.
-type GossipKeys interface {
-	// Secret gives the key of an id; nil: this server does not have it (yet).
-	Secret(id string) []byte
-}
-
 // GetGossip shows the ring, without the keys.
 func (t *trustService) GetGossip(context.Context, *vigilv1.GetGossipRequest) (*vigilv1.GossipRing, error) {
 	if err := t.ready(); err != nil {
@@ -86,43 +79,4 @@ func (t *trustService) GetGossipKeys(
 		return nil, fault.New(code.Denied, "%s gets no keys of gossip: it is no server of this cluster (yet).", caller)
 	}
 	return &vigilv1.GetGossipKeysResponse{Keys: t.secrets(keys)}, nil
-}
-
-// secrets joins keys of the ring with what this server has of them.
-func (c *core) secrets(ring []noun.RingKey) (out []*vigilv1.GossipKey) {
-	if c.keys == nil {
-		return nil
-	}
-	for _, k := range ring {
-		if secret := c.keys.Secret(k.ID); secret != nil {
-			out = append(out, &vigilv1.GossipKey{Number: k.Number, Secret: secret, Used: k.Used})
-		}
-	}
-	return out
-}
-
-// keysFor gives a host the keys of gossip; nil: there is nothing (new) to send. Only the newest key makes
-// an answer whole: before this server has it, the host keeps what it has. A host that was revoked or
-// forgotten gets none, whichever stream it holds.
-func (h *hostAgent) keysFor(ctx context.Context, s *hostStream) *vigilv1.GossipKeys {
-	caller := who.From(ctx)
-	if h.keys == nil || caller.Kind != who.Host {
-		return nil
-	}
-	var ring noun.Ring
-	entitled := false
-	h.reader.Read(func(st *fsm.View) {
-		ring = *st.Ring()
-		k, host := st.Credential(noun.HostIdentity, caller.Name), st.Host(s.host)
-		entitled = k != nil && k.Gone == 0 && k.Generation <= caller.Generation && host != nil && host.Key == caller.Name
-	})
-	newest := ring.Newest()
-	if newest == nil || s.keys.sent == ring.Rev || h.keys.Secret(newest.ID) == nil {
-		return nil
-	}
-	if s.keys.sent = ring.Rev; !entitled {
-		s.keys.taken.Store(ring.Rev) // nobody waits for it
-		return nil
-	}
-	return &vigilv1.GossipKeys{Revision: ring.Rev, Keys: h.secrets(ring.Keys)}
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -22,7 +23,7 @@ type hostAgent struct {
 // needs to join the servers' gossip.
 func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
 	resp, err := idempotent(ctx, h.core, r, registerHostCmd, func(out *noun.Outcome) *vigilv1.RegisterResponse {
-		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: lasting(nanos(out.TTL)), ClusterId: h.cluster()}
+		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: lasting(time.Duration(out.TTL)), ClusterId: h.cluster()}
 	})
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (h *hostAgent) AcceptOrder(
 	ctx context.Context, r *vigilv1.AcceptOrderRequest,
 ) (*vigilv1.AcceptOrderResponse, error) {
 	return idempotent(ctx, h.core, r, acceptOrderCmd, func(out *noun.Outcome) *vigilv1.AcceptOrderResponse {
-		return &vigilv1.AcceptOrderResponse{Ttl: lasting(nanos(out.TTL))}
+		return &vigilv1.AcceptOrderResponse{Ttl: lasting(time.Duration(out.TTL))}
 	})
 }
 

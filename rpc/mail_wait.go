@@ -14,7 +14,7 @@ import (
 func (m *mailbox) WaitMail(ctx context.Context, r *vigilv1.WaitMailRequest) (*vigilv1.WaitMailResponse, error) {
 	var c checks
 	sp := c.speaking(r.GetSpeaker(), false)
-	limit := c.patience(r.GetMaxWait())
+	limit := patience(&c, r.GetMaxWait())
 	if c.err != nil {
 		return nil, c.err
 	}

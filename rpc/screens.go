@@ -12,8 +12,8 @@ import (
 
 func reportScreenCmd(r *vigilv1.ReportScreenRequest) (fsm.Command, error) {
 	var c checks
-	c.hostID(r.GetHost())
-	c.agentInc(r.GetAgent(), r.GetIncarnation())
+	hostID(&c, r.GetHost())
+	agentInc(&c, r.GetAgent(), r.GetIncarnation())
 	kind := c.word("prompt", r.GetPrompt(), noun.PromptNames())
 	return fsm.ReportScreen{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
 		Inc: noun.Incarnation(r.GetIncarnation()), Kind: noun.PromptKind(kind), Quiet: r.GetQuiet()}, c.err
@@ -21,7 +21,7 @@ func reportScreenCmd(r *vigilv1.ReportScreenRequest) (fsm.Command, error) {
 
 func reportTerminalsCmd(r *vigilv1.ReportTerminalsRequest) (fsm.Command, error) {
 	var c checks
-	c.hostID(r.GetHost())
+	hostID(&c, r.GetHost())
 	c.boot(r.GetBoot())
 	cmd := fsm.ReportTerminals{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
 		Tool: factLine(r.GetTool(), noun.MaxTool), Why: factText(r.GetWhy(), noun.MaxReason)}

@@ -47,7 +47,7 @@ func Open(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: newHosts(), undo: func() {},
 		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
 	c := &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, door: d, park: s.park,
-		health: cfg.Health, watchdog: cfg.Watchdog, keys: cfg.Keys}
+		keys: cfg.Keys}
 	s.services(c)
 	if cfg.Registerer != nil {
 		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))
@@ -62,8 +62,8 @@ func Open(cfg Config) (*Server, error) {
 
 func (s *Server) services(c *core) {
 	s.relay = &logRelay{c, s.hosts}
-	r := s.door.GRPC()
-	vigilv1.RegisterFleetServer(r, &fleet{core: c, watches: &s.watches, logs: s.relay})
+	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
+	vigilv1.RegisterFleetServer(r, &fleet{core: c, watches: &s.watches, logs: s.relay, watchdog: watchdog})
 	vigilv1.RegisterWorkServer(r, &work{core: c})
 	vigilv1.RegisterHostAgentServer(r, &hostAgent{core: c, hosts: s.hosts, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterMailboxServer(r, &mailbox{core: c})
@@ -72,7 +72,8 @@ func (s *Server) services(c *core) {
 	s.trust = &trustService{core: c, signer: s.cfg.Signer}
 	vigilv1.RegisterTrustServer(r, s.trust)
 	vigilv1.RegisterClusterServer(r, &clusterService{core: c, members: s.cfg.Members, backups: s.cfg.Backups,
-		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version, identities: s.cfg.TLS != nil})
+		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version, identities: s.cfg.TLS != nil,
+		health: s.cfg.Health, watchdog: watchdog})
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.

@@ -8,6 +8,7 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
 )
 
 // A server that is removed, or revoked, keeps the key with which it signed. What it signs from then on
@@ -20,6 +21,7 @@ func TestWhatARevokedServerSignsIsVoid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	judge := NewIdentities(func() *trust.Roots { return roots }, w.nodes[0], StandingOf)
 	noted := ClaimOf(verified(t, roots, cert))
 	if noted.Issuer != (who.Issuer{Server: "s1", Generation: 1}) {
 		t.Fatalf("the certificate is signed by %+v", noted.Issuer)
@@ -52,21 +54,21 @@ func TestWhatARevokedServerSignsIsVoid(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.nodes[0].Read(func(st *fsm.View) {
-			for what, tt := range cases {
-				want := tt.before
-				if revoked {
-					want = tt.after
-				}
-				_, err := weigh(tt.claim, StandingOf(st, tt.claim))
-				if codeOf(err) != want {
-					t.Errorf("%s, revoked: %t: %v, want %s", what, revoked, err, want)
-				}
+		for what, tt := range cases {
+			want := tt.before
+			if revoked {
+				want = tt.after
+			}
+			_, err := judge.Principal(tt.claim)
+			if codeOf(err) != want {
+				t.Errorf("%s, revoked: %t: %v, want %s", what, revoked, err, want)
+			}
+			w.nodes[0].Read(func(st *fsm.View) {
 				if got := RevokedServer(st, tt.claim); tt.claim.Kind == who.Server && got != (err != nil) {
 					t.Errorf("%s, revoked: %t, at the port of the log: %t", what, revoked, got)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -68,19 +68,19 @@ func anchors(st *fsm.View) *vigilv1.TrustAnchors {
 // Join lets a server or a host in by a token.
 func (t *trustService) Join(ctx context.Context, r *vigilv1.JoinTrustRequest) (*vigilv1.Certificate, error) {
 	var c checks
-	who := c.identity("kind", r.GetKind(), "name", r.GetName())
+	who := identityOf(&c, "kind", r.GetKind(), "name", r.GetName())
 	if who.Kind == noun.UserIdentity {
 		c.fail("kind is user; a server or a host joins, a user logs in.")
 	}
-	c.addresses(r.GetAddresses())
-	return t.admit(ctx, c.presented(r), who, r, r.GetAddresses())
+	checkAddresses(&c, r.GetAddresses())
+	return t.admit(ctx, checkPresented(&c, r), who, r, r.GetAddresses())
 }
 
 // Login gives a user a certificate by a token.
 func (t *trustService) Login(ctx context.Context, r *vigilv1.LoginRequest) (*vigilv1.Certificate, error) {
 	var c checks
-	who := c.user(r.GetUser())
-	return t.admit(ctx, c.presented(r), who, r, nil)
+	who := userOf(&c, r.GetUser())
+	return t.admit(ctx, checkPresented(&c, r), who, r, nil)
 }
 
 // presented are the fields by which somebody is let in.
@@ -90,24 +90,24 @@ type presented interface {
 	GetCsr() []byte
 }
 
-func (c *checks) presented(r presented) error {
+func checkPresented(c *checks, r presented) error {
 	if r.GetToken() == 0 {
 		c.fail("token is missing; it is the number in the token that you were given.")
 	}
 	if n := len(r.GetSecret()); n == 0 || n > maxWho {
 		c.fail("secret has %d bytes; it is the last part of the token that you were given.", n)
 	}
-	c.request(r.GetCsr())
+	checkRequest(c, r.GetCsr())
 	return c.err
 }
 
-func (c *checks) request(csr []byte) {
+func checkRequest(c *checks, csr []byte) {
 	if len(csr) == 0 || len(csr) > maxCSR {
 		c.fail("csr has %d bytes; send a certificate request in DER of at most %d.", len(csr), maxCSR)
 	}
 }
 
-func (c *checks) addresses(list []string) {
+func checkAddresses(c *checks, list []string) {
 	c.atMost("addresses", len(list), maxAddresses)
 	for _, a := range list {
 		c.line("addresses", a, maxAddress)
@@ -151,8 +151,8 @@ func (t *trustService) admit(
 // Renew gives whoever presents a certificate the next one.
 func (t *trustService) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) (*vigilv1.Certificate, error) {
 	var c checks
-	c.request(r.GetCsr())
-	if c.addresses(r.GetAddresses()); c.err != nil {
+	checkRequest(&c, r.GetCsr())
+	if checkAddresses(&c, r.GetAddresses()); c.err != nil {
 		return nil, c.err
 	}
 	if err := t.ready(); err != nil {

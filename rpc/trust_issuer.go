@@ -15,7 +15,7 @@ import (
 // SignIssuer signs the issuing key of another server. The caller is a server whose generation was checked.
 func (t *trustService) SignIssuer(ctx context.Context, r *vigilv1.SignIssuerRequest) (*vigilv1.Certificate, error) {
 	var c checks
-	if c.request(r.GetCsr()); c.err != nil {
+	if checkRequest(&c, r.GetCsr()); c.err != nil {
 		return nil, c.err
 	}
 	if err := t.ready(); err != nil {

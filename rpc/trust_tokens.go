@@ -43,8 +43,8 @@ func (t *trustService) CreateToken(
 	cmd := fsm.PutToken{SecretHash: hashOf(secret), Name: r.GetName(), Labels: c.kvs("labels", r.GetLabels()),
 		Runners: slices.Clone(r.GetRunners()), Uses: max(1, r.GetUses()), For: c.duration("ttl", r.GetTtl()),
 		By: byWhom(ctx)}
-	if cmd.Kind = c.identityKind("role", r.GetRole()); r.GetName() != "" {
-		c.identity("role", r.GetRole(), "name", r.GetName())
+	if cmd.Kind = identityKind(&c, "role", r.GetRole()); r.GetName() != "" {
+		identityOf(&c, "role", r.GetRole(), "name", r.GetName())
 	} else if cmd.Kind == noun.UserIdentity {
 		c.fail("name is missing; a token to log in is for one user.")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
-	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
@@ -17,7 +16,7 @@ import (
 // PutUser adds a user or replaces what one may do.
 func (t *trustService) PutUser(ctx context.Context, r *vigilv1.PutUserRequest) (*vigilv1.User, error) {
 	var c checks
-	who := c.user(r.GetUser())
+	who := userOf(&c, r.GetUser())
 	cmd := fsm.PutUser{Name: who.Name, Bindings: c.bindings("bindings", r.GetBindings()), By: byWhom(ctx)}
 	return change(ctx, t, r, cmd, c.err, func(st *fsm.View, _ *noun.Outcome) *vigilv1.User {
 		if u := st.User(who.Name); u != nil {
@@ -60,7 +59,7 @@ func (t *trustService) RemoveUser(
 	ctx context.Context, r *vigilv1.RemoveUserRequest,
 ) (*vigilv1.RemoveUserResponse, error) {
 	var c checks
-	who := c.user(r.GetUser())
+	who := userOf(&c, r.GetUser())
 	return change(ctx, t, r, fsm.RemoveUser{Name: who.Name, By: byWhom(ctx)}, c.err,
 		func(*fsm.View, *noun.Outcome) *vigilv1.RemoveUserResponse { return &vigilv1.RemoveUserResponse{} })
 }
@@ -68,7 +67,7 @@ func (t *trustService) RemoveUser(
 // Revoke makes every certificate of a name void.
 func (t *trustService) Revoke(ctx context.Context, r *vigilv1.RevokeRequest) (*vigilv1.RevokeResponse, error) {
 	var c checks
-	who := c.identity("kind", r.GetKind(), "name", r.GetName())
+	who := identityOf(&c, "kind", r.GetKind(), "name", r.GetName())
 	return change(ctx, t, r, fsm.RaiseGeneration{Kind: who.Kind, Name: who.Name, By: byWhom(ctx)}, c.err,
 		func(_ *fsm.View, out *noun.Outcome) *vigilv1.RevokeResponse {
 			return &vigilv1.RevokeResponse{Generation: out.Number()}
@@ -83,7 +82,7 @@ func (t *trustService) ListIdentities(
 	limit := c.page(r.GetLimit(), defaultPage)
 	kind := noun.IdentityKind(0)
 	if r.GetKind() != "" {
-		kind = c.identityKind("kind", r.GetKind())
+		kind = identityKind(&c, "kind", r.GetKind())
 	}
 	if c.err != nil {
 		return nil, c.err
@@ -129,15 +128,8 @@ func convertUser(u *noun.User) *vigilv1.User {
 	return &vigilv1.User{User: u.Name, Bindings: convertBindings(u.Bindings), By: u.By, ChangedAt: wall(u.At)}
 }
 
-func convertBindings(list []noun.Binding) (out []*vigilv1.Binding) {
-	for _, b := range list {
-		out = append(out, &vigilv1.Binding{Role: b.Role.String(), Room: b.Room})
-	}
-	return out
-}
-
 // identityKind asks for what an identity is of.
-func (c *checks) identityKind(field, word string) noun.IdentityKind {
+func identityKind(c *checks, field, word string) noun.IdentityKind {
 	kind, ok := noun.ParseIdentityKind(word)
 	if !ok {
 		c.fail("%s is missing or wrong; it is server, host or user.", field)
@@ -146,8 +138,8 @@ func (c *checks) identityKind(field, word string) noun.IdentityKind {
 }
 
 // identity asks for a kind and a name.
-func (c *checks) identity(kindField, kind, nameField, name string) noun.Identity {
-	who := noun.Identity{Kind: c.identityKind(kindField, kind), Name: name}
+func identityOf(c *checks, kindField, kind, nameField, name string) noun.Identity {
+	who := noun.Identity{Kind: identityKind(c, kindField, kind), Name: name}
 	if err := who.Check(); err != nil && c.err == nil {
 		c.fail("%s: %v.", nameField, err)
 	}
@@ -155,25 +147,6 @@ func (c *checks) identity(kindField, kind, nameField, name string) noun.Identity
 }
 
 // user asks for the name of a user.
-func (c *checks) user(name string) noun.Identity {
-	return c.identity("user", noun.UserIdentity.String(), "user", name)
-}
-
-// bindings converts what somebody may do.
-func (c *checks) bindings(field string, list []*vigilv1.Binding) (out []noun.Binding) {
-	c.atMost(field, len(list), noun.MaxBindings)
-	if c.err != nil {
-		return nil
-	}
-	for _, b := range list {
-		role, ok := noun.ParseUserRole(b.GetRole())
-		if !ok {
-			c.fail("%s: role %s is none; it is viewer, reader, operator or admin.", field, fault.Quote(b.GetRole()))
-		}
-		out = append(out, noun.Binding{Role: role, Room: b.GetRoom()})
-	}
-	if err := noun.CheckBindings(out); err != nil {
-		c.fail("%s: %v.", field, err)
-	}
-	return out
+func userOf(c *checks, name string) noun.Identity {
+	return identityOf(c, "user", noun.UserIdentity.String(), "user", name)
 }

@@ -290,3 +290,36 @@ func (c *checks) roomWatch(w *vigilv1.RoomWatch) noun.RoomWatch {
 	}
 	return out
 }
+
+// speaking validates who speaks; joining allows incarnation 0 and room/role.*.
+func (c *checks) speaking(s *vigilv1.Speaker, joining bool) fsm.Speaker {
+	byHand := joining && s.GetIncarnation() == 0
+	c.agent("speaker.agent", s.GetAgent(), byHand)
+	c.text("speaker.token", s.GetToken(), noun.MaxReason)
+	if s.GetIncarnation() == 0 && !joining {
+		c.fail("speaker.incarnation is missing; use VIGIL_INCARNATION, or the number that join answered with.")
+	}
+	return speaker(s)
+}
+
+// lasts is how long something lasts that a human sets; 0: until somebody ends it. What takes such a
+// word back, as ends names it, does not last.
+func (c *checks) lasts(d *durationpb.Duration, set bool, ends string) time.Duration {
+	if d == nil || c.err != nil {
+		return 0
+	}
+	v := d.AsDuration()
+	switch {
+	case !set:
+		c.fail("for is %s; %s is over at once, leave it out.", v, ends)
+	case d.CheckValid() != nil || v == 0 || noun.CheckFor(v) != nil:
+		c.fail("for is %s; give %s to %d days.", v, noun.MinFor, noun.MaxFor/(24*time.Hour))
+	}
+	return v
+}
+
+// boot asks for the two identities of a host's words.
+func (c *checks) boot(boot string) {
+	c.line("boot", boot, maxWho)
+	c.present("boot", boot, "send the boot id of the machine")
+}

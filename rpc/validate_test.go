@@ -166,14 +166,6 @@ func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 	}
 }
 
-func TestHalfAWriteIDIsRefused(t *testing.T) {
-	for _, id := range []*vigilv1.WriteId{{Session: 1}, {Seq: 1}} {
-		if _, err := request(id, fsm.CloseSession{}); codeOf(err) != "invalid" {
-			t.Errorf("%v: %v, want invalid", id, err)
-		}
-	}
-}
-
 func TestTokensAreHashedAtTheDoor(t *testing.T) {
 	cmd, err := claimCmd(&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "a/b", Incarnation: 1,
 		Token: "geheim"}})

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a call may wait: a minute unless it says something else.
-func (c *checks) patience(d *durationpb.Duration) time.Duration {
+func patience(c *checks, d *durationpb.Duration) time.Duration {
 	limit := c.duration("max_wait", d)
 	if limit > maxWait {
 		c.fail("max_wait is %s; at most %s are allowed, then wait again.", limit, maxWait)
@@ -32,7 +32,7 @@ func (c *checks) patience(d *durationpb.Duration) time.Duration {
 func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.ClaimResponse, error) {
 	var c checks
 	c.speaking(r.GetSpeaker(), false)
-	limit := c.patience(r.GetMaxWait())
+	limit := patience(&c, r.GetMaxWait())
 	if c.err != nil {
 		return nil, c.err
 	}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -14,18 +15,29 @@ import (
 // maxStalled is how many stalled rooms one answer names.
 const maxStalled = 100
 
-func (c *core) watchdogStats() *vigilv1.WatchdogStats {
-	if c.watchdog == nil {
-		return &vigilv1.WatchdogStats{}
+// WatchdogStats are what this server's conversation watchdog has done since it started.
+type WatchdogStats struct {
+	Checks, Checked, Warned, Canceled, Errors uint64
+	LastCheck                                 time.Time // zero: there was none
+	LastDuration, TotalDuration               time.Duration
+}
+
+// watchdogForm gives what the conversation watchdog of this server has done, as answers show it. stats may
+// be nil: zeros.
+func watchdogForm(stats func() WatchdogStats) func() *vigilv1.WatchdogStats {
+	if stats == nil {
+		return func() *vigilv1.WatchdogStats { return &vigilv1.WatchdogStats{} }
 	}
-	s := c.watchdog()
-	out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned,
-		Canceled: s.Canceled, Errors: s.Errors, LastDuration: lasting(s.LastDuration),
-		TotalDuration: lasting(s.TotalDuration)}
-	if !s.LastCheck.IsZero() {
-		out.LastCheck = timestamppb.New(s.LastCheck)
+	return func() *vigilv1.WatchdogStats {
+		s := stats()
+		out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned,
+			Canceled: s.Canceled, Errors: s.Errors, LastDuration: lasting(s.LastDuration),
+			TotalDuration: lasting(s.TotalDuration)}
+		if !s.LastCheck.IsZero() {
+			out.LastCheck = timestamppb.New(s.LastCheck)
+		}
+		return out
 	}
-	return out
 }
 
 func reopenRoomCmd(r *vigilv1.ReopenRoomRequest) (fsm.Command, error) {
@@ -81,23 +93,6 @@ func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigi
 		}
 		return out
 	})
-	out.Stats = f.watchdogStats()
-	return out, nil
-}
-
-// GetHealth tells how this server is; it needs no leader.
-func (c *clusterService) GetHealth(context.Context, *vigilv1.GetHealthRequest) (*vigilv1.GetHealthResponse, error) {
-	l := c.reader.Leader()
-	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.self, Leader: l.Self,
-		Watchdog: &vigilv1.HealthWatchdog{Stats: c.watchdogStats()}}
-	out.Watchdog.Enabled = read(c.core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
-	if l.ID == "" {
-		out.Status = "no leader is known"
-	}
-	if c.health != nil {
-		if err := c.health.Ready(); err != nil {
-			out.Status = err.Error()
-		}
-	}
+	out.Stats = f.watchdog()
 	return out, nil
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 
@@ -22,7 +23,7 @@ type work struct {
 func (w *work) Join(ctx context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
 	return write(ctx, w.core, r, joinCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.JoinResponse {
 		resp := &vigilv1.JoinResponse{Agent: agentName(st, out.Agent), AgentId: uint32(out.Agent),
-			Incarnation: uint64(out.Inc), Ttl: lasting(nanos(out.TTL)), Task: uint64(out.Task)}
+			Incarnation: uint64(out.Inc), Ttl: lasting(time.Duration(out.TTL)), Task: uint64(out.Task)}
 		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc {
 			resp.Managed = a.Managed
 		}
@@ -69,7 +70,7 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 }
 
 func claimAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.ClaimResponse {
-	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: lasting(nanos(out.TTL)), Index: out.Index}
+	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: lasting(time.Duration(out.TTL)), Index: out.Index}
 	if t := st.Task(out.Task); t != nil {
 		resp.Task = convertTask(st, t, true)
 	} else {

@@ -1,0 +1,33 @@
+package rpc
+
+import (
+	"vigil/fsm/noun"
+	"vigil/rpc/fault"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func convertBindings(list []noun.Binding) (out []*vigilv1.Binding) {
+	for _, b := range list {
+		out = append(out, &vigilv1.Binding{Role: b.Role.String(), Room: b.Room})
+	}
+	return out
+}
+
+// bindings converts what somebody may do.
+func (c *checks) bindings(field string, list []*vigilv1.Binding) (out []noun.Binding) {
+	c.atMost(field, len(list), noun.MaxBindings)
+	if c.err != nil {
+		return nil
+	}
+	for _, b := range list {
+		role, ok := noun.ParseUserRole(b.GetRole())
+		if !ok {
+			c.fail("%s: role %s is none; it is viewer, reader, operator or admin.", field, fault.Quote(b.GetRole()))
+		}
+		out = append(out, noun.Binding{Role: role, Room: b.GetRoom()})
+	}
+	if err := noun.CheckBindings(out); err != nil {
+		c.fail("%s: %v.", field, err)
+	}
+	return out
+}

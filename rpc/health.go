@@ -1,0 +1,25 @@
+package rpc
+
+import (
+	"context"
+
+	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// GetHealth tells how this server is; it needs no leader.
+func (c *clusterService) GetHealth(context.Context, *vigilv1.GetHealthRequest) (*vigilv1.GetHealthResponse, error) {
+	l := c.reader.Leader()
+	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.self, Leader: l.Self,
+		Watchdog: &vigilv1.HealthWatchdog{Stats: c.watchdog()}}
+	out.Watchdog.Enabled = read(c.core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
+	if l.ID == "" {
+		out.Status = "no leader is known"
+	}
+	if c.health != nil {
+		if err := c.health.Ready(); err != nil {
+			out.Status = err.Error()
+		}
+	}
+	return out, nil
+}
