@@ -12,16 +12,18 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/door"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // clusterService serves questions about the servers themselves.
 type clusterService struct {
 	vigilv1.UnimplementedClusterServer
-	*core
+	*base.Core
 	members Members
 	backups Backups
 	saves   *door.Places  // of backups that are being sent
@@ -36,12 +38,12 @@ type clusterService struct {
 
 // Status sums up the cluster as the answering server sees it.
 func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
-	var k checks
-	if k.optionalName("room", r.GetRoom()); k.err != nil {
-		return nil, k.err
+	var k form.Checks
+	if k.OptionalName("room", r.GetRoom()); k.Err != nil {
+		return nil, k.Err
 	}
-	l := c.reader.Leader()
-	resp := read(c.core, func(st *fsm.View) *vigilv1.StatusResponse {
+	l := c.Reader.Leader()
+	resp := base.Read(c.Core, func(st *fsm.View) *vigilv1.StatusResponse {
 		n := st.Counts()
 		out := &vigilv1.StatusResponse{
 			Index: st.LastIndex(), Clock: durationpb.New(time.Duration(st.Clock())), Epoch: st.Epoch(),
@@ -50,8 +52,8 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term, HostStates: map[string]uint32{},
 		}
 		if paused, by, why, at := st.Pause(); paused {
-			out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, by, why, wall(at)
-			out.PauseEndsIn = until(st.Clock(), st.PauseEnd().At)
+			out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, by, why, form.Wall(at)
+			out.PauseEndsIn = form.Until(st.Clock(), st.PauseEnd().At)
 		}
 		if b := st.Brake(); b.Set != 0 {
 			out.Brake = b.Why
@@ -88,9 +90,9 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 		}
 		return out
 	})
-	resp.ClusterId, resp.Server, resp.Version = c.id(), c.self, c.version
+	resp.ClusterId, resp.Server, resp.Version = c.id(), c.Self, c.version
 	resp.Leader, resp.LeaderAddr = l.ID, l.APIAddr
-	resp.Waiters = uint64(c.park.TaskFigures().Parked)
+	resp.Waiters = uint64(c.Park.TaskFigures().Parked)
 	servers, err := c.servers(ctx)
 	if err != nil {
 		return nil, err
@@ -144,7 +146,7 @@ func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
 			voters = append(voters, s.GetApiAddr())
 		}
 	}
-	c.reader.Read(func(st *fsm.View) {
+	c.Reader.Read(func(st *fsm.View) {
 		for h := range st.Hosts() {
 			if h.State == noun.HostLeft || len(h.Servers) == 0 {
 				continue
@@ -187,7 +189,7 @@ func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error)
 			return nil, fmt.Errorf("list servers: %w", err)
 		}
 	}
-	leader := c.reader.Leader().ID
+	leader := c.Reader.Leader().ID
 	byID := map[string]*vigilv1.Server{}
 	for _, m := range members {
 		byID[m.ID] = &vigilv1.Server{Id: m.ID, RaftAddr: m.RaftAddr, Voter: m.Voter, Health: m.Health}
@@ -195,7 +197,7 @@ func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error)
 			byID[m.ID].Silent = durationpb.New(m.Silent)
 		}
 	}
-	c.reader.Read(func(st *fsm.View) {
+	c.Reader.Read(func(st *fsm.View) {
 		for _, s := range st.Servers() {
 			to := byID[s.ID]
 			if to == nil {
@@ -224,7 +226,7 @@ func (c *clusterService) GetSettings(context.Context, *vigilv1.GetSettingsReques
 }
 
 func (c *clusterService) settings() *vigilv1.Settings {
-	return read(c.core, func(st *fsm.View) *vigilv1.Settings {
+	return base.Read(c.Core, func(st *fsm.View) *vigilv1.Settings {
 		out := &vigilv1.Settings{Values: map[string]string{}, Defaults: map[string]string{},
 			Help: map[string]string{}, Rev: st.SettingsRev()}
 		for _, i := range st.Settings().Info() {
@@ -237,14 +239,14 @@ func (c *clusterService) settings() *vigilv1.Settings {
 
 // PutSettings changes settings by name, all or none.
 func (c *clusterService) PutSettings(ctx context.Context, r *vigilv1.PutSettingsRequest) (*vigilv1.Settings, error) {
-	return idempotent(ctx, c.core, r, putSettingsCmd, func(*noun.Outcome) *vigilv1.Settings { return c.settings() })
+	return base.Idempotent(ctx, c.Core, r, putSettingsCmd, func(*noun.Outcome) *vigilv1.Settings { return c.settings() })
 }
 
 // AnnounceServer records what a server says of itself.
 func (c *clusterService) AnnounceServer(
 	ctx context.Context, r *vigilv1.AnnounceServerRequest,
 ) (*vigilv1.AnnounceServerResponse, error) {
-	return idempotent(ctx, c.core, r, announceServerCmd, func(*noun.Outcome) *vigilv1.AnnounceServerResponse {
+	return base.Idempotent(ctx, c.Core, r, announceServerCmd, func(*noun.Outcome) *vigilv1.AnnounceServerResponse {
 		return &vigilv1.AnnounceServerResponse{}
 	})
 }
@@ -253,7 +255,7 @@ func (c *clusterService) AnnounceServer(
 func (c *clusterService) ReportHash(
 	ctx context.Context, r *vigilv1.ReportHashRequest,
 ) (*vigilv1.ReportHashResponse, error) {
-	return idempotent(ctx, c.core, r, reportHashCmd, func(*noun.Outcome) *vigilv1.ReportHashResponse {
+	return base.Idempotent(ctx, c.Core, r, reportHashCmd, func(*noun.Outcome) *vigilv1.ReportHashResponse {
 		return &vigilv1.ReportHashResponse{}
 	})
 }
@@ -262,7 +264,7 @@ func (c *clusterService) ReportHash(
 func (c *clusterService) ReportViews(
 	ctx context.Context, r *vigilv1.ReportViewsRequest,
 ) (*vigilv1.ReportViewsResponse, error) {
-	return idempotent(ctx, c.core, r, reportViewsCmd, func(*noun.Outcome) *vigilv1.ReportViewsResponse {
+	return base.Idempotent(ctx, c.Core, r, reportViewsCmd, func(*noun.Outcome) *vigilv1.ReportViewsResponse {
 		return &vigilv1.ReportViewsResponse{}
 	})
 }
@@ -289,12 +291,12 @@ func (c *clusterService) membership() (Members, error) {
 func (c *clusterService) AddServer(
 	ctx context.Context, r *vigilv1.AddServerRequest,
 ) (*vigilv1.AddServerResponse, error) {
-	var k checks
-	k.name("id", r.GetId())
-	k.line("raft_addr", r.GetRaftAddr(), maxKVValue)
-	k.present("raft_addr", r.GetRaftAddr(), "give the new server's raft address, host:port")
-	if k.err != nil {
-		return nil, k.err
+	var k form.Checks
+	k.Name("id", r.GetId())
+	k.Line("raft_addr", r.GetRaftAddr(), form.MaxKVValue)
+	k.Present("raft_addr", r.GetRaftAddr(), "give the new server's raft address, host:port")
+	if k.Err != nil {
+		return nil, k.Err
 	}
 	m, err := c.membership()
 	if err != nil {
@@ -304,7 +306,7 @@ func (c *clusterService) AddServer(
 		return nil, fault.Invalid("raft_addr %s is not of the form host:port; give the address that the "+
 			"new server shows as --raft-addr.", fault.Quote(r.GetRaftAddr()))
 	}
-	if err := c.note(ctx); err != nil {
+	if err := c.Note(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
@@ -317,9 +319,9 @@ func (c *clusterService) AddServer(
 func (c *clusterService) RemoveServer(
 	ctx context.Context, r *vigilv1.RemoveServerRequest,
 ) (*vigilv1.RemoveServerResponse, error) {
-	var k checks
-	if k.name("server", r.GetServer()); k.err != nil {
-		return nil, k.err
+	var k form.Checks
+	if k.Name("server", r.GetServer()); k.Err != nil {
+		return nil, k.Err
 	}
 	m, err := c.membership()
 	if err != nil {
@@ -332,12 +334,12 @@ func (c *clusterService) RemoveServer(
 	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
 		return nil, fault.NotFound("%s", noun.AbsentServer(r.GetServer()))
 	}
-	if c.reader.Leader().Self && !r.GetForce() {
+	if c.Reader.Leader().Self && !r.GetForce() {
 		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.note(ctx); err != nil {
+	if err := c.Note(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.Remove(ctx, r.GetServer(), r.GetForce()); err != nil {
@@ -350,15 +352,15 @@ func (c *clusterService) RemoveServer(
 func (c *clusterService) TransferLeadership(
 	ctx context.Context, r *vigilv1.TransferLeadershipRequest,
 ) (*vigilv1.TransferLeadershipResponse, error) {
-	var k checks
-	if k.optionalName("to", r.GetTo()); k.err != nil {
-		return nil, k.err
+	var k form.Checks
+	if k.OptionalName("to", r.GetTo()); k.Err != nil {
+		return nil, k.Err
 	}
 	m, err := c.membership()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.note(ctx); err != nil {
+	if err := c.Note(ctx); err != nil {
 		return nil, err
 	}
 	if err := m.Transfer(ctx, r.GetTo()); err != nil {
@@ -375,12 +377,12 @@ func (c *clusterService) newLeader(ctx context.Context) string {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if id := c.reader.Leader().ID; id != "" && id != c.self {
+		if id := c.Reader.Leader().ID; id != "" && id != c.Self {
 			return id
 		}
 		select {
 		case <-ctx.Done():
-			return c.reader.Leader().ID
+			return c.Reader.Leader().ID
 		case <-tick.C:
 		}
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vigil/rpc/base"
 	"vigil/rpc/door"
+	"vigil/rpc/vouch"
 )
 
 // Config is what Open needs. It is read once.
@@ -26,8 +28,8 @@ type Config struct {
 	// no cluster; nil: always. It must be safe for concurrent use.
 	ClusterID func() string
 
-	Writer Writer
-	Reader Reader
+	Writer base.Writer
+	Reader base.Reader
 
 	// Members, Backups and Health may be nil: their calls answer unimplemented, and
 	// /readyz asks for a leader only.
@@ -36,9 +38,9 @@ type Config struct {
 	Health  Health
 
 	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
-	Signer Signer
+	Signer vouch.Signer
 	// Keys are the keys of gossip; nil: they do not come by themselves.
-	Keys GossipKeys
+	Keys base.GossipKeys
 
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.

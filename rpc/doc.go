@@ -5,7 +5,10 @@
 //	door   the port, and what happens to a call before a service gets it
 //	park   calls that wait until something happens in the replica
 //	code   tables: error codes, natures of calls, who may make them; fault: the errors
-//	rpc    the services: one file for each group of calls
+//	base   what services share: the replica and the way to it
+//	form   the forms of requests and answers: what comes in is checked, what goes out converted
+//	vouch  who calls, and what one is known by
+//	rpc    the other services, one file for each group of calls, and what joins them all
 //
 // # Way of a call
 //

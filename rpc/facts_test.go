@@ -10,6 +10,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -28,7 +29,7 @@ func TestA01FactsAreNotRefusedForTheirWords(t *testing.T) {
 			}
 			x := cmd.(fsm.ReportExit)
 			if x.RetryAfter < 0 || x.RetryAfter > 24*time.Hour || len(x.Tail) > noun.MaxTail ||
-				len(x.Reason) > noun.MaxReason || len(x.Signal) > maxWho {
+				len(x.Reason) > noun.MaxReason || len(x.Signal) > form.MaxWho {
 				t.Errorf("%.20q, retry after %v became %s and %d, %d, %d bytes", words, wait, x.RetryAfter,
 					len(x.Signal), len(x.Reason), len(x.Tail))
 			}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"vigil/rpc/base"
 	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -8,7 +9,7 @@ import (
 // fleet serves what people and their tools ask for.
 type fleet struct {
 	vigilv1.UnimplementedFleetServer
-	*core
+	*base.Core
 	watches *door.Places // of events, on this server
 	logs    *logRelay
 	// watchdog gives the counts of this server's conversation watchdog.

@@ -5,40 +5,42 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // GetHost shows one host.
 func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
-	var c checks
-	c.line("host", r.GetHost(), maxWho)
-	if c.present("host", r.GetHost(), "give its name or number"); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	c.Line("host", r.GetHost(), form.MaxWho)
+	if c.Present("host", r.GetHost(), "give its name or number"); c.Err != nil {
+		return nil, c.Err
 	}
 	var out *vigilv1.Host
-	err := read(f.core, func(st *fsm.View) error {
-		h, err := findHost(st, r.GetHost())
+	err := base.Read(f.Core, func(st *fsm.View) error {
+		h, err := base.FindHost(st, r.GetHost())
 		if h != nil {
-			out = convertHost(st, h)
+			out = form.Host(st, h)
 		}
 		return err
 	})
 	if err == nil && out == nil {
-		err = noHost(r.GetHost())
+		err = base.NoHost(r.GetHost())
 	}
 	return out, err
 }
 
 // ListHosts pages through the hosts by number.
 func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
-	var c checks
-	limit := c.page(r.GetLimit(), maxPage)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	limit := c.Page(r.GetLimit(), form.MaxPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	return read(f.core, func(st *fsm.View) *vigilv1.ListHostsResponse {
+	return base.Read(f.Core, func(st *fsm.View) *vigilv1.ListHostsResponse {
 		resp := &vigilv1.ListHostsResponse{}
 		for h := range st.Hosts() {
 			if uint32(h.ID) <= r.GetAfter() {
@@ -48,7 +50,7 @@ func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigi
 				resp.More, resp.Next = true, resp.Hosts[limit-1].GetId()
 				break
 			}
-			resp.Hosts = append(resp.Hosts, convertHost(st, h))
+			resp.Hosts = append(resp.Hosts, form.Host(st, h))
 		}
 		return resp
 	}), nil
@@ -56,25 +58,25 @@ func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigi
 
 // DrainHost has nothing run on a host, or ends that wish (law L9).
 func (f *fleet) DrainHost(ctx context.Context, r *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
-	return writeHost(ctx, f.core, r, drainHostCmd, hostAnswer)
+	return writeHost(ctx, f.Core, r, drainHostCmd, hostAnswer)
 }
 
 // ConfirmDead takes a human's word that nothing of a host runs any more: its lives
 // are over at once. It is outside law L7 by that human's choice.
 func (f *fleet) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) (*vigilv1.Host, error) {
-	return writeHost(ctx, f.core, r, confirmDeadCmd, hostAnswer)
+	return writeHost(ctx, f.Core, r, confirmDeadCmd, hostAnswer)
 }
 
 // ForgetHost removes a lost or left host on which no life is left.
 func (f *fleet) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
-	return writeHost(ctx, f.core, r, forgetHostCmd, func(*fsm.View, noun.HostID) *vigilv1.ForgetHostResponse {
+	return writeHost(ctx, f.Core, r, forgetHostCmd, func(*fsm.View, noun.HostID) *vigilv1.ForgetHostResponse {
 		return &vigilv1.ForgetHostResponse{}
 	})
 }
 
 func hostAnswer(st *fsm.View, id noun.HostID) *vigilv1.Host {
 	if h := st.Host(id); h != nil {
-		return convertHost(st, h)
+		return form.Host(st, h)
 	}
 	return &vigilv1.Host{Id: uint32(id)}
 }
@@ -82,12 +84,12 @@ func hostAnswer(st *fsm.View, id noun.HostID) *vigilv1.Host {
 // writeHost is write for a word about one host, which it looks up first. A repeat
 // finds no host when the first one was heard and the host was forgotten since; it
 // gets the answer that its session has kept.
-func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
+func writeHost[Req hostWord, Resp any](ctx context.Context, c *base.Core, r Req,
 	build func(Req, noun.HostID) (fsm.Command, error), answer func(*fsm.View, noun.HostID) *Resp,
 ) (*Resp, error) {
 	var id noun.HostID
-	err := read(c, func(st *fsm.View) error {
-		h, err := findHost(st, r.GetHost())
+	err := base.Read(c, func(st *fsm.View) error {
+		h, err := base.FindHost(st, r.GetHost())
 		if h != nil {
 			id = h.ID
 		}
@@ -101,13 +103,13 @@ func writeHost[Req hostWord, Resp any](ctx context.Context, c *core, r Req,
 		return nil, err
 	}
 	if id == 0 && r.GetId().GetSession() == 0 {
-		return nil, noHost(r.GetHost())
+		return nil, base.NoHost(r.GetHost())
 	}
-	if _, err := c.submit(ctx, r.GetId(), cmd); err != nil {
+	if _, err := c.Submit(ctx, r.GetId(), cmd); err != nil {
 		if id == 0 && fault.Of(err).Code == code.NotFound {
-			err = noHost(r.GetHost())
+			err = base.NoHost(r.GetHost())
 		}
 		return nil, err
 	}
-	return read(c, func(st *fsm.View) *Resp { return answer(st, id) }), nil
+	return base.Read(c, func(st *fsm.View) *Resp { return answer(st, id) }), nil
 }

@@ -10,6 +10,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // fakeKeys are keys by their ids.
@@ -31,12 +32,12 @@ func fellow(kind trust.Kind, id string, generation uint64) trust.Peer {
 
 // ringing is a cluster with two keys of gossip, of which the first server has both; the newer one is not
 // used yet.
-func ringing(t *testing.T) (w *world, service *trustService, ids []string) {
+func ringing(t *testing.T) (w *world, service *vouch.Service, ids []string) {
 	t.Helper()
 	w, _ = trusting(t, 1)
 	keys := fakeKeys{}
 	service = w.servers[0].trust
-	service.keys = keys
+	service.Keys = keys
 	ids = []string{keys.make("first"), keys.make("second")}
 	keys.make("of no ring")
 	for _, cmd := range []fsm.Command{fsm.PutServer{ID: "s1"}, fsm.AddGossipKey{ID: ids[0]},
@@ -104,7 +105,7 @@ func TestGossipKeysGoToHostsWithAnIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := noun.HostID(w.register("k1", "h1"))
-	agent := &hostAgent{core: service.core, hosts: newHosts()}
+	agent := &hostAgent{Core: service.Core, hosts: newHosts()}
 	stream := func() *hostStream { return &hostStream{host: host} }
 	as := func(p trust.Peer, s *hostStream) *vigilv1.GossipKeys {
 		return agent.keysFor(withCaller(within(t), p), s)
@@ -131,11 +132,11 @@ func TestGossipKeysGoToHostsWithAnIdentity(t *testing.T) {
 			t.Errorf("%s gets %v", name, got)
 		}
 	}
-	service.keys = fakeKeys{ids[0]: []byte("first")} // this server does not have the newest one yet
+	service.Keys = fakeKeys{ids[0]: []byte("first")} // this server does not have the newest one yet
 	if got := as(fellow(trust.Host, "k1", 1), stream()); got != nil {
 		t.Errorf("half of the ring is sent: %v", got)
 	}
-	service.keys = fakeKeys{ids[1]: []byte("second")} // the older one was lost
+	service.Keys = fakeKeys{ids[1]: []byte("second")} // the older one was lost
 	if got := as(fellow(trust.Host, "k1", 1), stream()); len(got.GetKeys()) != 1 {
 		t.Errorf("%v", got)
 	}

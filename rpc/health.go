@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"vigil/fsm"
+	"vigil/rpc/base"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // GetHealth tells how this server is; it needs no leader.
 func (c *clusterService) GetHealth(context.Context, *vigilv1.GetHealthRequest) (*vigilv1.GetHealthResponse, error) {
-	l := c.reader.Leader()
-	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.self, Leader: l.Self,
+	l := c.Reader.Leader()
+	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.Self, Leader: l.Self,
 		Watchdog: &vigilv1.HealthWatchdog{Stats: c.watchdog()}}
-	out.Watchdog.Enabled = read(c.core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
+	out.Watchdog.Enabled = base.Read(c.Core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
 	if l.ID == "" {
 		out.Status = "no leader is known"
 	}

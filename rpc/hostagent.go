@@ -6,15 +6,17 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // hostAgent serves what agentd says.
 type hostAgent struct {
 	vigilv1.UnimplementedHostAgentServer
-	*core
+	*base.Core
 	hosts   *hosts
 	cluster func() string // its id, the label of its gossip
 }
@@ -22,15 +24,15 @@ type hostAgent struct {
 // Register introduces a host or brings it back. The answer brings what the host
 // needs to join the servers' gossip.
 func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
-	resp, err := idempotent(ctx, h.core, r, registerHostCmd, func(out *noun.Outcome) *vigilv1.RegisterResponse {
-		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: lasting(time.Duration(out.TTL)), ClusterId: h.cluster()}
+	resp, err := base.Idempotent(ctx, h.Core, r, registerHostCmd, func(out *noun.Outcome) *vigilv1.RegisterResponse {
+		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: form.Lasting(time.Duration(out.TTL)), ClusterId: h.cluster()}
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.reader.Read(func(st *fsm.View) {
+	h.Reader.Read(func(st *fsm.View) {
 		if resp.Ttl == nil {
-			resp.Ttl = lasting(st.Settings().HostTTL)
+			resp.Ttl = form.Lasting(st.Settings().HostTTL)
 		}
 		for _, s := range st.Servers() {
 			if s.GossipAddr != "" {
@@ -43,7 +45,7 @@ func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*
 
 // LeaveHost is a host's good-bye.
 func (h *hostAgent) LeaveHost(ctx context.Context, r *vigilv1.LeaveHostRequest) (*vigilv1.LeaveHostResponse, error) {
-	return idempotent(ctx, h.core, r, leaveHostCmd, func(*noun.Outcome) *vigilv1.LeaveHostResponse {
+	return base.Idempotent(ctx, h.Core, r, leaveHostCmd, func(*noun.Outcome) *vigilv1.LeaveHostResponse {
 		return &vigilv1.LeaveHostResponse{}
 	})
 }
@@ -52,8 +54,8 @@ func (h *hostAgent) LeaveHost(ctx context.Context, r *vigilv1.LeaveHostRequest) 
 func (h *hostAgent) AcceptOrder(
 	ctx context.Context, r *vigilv1.AcceptOrderRequest,
 ) (*vigilv1.AcceptOrderResponse, error) {
-	return idempotent(ctx, h.core, r, acceptOrderCmd, func(out *noun.Outcome) *vigilv1.AcceptOrderResponse {
-		return &vigilv1.AcceptOrderResponse{Ttl: lasting(time.Duration(out.TTL))}
+	return base.Idempotent(ctx, h.Core, r, acceptOrderCmd, func(out *noun.Outcome) *vigilv1.AcceptOrderResponse {
+		return &vigilv1.AcceptOrderResponse{Ttl: form.Lasting(time.Duration(out.TTL))}
 	})
 }
 
@@ -61,14 +63,14 @@ func (h *hostAgent) AcceptOrder(
 func (h *hostAgent) ReportStarted(
 	ctx context.Context, r *vigilv1.ReportStartedRequest,
 ) (*vigilv1.ReportStartedResponse, error) {
-	return idempotent(ctx, h.core, r, reportStartedCmd, func(*noun.Outcome) *vigilv1.ReportStartedResponse {
+	return base.Idempotent(ctx, h.Core, r, reportStartedCmd, func(*noun.Outcome) *vigilv1.ReportStartedResponse {
 		return &vigilv1.ReportStartedResponse{}
 	})
 }
 
 // ReportExit says that nothing of the incarnation runs any more.
 func (h *hostAgent) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest) (*vigilv1.ReportExitResponse, error) {
-	return idempotent(ctx, h.core, r, reportExitCmd, func(*noun.Outcome) *vigilv1.ReportExitResponse {
+	return base.Idempotent(ctx, h.Core, r, reportExitCmd, func(*noun.Outcome) *vigilv1.ReportExitResponse {
 		return &vigilv1.ReportExitResponse{}
 	})
 }
@@ -77,7 +79,7 @@ func (h *hostAgent) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest
 func (h *hostAgent) ReportStuck(
 	ctx context.Context, r *vigilv1.ReportStuckRequest,
 ) (*vigilv1.ReportStuckResponse, error) {
-	return idempotent(ctx, h.core, r, reportStuckCmd, func(*noun.Outcome) *vigilv1.ReportStuckResponse {
+	return base.Idempotent(ctx, h.Core, r, reportStuckCmd, func(*noun.Outcome) *vigilv1.ReportStuckResponse {
 		return &vigilv1.ReportStuckResponse{}
 	})
 }
@@ -86,7 +88,7 @@ func (h *hostAgent) ReportStuck(
 func (h *hostAgent) ReportPressure(
 	ctx context.Context, r *vigilv1.ReportPressureRequest,
 ) (*vigilv1.ReportPressureResponse, error) {
-	return idempotent(ctx, h.core, r, reportPressureCmd, func(*noun.Outcome) *vigilv1.ReportPressureResponse {
+	return base.Idempotent(ctx, h.Core, r, reportPressureCmd, func(*noun.Outcome) *vigilv1.ReportPressureResponse {
 		return &vigilv1.ReportPressureResponse{}
 	})
 }
@@ -95,7 +97,7 @@ func (h *hostAgent) ReportPressure(
 func (h *hostAgent) ReportScreen(
 	ctx context.Context, r *vigilv1.ReportScreenRequest,
 ) (*vigilv1.ReportScreenResponse, error) {
-	return idempotent(ctx, h.core, r, reportScreenCmd, func(*noun.Outcome) *vigilv1.ReportScreenResponse {
+	return base.Idempotent(ctx, h.Core, r, reportScreenCmd, func(*noun.Outcome) *vigilv1.ReportScreenResponse {
 		return &vigilv1.ReportScreenResponse{}
 	})
 }
@@ -104,7 +106,7 @@ func (h *hostAgent) ReportScreen(
 func (h *hostAgent) ReportTerminals(
 	ctx context.Context, r *vigilv1.ReportTerminalsRequest,
 ) (*vigilv1.ReportTerminalsResponse, error) {
-	return idempotent(ctx, h.core, r, reportTerminalsCmd, func(*noun.Outcome) *vigilv1.ReportTerminalsResponse {
+	return base.Idempotent(ctx, h.Core, r, reportTerminalsCmd, func(*noun.Outcome) *vigilv1.ReportTerminalsResponse {
 		return &vigilv1.ReportTerminalsResponse{}
 	})
 }
@@ -112,20 +114,20 @@ func (h *hostAgent) ReportTerminals(
 // DrainSelf drains the host by the word of its own agentd. Unlike a human's drain it
 // ends with the host's good-bye.
 func (h *hostAgent) DrainSelf(ctx context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {
-	return idempotent(ctx, h.core, r, h.drainSelfCmd, func(*noun.Outcome) *vigilv1.DrainSelfResponse {
+	return base.Idempotent(ctx, h.Core, r, h.drainSelfCmd, func(*noun.Outcome) *vigilv1.DrainSelfResponse {
 		return &vigilv1.DrainSelfResponse{}
 	})
 }
 
 func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, error) {
-	var c checks
-	c.present("key", r.GetKey(), "send the stable id of the host")
-	c.boot(r.GetBoot())
-	cmd := fsm.DrainHost{Deadline: c.duration("deadline", r.GetDeadline()), By: fsm.DrainBySelf}
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	c.Present("key", r.GetKey(), "send the stable id of the host")
+	c.Boot(r.GetBoot())
+	cmd := fsm.DrainHost{Deadline: c.Duration("deadline", r.GetDeadline()), By: fsm.DrainBySelf}
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	err := read(h.core, func(st *fsm.View) error {
+	err := base.Read(h.Core, func(st *fsm.View) error {
 		host := st.HostByKey(r.GetKey())
 		switch {
 		case host == nil:

@@ -14,23 +14,23 @@ import (
 // forgotten gets none, whichever stream it holds.
 func (h *hostAgent) keysFor(ctx context.Context, s *hostStream) *vigilv1.GossipKeys {
 	caller := who.From(ctx)
-	if h.keys == nil || caller.Kind != who.Host {
+	if h.Keys == nil || caller.Kind != who.Host {
 		return nil
 	}
 	var ring noun.Ring
 	entitled := false
-	h.reader.Read(func(st *fsm.View) {
+	h.Reader.Read(func(st *fsm.View) {
 		ring = *st.Ring()
 		k, host := st.Credential(noun.HostIdentity, caller.Name), st.Host(s.host)
 		entitled = k != nil && k.Gone == 0 && k.Generation <= caller.Generation && host != nil && host.Key == caller.Name
 	})
 	newest := ring.Newest()
-	if newest == nil || s.keys.sent == ring.Rev || h.keys.Secret(newest.ID) == nil {
+	if newest == nil || s.keys.sent == ring.Rev || h.Keys.Secret(newest.ID) == nil {
 		return nil
 	}
 	if s.keys.sent = ring.Rev; !entitled {
 		s.keys.taken.Store(ring.Rev) // nobody waits for it
 		return nil
 	}
-	return &vigilv1.GossipKeys{Revision: ring.Rev, Keys: h.secrets(ring.Keys)}
+	return &vigilv1.GossipKeys{Revision: ring.Rev, Keys: h.Secrets(ring.Keys)}
 }

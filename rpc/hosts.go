@@ -9,9 +9,11 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/door/who"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -32,7 +34,7 @@ func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigi
 	failed := make(chan error, 1)
 	go receive(ctx, gs, in, failed)
 
-	hello, err := firstWord(ctx, in, failed, h.door.Stopping())
+	hello, err := firstWord(ctx, in, failed, h.Door.Stopping())
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func stopping() error {
 func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	caller := who.From(ctx)
 	check := func() error {
-		return read(h.core, func(st *fsm.View) error {
+		return base.Read(h.Core, func(st *fsm.View) error {
 			if err := knows(st, noun.HostID(hello.GetHost()), hello.GetBoot()); err != nil {
 				return err
 			}
@@ -112,7 +114,7 @@ func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloMost)
 	defer cancel()
-	if _, err := h.catchUp(ctx); err != nil {
+	if _, err := h.CatchUp(ctx); err != nil {
 		return err
 	}
 	return check()
@@ -136,7 +138,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 ) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	changed, leave := h.park.Hosts.Enter(s.host)
+	changed, leave := h.Park.Hosts.Enter(s.host)
 	defer leave()
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
@@ -147,7 +149,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 		select {
 		case m := <-in:
 			s.heard.Store(int64(time.Since(s.start)))
-			h.door.Hear()
+			h.Door.Hear()
 			if d := m.GetLogData(); d != nil {
 				s.logData(d)
 			}
@@ -173,7 +175,7 @@ func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigil
 				return fault.New(code.Conflict, "The host has opened a newer stream to this server.")
 			}
 			return ctx.Err()
-		case <-h.door.Stopping():
+		case <-h.Door.Stopping():
 			return stopping()
 		}
 		if msg == nil {
@@ -215,7 +217,7 @@ func sameOrders(a, b *vigilv1.Orders) bool {
 
 // orders are all that are open for the host, as of a log index.
 func (h *hostAgent) orders(s *hostStream) (out *vigilv1.Orders, err error) {
-	h.reader.Read(func(st *fsm.View) {
+	h.Reader.Read(func(st *fsm.View) {
 		if err = knows(st, s.host, s.boot); err != nil {
 			return
 		}
@@ -236,9 +238,9 @@ func convertOrder(st *fsm.View, a *noun.Agent) *vigilv1.Order {
 	o := &vigilv1.Order{Kind: a.OpenOrder().String(), Agent: uint32(a.ID), AgentName: a.Name,
 		Incarnation: uint64(a.Inc), Reason: a.OrderReason, Resume: a.Resume}
 	if r := st.Role(a.Role); r != nil {
-		o.Runner, o.Params, o.Proof = r.Spec.Runner, kvMap(r.Spec.Params), proofName(r.Spec.Proof)
-		o.StopGrace, o.Ttl = lasting(r.Spec.StopGrace), lasting(r.Spec.TTL)
-		o.RunLimit = lasting(r.Spec.RunLimit)
+		o.Runner, o.Params, o.Proof = r.Spec.Runner, form.KVMap(r.Spec.Params), form.ProofName(r.Spec.Proof)
+		o.StopGrace, o.Ttl = form.Lasting(r.Spec.StopGrace), form.Lasting(r.Spec.TTL)
+		o.RunLimit = form.Lasting(r.Spec.RunLimit)
 	}
 	return o
 }

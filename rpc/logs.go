@@ -10,6 +10,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
@@ -24,7 +25,7 @@ const (
 
 // logRelay fetches output from hosts, whichever server holds their stream.
 type logRelay struct {
-	*core
+	*base.Core
 	hosts *hosts
 }
 
@@ -158,10 +159,10 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 
 // whereabouts says on which host the agent's output lies.
 func (l *logRelay) whereabouts(name string) (a noun.AgentID, host noun.HostID, hostName string, err error) {
-	l.reader.Read(func(st *fsm.View) {
+	l.Reader.Read(func(st *fsm.View) {
 		agent := st.AgentByName(name)
 		if agent == nil {
-			err = noAgent(st, name)
+			err = base.NoAgent(st, name)
 			return
 		}
 		a, host = agent.ID, agent.Host
@@ -184,7 +185,7 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 	ctx := gs.Context()
 	agent, host, hostName, err := l.whereabouts(r.GetAgent())
 	if err != nil {
-		if _, err := l.catchUp(ctx); err != nil {
+		if _, err := l.CatchUp(ctx); err != nil {
 			return err
 		}
 		agent, host, hostName, err = l.whereabouts(r.GetAgent())
@@ -216,9 +217,9 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 
 // others are the API addresses of the other servers.
 func (l *logRelay) others() []string {
-	return read(l.core, func(st *fsm.View) (addrs []string) {
+	return base.Read(l.Core, func(st *fsm.View) (addrs []string) {
 		for _, s := range st.Servers() {
-			if s.ID != l.self && s.APIAddr != "" {
+			if s.ID != l.Self && s.APIAddr != "" {
 				addrs = append(addrs, s.APIAddr)
 			}
 		}
@@ -230,11 +231,11 @@ func (l *logRelay) others() []string {
 // not hold the host's stream, or cannot be reached.
 func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest,
 	gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
-	conn, err := l.door.Peer(addr)
+	conn, err := l.Door.Peer(addr)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, code.HeaderRelayed, l.self))
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, code.HeaderRelayed, l.Self))
 	defer cancel()
 	from, err := vigilv1.NewFleetClient(conn).AgentLogs(ctx, r)
 	if err != nil {

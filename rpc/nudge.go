@@ -6,6 +6,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/door"
 	"vigil/rpc/fault"
@@ -59,7 +60,7 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nudgeLimit)
 	defer cancel()
 	repeated := false
-	g, err := write(ctx, f.core, r, noteNudgeCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
+	g, err := base.Write(ctx, f.Core, r, noteNudgeCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
 		repeated = out.Repeated()
 		return agentAnswer(r.GetAgent())(st, out)
 	})

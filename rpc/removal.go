@@ -68,7 +68,7 @@ func (c *clusterService) followed(servers []*vigilv1.Server, without string) boo
 		}
 	}
 	followed := true
-	c.reader.Read(func(st *fsm.View) {
+	c.Reader.Read(func(st *fsm.View) {
 		for h := range st.Hosts() {
 			reached := h.State == noun.HostReady || h.State == noun.HostReturning
 			if reached && voters > 0 && len(h.Servers) > 0 && 2*knowsOf(h, addrs) <= voters {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/park"
+	"vigil/rpc/vouch"
 )
 
 //go:embed gen/openapi/vigil.openapi.json
@@ -25,7 +27,7 @@ type Server struct {
 	relay   *logRelay
 	watches door.Places
 	saves   door.Places
-	trust   *trustService
+	trust   *vouch.Service
 	undo    func() // takes the metrics back
 }
 
@@ -46,8 +48,8 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: newHosts(), undo: func() {},
 		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
-	c := &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, door: d, park: s.park,
-		keys: cfg.Keys}
+	c := &base.Core{Self: cfg.ServerID, Writer: cfg.Writer, Reader: cfg.Reader, Door: d, Park: s.park,
+		Keys: cfg.Keys}
 	s.services(c)
 	if cfg.Registerer != nil {
 		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))
@@ -60,18 +62,18 @@ func Open(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) services(c *core) {
+func (s *Server) services(c *base.Core) {
 	s.relay = &logRelay{c, s.hosts}
 	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
-	vigilv1.RegisterFleetServer(r, &fleet{core: c, watches: &s.watches, logs: s.relay, watchdog: watchdog})
-	vigilv1.RegisterWorkServer(r, &work{core: c})
-	vigilv1.RegisterHostAgentServer(r, &hostAgent{core: c, hosts: s.hosts, cluster: s.cfg.ClusterID})
-	vigilv1.RegisterMailboxServer(r, &mailbox{core: c})
-	vigilv1.RegisterEscalationsServer(r, &escalations{core: c})
-	vigilv1.RegisterOverseersServer(r, &overseers{core: c})
-	s.trust = &trustService{core: c, signer: s.cfg.Signer}
+	vigilv1.RegisterFleetServer(r, &fleet{Core: c, watches: &s.watches, logs: s.relay, watchdog: watchdog})
+	vigilv1.RegisterWorkServer(r, &work{Core: c})
+	vigilv1.RegisterHostAgentServer(r, &hostAgent{Core: c, hosts: s.hosts, cluster: s.cfg.ClusterID})
+	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
+	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})
+	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})
+	s.trust = &vouch.Service{Core: c, Signer: s.cfg.Signer}
 	vigilv1.RegisterTrustServer(r, s.trust)
-	vigilv1.RegisterClusterServer(r, &clusterService{core: c, members: s.cfg.Members, backups: s.cfg.Backups,
+	vigilv1.RegisterClusterServer(r, &clusterService{Core: c, members: s.cfg.Members, backups: s.cfg.Backups,
 		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version, identities: s.cfg.TLS != nil,
 		health: s.cfg.Health, watchdog: watchdog})
 }

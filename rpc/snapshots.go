@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/fsm"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
@@ -33,7 +34,7 @@ func (c *clusterService) SaveSnapshot(
 		return c.saves.Full("backups under way")
 	}
 	defer c.saves.Give()
-	if _, err := c.catchUp(s.Context()); err != nil {
+	if _, err := c.CatchUp(s.Context()); err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(chunkWriter{s}, chunkSize)
@@ -77,13 +78,13 @@ func (c *clusterService) RestoreSnapshot(
 	if first.GetRevoke() && first.GetTrust() {
 		return fault.Invalid("revoke and trust exclude each other; say one of them.")
 	}
-	switch leader, err := c.door.Leader(s.Context()); {
+	switch leader, err := c.Door.Leader(s.Context()); {
 	case err != nil:
 		return err
 	case leader != "":
 		return c.handOn(s, first, leader)
 	}
-	if err := c.note(s.Context()); err != nil {
+	if err := c.Note(s.Context()); err != nil {
 		return err
 	}
 	others := fsm.OthersUnsaid
@@ -95,7 +96,7 @@ func (c *clusterService) RestoreSnapshot(
 	if err := c.backups.Restore(s.Context(), &chunkReader{from: s, rest: first.GetData()}, others); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
 	}
-	return s.SendAndClose(read(c.core, func(st *fsm.View) *vigilv1.RestoreSnapshotResponse {
+	return s.SendAndClose(base.Read(c.Core, func(st *fsm.View) *vigilv1.RestoreSnapshotResponse {
 		return &vigilv1.RestoreSnapshotResponse{Index: st.LastIndex(), Epoch: st.Epoch()}
 	}))
 }
@@ -123,11 +124,11 @@ func (c *clusterService) handOn(
 	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 	chunk *vigilv1.RestoreSnapshotRequest, addr string,
 ) error {
-	conn, err := c.door.Peer(addr)
+	conn, err := c.Door.Peer(addr)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(c.door.Pass(s.Context()))
+	ctx, cancel := context.WithCancel(c.Door.Pass(s.Context()))
 	defer cancel()
 	to, err := vigilv1.NewClusterClient(conn).RestoreSnapshot(ctx)
 	if err != nil {

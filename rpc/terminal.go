@@ -11,18 +11,19 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // LookAtAgent shows what is on the terminal of the agent's present life.
 func (f *fleet) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) (*vigilv1.Screen, error) {
-	var c checks
-	c.agent("agent", r.GetAgent(), false)
-	if r.GetLines() > maxLogLines {
-		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
+	var c form.Checks
+	c.Agent("agent", r.GetAgent(), false)
+	if r.GetLines() > form.MaxLogLines {
+		c.Fail("lines is %d; at most %d are allowed.", r.GetLines(), form.MaxLogLines)
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	return f.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Look: true, Lines: r.GetLines()})
 }
@@ -32,9 +33,9 @@ func (f *fleet) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*
 	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) == 0 {
 		return nil, fault.Invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
 	}
-	var c checks
-	if c.typed("text", r.GetText()); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.Typed("text", r.GetText()); c.Err != nil {
+		return nil, c.Err
 	}
 	s := f.logs.hosts.find(noun.HostID(r.GetHost()))
 	if s == nil {

@@ -10,6 +10,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
@@ -25,7 +26,7 @@ func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTer
 	defer cancel()
 	hostName, err := l.life(name, ask)
 	if err != nil { // this server may not have heard of it yet
-		if _, err := l.catchUp(ctx); err != nil {
+		if _, err := l.CatchUp(ctx); err != nil {
 			return nil, err
 		}
 		hostName, err = l.life(name, ask)
@@ -43,10 +44,10 @@ func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTer
 
 // life fills in which life of the agent runs, and gives the name of its host.
 func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName string, err error) {
-	l.reader.Read(func(st *fsm.View) {
+	l.Reader.Read(func(st *fsm.View) {
 		a := st.AgentByName(name)
 		if a == nil {
-			err = noAgent(st, name)
+			err = base.NoAgent(st, name)
 			return
 		}
 		h := st.Host(a.Host)
@@ -67,13 +68,13 @@ func (l *logRelay) atHost(
 		return s.atTerminal(ctx, ask)
 	}
 	for _, addr := range l.others() {
-		conn, err := l.door.Peer(addr)
+		conn, err := l.Door.Peer(addr)
 		if err != nil {
 			continue
 		}
 		var to peer.Peer
 		screen, err := vigilv1.NewFleetClient(conn).AtTerminal(metadata.AppendToOutgoingContext(ctx,
-			code.HeaderRelayed, l.self), ask, grpc.Peer(&to))
+			code.HeaderRelayed, l.Self), ask, grpc.Peer(&to))
 		if err == nil {
 			return screen, nil
 		}

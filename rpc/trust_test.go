@@ -19,6 +19,7 @@ import (
 	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 const testCluster = "0b6f0a3e-8f0e-4c5b-9a53-0f5f6f3f2a11"
@@ -221,12 +222,12 @@ func TestTrustATokenOutlivesAServerThatCannotSign(t *testing.T) {
 		return err
 	}
 	service := w.servers[0].trust
-	able := service.signer
-	service.signer = keyless{}
+	able := service.Signer
+	service.Signer = keyless{}
 	if err := join(); err == nil {
 		t.Fatal("joined at a server without an issuing key")
 	}
-	service.signer = able
+	service.Signer = able
 	if err := join(); err != nil {
 		t.Errorf("the token is gone for nothing: %v", err)
 	}
@@ -440,5 +441,5 @@ func TestTrustWithoutIdentities(t *testing.T) {
 
 // withCaller gives a context in which the holder of a certificate calls.
 func withCaller(ctx context.Context, p trust.Peer) context.Context {
-	return who.With(ctx, &who.Principal{Claim: ClaimOf(p)})
+	return who.With(ctx, &who.Principal{Claim: vouch.ClaimOf(p)})
 }

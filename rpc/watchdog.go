@@ -9,6 +9,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -31,8 +33,8 @@ func watchdogForm(stats func() WatchdogStats) func() *vigilv1.WatchdogStats {
 	return func() *vigilv1.WatchdogStats {
 		s := stats()
 		out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned,
-			Canceled: s.Canceled, Errors: s.Errors, LastDuration: lasting(s.LastDuration),
-			TotalDuration: lasting(s.TotalDuration)}
+			Canceled: s.Canceled, Errors: s.Errors, LastDuration: form.Lasting(s.LastDuration),
+			TotalDuration: form.Lasting(s.TotalDuration)}
 		if !s.LastCheck.IsZero() {
 			out.LastCheck = timestamppb.New(s.LastCheck)
 		}
@@ -41,26 +43,26 @@ func watchdogForm(stats func() WatchdogStats) func() *vigilv1.WatchdogStats {
 }
 
 func reopenRoomCmd(r *vigilv1.ReopenRoomRequest) (fsm.Command, error) {
-	var c checks
-	c.name("room", r.GetRoom())
-	c.line("by", r.GetBy(), maxWho)
-	return fsm.ReopenRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+	var c form.Checks
+	c.Name("room", r.GetRoom())
+	c.Line("by", r.GetBy(), form.MaxWho)
+	return fsm.ReopenRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.Err
 }
 
 func setRoomWatchCmd(r *vigilv1.SetRoomWatchRequest) (fsm.Command, error) {
-	var c checks
-	c.name("room", r.GetRoom())
-	c.line("by", r.GetBy(), maxWho)
-	return fsm.SetRoomWatch{Room: r.GetRoom(), RoomWatch: c.roomWatch(r.GetWatch()), By: r.GetBy(),
-		IfRev: r.GetIfRev()}, c.err
+	var c form.Checks
+	c.Name("room", r.GetRoom())
+	c.Line("by", r.GetBy(), form.MaxWho)
+	return fsm.SetRoomWatch{Room: r.GetRoom(), RoomWatch: c.RoomWatch(r.GetWatch()), By: r.GetBy(),
+		IfRev: r.GetIfRev()}, c.Err
 }
 
 // ReopenRoom brings back what the watchdog canceled last in a room.
 func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*vigilv1.ReopenRoomResponse, error) {
-	return write(ctx, f.core, r, reopenRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.ReopenRoomResponse {
+	return base.Write(ctx, f.Core, r, reopenRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.ReopenRoomResponse {
 		resp := &vigilv1.ReopenRoomResponse{Tasks: out.Count}
 		if room := st.Room(r.GetRoom()); room != nil {
-			resp.Room = convertRoom(st, room)
+			resp.Room = form.Room(st, room)
 		}
 		return resp
 	})
@@ -68,9 +70,9 @@ func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*
 
 // SetRoomWatch replaces what a room sets for the watchdog.
 func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest) (*vigilv1.Room, error) {
-	return write(ctx, f.core, r, setRoomWatchCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
+	return base.Write(ctx, f.Core, r, setRoomWatchCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
-			return convertRoom(st, room)
+			return form.Room(st, room)
 		}
 		return &vigilv1.Room{Name: r.GetRoom(), Rev: out.Rev}
 	})
@@ -78,7 +80,7 @@ func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest
 
 // GetWatchdog tells what the conversation watchdog sees and has done.
 func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigilv1.GetWatchdogResponse, error) {
-	out := read(f.core, func(st *fsm.View) *vigilv1.GetWatchdogResponse {
+	out := base.Read(f.Core, func(st *fsm.View) *vigilv1.GetWatchdogResponse {
 		w := st.Watchdog()
 		out := &vigilv1.GetWatchdogResponse{Enabled: st.Settings().Watchdog.Enabled,
 			ActiveRooms: uint32(st.ActiveRooms()),
@@ -89,7 +91,7 @@ func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigi
 			}
 		}
 		for _, x := range slices.Backward(w.History) {
-			out.History = append(out.History, convertCancellation(&x))
+			out.History = append(out.History, form.Cancellation(&x))
 		}
 		return out
 	})

@@ -118,7 +118,7 @@ func ownMutants() []Mutant {
 
 // credentialMutants drop checks of certificates.
 func credentialMutants() []Mutant {
-	const identity = "rpc/identity.go"
+	const identity = "rpc/vouch/identity.go"
 	return []Mutant{
 		{
 			Name: "revoked-certificates-count", Law: "identity", Says: "a certificate of a generation that was revoked counts",
@@ -129,7 +129,7 @@ func credentialMutants() []Mutant {
 		{
 			Name: "signed-by-a-revoked-server", Law: "identity",
 			Says: "what a server has signed counts, also what it signs after it was revoked",
-			Edits: []Edit{{File: "rpc/standing.go", Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
+			Edits: []Edit{{File: "rpc/vouch/standing.go", Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
 				New: "		s.Void = k == nil && c.Serial == \"\"\n"}},
 			Hunt: tests("./rpc", "TestWhatARevokedServerSignsIsVoid"),
 		},
@@ -172,7 +172,7 @@ func tokenMutants() []Mutant {
 			Name: "secret-not-compared", Law: "identity",
 			Says: "whoever knows the number of a token is let in, whatever the secret",
 			Edits: []Edit{{File: token, Old: " || t.Hash != string(c.SecretHash) {", New: " {"},
-				{File: "rpc/trust.go", Old: "		return token != nil && token.Hash == string(hash)\n",
+				{File: "rpc/vouch/service.go", Old: "		return token != nil && token.Hash == string(hash)\n",
 					New: "		return token != nil && len(hash) > 0\n"}},
 			Hunt: tests("./fsm", "TestTrustTokenIsUsedAsOftenAsItSays"),
 		},

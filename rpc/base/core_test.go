@@ -1,4 +1,4 @@
-package rpc
+package base
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 func TestHalfAWriteIDIsRefused(t *testing.T) {
 	for _, id := range []*vigilv1.WriteId{{Session: 1}, {Seq: 1}} {
-		if _, err := request(id, fsm.CloseSession{}); fault.Of(err).Code != code.Invalid {
+		if _, err := Request(id, fsm.CloseSession{}); fault.Of(err).Code != code.Invalid {
 			t.Errorf("%v: %v, want invalid", id, err)
 		}
 	}

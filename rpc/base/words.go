@@ -1,4 +1,4 @@
-package rpc
+package base
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 // have been made before carries code.HeaderRepeat, whoever repeats it; one that has waited at its
 // caller says in code.HeaderSaid for how long. Who leaves both out renews no lease but its own.
 
-// prove notes in each request what it proves as a word of an agent.
-func (c *core) prove(ctx context.Context, reqs ...*fsm.Request) {
+// Prove notes in each request what it proves as a word of an agent.
+func (c *Core) Prove(ctx context.Context, reqs ...*fsm.Request) {
 	age, fresh := door.SaidAgo(ctx)
 	if !fresh {
 		return
@@ -26,7 +26,7 @@ func (c *core) prove(ctx context.Context, reqs ...*fsm.Request) {
 	if len(words) == 0 {
 		return
 	}
-	c.reader.Read(func(st *fsm.View) {
+	c.Reader.Read(func(st *fsm.View) {
 		for _, r := range words {
 			r.Word = st.WordOf(r.Cmd, age)
 		}

@@ -1,4 +1,4 @@
-package rpc
+package base
 
 import (
 	"vigil/fsm/noun"
@@ -12,13 +12,13 @@ type GossipKeys interface {
 	Secret(id string) []byte
 }
 
-// secrets joins keys of the ring with what this server has of them.
-func (c *core) secrets(ring []noun.RingKey) (out []*vigilv1.GossipKey) {
-	if c.keys == nil {
+// Secrets joins keys of the ring with what this server has of them.
+func (c *Core) Secrets(ring []noun.RingKey) (out []*vigilv1.GossipKey) {
+	if c.Keys == nil {
 		return nil
 	}
 	for _, k := range ring {
-		if secret := c.keys.Secret(k.ID); secret != nil {
+		if secret := c.Keys.Secret(k.ID); secret != nil {
 			out = append(out, &vigilv1.GossipKey{Number: k.Number, Secret: secret, Used: k.Used})
 		}
 	}

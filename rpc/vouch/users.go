@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"cmp"
@@ -9,16 +9,18 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
 
 // PutUser adds a user or replaces what one may do.
-func (t *trustService) PutUser(ctx context.Context, r *vigilv1.PutUserRequest) (*vigilv1.User, error) {
-	var c checks
+func (t *Service) PutUser(ctx context.Context, r *vigilv1.PutUserRequest) (*vigilv1.User, error) {
+	var c form.Checks
 	who := userOf(&c, r.GetUser())
-	cmd := fsm.PutUser{Name: who.Name, Bindings: c.bindings("bindings", r.GetBindings()), By: byWhom(ctx)}
-	return change(ctx, t, r, cmd, c.err, func(st *fsm.View, _ *noun.Outcome) *vigilv1.User {
+	cmd := fsm.PutUser{Name: who.Name, Bindings: c.Bindings("bindings", r.GetBindings()), By: byWhom(ctx)}
+	return change(ctx, t, r, cmd, c.Err, func(st *fsm.View, _ *noun.Outcome) *vigilv1.User {
 		if u := st.User(who.Name); u != nil {
 			return convertUser(u)
 		}
@@ -27,15 +29,15 @@ func (t *trustService) PutUser(ctx context.Context, r *vigilv1.PutUserRequest) (
 }
 
 // ListUsers pages through the users by name.
-func (t *trustService) ListUsers(
+func (t *Service) ListUsers(
 	_ context.Context, r *vigilv1.ListUsersRequest,
 ) (*vigilv1.ListUsersResponse, error) {
-	var c checks
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	return read(t.core, func(st *fsm.View) *vigilv1.ListUsersResponse {
+	return base.Read(t.Core, func(st *fsm.View) *vigilv1.ListUsersResponse {
 		var all []*noun.User
 		for u := range st.Users() {
 			if u.Name > r.GetAfter() {
@@ -55,39 +57,39 @@ func (t *trustService) ListUsers(
 }
 
 // RemoveUser takes everything from a user.
-func (t *trustService) RemoveUser(
+func (t *Service) RemoveUser(
 	ctx context.Context, r *vigilv1.RemoveUserRequest,
 ) (*vigilv1.RemoveUserResponse, error) {
-	var c checks
+	var c form.Checks
 	who := userOf(&c, r.GetUser())
-	return change(ctx, t, r, fsm.RemoveUser{Name: who.Name, By: byWhom(ctx)}, c.err,
+	return change(ctx, t, r, fsm.RemoveUser{Name: who.Name, By: byWhom(ctx)}, c.Err,
 		func(*fsm.View, *noun.Outcome) *vigilv1.RemoveUserResponse { return &vigilv1.RemoveUserResponse{} })
 }
 
 // Revoke makes every certificate of a name void.
-func (t *trustService) Revoke(ctx context.Context, r *vigilv1.RevokeRequest) (*vigilv1.RevokeResponse, error) {
-	var c checks
+func (t *Service) Revoke(ctx context.Context, r *vigilv1.RevokeRequest) (*vigilv1.RevokeResponse, error) {
+	var c form.Checks
 	who := identityOf(&c, "kind", r.GetKind(), "name", r.GetName())
-	return change(ctx, t, r, fsm.RaiseGeneration{Kind: who.Kind, Name: who.Name, By: byWhom(ctx)}, c.err,
+	return change(ctx, t, r, fsm.RaiseGeneration{Kind: who.Kind, Name: who.Name, By: byWhom(ctx)}, c.Err,
 		func(_ *fsm.View, out *noun.Outcome) *vigilv1.RevokeResponse {
 			return &vigilv1.RevokeResponse{Generation: out.Number()}
 		})
 }
 
 // ListIdentities pages through the names that have certificates.
-func (t *trustService) ListIdentities(
+func (t *Service) ListIdentities(
 	_ context.Context, r *vigilv1.ListIdentitiesRequest,
 ) (*vigilv1.ListIdentitiesResponse, error) {
-	var c checks
-	limit := c.page(r.GetLimit(), defaultPage)
+	var c form.Checks
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
 	kind := noun.IdentityKind(0)
 	if r.GetKind() != "" {
 		kind = identityKind(&c, "kind", r.GetKind())
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	return read(t.core, func(st *fsm.View) *vigilv1.ListIdentitiesResponse {
+	return base.Read(t.Core, func(st *fsm.View) *vigilv1.ListIdentitiesResponse {
 		out := &vigilv1.ListIdentitiesResponse{}
 		for k := range st.Credentials(noun.CredentialID(r.GetAfter())) {
 			if kind != 0 && k.Kind != kind || k.Gone != 0 && !r.GetGone() {
@@ -120,33 +122,33 @@ func convertIdentity(st *fsm.View, k *noun.Credential) *vigilv1.Identity {
 	out.Age, out.RenewsIn = durationpb.New(age), durationpb.New(max(0, trust.RenewAfter(kind)-age))
 	out.Left = durationpb.New(max(0, life-age))
 	out.Grace = durationpb.New(min(trust.Grace, max(0, life+trust.Grace-age)))
-	out.Until = wall(k.Until)
+	out.Until = form.Wall(k.Until)
 	return out
 }
 
 func convertUser(u *noun.User) *vigilv1.User {
-	return &vigilv1.User{User: u.Name, Bindings: convertBindings(u.Bindings), By: u.By, ChangedAt: wall(u.At)}
+	return &vigilv1.User{User: u.Name, Bindings: form.Bindings(u.Bindings), By: u.By, ChangedAt: form.Wall(u.At)}
 }
 
 // identityKind asks for what an identity is of.
-func identityKind(c *checks, field, word string) noun.IdentityKind {
+func identityKind(c *form.Checks, field, word string) noun.IdentityKind {
 	kind, ok := noun.ParseIdentityKind(word)
 	if !ok {
-		c.fail("%s is missing or wrong; it is server, host or user.", field)
+		c.Fail("%s is missing or wrong; it is server, host or user.", field)
 	}
 	return kind
 }
 
 // identity asks for a kind and a name.
-func identityOf(c *checks, kindField, kind, nameField, name string) noun.Identity {
+func identityOf(c *form.Checks, kindField, kind, nameField, name string) noun.Identity {
 	who := noun.Identity{Kind: identityKind(c, kindField, kind), Name: name}
-	if err := who.Check(); err != nil && c.err == nil {
-		c.fail("%s: %v.", nameField, err)
+	if err := who.Check(); err != nil && c.Err == nil {
+		c.Fail("%s: %v.", nameField, err)
 	}
 	return who
 }
 
 // user asks for the name of a user.
-func userOf(c *checks, name string) noun.Identity {
+func userOf(c *form.Checks, name string) noun.Identity {
 	return identityOf(c, "user", noun.UserIdentity.String(), "user", name)
 }

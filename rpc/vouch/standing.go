@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"encoding/hex"
@@ -12,7 +12,8 @@ import (
 
 // StandingOf is what the state knows of who makes a claim; for NewIdentities. A server that this
 // replica has never heard of, or knows as gone, may have joined since: its certificate is as good as its
-// chain. What a revoked server has signed counts only where the state has noted that very certificate: it went out before.
+// chain. What a revoked server has signed counts only where the state has noted that very certificate: it
+// went out before.
 func StandingOf(st *fsm.View, c who.Claim) Standing {
 	s := Standing{Clock: st.TrustClock(), Empty: st.ClusterUUID() == ""}
 	if c.Kind == who.APIToken {

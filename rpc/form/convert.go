@@ -1,4 +1,4 @@
-package rpc
+package form
 
 import (
 	"crypto/sha256"
@@ -14,8 +14,8 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// wall converts a wall time; 0 is absent.
-func wall(w noun.Wall) *timestamppb.Timestamp {
+// Wall converts a wall time; 0 is absent.
+func Wall(w noun.Wall) *timestamppb.Timestamp {
 	if w == 0 {
 		return nil
 	}
@@ -30,22 +30,24 @@ func since(now, t noun.Time) *durationpb.Duration {
 	return durationpb.New(now.Sub(t))
 }
 
-// until is how far away a cluster time is; 0 is absent, the past is zero.
-func until(now, t noun.Time) *durationpb.Duration {
+// Until is how far away a cluster time is; 0 is absent, the past is zero.
+func Until(now, t noun.Time) *durationpb.Duration {
 	if t == 0 {
 		return nil
 	}
 	return durationpb.New(max(0, t.Sub(now)))
 }
 
-func lasting(d time.Duration) *durationpb.Duration {
+// Lasting converts a duration; 0 is absent.
+func Lasting(d time.Duration) *durationpb.Duration {
 	if d == 0 {
 		return nil
 	}
 	return durationpb.New(d)
 }
 
-func incName(i noun.Incarnation) string {
+// IncName is how people write an incarnation; 0 is empty.
+func IncName(i noun.Incarnation) string {
 	if i == 0 {
 		return ""
 	}
@@ -61,7 +63,8 @@ func sortedKVs(m map[string]string) []noun.KV {
 	return out
 }
 
-func kvMap(kvs []noun.KV) map[string]string {
+// KVMap gives the map of pairs; nil when there are none.
+func KVMap(kvs []noun.KV) map[string]string {
 	if len(kvs) == 0 {
 		return nil
 	}
@@ -72,33 +75,35 @@ func kvMap(kvs []noun.KV) map[string]string {
 	return m
 }
 
-// speaker converts who speaks; the token is hashed here and goes no further.
-func speaker(s *vigilv1.Speaker) fsm.Speaker {
+// Speaker converts who speaks; the token is hashed here and goes no further.
+func Speaker(s *vigilv1.Speaker) fsm.Speaker {
 	return fsm.Speaker{Agent: s.GetAgent(), Inc: noun.Incarnation(s.GetIncarnation()),
-		TokenHash: tokenHash(s.GetToken())}
+		TokenHash: TokenHash(s.GetToken())}
 }
 
-func hostName(st *fsm.View, id noun.HostID) string {
+// HostName is the name of a host; empty when there is none.
+func HostName(st *fsm.View, id noun.HostID) string {
 	if h := st.Host(id); h != nil {
 		return h.Name
 	}
 	return ""
 }
 
-func agentName(st *fsm.View, id noun.AgentID) string {
+// AgentName is the name of an agent; empty when there is none.
+func AgentName(st *fsm.View, id noun.AgentID) string {
 	if a := st.Agent(id); a != nil {
 		return a.Name
 	}
 	return ""
 }
 
-// convertTask copies a task; its text only when withText is set. Called under the
+// Task copies a task; its text only when withText is set. Called under the
 // read lock, as are all functions here that take a State.
-func convertTask(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
+func Task(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 	out := &vigilv1.Task{
 		Id: uint64(t.ID), State: vigilv1.TaskState(t.State), Priority: t.Priority, Title: t.Title,
 		CreatedBy: t.Creator, Parent: uint64(t.Parent), Attempt: t.Attempt, Kills: t.Kills,
-		HolderIncarnation: incName(t.HolderInc), Note: t.Note, CreatedAt: wall(t.CreatedAt),
+		HolderIncarnation: IncName(t.HolderInc), Note: t.Note, CreatedAt: Wall(t.CreatedAt),
 		InState: durationpb.New(st.Clock().Sub(t.ChangedAt)), Rev: t.Rev,
 	}
 	if r := st.RoomByID(t.Room); r != nil {
@@ -108,12 +113,12 @@ func convertTask(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 		out.Role = r.Spec.Name
 	}
 	if t.Holder != 0 {
-		out.Holder = agentName(st, t.Holder)
+		out.Holder = AgentName(st, t.Holder)
 	}
 	convertPlan(st, t, out)
 	out.Dropped, out.TextGone = t.Dropped, t.TextGone
 	retry := t.Retried()
-	out.Failures, out.Charged, out.AgainIn = retry.Row, t.Charged, lasting(st.DelayLeft(t))
+	out.Failures, out.Charged, out.AgainIn = retry.Row, t.Charged, Lasting(st.DelayLeft(t))
 	if !withText {
 		return out
 	}
@@ -123,11 +128,11 @@ func convertTask(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 		out.Why, out.WhyCode = why.Text, why.Code
 	}
 	for _, f := range retry.Reasons {
-		out.Failed = append(out.Failed, &vigilv1.FailedAttempt{Attempt: f.Attempt, Reason: f.Text, At: wall(f.At)})
+		out.Failed = append(out.Failed, &vigilv1.FailedAttempt{Attempt: f.Attempt, Reason: f.Text, At: Wall(f.At)})
 	}
 	for _, l := range t.Late {
 		out.LateResults = append(out.LateResults, &vigilv1.LateResult{Attempt: l.Attempt,
-			Incarnation: incName(l.Inc), Result: l.Result, At: wall(l.At)})
+			Incarnation: IncName(l.Inc), Result: l.Result, At: Wall(l.At)})
 	}
 	return out
 }
@@ -135,7 +140,7 @@ func convertTask(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 // convertPlan tells what is expected of a task and how far it is.
 func convertPlan(st *fsm.View, t *noun.Task, out *vigilv1.Task) {
 	p, now := t.Planned(), st.Clock()
-	out.Expect, out.Extended = lasting(st.Expectation(t)), p.Extended
+	out.Expect, out.Extended = Lasting(st.Expectation(t)), p.Extended
 	if percent, ok := p.Percent.Said(); ok {
 		out.Percent = &percent
 	}
@@ -154,35 +159,37 @@ func convertPlan(st *fsm.View, t *noun.Task, out *vigilv1.Task) {
 	}
 }
 
-// summary is how a list shows a task: without text and results.
-func summary(st *fsm.View, t *noun.Task) *vigilv1.Task { return convertTask(st, t, false) }
+// Summary is how a list shows a task: without text and results.
+func Summary(st *fsm.View, t *noun.Task) *vigilv1.Task { return Task(st, t, false) }
 
-func convertEvent(e *noun.Event) *vigilv1.Event {
-	return &vigilv1.Event{Seq: e.Seq, Index: e.Index, At: wall(e.Wall), Kind: e.Kind, Room: e.Room,
-		Agent: e.Agent, Incarnation: incName(e.Inc), Task: uint64(e.Task), Attempt: e.Attempt,
+// Event copies an event.
+func Event(e *noun.Event) *vigilv1.Event {
+	return &vigilv1.Event{Seq: e.Seq, Index: e.Index, At: Wall(e.Wall), Kind: e.Kind, Room: e.Room,
+		Agent: e.Agent, Incarnation: IncName(e.Inc), Task: uint64(e.Task), Attempt: e.Attempt,
 		Host: e.Host, Text: e.Text}
 }
 
-func convertHost(st *fsm.View, h *noun.Host) *vigilv1.Host {
+// Host copies a host with what runs on it.
+func Host(st *fsm.View, h *noun.Host) *vigilv1.Host {
 	load := st.HostLoad(h.ID)
 	out := &vigilv1.Host{
 		Id: uint32(h.ID), Name: h.Name, State: h.Status().String(),
-		Runners: slices.Clone(h.Runners), Labels: kvMap(h.Labels), Capacity: capacity(st, h),
+		Runners: slices.Clone(h.Runners), Labels: KVMap(h.Labels), Capacity: capacity(st, h),
 		Running: load.Running, Starting: load.Starting, Version: h.Version,
-		LeaseLeft: until(st.Clock(), h.Until), SeenAt: wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,
+		LeaseLeft: Until(st.Clock(), h.Until), SeenAt: Wall(h.SeenAt), Heard: since(st.Clock(), h.BeatAt), Rev: h.Rev,
 		Drain: h.Drain, Pressure: h.Pressure, Warnings: slices.Clone(h.Warnings), GossipAddr: h.GossipAddr,
 		Terminals: h.Terminals(), Servers: slices.Clone(h.Servers), Containment: h.Containment,
 		Unproven: uint32(st.UnprovenOn(h.ID)),
 	}
-	out.DrainEndsIn = until(st.Clock(), h.DrainEnd.At)
+	out.DrainEndsIn = Until(st.Clock(), h.DrainEnd.At)
 	if h.Drain {
-		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, wall(h.DrainAt), until(st.Clock(), h.DrainUntil)
+		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, Wall(h.DrainAt), Until(st.Clock(), h.DrainUntil)
 	}
 	if h.State == noun.HostSuspect {
 		out.SuspectWhy = h.SuspectWhy
 	}
 	if h.State == noun.HostReturning {
-		out.SteadyIn = until(st.Clock(), h.SteadyAt)
+		out.SteadyIn = Until(st.Clock(), h.SteadyAt)
 	}
 	for _, v := range h.Views {
 		out.Views = append(out.Views, &vigilv1.HostView{Server: v.Server, Gossip: v.Gossip.String(),
@@ -198,41 +205,42 @@ func capacity(st *fsm.View, h *noun.Host) uint32 {
 	return h.Capacity
 }
 
-func convertExit(st *fsm.View, x *noun.Exit) *vigilv1.Exit {
+// Exit copies how a life has ended; nil: none has.
+func Exit(st *fsm.View, x *noun.Exit) *vigilv1.Exit {
 	if x == nil || x.Kind == noun.ExitNone {
 		return nil
 	}
-	return &vigilv1.Exit{Incarnation: incName(x.Inc), At: wall(x.Wall), Ago: since(st.Clock(), x.At),
+	return &vigilv1.Exit{Incarnation: IncName(x.Inc), At: Wall(x.Wall), Ago: since(st.Clock(), x.At),
 		Kind: x.Kind.String(), Code: x.Code, Signal: x.Signal, Reason: x.Reason, Tail: x.Tail,
-		Task: uint64(x.Task), Host: hostName(st, x.Host)}
+		Task: uint64(x.Task), Host: HostName(st, x.Host)}
 }
 
-// convertAgent copies an agent with its leases and the reason for its state.
-func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
+// Agent copies an agent with its leases and the reason for its state.
+func Agent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 	now, notes := st.Clock(), a.Notes()
 	why := st.Why(a.ID)
 	out := &vigilv1.Agent{
-		Name: a.Name, Id: uint32(a.ID), Incarnation: incName(a.Inc), IncarnationRaw: uint64(a.Inc),
-		Process: a.Proc.String(), Participant: a.Part.String(), Host: hostName(st, a.Host), Pid: a.PID,
-		Task: uint64(a.Task), Desired: desiredOf(st, a), IntentBy: a.IntentBy, IntentAt: wall(a.IntentAt),
+		Name: a.Name, Id: uint32(a.ID), Incarnation: IncName(a.Inc), IncarnationRaw: uint64(a.Inc),
+		Process: a.Proc.String(), Participant: a.Part.String(), Host: HostName(st, a.Host), Pid: a.PID,
+		Task: uint64(a.Task), Desired: desiredOf(st, a), IntentBy: a.IntentBy, IntentAt: Wall(a.IntentAt),
 		Order: a.OpenOrder().String(), OrderReason: a.OrderReason,
-		Failures: a.Failures, Parked: a.Waits(), LastExit: convertExit(st, a.LastExit), Managed: a.Managed,
+		Failures: a.Failures, Parked: a.Waits(), LastExit: Exit(st, a.LastExit), Managed: a.Managed,
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
 		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault,
 		ResumeBytes: uint32(len(a.Resume)), Outdated: st.Outdated(a),
 	}
-	out.Declaration = convertDeclaration(now, a.Declared)
-	out.Screen, out.Degraded = convertScreen(now, a), st.Degraded(a.ID)
+	out.Declaration = Declaration(now, a.Declared)
+	out.Screen, out.Degraded = Screen(now, a), st.Degraded(a.ID)
 	if a.Paused {
-		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, wall(notes.PauseAt)
+		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, Wall(notes.PauseAt)
 	}
 	ends := a.Ends()
-	out.StopEndsIn, out.PauseEndsIn = until(now, ends.Stop.At), until(now, ends.Pause.At)
+	out.StopEndsIn, out.PauseEndsIn = Until(now, ends.Stop.At), Until(now, ends.Pause.At)
 	if out.Parked {
 		out.ParkedWhy = notes.ParkedWhy
 	}
 	if why.Left > 0 {
-		out.WhyLeft = lasting(why.Left)
+		out.WhyLeft = Lasting(why.Left)
 	}
 	out.Room, out.Role, _ = strings.Cut(a.Name, "/")
 	out.Role, _, _ = strings.Cut(out.Role, ".")
@@ -240,13 +248,13 @@ func convertAgent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 		out.OrderOpen = since(now, a.OrderSince)
 	}
 	if a.NotBefore > now {
-		out.NotBefore = until(now, a.NotBefore)
+		out.NotBefore = Until(now, a.NotBefore)
 	}
 	if a.Proc == noun.ProcRunning || a.Part != noun.PartDisconnected {
 		out.Up = since(now, a.StartedAt)
 	}
 	if l := st.Lease(a.ID); l != nil {
-		out.LeaseLeft, out.FenceLeft = until(now, l.Until), until(now, l.Fence)
+		out.LeaseLeft, out.FenceLeft = Until(now, l.Until), Until(now, l.Fence)
 	}
 	return out
 }
@@ -264,25 +272,27 @@ func desiredOf(st *fsm.View, a *noun.Agent) string {
 	return desiredName(r.Spec.Desired)
 }
 
-func convertRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
-	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: wall(r.CreatedAt),
+// Room copies a room with its roles.
+func Room(st *fsm.View, r *noun.Room) *vigilv1.Room {
+	out := &vigilv1.Room{Name: r.Name, Deleting: r.Deleting, CreatedAt: Wall(r.CreatedAt),
 		ChangedBy: r.ChangedBy, Rev: r.Rev, Unfinished: uint32(st.Unfinished(r))}
 	if r.Paused {
-		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, r.PauseBy, r.PauseWhy, wall(r.PauseAt)
-		out.PauseEndsIn = until(st.Clock(), r.PauseEnd.At)
+		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, r.PauseBy, r.PauseWhy, Wall(r.PauseAt)
+		out.PauseEndsIn = Until(st.Clock(), r.PauseEnd.At)
 	}
 	for _, id := range r.Roles {
 		if role := st.Role(id); role != nil {
-			out.Roles = append(out.Roles, convertRole(st, role))
+			out.Roles = append(out.Roles, Role(st, role))
 		}
 	}
 	watchedRoom(st, r, out)
 	return out
 }
 
-func convertRole(st *fsm.View, r *noun.Role) *vigilv1.Role {
+// Role copies a role with the counts of its agents and tasks.
+func Role(st *fsm.View, r *noun.Role) *vigilv1.Role {
 	stats := st.RoleStats(r.ID)
-	out := &vigilv1.Role{Spec: convertSpec(&r.Spec), Retired: r.Retired, Agents: stats.Agents,
+	out := &vigilv1.Role{Spec: RoleSpec(&r.Spec), Retired: r.Retired, Agents: stats.Agents,
 		AgentsLive: stats.Live, Rev: r.Rev, Tasks: map[string]uint32{}, Delayed: uint32(st.Delayed(r.ID)),
 		HalfOpen: st.WhyHalfOpen(r.ID).Text}
 	for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
@@ -293,24 +303,25 @@ func convertRole(st *fsm.View, r *noun.Role) *vigilv1.Role {
 	return out
 }
 
-func convertCancellation(x *noun.Cancellation) *vigilv1.Cancellation {
-	return &vigilv1.Cancellation{Room: x.Room, At: wall(x.Wall), ActiveAt: wall(x.ActiveAt), Silent: lasting(x.Silent),
+// Cancellation copies what the conversation watchdog canceled in a room.
+func Cancellation(x *noun.Cancellation) *vigilv1.Cancellation {
+	return &vigilv1.Cancellation{Room: x.Room, At: Wall(x.Wall), ActiveAt: Wall(x.ActiveAt), Silent: Lasting(x.Silent),
 		Reason: x.Reason, Tasks: x.Tasks, Roles: x.Roles, Hosts: x.Hosts}
 }
 
 // watchedRoom adds what the conversation watchdog knows of a room.
 func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
 	if r.Watch != (noun.RoomWatch{}) {
-		out.Watch = &vigilv1.RoomWatch{IdleLimit: lasting(r.Watch.IdleLimit),
-			Deadline: lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled, Untaken: r.Watch.Untaken.String()}
+		out.Watch = &vigilv1.RoomWatch{IdleLimit: Lasting(r.Watch.IdleLimit),
+			Deadline: Lasting(r.Watch.Deadline), Disabled: r.Watch.Disabled, Untaken: r.Watch.Untaken.String()}
 	}
 	if r.Canceled != nil {
-		out.Canceled = convertCancellation(r.Canceled)
+		out.Canceled = Cancellation(r.Canceled)
 		out.Canceled.Resumed = r.ResumedWork()
 	}
 	q, now := st.Quiet(r), st.Clock()
-	out.Quiet = &vigilv1.RoomQuiet{State: string(q.State), Why: q.Why, ActiveAt: wall(r.ActiveAt),
-		Limit: lasting(q.Limit)}
+	out.Quiet = &vigilv1.RoomQuiet{State: string(q.State), Why: q.Why, ActiveAt: Wall(r.ActiveAt),
+		Limit: Lasting(q.Limit)}
 	if q.State == fsm.RoomUnwatched {
 		return
 	}
@@ -323,8 +334,8 @@ func watchedRoom(st *fsm.View, r *noun.Room, out *vigilv1.Room) {
 	}
 }
 
-// convertScreen tells what is seen of an agent; absent: nobody looks.
-func convertScreen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
+// Screen tells what is seen of an agent; absent: nobody looks.
+func Screen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
 	sc := a.Screen()
 	if sc == nil || sc.Kind == noun.PromptUnknown {
 		return nil
@@ -333,25 +344,26 @@ func convertScreen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
 		Quiet: sc.Quiet, QuietFor: durationpb.New(now.Sub(sc.QuietAt))}
 }
 
-func convertDeclaration(now noun.Time, d *noun.Declaration) *vigilv1.Declaration {
+// Declaration copies what an agent has said of itself; nil: nothing.
+func Declaration(now noun.Time, d *noun.Declaration) *vigilv1.Declaration {
 	if d == nil {
 		return nil
 	}
 	return &vigilv1.Declaration{Status: d.Status.String(), Waiting: d.Waiting.String(), Text: d.Text, Sequence: d.Seq,
-		Left: declaredLeft(now, d), Reported: durationpb.New(now.Sub(d.At)), Said: durationpb.New(now.Sub(d.Since)),
+		Left: DeclaredLeft(now, d), Reported: durationpb.New(now.Sub(d.At)), Said: durationpb.New(now.Sub(d.Since)),
 		Lapsed: d.Until != 0 && d.Until <= now}
 }
 
-// declaredLeft is how long a declaration still holds; absent: it has no end, or lapsed.
-func declaredLeft(now noun.Time, d *noun.Declaration) *durationpb.Duration {
+// DeclaredLeft is how long a declaration still holds; absent: it has no end, or lapsed.
+func DeclaredLeft(now noun.Time, d *noun.Declaration) *durationpb.Duration {
 	if !d.Holds(now) {
 		return nil
 	}
 	return durationpb.New(d.Until.Sub(now))
 }
 
-// tokenHash is what the cluster knows of a token; nil when there is none.
-func tokenHash(token string) []byte {
+// TokenHash is what the cluster knows of a token; nil when there is none.
+func TokenHash(token string) []byte {
 	if token == "" {
 		return nil
 	}

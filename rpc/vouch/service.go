@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"context"
@@ -7,8 +7,10 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
@@ -31,17 +33,17 @@ const (
 	maxCSR       = 8 << 10
 )
 
-// trustService serves tokens, certificates, users and API tokens. No secret and no key is in a log line, an
+// Service serves tokens, certificates, users and API tokens. No secret and no key is in a log line, an
 // event or the state.
-type trustService struct {
+type Service struct {
 	vigilv1.UnimplementedTrustServer
-	*core
-	signer Signer // nil: nobody has an identity
+	*base.Core
+	Signer Signer // nil: nobody has an identity
 }
 
 // ready refuses what makes no sense in a cluster without identities.
-func (t *trustService) ready() error {
-	if t.signer == nil {
+func (t *Service) ready() error {
+	if t.Signer == nil {
 		return fault.New(code.Conflict, "Nobody has an identity in this cluster: its servers run with "+
 			"`insecure`, and whoever reaches them may do everything. `vigil server init` founds one with identities.")
 	}
@@ -49,11 +51,11 @@ func (t *trustService) ready() error {
 }
 
 // GetTrust shows the roots, to everybody.
-func (t *trustService) GetTrust(context.Context, *vigilv1.GetTrustRequest) (*vigilv1.TrustAnchors, error) {
+func (t *Service) GetTrust(context.Context, *vigilv1.GetTrustRequest) (*vigilv1.TrustAnchors, error) {
 	if err := t.ready(); err != nil {
 		return nil, err
 	}
-	return read(t.core, anchors), nil
+	return base.Read(t.Core, anchors), nil
 }
 
 func anchors(st *fsm.View) *vigilv1.TrustAnchors {
@@ -66,19 +68,19 @@ func anchors(st *fsm.View) *vigilv1.TrustAnchors {
 }
 
 // Join lets a server or a host in by a token.
-func (t *trustService) Join(ctx context.Context, r *vigilv1.JoinTrustRequest) (*vigilv1.Certificate, error) {
-	var c checks
+func (t *Service) Join(ctx context.Context, r *vigilv1.JoinTrustRequest) (*vigilv1.Certificate, error) {
+	var c form.Checks
 	who := identityOf(&c, "kind", r.GetKind(), "name", r.GetName())
 	if who.Kind == noun.UserIdentity {
-		c.fail("kind is user; a server or a host joins, a user logs in.")
+		c.Fail("kind is user; a server or a host joins, a user logs in.")
 	}
 	checkAddresses(&c, r.GetAddresses())
 	return t.admit(ctx, checkPresented(&c, r), who, r, r.GetAddresses())
 }
 
 // Login gives a user a certificate by a token.
-func (t *trustService) Login(ctx context.Context, r *vigilv1.LoginRequest) (*vigilv1.Certificate, error) {
-	var c checks
+func (t *Service) Login(ctx context.Context, r *vigilv1.LoginRequest) (*vigilv1.Certificate, error) {
+	var c form.Checks
 	who := userOf(&c, r.GetUser())
 	return t.admit(ctx, checkPresented(&c, r), who, r, nil)
 }
@@ -90,34 +92,34 @@ type presented interface {
 	GetCsr() []byte
 }
 
-func checkPresented(c *checks, r presented) error {
+func checkPresented(c *form.Checks, r presented) error {
 	if r.GetToken() == 0 {
-		c.fail("token is missing; it is the number in the token that you were given.")
+		c.Fail("token is missing; it is the number in the token that you were given.")
 	}
-	if n := len(r.GetSecret()); n == 0 || n > maxWho {
-		c.fail("secret has %d bytes; it is the last part of the token that you were given.", n)
+	if n := len(r.GetSecret()); n == 0 || n > form.MaxWho {
+		c.Fail("secret has %d bytes; it is the last part of the token that you were given.", n)
 	}
 	checkRequest(c, r.GetCsr())
-	return c.err
+	return c.Err
 }
 
-func checkRequest(c *checks, csr []byte) {
+func checkRequest(c *form.Checks, csr []byte) {
 	if len(csr) == 0 || len(csr) > maxCSR {
-		c.fail("csr has %d bytes; send a certificate request in DER of at most %d.", len(csr), maxCSR)
+		c.Fail("csr has %d bytes; send a certificate request in DER of at most %d.", len(csr), maxCSR)
 	}
 }
 
-func checkAddresses(c *checks, list []string) {
-	c.atMost("addresses", len(list), maxAddresses)
+func checkAddresses(c *form.Checks, list []string) {
+	c.AtMost("addresses", len(list), maxAddresses)
 	for _, a := range list {
-		c.line("addresses", a, maxAddress)
-		c.present("addresses", a, "remove the empty one")
+		c.Line("addresses", a, maxAddress)
+		c.Present("addresses", a, "remove the empty one")
 	}
 }
 
 // admit uses a token and issues the first certificate. The token is used up only for a request that
 // can be signed.
-func (t *trustService) admit(
+func (t *Service) admit(
 	ctx context.Context, wrong error, who noun.Identity, r presented, sans []string,
 ) (*vigilv1.Certificate, error) {
 	if wrong != nil {
@@ -131,7 +133,7 @@ func (t *trustService) admit(
 		return nil, err
 	}
 	id, hash := noun.TokenID(r.GetToken()), hashOf(r.GetSecret())
-	known := read(t.core, func(st *fsm.View) bool {
+	known := base.Read(t.Core, func(st *fsm.View) bool {
 		token := st.Token(id)
 		return token != nil && token.Hash == string(hash)
 	})
@@ -141,7 +143,7 @@ func (t *trustService) admit(
 	if _, err := t.sign(who, 0, r.GetCsr(), sans); err != nil { // the token would be used up for nothing
 		return nil, err
 	}
-	out, err := t.submit(ctx, nil, fsm.UseToken{Token: id, SecretHash: hash, Kind: who.Kind, Name: who.Name, Key: key})
+	out, err := t.Submit(ctx, nil, fsm.UseToken{Token: id, SecretHash: hash, Kind: who.Kind, Name: who.Name, Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -149,11 +151,11 @@ func (t *trustService) admit(
 }
 
 // Renew gives whoever presents a certificate the next one.
-func (t *trustService) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) (*vigilv1.Certificate, error) {
-	var c checks
+func (t *Service) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) (*vigilv1.Certificate, error) {
+	var c form.Checks
 	checkRequest(&c, r.GetCsr())
-	if checkAddresses(&c, r.GetAddresses()); c.err != nil {
-		return nil, c.err
+	if checkAddresses(&c, r.GetAddresses()); c.Err != nil {
+		return nil, c.Err
 	}
 	if err := t.ready(); err != nil {
 		return nil, err
@@ -174,7 +176,7 @@ func (t *trustService) Renew(ctx context.Context, r *vigilv1.RenewTrustRequest) 
 // issue signs a certificate, and gives it away once the state knows of it: whether the generation counts,
 // and that of two copies only one goes on, is decided there. Its refusal of who has a certificate is one of
 // auth_denied: it may have been revoked by mistake, or by a copy that goes away.
-func (t *trustService) issue(
+func (t *Service) issue(
 	ctx context.Context, who noun.Identity, generation uint64, was string, csr, key []byte, sans []string,
 ) (*vigilv1.Certificate, error) {
 	chain, err := t.sign(who, generation, csr, sans)
@@ -182,29 +184,29 @@ func (t *trustService) issue(
 		return nil, err
 	}
 	serial := chain[0].SerialNumber.Text(16)
-	if _, err := t.submit(ctx, nil, fsm.NoteLeaf{Kind: who.Kind, Name: who.Name, Generation: generation,
+	if _, err := t.Submit(ctx, nil, fsm.NoteLeaf{Kind: who.Kind, Name: who.Name, Generation: generation,
 		Serial: serial, Was: was, Key: key, Until: noun.Wall(chain[0].NotAfter.UnixNano()),
-		Root: read(t.core, func(st *fsm.View) []byte { return rootOf(st, chain) })}); err != nil {
+		Root: base.Read(t.Core, func(st *fsm.View) []byte { return rootOf(st, chain) })}); err != nil {
 		if no := fault.Of(err); was != "" && no.Code == code.Denied {
 			err = fault.New(code.AuthDenied, "%s", fault.Sentence(no.Text))
 		}
 		return nil, err
 	}
 	return &vigilv1.Certificate{Chain: trust.DER(chain), Serial: serial, Generation: generation,
-		Anchors: read(t.core, anchors)}, nil
+		Anchors: base.Read(t.Core, anchors)}, nil
 }
 
 // sign makes a certificate that counts once the state has noted it.
-func (t *trustService) sign(
+func (t *Service) sign(
 	who noun.Identity, generation uint64, csr []byte, sans []string,
 ) ([]*x509.Certificate, error) {
 	var holder trust.Name
 	var stamp trust.Stamp
-	t.reader.Read(func(st *fsm.View) {
+	t.Reader.Read(func(st *fsm.View) {
 		holder = trust.Name{Cluster: st.ClusterUUID(), Kind: trust.Kind(who.Kind.String()), ID: who.Name}
 		stamp = trust.Stamp{Clock: int64(st.TrustClock()), Epoch: uint64(st.Epoch()), Generation: generation}
 	})
-	chain, err := t.signer.Sign(csr, holder, stamp, sans)
+	chain, err := t.Signer.Sign(csr, holder, stamp, sans)
 	return chain, refusedRequest(err)
 }
 

@@ -1,4 +1,4 @@
-package rpc
+package base
 
 import (
 	"fmt"
@@ -11,26 +11,28 @@ import (
 	"vigil/rpc/fault"
 )
 
-// scanStep is how many rows one hold of the read lock looks at.
-const scanStep = 1000
+// ScanStep is how many rows one hold of the read lock looks at.
+const ScanStep = 1000
 
-func noAgent(st *fsm.View, name string) error {
+// NoAgent says that there is no such agent.
+func NoAgent(st *fsm.View, name string) error {
 	return fault.NotFound("%s", st.NoAgent(name).Detail)
 }
 
-// noRoom says that there is no such room, or who has deleted it (law L9).
-func noRoom(st *fsm.View, name string) error {
+// NoRoom says that there is no such room, or who has deleted it (law L9).
+func NoRoom(st *fsm.View, name string) error {
 	return fault.NotFound("%s", st.NoRoom(name).Detail)
 }
 
-func noHost(key string) error {
+// NoHost says that there is no such host.
+func NoHost(key string) error {
 	return fault.NotFound("there is no host %s; `vigil host list` shows the hosts", fault.Quote(key))
 }
 
-// findHost looks a host up by its name, then by its number; nil: there is none.
+// FindHost looks a host up by its name, then by its number; nil: there is none.
 // A machine that was set up anew has a new number and the name of its old record: which
 // of the two is meant only a human can say (law L9).
-func findHost(st *fsm.View, key string) (*noun.Host, error) {
+func FindHost(st *fsm.View, key string) (*noun.Host, error) {
 	var found *noun.Host
 	var same []string
 	for h := range st.Hosts() {

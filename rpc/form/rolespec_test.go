@@ -1,4 +1,4 @@
-package rpc
+package form
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 func TestRoleSpecGoesBothWays(t *testing.T) {
 	var spec noun.RoleSpec
 	fillFields(t, reflect.ValueOf(&spec).Elem())
-	var c checks
-	if got := c.roleSpec(0, convertSpec(&spec)); c.err != nil || !reflect.DeepEqual(got, spec) {
-		t.Errorf("%+v\nbecame\n%+v, %v", spec, got, c.err)
+	var c Checks
+	if got := c.RoleSpec(0, RoleSpec(&spec)); c.Err != nil || !reflect.DeepEqual(got, spec) {
+		t.Errorf("%+v\nbecame\n%+v, %v", spec, got, c.Err)
 	}
 }
 

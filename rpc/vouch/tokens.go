@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -35,49 +37,49 @@ func hashOf(secret []byte) []byte {
 }
 
 // CreateToken makes a token to join by. Its secret is in the answer and nowhere else.
-func (t *trustService) CreateToken(
+func (t *Service) CreateToken(
 	ctx context.Context, r *vigilv1.CreateTokenRequest,
 ) (*vigilv1.CreateTokenResponse, error) {
 	secret := newSecret()
-	var c checks
-	cmd := fsm.PutToken{SecretHash: hashOf(secret), Name: r.GetName(), Labels: c.kvs("labels", r.GetLabels()),
-		Runners: slices.Clone(r.GetRunners()), Uses: max(1, r.GetUses()), For: c.duration("ttl", r.GetTtl()),
+	var c form.Checks
+	cmd := fsm.PutToken{SecretHash: hashOf(secret), Name: r.GetName(), Labels: c.KVs("labels", r.GetLabels()),
+		Runners: slices.Clone(r.GetRunners()), Uses: max(1, r.GetUses()), For: c.Duration("ttl", r.GetTtl()),
 		By: byWhom(ctx)}
 	if cmd.Kind = identityKind(&c, "role", r.GetRole()); r.GetName() != "" {
 		identityOf(&c, "role", r.GetRole(), "name", r.GetName())
 	} else if cmd.Kind == noun.UserIdentity {
-		c.fail("name is missing; a token to log in is for one user.")
+		c.Fail("name is missing; a token to log in is for one user.")
 	}
-	c.atMost("runners", len(r.GetRunners()), noun.MaxTokenKVs)
+	c.AtMost("runners", len(r.GetRunners()), noun.MaxTokenKVs)
 	for _, name := range r.GetRunners() {
-		c.name("runners", name)
+		c.Name("runners", name)
 	}
 	if cmd.For == 0 {
 		cmd.For = tokenLife
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	if err := t.ready(); err != nil {
 		return nil, err
 	}
-	out, err := t.submit(ctx, nil, cmd)
+	out, err := t.Submit(ctx, nil, cmd)
 	if err != nil {
 		return nil, err
 	}
-	return &vigilv1.CreateTokenResponse{Token: out.Number(), Secret: secret, Anchors: read(t.core, anchors)}, nil
+	return &vigilv1.CreateTokenResponse{Token: out.Number(), Secret: secret, Anchors: base.Read(t.Core, anchors)}, nil
 }
 
 // ListTokens shows the tokens.
-func (t *trustService) ListTokens(
+func (t *Service) ListTokens(
 	context.Context, *vigilv1.ListTokensRequest,
 ) (*vigilv1.ListTokensResponse, error) {
-	return read(t.core, func(st *fsm.View) *vigilv1.ListTokensResponse {
+	return base.Read(t.Core, func(st *fsm.View) *vigilv1.ListTokensResponse {
 		out := &vigilv1.ListTokensResponse{}
 		for k := range st.Tokens() {
 			out.Tokens = append(out.Tokens, &vigilv1.Token{Token: uint64(k.ID), Role: k.Kind.String(), Name: k.Name,
-				Labels: kvMap(k.Labels), Runners: k.Runners, UsesLeft: k.Uses, EndsIn: leftOf(st, k.End), By: k.By,
-				CreatedAt: wall(k.At)})
+				Labels: form.KVMap(k.Labels), Runners: k.Runners, UsesLeft: k.Uses, EndsIn: leftOf(st, k.End), By: k.By,
+				CreatedAt: form.Wall(k.At)})
 		}
 		return out
 	}), nil
@@ -89,7 +91,7 @@ func leftOf(st *fsm.View, end noun.Time) *durationpb.Duration {
 }
 
 // RevokeToken ends a token.
-func (t *trustService) RevokeToken(
+func (t *Service) RevokeToken(
 	ctx context.Context, r *vigilv1.RevokeTokenRequest,
 ) (*vigilv1.RevokeTokenResponse, error) {
 	return change(ctx, t, r, fsm.RevokeToken{Token: noun.TokenID(r.GetToken()), By: byWhom(ctx)}, nil,
@@ -98,34 +100,34 @@ func (t *trustService) RevokeToken(
 
 // change is write for a command that is made already, in a cluster with identities; wrong is what is wrong
 // with the request.
-func change[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Context, t *trustService, r Req,
+func change[Req interface{ GetId() *vigilv1.WriteId }, Resp any](ctx context.Context, t *Service, r Req,
 	cmd fsm.Command, wrong error, answer func(*fsm.View, *noun.Outcome) *Resp,
 ) (*Resp, error) {
 	if wrong == nil {
 		wrong = t.ready()
 	}
-	return write(ctx, t.core, r, func(Req) (fsm.Command, error) { return cmd, wrong }, answer)
+	return base.Write(ctx, t.Core, r, func(Req) (fsm.Command, error) { return cmd, wrong }, answer)
 }
 
 // CreateAPIToken makes a token for programs.
-func (t *trustService) CreateAPIToken(
+func (t *Service) CreateAPIToken(
 	ctx context.Context, r *vigilv1.CreateAPITokenRequest,
 ) (*vigilv1.CreateAPITokenResponse, error) {
 	secret := base64.RawURLEncoding.EncodeToString(newSecret())
-	var c checks
-	c.name("name", r.GetName())
-	cmd := fsm.PutAPIToken{Name: r.GetName(), Hash: hashOf([]byte(secret)), Bindings: c.bindings("bindings", r.GetBindings()),
-		For: c.duration("ttl", r.GetTtl()), By: byWhom(ctx)}
+	var c form.Checks
+	c.Name("name", r.GetName())
+	cmd := fsm.PutAPIToken{Name: r.GetName(), Hash: hashOf([]byte(secret)),
+		Bindings: c.Bindings("bindings", r.GetBindings()), For: c.Duration("ttl", r.GetTtl()), By: byWhom(ctx)}
 	if cmd.For == 0 {
 		cmd.For = apiTokenLife
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	if err := t.ready(); err != nil {
 		return nil, err
 	}
-	out, err := t.submit(ctx, nil, cmd)
+	out, err := t.Submit(ctx, nil, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -134,21 +136,21 @@ func (t *trustService) CreateAPIToken(
 }
 
 // ListAPITokens shows the API tokens.
-func (t *trustService) ListAPITokens(
+func (t *Service) ListAPITokens(
 	context.Context, *vigilv1.ListAPITokensRequest,
 ) (*vigilv1.ListAPITokensResponse, error) {
-	return read(t.core, func(st *fsm.View) *vigilv1.ListAPITokensResponse {
+	return base.Read(t.Core, func(st *fsm.View) *vigilv1.ListAPITokensResponse {
 		out := &vigilv1.ListAPITokensResponse{}
 		for k := range st.APITokens() {
 			out.Tokens = append(out.Tokens, &vigilv1.APIToken{Token: uint64(k.ID), Name: k.Name,
-				Bindings: convertBindings(k.Bindings), EndsIn: leftOf(st, k.End), By: k.By, CreatedAt: wall(k.At)})
+				Bindings: form.Bindings(k.Bindings), EndsIn: leftOf(st, k.End), By: k.By, CreatedAt: form.Wall(k.At)})
 		}
 		return out
 	}), nil
 }
 
 // RevokeAPIToken ends an API token.
-func (t *trustService) RevokeAPIToken(
+func (t *Service) RevokeAPIToken(
 	ctx context.Context, r *vigilv1.RevokeAPITokenRequest,
 ) (*vigilv1.RevokeAPITokenResponse, error) {
 	return change(ctx, t, r, fsm.RevokeAPIToken{Token: noun.APITokenID(r.GetToken()), By: byWhom(ctx)}, nil,

@@ -1,29 +1,31 @@
-package rpc
+package vouch
 
 import (
 	"context"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // ListAudit pages through what people and API tokens have changed.
-func (t *trustService) ListAudit(
+func (t *Service) ListAudit(
 	_ context.Context, r *vigilv1.ListAuditRequest,
 ) (*vigilv1.ListAuditResponse, error) {
-	var c checks
-	limit := c.page(r.GetLimit(), defaultPage)
-	c.line("room", r.GetRoom(), noun.MaxAuditRoom)
-	c.line("who", r.GetWho(), noun.MaxPrincipal)
-	c.line("method", r.GetMethod(), noun.MaxAuditMethod)
+	var c form.Checks
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	c.Line("room", r.GetRoom(), noun.MaxAuditRoom)
+	c.Line("who", r.GetWho(), noun.MaxPrincipal)
+	c.Line("method", r.GetMethod(), noun.MaxAuditMethod)
 	if r.GetTail() && r.GetAfter() != 0 {
-		c.fail("tail and after exclude each other; give one of them.")
+		c.Fail("tail and after exclude each other; give one of them.")
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	return read(t.core, func(st *fsm.View) *vigilv1.ListAuditResponse {
+	return base.Read(t.Core, func(st *fsm.View) *vigilv1.ListAuditResponse {
 		// What is behind the end is there after a restore only: then it goes on from there.
 		out := &vigilv1.ListAuditResponse{Next: st.LastAudit()}
 		if r.GetTail() || r.GetAfter() >= out.GetNext() {
@@ -46,6 +48,6 @@ func (t *trustService) ListAudit(
 }
 
 func convertAudit(a *noun.Audit) *vigilv1.AuditEntry {
-	return &vigilv1.AuditEntry{Seq: a.Seq, Index: a.Index, At: wall(a.Wall), Who: a.Who, Method: a.Method,
+	return &vigilv1.AuditEntry{Seq: a.Seq, Index: a.Index, At: form.Wall(a.Wall), Who: a.Who, Method: a.Method,
 		Room: a.Room, Source: a.Source, Digest: a.Digest}
 }

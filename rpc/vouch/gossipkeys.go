@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"context"
@@ -6,18 +6,20 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/door/who"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // GetGossip shows the ring, without the keys.
-func (t *trustService) GetGossip(context.Context, *vigilv1.GetGossipRequest) (*vigilv1.GossipRing, error) {
+func (t *Service) GetGossip(context.Context, *vigilv1.GetGossipRequest) (*vigilv1.GossipRing, error) {
 	if err := t.ready(); err != nil {
 		return nil, err
 	}
-	return read(t.core, func(st *fsm.View) *vigilv1.GossipRing {
+	return base.Read(t.Core, func(st *fsm.View) *vigilv1.GossipRing {
 		r := st.Ring()
 		out := &vigilv1.GossipRing{Revision: r.Rev, Step: string(r.Step()), Why: r.Why}
 		for _, k := range r.Keys {
@@ -31,7 +33,7 @@ func (t *trustService) GetGossip(context.Context, *vigilv1.GetGossipRequest) (*v
 }
 
 // RotateGossip has the key replaced.
-func (t *trustService) RotateGossip(
+func (t *Service) RotateGossip(
 	ctx context.Context, r *vigilv1.RotateGossipRequest,
 ) (*vigilv1.RotateGossipResponse, error) {
 	return change(ctx, t, r, fsm.RotateGossip{By: byWhom(ctx)}, nil,
@@ -41,25 +43,25 @@ func (t *trustService) RotateGossip(
 }
 
 // ReportGossip notes that a server has carried out a revision of the ring.
-func (t *trustService) ReportGossip(
+func (t *Service) ReportGossip(
 	ctx context.Context, r *vigilv1.ReportGossipRequest,
 ) (*vigilv1.ReportGossipResponse, error) {
-	return idempotent(ctx, t.core, r, func(r *vigilv1.ReportGossipRequest) (fsm.Command, error) {
-		var c checks
-		c.present("server", r.GetServer(), "send the id of the server")
-		return fsm.AckGossip{Server: r.GetServer(), Rev: r.GetRevision()}, c.err
+	return base.Idempotent(ctx, t.Core, r, func(r *vigilv1.ReportGossipRequest) (fsm.Command, error) {
+		var c form.Checks
+		c.Present("server", r.GetServer(), "send the id of the server")
+		return fsm.AckGossip{Server: r.GetServer(), Rev: r.GetRevision()}, c.Err
 	}, func(*noun.Outcome) *vigilv1.ReportGossipResponse { return &vigilv1.ReportGossipResponse{} })
 }
 
 // GetGossipKeys gives another server the keys that it lacks. Only keys of the ring go out, and only to a
 // member as this replica knows it. One that is behind cannot give a removed server the key that was made
 // because of its removal: that stands later in the log.
-func (t *trustService) GetGossipKeys(
+func (t *Service) GetGossipKeys(
 	ctx context.Context, r *vigilv1.GetGossipKeysRequest,
 ) (*vigilv1.GetGossipKeysResponse, error) {
-	var c checks
-	if c.atMost("keys", len(r.GetKeys()), noun.MaxRingKeys); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.AtMost("keys", len(r.GetKeys()), noun.MaxRingKeys); c.Err != nil {
+		return nil, c.Err
 	}
 	if err := t.ready(); err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func (t *trustService) GetGossipKeys(
 	caller := who.From(ctx)
 	var keys []noun.RingKey
 	member := false
-	t.reader.Read(func(st *fsm.View) {
+	t.Reader.Read(func(st *fsm.View) {
 		_, member = st.Member(caller.Name)
 		for _, k := range st.Ring().Keys {
 			if slices.Contains(r.GetKeys(), k.ID) {
@@ -78,5 +80,5 @@ func (t *trustService) GetGossipKeys(
 	if caller.Kind != who.Server || !member {
 		return nil, fault.New(code.Denied, "%s gets no keys of gossip: it is no server of this cluster (yet).", caller)
 	}
-	return &vigilv1.GetGossipKeysResponse{Keys: t.secrets(keys)}, nil
+	return &vigilv1.GetGossipKeysResponse{Keys: t.Secrets(keys)}, nil
 }

@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"crypto/tls"
@@ -6,6 +6,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/door"
 	"vigil/rpc/door/who"
@@ -27,14 +28,14 @@ type Standing struct {
 type Identities struct {
 	roots func() *trust.Roots
 	look  func(*fsm.View, who.Claim) Standing
-	state Reader
+	state base.Reader
 }
 
 var _ door.Identify = (*Identities)(nil)
 
 // NewIdentities trusts the roots that the function gives at that moment. look is called under the
 // read lock for each call, and must be quick.
-func NewIdentities(roots func() *trust.Roots, state Reader, look func(*fsm.View, who.Claim) Standing) *Identities {
+func NewIdentities(roots func() *trust.Roots, state base.Reader, look func(*fsm.View, who.Claim) Standing) *Identities {
 	return &Identities{roots: roots, look: look, state: state}
 }
 

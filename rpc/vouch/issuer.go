@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"context"
@@ -8,15 +8,16 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
 
 // SignIssuer signs the issuing key of another server. The caller is a server whose generation was checked.
-func (t *trustService) SignIssuer(ctx context.Context, r *vigilv1.SignIssuerRequest) (*vigilv1.Certificate, error) {
-	var c checks
-	if checkRequest(&c, r.GetCsr()); c.err != nil {
-		return nil, c.err
+func (t *Service) SignIssuer(ctx context.Context, r *vigilv1.SignIssuerRequest) (*vigilv1.Certificate, error) {
+	var c form.Checks
+	if checkRequest(&c, r.GetCsr()); c.Err != nil {
+		return nil, c.Err
 	}
 	if err := t.ready(); err != nil {
 		return nil, err
@@ -27,17 +28,18 @@ func (t *trustService) SignIssuer(ctx context.Context, r *vigilv1.SignIssuerRequ
 	}
 	var stamp trust.Stamp
 	server := peer.Name
-	t.reader.Read(func(st *fsm.View) {
+	t.Reader.Read(func(st *fsm.View) {
 		server.Cluster = st.ClusterUUID()
 		stamp = trust.Stamp{Clock: int64(st.TrustClock()), Epoch: uint64(st.Epoch())}
 		if known := st.Credential(noun.ServerIdentity, peer.ID); known != nil {
 			stamp.Generation = known.Generation
 		}
 	})
-	chain, err := t.signer.SignIssuer(r.GetCsr(), server, stamp)
+	chain, err := t.Signer.SignIssuer(r.GetCsr(), server, stamp)
 	switch {
 	case errors.Is(err, trust.ErrNoRoot):
-		return nil, fault.New(code.NotFound, "This server does not have the key of the root: ask the one that founded the cluster.")
+		return nil, fault.New(code.NotFound,
+			"This server does not have the key of the root: ask the one that founded the cluster.")
 	case err != nil:
 		return nil, refusedRequest(err)
 	}

@@ -1,4 +1,4 @@
-package rpc
+package vouch
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
@@ -20,11 +22,11 @@ import (
 const mostBehind = 20
 
 // GetRoots shows the roots.
-func (t *trustService) GetRoots(context.Context, *vigilv1.GetRootsRequest) (*vigilv1.Roots, error) {
+func (t *Service) GetRoots(context.Context, *vigilv1.GetRootsRequest) (*vigilv1.Roots, error) {
 	if err := t.ready(); err != nil {
 		return nil, err
 	}
-	return read(t.core, showRoots), nil
+	return base.Read(t.Core, showRoots), nil
 }
 
 func showRoots(st *fsm.View) *vigilv1.Roots {
@@ -52,19 +54,19 @@ func showRoots(st *fsm.View) *vigilv1.Roots {
 
 // ReplaceRoot begins to replace the root. It takes no root for which the present one does not vouch, unless
 // that one's key is said to be lost.
-func (t *trustService) ReplaceRoot(ctx context.Context, r *vigilv1.ReplaceRootRequest) (*vigilv1.Roots, error) {
-	var c checks
+func (t *Service) ReplaceRoot(ctx context.Context, r *vigilv1.ReplaceRootRequest) (*vigilv1.Roots, error) {
+	var c form.Checks
 	if len(r.GetChain()) == 0 {
-		c.fail("chain is missing; send the new root in DER, and the same key signed by the present one.")
+		c.Fail("chain is missing; send the new root in DER, and the same key signed by the present one.")
 	}
-	c.atMost("chain", len(r.GetChain()), noun.MaxRoots)
+	c.AtMost("chain", len(r.GetChain()), noun.MaxRoots)
 	for _, der := range r.GetChain() {
 		if len(der) > noun.MaxRoot {
-			c.fail("chain has a certificate of %d bytes, at most %d are allowed.", len(der), noun.MaxRoot)
+			c.Fail("chain has a certificate of %d bytes, at most %d are allowed.", len(der), noun.MaxRoot)
 		}
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	if err := t.ready(); err != nil {
 		return nil, err
@@ -83,13 +85,13 @@ func (t *trustService) ReplaceRoot(ctx context.Context, r *vigilv1.ReplaceRootRe
 
 // checkRoot tells whether the root that issues vouches for another one. A root that is there already was
 // looked at.
-func (t *trustService) checkRoot(der [][]byte) (vouched bool, err error) {
+func (t *Service) checkRoot(der [][]byte) (vouched bool, err error) {
 	chain, err := trust.Parse(der)
 	if err != nil {
 		return false, err
 	}
 	present, there := "", false
-	t.reader.Read(func(st *fsm.View) {
+	t.Reader.Read(func(st *fsm.View) {
 		roots, issues := st.Roots()
 		present = roots[issues].DER
 		there = roots[len(roots)-1].DER == string(der[0])
