@@ -3,8 +3,6 @@ package rpc
 import (
 	"context"
 
-	"google.golang.org/grpc"
-
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/base"
@@ -157,17 +155,4 @@ func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {
 		return r != nil && r.Spec.Name == w.role
 	}
 	return true
-}
-
-// AgentLogs fetches an agent's output from its host.
-func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
-	var c form.Checks
-	c.Agent("agent", r.GetAgent(), false)
-	if r.GetLines() > form.MaxLogLines {
-		c.Fail("lines is %d; at most %d are allowed.", r.GetLines(), form.MaxLogLines)
-	}
-	if c.Err != nil {
-		return c.Err
-	}
-	return f.logs.serve(r, gs)
 }

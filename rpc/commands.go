@@ -103,15 +103,6 @@ func setAgentCmd(r *vigilv1.SetAgentRequest) (fsm.Command, error) {
 		Fresh: r.GetFresh(), Reason: r.GetReason(), For: span}, c.Err
 }
 
-func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
-	var c form.Checks
-	c.Agent("agent", r.GetAgent(), false)
-	c.Typed("text", r.GetText())
-	c.Line("by", r.GetBy(), form.MaxWho)
-	c.Text("reason", r.GetReason(), noun.MaxReason)
-	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason()}, c.Err
-}
-
 func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)

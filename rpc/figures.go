@@ -196,7 +196,7 @@ func (c *collector) serverFigures() []figure {
 		gauge("vigil_watchers", "Watches of events on this server.",
 			func(*scrape) float64 { return float64(c.watches.Taken()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.",
-			func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
+			func(*scrape) float64 { return float64(c.hosts.open()) }),
 		gauge("vigil_leader", "1 on the server that leads.",
 			func(*scrape) float64 { return one(c.Reader.Leader().Self) }),
 	}

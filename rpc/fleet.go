@@ -8,12 +8,10 @@ import (
 
 // fleet serves what people and their tools ask for.
 type fleet struct {
-	vigilv1.UnimplementedFleetServer
+	vigilv1.UnsafeFleetServer // it has no methods: a call that nobody serves does not compile
 	*base.Core
+	*desk
 	watches *door.Places // of events, on this server
-	logs    *logRelay
 	// watchdog gives the counts of this server's conversation watchdog.
 	watchdog func() *vigilv1.WatchdogStats
-
-	nudges nudges
 }

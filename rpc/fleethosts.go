@@ -13,14 +13,14 @@ import (
 )
 
 // GetHost shows one host.
-func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
+func (d *desk) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
 	var c form.Checks
 	c.Line("host", r.GetHost(), form.MaxWho)
 	if c.Present("host", r.GetHost(), "give its name or number"); c.Err != nil {
 		return nil, c.Err
 	}
 	var out *vigilv1.Host
-	err := base.Read(f.Core, func(st *fsm.View) error {
+	err := base.Read(d.Core, func(st *fsm.View) error {
 		h, err := base.FindHost(st, r.GetHost())
 		if h != nil {
 			out = form.Host(st, h)
@@ -34,13 +34,13 @@ func (f *fleet) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.
 }
 
 // ListHosts pages through the hosts by number.
-func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
+func (d *desk) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
 	var c form.Checks
 	limit := c.Page(r.GetLimit(), form.MaxPage)
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	return base.Read(f.Core, func(st *fsm.View) *vigilv1.ListHostsResponse {
+	return base.Read(d.Core, func(st *fsm.View) *vigilv1.ListHostsResponse {
 		resp := &vigilv1.ListHostsResponse{}
 		for h := range st.Hosts() {
 			if uint32(h.ID) <= r.GetAfter() {
@@ -57,19 +57,19 @@ func (f *fleet) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigi
 }
 
 // DrainHost has nothing run on a host, or ends that wish (law L9).
-func (f *fleet) DrainHost(ctx context.Context, r *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
-	return writeHost(ctx, f.Core, r, drainHostCmd, hostAnswer)
+func (d *desk) DrainHost(ctx context.Context, r *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
+	return writeHost(ctx, d.Core, r, drainHostCmd, hostAnswer)
 }
 
 // ConfirmDead takes a human's word that nothing of a host runs any more: its lives
 // are over at once. It is outside law L7 by that human's choice.
-func (f *fleet) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) (*vigilv1.Host, error) {
-	return writeHost(ctx, f.Core, r, confirmDeadCmd, hostAnswer)
+func (d *desk) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) (*vigilv1.Host, error) {
+	return writeHost(ctx, d.Core, r, confirmDeadCmd, hostAnswer)
 }
 
 // ForgetHost removes a lost or left host on which no life is left.
-func (f *fleet) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
-	return writeHost(ctx, f.Core, r, forgetHostCmd, func(*fsm.View, noun.HostID) *vigilv1.ForgetHostResponse {
+func (d *desk) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
+	return writeHost(ctx, d.Core, r, forgetHostCmd, func(*fsm.View, noun.HostID) *vigilv1.ForgetHostResponse {
 		return &vigilv1.ForgetHostResponse{}
 	})
 }

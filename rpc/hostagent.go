@@ -140,3 +140,8 @@ func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, erro
 	})
 	return cmd, err
 }
+
+// newHostAgent serves hosts whose streams it keeps; cluster gives the label of the cluster's gossip.
+func newHostAgent(c *base.Core, streams *hosts, cluster func() string) *hostAgent {
+	return &hostAgent{Core: c, hosts: streams, cluster: cluster}
+}

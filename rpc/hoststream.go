@@ -96,3 +96,6 @@ func (h *hosts) taken(rev uint64) bool {
 	}
 	return true
 }
+
+// open is how many streams hosts hold to this server.
+func (h *hosts) open() int64 { return h.count.Load() }

@@ -12,27 +12,17 @@ import (
 
 // SetAgent is a durable stop or start of one agent (law L9).
 func (f *fleet) SetAgent(ctx context.Context, r *vigilv1.SetAgentRequest) (*vigilv1.Agent, error) {
-	return base.Write(ctx, f.Core, r, setAgentCmd, agentAnswer(r.GetAgent()))
+	return base.Write(ctx, f.Core, r, setAgentCmd, form.AgentAnswer(r.GetAgent()))
 }
 
 // RestartAgent stops the running incarnation; the next start is not charged.
 func (f *fleet) RestartAgent(ctx context.Context, r *vigilv1.RestartAgentRequest) (*vigilv1.Agent, error) {
-	return base.Write(ctx, f.Core, r, restartAgentCmd, agentAnswer(r.GetAgent()))
+	return base.Write(ctx, f.Core, r, restartAgentCmd, form.AgentAnswer(r.GetAgent()))
 }
 
 // UnparkAgent ends a back-off, an open breaker or a usage-limit pause.
 func (f *fleet) UnparkAgent(ctx context.Context, r *vigilv1.UnparkAgentRequest) (*vigilv1.Agent, error) {
-	return base.Write(ctx, f.Core, r, unparkAgentCmd, agentAnswer(r.GetAgent()))
-}
-
-// agentAnswer answers with the agent as it is after the write.
-func agentAnswer(name string) func(*fsm.View, *noun.Outcome) *vigilv1.Agent {
-	return func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
-		if a := st.AgentByName(name); a != nil {
-			return form.Agent(st, a)
-		}
-		return &vigilv1.Agent{Name: name, Rev: out.Rev}
-	}
+	return base.Write(ctx, f.Core, r, unparkAgentCmd, form.AgentAnswer(r.GetAgent()))
 }
 
 // UnquarantineTask puts a QUARANTINED task back into its queue.

@@ -13,6 +13,7 @@ import (
 	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -254,4 +255,17 @@ func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsReq
 			return true, err
 		}
 	}
+}
+
+// AgentLogs fetches an agent's output from its host.
+func (d *desk) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+	var c form.Checks
+	c.Agent("agent", r.GetAgent(), false)
+	if r.GetLines() > form.MaxLogLines {
+		c.Fail("lines is %d; at most %d are allowed.", r.GetLines(), form.MaxLogLines)
+	}
+	if c.Err != nil {
+		return c.Err
+	}
+	return d.logs.serve(r, gs)
 }

@@ -10,6 +10,7 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/door"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -31,16 +32,16 @@ const nudgeText = "How are you getting on? Go on with your task; if you wait for
 // about it was written. What vigil itself would say is not typed at a permission prompt.
 // A repeat under the same write id waits for the first one, types nothing and gets the
 // first one's answer; where that is lost with its server, conflict says so.
-func (f *fleet) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
+func (d *desk) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
 	key := nudgeKey{r.GetId().GetSession(), r.GetId().GetSeq()}
 	if key.session == 0 || key.seq == 0 { // nobody can repeat it
-		return f.nudge(ctx, r, &nudge{})
+		return d.nudge(ctx, r, &nudge{})
 	}
 	for {
-		n, mine := f.nudges.begin(key)
+		n, mine := d.nudges.begin(key)
 		if mine {
-			g, err := f.nudge(ctx, r, n)
-			f.nudges.end(key, n, g, err)
+			g, err := d.nudge(ctx, r, n)
+			d.nudges.end(key, n, g, err)
 			return g, err
 		}
 		select {
@@ -56,13 +57,13 @@ func (f *fleet) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*
 
 // nudge writes the event unless n says that it was written, and types. It goes on without its
 // caller: a line that is half on its way is worse than one that nobody waits for.
-func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge) (*vigilv1.Agent, error) {
+func (d *desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge) (*vigilv1.Agent, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nudgeLimit)
 	defer cancel()
 	repeated := false
-	g, err := base.Write(ctx, f.Core, r, noteNudgeCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
+	g, err := base.Write(ctx, d.Core, r, noteNudgeCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
 		repeated = out.Repeated()
-		return agentAnswer(r.GetAgent())(st, out)
+		return form.AgentAnswer(r.GetAgent())(st, out)
 	})
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (f *fleet) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudg
 		return nil, doubt("it was asked for before under this write id, through a server that no longer leads")
 	}
 	n.noted = true
-	_, err = f.logs.terminal(ctx, r.GetAgent(),
+	_, err = d.logs.terminal(ctx, r.GetAgent(),
 		&vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
 	if err != nil {
 		return nil, err
@@ -85,4 +86,13 @@ func doubt(why string) *fault.Error {
 	return fault.New(code.Conflict,
 		"The text may have been typed or not: %s. Look at the terminal with `vigil agent screen` before "+
 			"you type it again.", why)
+}
+
+func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
+	var c form.Checks
+	c.Agent("agent", r.GetAgent(), false)
+	c.Typed("text", r.GetText())
+	c.Line("by", r.GetBy(), form.MaxWho)
+	c.Text("reason", r.GetReason(), noun.MaxReason)
+	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason()}, c.Err
 }

@@ -24,7 +24,7 @@ type Server struct {
 	door    *door.Door
 	park    *park.Engine
 	hosts   *hosts
-	relay   *logRelay
+	desk    *desk
 	watches door.Places
 	saves   door.Places
 	trust   *vouch.Service
@@ -63,11 +63,11 @@ func Open(cfg Config) (*Server, error) {
 }
 
 func (s *Server) services(c *base.Core) {
-	s.relay = &logRelay{c, s.hosts}
+	s.desk = newDesk(c, s.hosts)
 	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
-	vigilv1.RegisterFleetServer(r, &fleet{Core: c, watches: &s.watches, logs: s.relay, watchdog: watchdog})
+	vigilv1.RegisterFleetServer(r, &fleet{Core: c, desk: s.desk, watches: &s.watches, watchdog: watchdog})
 	vigilv1.RegisterWorkServer(r, &work{Core: c})
-	vigilv1.RegisterHostAgentServer(r, &hostAgent{Core: c, hosts: s.hosts, cluster: s.cfg.ClusterID})
+	vigilv1.RegisterHostAgentServer(r, newHostAgent(c, s.hosts, s.cfg.ClusterID))
 	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})
 	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})
@@ -94,6 +94,13 @@ func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return 
 // GossipTaken tells whether every host that holds a stream to this server has the keys of that revision
 // of the ring. Safe for concurrent use.
 func (s *Server) GossipTaken(rev uint64) bool { return s.hosts.taken(rev) }
+
+// Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
+// Enter or the interrupt key is pressed. The error says why nobody can have noticed; it comes within
+// half a minute. Safe for concurrent use.
+func (s *Server) Prod(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
+	return s.desk.Prod(ctx, agent, inc, rung)
+}
 
 // Heard is when a call of another server or of a host last came in; zero: never.
 func (s *Server) Heard() time.Time { return s.door.Heard() }

@@ -124,7 +124,7 @@ func credentialMutants() []Mutant {
 			Name: "revoked-certificates-count", Law: "identity", Says: "a certificate of a generation that was revoked counts",
 			Edits: []Edit{{File: identity, Old: "	case c.Generation < s.Generation:\n",
 				New: "	case c.Generation < s.Generation && s.Generation == 0:\n"}},
-			Hunt: tests("./rpc", "TestClaimsAreJudged"),
+			Hunt: tests("./rpc/vouch", "TestClaimsAreJudged"),
 		},
 		{
 			Name: "signed-by-a-revoked-server", Law: "identity",
@@ -136,7 +136,7 @@ func credentialMutants() []Mutant {
 		{
 			Name: "certificates-never-age", Law: "identity", Says: "a certificate counts for ever by the cluster's clock",
 			Edits: []Edit{{File: identity, Old: "	case age < life:\n", New: "	case age < 10000*life:\n"}},
-			Hunt:  tests("./rpc", "TestClaimsAreJudged"),
+			Hunt:  tests("./rpc/vouch", "TestClaimsAreJudged"),
 		},
 		{
 			Name: "clones-renew", Law: "L7", Says: "two machines with a copy of one key both renew its certificate",

@@ -76,7 +76,7 @@ func leaseMutants() []Mutant {
 			Says: "the report of an end is refused when the agent has printed that it waits for a thousand years",
 			Edits: []Edit{{File: "rpc/commands_host.go",
 				Old: "		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}\n",
-				New: "		RetryAfter: c.duration(\"retry_after\", r.GetRetryAfter())}\n"}},
+				New: "		RetryAfter: c.Duration(\"retry_after\", r.GetRetryAfter())}\n"}},
 			Hunt: tests("./rpc", "TestA01"),
 		},
 		{

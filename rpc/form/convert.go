@@ -370,3 +370,13 @@ func TokenHash(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
+
+// AgentAnswer answers with the agent as it is after the write.
+func AgentAnswer(name string) func(*fsm.View, *noun.Outcome) *vigilv1.Agent {
+	return func(st *fsm.View, out *noun.Outcome) *vigilv1.Agent {
+		if a := st.AgentByName(name); a != nil {
+			return Agent(st, a)
+		}
+		return &vigilv1.Agent{Name: name, Rev: out.Rev}
+	}
+}
