@@ -8,6 +8,7 @@
 //	base   what services share: the replica and the way to it
 //	form   the forms of requests and answers: what comes in is checked, what goes out converted
 //	vouch  who calls, and what one is known by
+//	hosts  hosts, their streams, output and terminals
 //	rpc    the other services, one file for each group of calls, and what joins them all
 //
 // # Way of a call

@@ -9,6 +9,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/base"
 	"vigil/rpc/door"
+	"vigil/rpc/hosts"
 )
 
 // figure is one number that is read from the state or from this server's parts. To
@@ -43,7 +44,7 @@ type scrape struct {
 type collector struct {
 	*base.Core
 	watches *door.Places
-	hosts   *hosts
+	hosts   *hosts.Streams
 	figures []figure
 
 	tasks, processes, exits, states, decisions *prometheus.Desc
@@ -70,7 +71,7 @@ func one(yes bool) float64 {
 
 func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
-func newCollector(c *base.Core, version string, watches *door.Places, hosts *hosts) *collector {
+func newCollector(c *base.Core, version string, watches *door.Places, hosts *hosts.Streams) *collector {
 	col := &collector{Core: c, watches: watches, hosts: hosts,
 		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.",
@@ -196,7 +197,7 @@ func (c *collector) serverFigures() []figure {
 		gauge("vigil_watchers", "Watches of events on this server.",
 			func(*scrape) float64 { return float64(c.watches.Taken()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.",
-			func(*scrape) float64 { return float64(c.hosts.open()) }),
+			func(*scrape) float64 { return float64(c.hosts.Open()) }),
 		gauge("vigil_leader", "1 on the server that leads.",
 			func(*scrape) float64 { return one(c.Reader.Leader().Self) }),
 	}

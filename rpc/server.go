@@ -11,6 +11,7 @@ import (
 	"vigil/rpc/base"
 	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/hosts"
 	"vigil/rpc/park"
 	"vigil/rpc/vouch"
 )
@@ -23,8 +24,8 @@ type Server struct {
 	cfg     Config
 	door    *door.Door
 	park    *park.Engine
-	hosts   *hosts
-	desk    *desk
+	hosts   *hosts.Streams
+	desk    *hosts.Desk
 	watches door.Places
 	saves   door.Places
 	trust   *vouch.Service
@@ -46,7 +47,7 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
-	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: newHosts(), undo: func() {},
+	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
 		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
 	c := &base.Core{Self: cfg.ServerID, Writer: cfg.Writer, Reader: cfg.Reader, Door: d, Park: s.park,
 		Keys: cfg.Keys}
@@ -63,11 +64,11 @@ func Open(cfg Config) (*Server, error) {
 }
 
 func (s *Server) services(c *base.Core) {
-	s.desk = newDesk(c, s.hosts)
+	s.desk = hosts.NewDesk(c, s.hosts)
 	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
-	vigilv1.RegisterFleetServer(r, &fleet{Core: c, desk: s.desk, watches: &s.watches, watchdog: watchdog})
+	vigilv1.RegisterFleetServer(r, &fleet{Core: c, Desk: s.desk, watches: &s.watches, watchdog: watchdog})
 	vigilv1.RegisterWorkServer(r, &work{Core: c})
-	vigilv1.RegisterHostAgentServer(r, newHostAgent(c, s.hosts, s.cfg.ClusterID))
+	vigilv1.RegisterHostAgentServer(r, hosts.NewService(c, s.hosts, s.cfg.ClusterID))
 	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})
 	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})
@@ -89,11 +90,11 @@ func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
 
 // StreamSilence tells how long a host has said nothing on its stream; false when it
 // holds no stream to this server. Safe for concurrent use.
-func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return s.hosts.silence(host) }
+func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return s.hosts.Silence(host) }
 
 // GossipTaken tells whether every host that holds a stream to this server has the keys of that revision
 // of the ring. Safe for concurrent use.
-func (s *Server) GossipTaken(rev uint64) bool { return s.hosts.taken(rev) }
+func (s *Server) GossipTaken(rev uint64) bool { return s.hosts.Taken(rev) }
 
 // Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
 // Enter or the interrupt key is pressed. The error says why nobody can have noticed; it comes within

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -12,8 +12,21 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
+// Desk serves what people and their tools ask about hosts and what runs on them: their part of the calls of
+// Fleet. Safe for concurrent use.
+type Desk struct {
+	*base.Core
+	relay  *relay
+	nudges nudges
+}
+
+// NewDesk serves from the streams that hosts hold to this server.
+func NewDesk(c *base.Core, streams *Streams) *Desk {
+	return &Desk{Core: c, relay: &relay{c, streams}}
+}
+
 // GetHost shows one host.
-func (d *desk) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
+func (d *Desk) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.Host, error) {
 	var c form.Checks
 	c.Line("host", r.GetHost(), form.MaxWho)
 	if c.Present("host", r.GetHost(), "give its name or number"); c.Err != nil {
@@ -34,7 +47,7 @@ func (d *desk) GetHost(_ context.Context, r *vigilv1.GetHostRequest) (*vigilv1.H
 }
 
 // ListHosts pages through the hosts by number.
-func (d *desk) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
+func (d *Desk) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
 	var c form.Checks
 	limit := c.Page(r.GetLimit(), form.MaxPage)
 	if c.Err != nil {
@@ -57,18 +70,18 @@ func (d *desk) ListHosts(_ context.Context, r *vigilv1.ListHostsRequest) (*vigil
 }
 
 // DrainHost has nothing run on a host, or ends that wish (law L9).
-func (d *desk) DrainHost(ctx context.Context, r *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
+func (d *Desk) DrainHost(ctx context.Context, r *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
 	return writeHost(ctx, d.Core, r, drainHostCmd, hostAnswer)
 }
 
 // ConfirmDead takes a human's word that nothing of a host runs any more: its lives
 // are over at once. It is outside law L7 by that human's choice.
-func (d *desk) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) (*vigilv1.Host, error) {
+func (d *Desk) ConfirmDead(ctx context.Context, r *vigilv1.ConfirmDeadRequest) (*vigilv1.Host, error) {
 	return writeHost(ctx, d.Core, r, confirmDeadCmd, hostAnswer)
 }
 
 // ForgetHost removes a lost or left host on which no life is left.
-func (d *desk) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
+func (d *Desk) ForgetHost(ctx context.Context, r *vigilv1.ForgetHostRequest) (*vigilv1.ForgetHostResponse, error) {
 	return writeHost(ctx, d.Core, r, forgetHostCmd, func(*fsm.View, noun.HostID) *vigilv1.ForgetHostResponse {
 		return &vigilv1.ForgetHostResponse{}
 	})

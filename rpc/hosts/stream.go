@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 
 // Stream serves one host: its open orders at once and whenever they change, a ping
 // every two seconds, requests for output.
-func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage]) error {
+func (h *Service) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage]) error {
 	ctx, cancel := context.WithCancel(gs.Context())
 	defer cancel()
 	in := make(chan *vigilv1.HostMessage)
@@ -41,11 +41,11 @@ func (h *hostAgent) Stream(gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigi
 	if err := h.recognize(ctx, hello); err != nil {
 		return err
 	}
-	s := &hostStream{host: noun.HostID(hello.GetHost()), boot: hello.GetBoot(), stop: cancel, start: time.Now(),
+	s := &stream{host: noun.HostID(hello.GetHost()), boot: hello.GetBoot(), stop: cancel, start: time.Now(),
 		out: make(chan *vigilv1.ServerMessage, streamOut), gone: make(chan struct{}),
 		logs: map[uint64]*logRequest{}}
-	h.hosts.enter(s)
-	defer h.hosts.exit(s)
+	h.streams.enter(s)
+	defer h.streams.exit(s)
 	return h.serve(ctx, gs, s, in, failed)
 }
 
@@ -96,7 +96,7 @@ func stopping() error {
 
 // recognize checks host and boot. This replica may not know a host yet that has
 // just registered with the leader: then it catches up first.
-func (h *hostAgent) recognize(ctx context.Context, hello *vigilv1.Hello) error {
+func (h *Service) recognize(ctx context.Context, hello *vigilv1.Hello) error {
 	caller := who.From(ctx)
 	check := func() error {
 		return base.Read(h.Core, func(st *fsm.View) error {
@@ -133,8 +133,8 @@ func knows(st *fsm.View, id noun.HostID, boot string) error {
 }
 
 // serve is the loop of one stream: everything that is sent is sent here.
-func (h *hostAgent) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage],
-	s *hostStream, in <-chan *vigilv1.HostMessage, failed <-chan error,
+func (h *Service) serve(ctx context.Context, gs grpc.BidiStreamingServer[vigilv1.HostMessage, vigilv1.ServerMessage],
+	s *stream, in <-chan *vigilv1.HostMessage, failed <-chan error,
 ) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
@@ -216,7 +216,7 @@ func sameOrders(a, b *vigilv1.Orders) bool {
 }
 
 // orders are all that are open for the host, as of a log index.
-func (h *hostAgent) orders(s *hostStream) (out *vigilv1.Orders, err error) {
+func (h *Service) orders(s *stream) (out *vigilv1.Orders, err error) {
 	h.Reader.Read(func(st *fsm.View) {
 		if err = knows(st, s.host, s.boot); err != nil {
 			return

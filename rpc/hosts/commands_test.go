@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 )
 
 // What is wrong with a word about a host, or of a host, is said with its place and the remedy.
-func TestHostValidationNamesPlaceAndRemedy(t *testing.T) {
+func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 	cmd := func(_ fsm.Command, err error) error { return err }
 	second := durationpb.New(time.Second)
 	for _, tt := range []struct {
@@ -51,11 +51,11 @@ func TestHostValidationNamesPlaceAndRemedy(t *testing.T) {
 		{"pressure without a boot", cmd(reportPressureCmd(&vigilv1.ReportPressureRequest{Host: 1})),
 			"invalid", []string{"boot is missing"}},
 		{"for: no duration",
-			cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: &durationpb.Duration{Seconds: 5, Nanos: -1}}, 1)), "invalid",
-			[]string{"1s to 365 days"}},
+			cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: &durationpb.Duration{Seconds: 5, Nanos: -1}}, 1)),
+			"invalid", []string{"1s to 365 days"}},
 		{"for: too long",
-			cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: durationpb.New(366 * 24 * time.Hour)}, 1)), "invalid",
-			[]string{"1s to 365 days"}},
+			cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: durationpb.New(366 * 24 * time.Hour)}, 1)),
+			"invalid", []string{"1s to 365 days"}},
 		{"for: an undrain",
 			cmd(drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", Off: true, For: second}, 1)), "invalid",
 			[]string{"a drain that ends is over at once"}},

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 )
 
 // hostBuilders turn the bytes of a request into a command, for every kind of write about a host, and of one.
-func hostBuilders() []formtest.Builder {
+func builders() []formtest.Builder {
 	return []formtest.Builder{
 		formtest.Decoded(registerHostCmd), formtest.Decoded(leaveHostCmd), formtest.Decoded(acceptOrderCmd),
 		formtest.Decoded(reportStartedCmd), formtest.Decoded(reportExitCmd), formtest.Decoded(about(drainHostCmd)),
@@ -33,5 +33,5 @@ func FuzzHostWrites(f *testing.F) {
 		Inventory: []*vigilv1.RunningAgent{{Agent: 1, Incarnation: 1}}})
 	formtest.Seed(f, 5, &vigilv1.DrainHostRequest{Host: "h", Deadline: durationpb.New(1), For: durationpb.New(1 << 40)})
 	formtest.Seed(f, 6, &vigilv1.ConfirmDeadRequest{Host: "h", Force: true})
-	formtest.Writes(f, hostBuilders())
+	formtest.Writes(f, builders())
 }

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -13,19 +13,25 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// hostAgent serves what agentd says.
-type hostAgent struct {
+// Service serves what agentd says. Safe for concurrent use.
+type Service struct {
 	vigilv1.UnimplementedHostAgentServer
 	*base.Core
-	hosts   *hosts
+	streams *Streams
 	cluster func() string // its id, the label of its gossip
+}
+
+// NewService serves hosts whose streams it keeps; cluster gives the label of the cluster's gossip.
+func NewService(c *base.Core, streams *Streams, cluster func() string) *Service {
+	return &Service{Core: c, streams: streams, cluster: cluster}
 }
 
 // Register introduces a host or brings it back. The answer brings what the host
 // needs to join the servers' gossip.
-func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
+func (h *Service) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
 	resp, err := base.Idempotent(ctx, h.Core, r, registerHostCmd, func(out *noun.Outcome) *vigilv1.RegisterResponse {
-		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: form.Lasting(time.Duration(out.TTL)), ClusterId: h.cluster()}
+		return &vigilv1.RegisterResponse{Host: uint32(out.Host), Ttl: form.Lasting(time.Duration(out.TTL)),
+			ClusterId: h.cluster()}
 	})
 	if err != nil {
 		return nil, err
@@ -44,14 +50,14 @@ func (h *hostAgent) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*
 }
 
 // LeaveHost is a host's good-bye.
-func (h *hostAgent) LeaveHost(ctx context.Context, r *vigilv1.LeaveHostRequest) (*vigilv1.LeaveHostResponse, error) {
+func (h *Service) LeaveHost(ctx context.Context, r *vigilv1.LeaveHostRequest) (*vigilv1.LeaveHostResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, leaveHostCmd, func(*noun.Outcome) *vigilv1.LeaveHostResponse {
 		return &vigilv1.LeaveHostResponse{}
 	})
 }
 
 // AcceptOrder commits that the host will start the incarnation.
-func (h *hostAgent) AcceptOrder(
+func (h *Service) AcceptOrder(
 	ctx context.Context, r *vigilv1.AcceptOrderRequest,
 ) (*vigilv1.AcceptOrderResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, acceptOrderCmd, func(out *noun.Outcome) *vigilv1.AcceptOrderResponse {
@@ -60,7 +66,7 @@ func (h *hostAgent) AcceptOrder(
 }
 
 // ReportStarted gives the pid of an accepted incarnation.
-func (h *hostAgent) ReportStarted(
+func (h *Service) ReportStarted(
 	ctx context.Context, r *vigilv1.ReportStartedRequest,
 ) (*vigilv1.ReportStartedResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, reportStartedCmd, func(*noun.Outcome) *vigilv1.ReportStartedResponse {
@@ -69,14 +75,14 @@ func (h *hostAgent) ReportStarted(
 }
 
 // ReportExit says that nothing of the incarnation runs any more.
-func (h *hostAgent) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest) (*vigilv1.ReportExitResponse, error) {
+func (h *Service) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest) (*vigilv1.ReportExitResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, reportExitCmd, func(*noun.Outcome) *vigilv1.ReportExitResponse {
 		return &vigilv1.ReportExitResponse{}
 	})
 }
 
 // ReportStuck says that something of the incarnation outlives SIGKILL, or no more.
-func (h *hostAgent) ReportStuck(
+func (h *Service) ReportStuck(
 	ctx context.Context, r *vigilv1.ReportStuckRequest,
 ) (*vigilv1.ReportStuckResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, reportStuckCmd, func(*noun.Outcome) *vigilv1.ReportStuckResponse {
@@ -85,7 +91,7 @@ func (h *hostAgent) ReportStuck(
 }
 
 // ReportPressure says why the host takes no starts at the moment, or that it does.
-func (h *hostAgent) ReportPressure(
+func (h *Service) ReportPressure(
 	ctx context.Context, r *vigilv1.ReportPressureRequest,
 ) (*vigilv1.ReportPressureResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, reportPressureCmd, func(*noun.Outcome) *vigilv1.ReportPressureResponse {
@@ -94,7 +100,7 @@ func (h *hostAgent) ReportPressure(
 }
 
 // ReportScreen says what stands on an agent's terminal, when that has changed.
-func (h *hostAgent) ReportScreen(
+func (h *Service) ReportScreen(
 	ctx context.Context, r *vigilv1.ReportScreenRequest,
 ) (*vigilv1.ReportScreenResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, reportScreenCmd, func(*noun.Outcome) *vigilv1.ReportScreenResponse {
@@ -103,7 +109,7 @@ func (h *hostAgent) ReportScreen(
 }
 
 // ReportTerminals says what the host can do about terminals.
-func (h *hostAgent) ReportTerminals(
+func (h *Service) ReportTerminals(
 	ctx context.Context, r *vigilv1.ReportTerminalsRequest,
 ) (*vigilv1.ReportTerminalsResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, reportTerminalsCmd, func(*noun.Outcome) *vigilv1.ReportTerminalsResponse {
@@ -113,13 +119,13 @@ func (h *hostAgent) ReportTerminals(
 
 // DrainSelf drains the host by the word of its own agentd. Unlike a human's drain it
 // ends with the host's good-bye.
-func (h *hostAgent) DrainSelf(ctx context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {
+func (h *Service) DrainSelf(ctx context.Context, r *vigilv1.DrainSelfRequest) (*vigilv1.DrainSelfResponse, error) {
 	return base.Idempotent(ctx, h.Core, r, h.drainSelfCmd, func(*noun.Outcome) *vigilv1.DrainSelfResponse {
 		return &vigilv1.DrainSelfResponse{}
 	})
 }
 
-func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, error) {
+func (h *Service) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, error) {
 	var c form.Checks
 	c.Present("key", r.GetKey(), "send the stable id of the host")
 	c.Boot(r.GetBoot())
@@ -139,9 +145,4 @@ func (h *hostAgent) drainSelfCmd(r *vigilv1.DrainSelfRequest) (fsm.Command, erro
 		return nil
 	})
 	return cmd, err
-}
-
-// newHostAgent serves hosts whose streams it keeps; cluster gives the label of the cluster's gossip.
-func newHostAgent(c *base.Core, streams *hosts, cluster func() string) *hostAgent {
-	return &hostAgent{Core: c, hosts: streams, cluster: cluster}
 }

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // keysFor gives a host the keys of gossip; nil: there is nothing (new) to send. Only the newest key makes
 // an answer whole: before this server has it, the host keeps what it has. A host that was revoked or
 // forgotten gets none, whichever stream it holds.
-func (h *hostAgent) keysFor(ctx context.Context, s *hostStream) *vigilv1.GossipKeys {
+func (h *Service) keysFor(ctx context.Context, s *stream) *vigilv1.GossipKeys {
 	caller := who.From(ctx)
 	if h.Keys == nil || caller.Kind != who.Host {
 		return nil

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -25,9 +25,9 @@ const (
 )
 
 // logRelay fetches output from hosts, whichever server holds their stream.
-type logRelay struct {
+type relay struct {
 	*base.Core
-	hosts *hosts
+	streams *Streams
 }
 
 // logRequest is one fetch on a host's stream. Its channel is written by the
@@ -41,7 +41,7 @@ type logRequest struct {
 
 // request asks the host for something that it answers with LogData; ask makes the
 // message with the number of the request.
-func (s *hostStream) request(ctx context.Context, ask func(id uint64) *vigilv1.ServerMessage) (*logRequest, error) {
+func (s *stream) request(ctx context.Context, ask func(id uint64) *vigilv1.ServerMessage) (*logRequest, error) {
 	s.mu.Lock()
 	if len(s.logs) >= logRequests {
 		s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *hostStream) request(ctx context.Context, ask func(id uint64) *vigilv1.S
 }
 
 // send gives the loop a message for the host.
-func (s *hostStream) send(ctx context.Context, m *vigilv1.ServerMessage) error {
+func (s *stream) send(ctx context.Context, m *vigilv1.ServerMessage) error {
 	select {
 	case s.out <- m:
 		return nil
@@ -77,7 +77,7 @@ func errStreamGone() error {
 
 // logData hands data to its request. A reader that is too slow loses it: the stream
 // carries orders too and must not wait.
-func (s *hostStream) logData(d *vigilv1.LogData) {
+func (s *stream) logData(d *vigilv1.LogData) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.logs[d.GetRequest()]
@@ -94,26 +94,26 @@ func (s *hostStream) logData(d *vigilv1.LogData) {
 }
 
 // taken notes that a reader has taken n bytes.
-func (s *hostStream) taken(r *logRequest, n int) {
+func (s *stream) taken(r *logRequest, n int) {
 	s.mu.Lock()
 	r.queued -= n
 	s.mu.Unlock()
 }
 
-func (s *hostStream) drop(r *logRequest) {
+func (s *stream) drop(r *logRequest) {
 	s.mu.Lock()
 	delete(s.logs, r.id)
 	s.mu.Unlock()
 }
 
-func (s *hostStream) dropLogs() {
+func (s *stream) dropLogs() {
 	s.mu.Lock()
 	clear(s.logs)
 	s.mu.Unlock()
 }
 
 // fetch copies output of one agent to send until the host ends it or ctx does.
-func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func(*vigilv1.LogChunk) error) error {
+func (s *stream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func(*vigilv1.LogChunk) error) error {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		a.Request = id
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogRequest{LogRequest: a}}
@@ -159,7 +159,7 @@ func (s *hostStream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func
 }
 
 // whereabouts says on which host the agent's output lies.
-func (l *logRelay) whereabouts(name string) (a noun.AgentID, host noun.HostID, hostName string, err error) {
+func (l *relay) whereabouts(name string) (a noun.AgentID, host noun.HostID, hostName string, err error) {
 	l.Reader.Read(func(st *fsm.View) {
 		agent := st.AgentByName(name)
 		if agent == nil {
@@ -182,7 +182,7 @@ func (l *logRelay) whereabouts(name string) (a noun.AgentID, host noun.HostID, h
 
 // serve answers from the stream here, else asks the other servers in turn. A server
 // that is asked by another one asks nobody.
-func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+func (l *relay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
 	ctx := gs.Context()
 	agent, host, hostName, err := l.whereabouts(r.GetAgent())
 	if err != nil {
@@ -194,7 +194,7 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 	if err != nil {
 		return err
 	}
-	if s := l.hosts.find(host); s != nil {
+	if s := l.streams.find(host); s != nil {
 		lines := r.GetLines()
 		if lines == 0 {
 			lines = 100
@@ -217,7 +217,7 @@ func (l *logRelay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 }
 
 // others are the API addresses of the other servers.
-func (l *logRelay) others() []string {
+func (l *relay) others() []string {
 	return base.Read(l.Core, func(st *fsm.View) (addrs []string) {
 		for _, s := range st.Servers() {
 			if s.ID != l.Self && s.APIAddr != "" {
@@ -230,7 +230,7 @@ func (l *logRelay) others() []string {
 
 // ask relays the output from another server. answered is false when that server does
 // not hold the host's stream, or cannot be reached.
-func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest,
+func (l *relay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest,
 	gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
 	conn, err := l.Door.Peer(addr)
 	if err != nil {
@@ -258,7 +258,7 @@ func (l *logRelay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsReq
 }
 
 // AgentLogs fetches an agent's output from its host.
-func (d *desk) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+func (d *Desk) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)
 	if r.GetLines() > form.MaxLogLines {
@@ -267,5 +267,5 @@ func (d *desk) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingSer
 	if c.Err != nil {
 		return c.Err
 	}
-	return d.logs.serve(r, gs)
+	return d.relay.serve(r, gs)
 }

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 )
 
 // LookAtAgent shows what is on the terminal of the agent's present life.
-func (d *desk) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) (*vigilv1.Screen, error) {
+func (d *Desk) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) (*vigilv1.Screen, error) {
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)
 	if r.GetLines() > form.MaxLogLines {
@@ -25,11 +25,11 @@ func (d *desk) LookAtAgent(ctx context.Context, r *vigilv1.LookAtAgentRequest) (
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	return d.logs.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Look: true, Lines: r.GetLines()})
+	return d.relay.terminal(ctx, r.GetAgent(), &vigilv1.AtTerminalRequest{Look: true, Lines: r.GetLines()})
 }
 
 // AtTerminal is asked by a server whose host is connected here.
-func (d *desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+func (d *Desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) == 0 {
 		return nil, fault.Invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
 	}
@@ -37,7 +37,7 @@ func (d *desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*v
 	if c.Typed("text", r.GetText()); c.Err != nil {
 		return nil, c.Err
 	}
-	s := d.logs.hosts.find(noun.HostID(r.GetHost()))
+	s := d.relay.streams.find(noun.HostID(r.GetHost()))
 	if s == nil {
 		return nil, fault.New(code.Unavailable, "The host is connected to another server.")
 	}
@@ -47,7 +47,7 @@ func (d *desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*v
 // Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
 // Enter or the interrupt key is pressed. The error says why nobody can have noticed; it takes
 // terminalLimit at most. Safe for concurrent use.
-func (d *desk) Prod(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
+func (d *Desk) Prod(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
 	ask := &vigilv1.AtTerminalRequest{SparePrompt: true}
 	switch rung {
 	case noun.RungNudge:
@@ -61,14 +61,14 @@ func (d *desk) Prod(ctx context.Context, agent string, inc noun.Incarnation, run
 	}
 	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
 	defer cancel()
-	host, err := d.logs.life(agent, ask)
+	host, err := d.relay.life(agent, ask)
 	switch {
 	case err != nil:
 		return err
 	case ask.GetIncarnation() != uint64(inc): // law L6
 		return fmt.Errorf("incarnation %s of %s has ended", inc, agent)
 	}
-	if _, err = d.logs.atHost(ctx, host, ask); err != nil {
+	if _, err = d.relay.atHost(ctx, host, ask); err != nil {
 		p := fault.Of(err) // for people, whichever server has said it
 		return errors.New(cmp.Or(p.Text, p.Code))
 	}

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 const terminalLimit = 25 * time.Second
 
 // terminal finds the agent's life and whoever holds the stream of its host.
-func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+func (l *relay) terminal(ctx context.Context, name string, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
 	defer cancel()
 	hostName, err := l.life(name, ask)
@@ -43,7 +43,7 @@ func (l *logRelay) terminal(ctx context.Context, name string, ask *vigilv1.AtTer
 }
 
 // life fills in which life of the agent runs, and gives the name of its host.
-func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName string, err error) {
+func (l *relay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName string, err error) {
 	l.Reader.Read(func(st *fsm.View) {
 		a := st.AgentByName(name)
 		if a == nil {
@@ -61,10 +61,10 @@ func (l *logRelay) life(name string, ask *vigilv1.AtTerminalRequest) (hostName s
 	return hostName, err
 }
 
-func (l *logRelay) atHost(
+func (l *relay) atHost(
 	ctx context.Context, hostName string, ask *vigilv1.AtTerminalRequest,
 ) (*vigilv1.Screen, error) {
-	if s := l.hosts.find(noun.HostID(ask.GetHost())); s != nil {
+	if s := l.streams.find(noun.HostID(ask.GetHost())); s != nil {
 		return s.atTerminal(ctx, ask)
 	}
 	for _, addr := range l.others() {
@@ -93,7 +93,7 @@ func (l *logRelay) atHost(
 // atTerminal asks the host. What it complains about is the caller's to mend, or to wait
 // for: nothing was typed then. Who was to type and did not answer is in doubt, and never
 // asked again.
-func (s *hostStream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
+func (s *stream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest) (*vigilv1.Screen, error) {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
 			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(),

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestSlowLogReaderDoesNotHoldTheStream(t *testing.T) {
-	s := &hostStream{logs: map[uint64]*logRequest{}, out: make(chan *vigilv1.ServerMessage, 4),
+	s := &stream{logs: map[uint64]*logRequest{}, out: make(chan *vigilv1.ServerMessage, 4),
 		gone: make(chan struct{})}
 	r, err := s.request(t.Context(), func(uint64) *vigilv1.ServerMessage { return &vigilv1.ServerMessage{} })
 	if err != nil {

@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ const nudgeText = "How are you getting on? Go on with your task; if you wait for
 // about it was written. What vigil itself would say is not typed at a permission prompt.
 // A repeat under the same write id waits for the first one, types nothing and gets the
 // first one's answer; where that is lost with its server, conflict says so.
-func (d *desk) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
+func (d *Desk) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
 	key := nudgeKey{r.GetId().GetSession(), r.GetId().GetSeq()}
 	if key.session == 0 || key.seq == 0 { // nobody can repeat it
 		return d.nudge(ctx, r, &nudge{})
@@ -57,7 +57,7 @@ func (d *desk) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*v
 
 // nudge writes the event unless n says that it was written, and types. It goes on without its
 // caller: a line that is half on its way is worse than one that nobody waits for.
-func (d *desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge) (*vigilv1.Agent, error) {
+func (d *Desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge) (*vigilv1.Agent, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nudgeLimit)
 	defer cancel()
 	repeated := false
@@ -72,7 +72,7 @@ func (d *desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge
 		return nil, doubt("it was asked for before under this write id, through a server that no longer leads")
 	}
 	n.noted = true
-	_, err = d.logs.terminal(ctx, r.GetAgent(),
+	_, err = d.relay.terminal(ctx, r.GetAgent(),
 		&vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
 	if err != nil {
 		return nil, err

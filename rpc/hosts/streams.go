@@ -1,4 +1,4 @@
-package rpc
+package hosts
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// hosts keeps the streams that hosts hold to this server. Safe for concurrent use.
-type hosts struct {
+// Streams keeps the streams that hosts hold to this server. Safe for concurrent use.
+type Streams struct {
 	count atomic.Int64
 
 	mu      sync.Mutex
-	streams map[noun.HostID]*hostStream
+	streams map[noun.HostID]*stream
 }
 
-// hostStream is one host's stream.
-type hostStream struct {
+// stream is one host's stream.
+type stream struct {
 	host  noun.HostID
 	boot  string
 	out   chan *vigilv1.ServerMessage
@@ -40,11 +40,12 @@ type streamKeys struct {
 	taken atomic.Uint64
 }
 
-func newHosts() *hosts { return &hosts{streams: map[noun.HostID]*hostStream{}} }
+// NewStreams keeps none yet.
+func NewStreams() *Streams { return &Streams{streams: map[noun.HostID]*stream{}} }
 
-// silence tells how long the host has said nothing on its stream here; false when
+// Silence tells how long the host has said nothing on its stream here; false when
 // it holds none here.
-func (h *hosts) silence(id noun.HostID) (time.Duration, bool) {
+func (h *Streams) Silence(id noun.HostID) (time.Duration, bool) {
 	s := h.find(id)
 	if s == nil {
 		return 0, false
@@ -52,18 +53,18 @@ func (h *hosts) silence(id noun.HostID) (time.Duration, bool) {
 	return s.silence(), true
 }
 
-func (s *hostStream) silence() time.Duration {
+func (s *stream) silence() time.Duration {
 	return time.Since(s.start) - time.Duration(s.heard.Load())
 }
 
-func (h *hosts) find(id noun.HostID) *hostStream {
+func (h *Streams) find(id noun.HostID) *stream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.streams[id]
 }
 
 // enter makes s the stream of its host; an older one ends.
-func (h *hosts) enter(s *hostStream) {
+func (h *Streams) enter(s *stream) {
 	h.mu.Lock()
 	old := h.streams[s.host]
 	h.streams[s.host] = s
@@ -74,7 +75,7 @@ func (h *hosts) enter(s *hostStream) {
 	}
 }
 
-func (h *hosts) exit(s *hostStream) {
+func (h *Streams) exit(s *stream) {
 	h.mu.Lock()
 	if h.streams[s.host] == s {
 		delete(h.streams, s.host)
@@ -85,8 +86,8 @@ func (h *hosts) exit(s *hostStream) {
 	s.dropLogs()
 }
 
-// taken tells whether every host with a stream has the keys of that revision of the ring of gossip.
-func (h *hosts) taken(rev uint64) bool {
+// Taken tells whether every host with a stream has the keys of that revision of the ring of gossip.
+func (h *Streams) Taken(rev uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.streams {
@@ -97,5 +98,5 @@ func (h *hosts) taken(rev uint64) bool {
 	return true
 }
 
-// open is how many streams hosts hold to this server.
-func (h *hosts) open() int64 { return h.count.Load() }
+// Open is how many streams hosts hold to this server.
+func (h *Streams) Open() int64 { return h.count.Load() }
