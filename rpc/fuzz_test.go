@@ -17,8 +17,6 @@ func builders() []formtest.Builder {
 		formtest.Decoded(completeTaskCmd), formtest.Decoded(failTaskCmd), formtest.Decoded(handoffCmd),
 		formtest.Decoded(setResumeCmd), formtest.Decoded(openSessionCmd), formtest.Decoded(setPauseCmd),
 		formtest.Decoded(unparkAgentCmd), formtest.Decoded(unquarantineTaskCmd), formtest.Decoded(releaseBrakeCmd),
-		formtest.Decoded(announceServerCmd), formtest.Decoded(putSettingsCmd), formtest.Decoded(reportHashCmd),
-		formtest.Decoded(reportViewsCmd),
 	}
 }
 
@@ -34,10 +32,7 @@ func FuzzWrites(f *testing.F) {
 	formtest.Seed(f, 9, &vigilv1.ClaimRequest{Speaker: me})
 	formtest.Seed(f, 12, &vigilv1.WorkRequest{Speaker: me, Task: 1, Attempt: 1})
 	formtest.Seed(f, 14, &vigilv1.HandoffRequest{Speaker: me, Task: 1, Attempt: 1, ToRole: "builder", Title: "next"})
-	formtest.Seed(f, 22, &vigilv1.PutSettingsRequest{Values: map[string]string{"ack_limit": "3m"}})
 	formtest.Seed(f, 17, &vigilv1.SetPauseRequest{Scope: "demo/builder", Pause: new(true), By: "x"})
 	formtest.Seed(f, 17, &vigilv1.SetPauseRequest{Pause: new(true)})
-	formtest.Seed(f, 24, &vigilv1.ReportViewsRequest{Server: "s1", All: true,
-		Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "silent", Stream: "silent"}}})
 	formtest.Writes(f, builders())
 }

@@ -99,20 +99,10 @@ func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 			"invalid", []string{"vigil task list"}},
 		{"brake by two lines", cmd(releaseBrakeCmd(&vigilv1.ReleaseBrakeRequest{By: "a\nb"})), "invalid",
 			[]string{"by", "byte 1"}},
-		{"views of nobody", cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{})),
-			"invalid", []string{"server is missing"}},
-		{"views of no host",
-			cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{Server: "s1", Views: []*vigilv1.HeardHost{{}}})),
-			"invalid", []string{"views[0].host"}},
-		{"views in strange words",
-			cmd(reportViewsCmd(&vigilv1.ReportViewsRequest{Server: "s1",
-				Views: []*vigilv1.HeardHost{{Host: 1, Gossip: "dead"}}})), "invalid",
-			[]string{"views[0].gossip", "silent or left"}},
 		{"negative turn limit",
 			cmd(applyRoomCmd(&vigilv1.ApplyRoomRequest{Room: "a",
 				Roles: []*vigilv1.RoleSpec{{Name: "r", TurnLimit: durationpb.New(-1)}}})), "invalid",
 			[]string{"role r: turn_limit"}},
-		{"no settings", cmd(putSettingsCmd(&vigilv1.PutSettingsRequest{})), "invalid", []string{"settings show"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
