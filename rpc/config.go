@@ -14,6 +14,7 @@ import (
 
 	"vigil/rpc/base"
 	"vigil/rpc/door"
+	"vigil/rpc/servers"
 	"vigil/rpc/vouch"
 )
 
@@ -33,9 +34,9 @@ type Config struct {
 
 	// Members, Backups and Health may be nil: their calls answer unimplemented, and
 	// /readyz asks for a leader only.
-	Members Members
-	Backups Backups
-	Health  Health
+	Members servers.Members
+	Backups servers.Backups
+	Health  servers.Health
 
 	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
 	Signer vouch.Signer

@@ -13,6 +13,7 @@ import (
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/hosts"
 	"vigil/rpc/park"
+	"vigil/rpc/servers"
 	"vigil/rpc/vouch"
 )
 
@@ -48,7 +49,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
-		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
+		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: servers.MaxSaves}}
 	c := &base.Core{Self: cfg.ServerID, Writer: cfg.Writer, Reader: cfg.Reader, Door: d, Park: s.park,
 		Keys: cfg.Keys}
 	s.services(c)
@@ -74,9 +75,9 @@ func (s *Server) services(c *base.Core) {
 	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})
 	s.trust = &vouch.Service{Core: c, Signer: s.cfg.Signer}
 	vigilv1.RegisterTrustServer(r, s.trust)
-	vigilv1.RegisterClusterServer(r, &clusterService{Core: c, members: s.cfg.Members, backups: s.cfg.Backups,
-		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version, identities: s.cfg.TLS != nil,
-		health: s.cfg.Health, watchdog: watchdog})
+	vigilv1.RegisterClusterServer(r, &servers.Service{Core: c, Members: s.cfg.Members, Backups: s.cfg.Backups,
+		Saves: &s.saves, ClusterID: s.cfg.ClusterID, Version: s.cfg.Version, Identities: s.cfg.TLS != nil,
+		Health: s.cfg.Health, Watchdog: watchdog})
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.

@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 )
 
 // GetHealth tells how this server is; it needs no leader.
-func (c *clusterService) GetHealth(context.Context, *vigilv1.GetHealthRequest) (*vigilv1.GetHealthResponse, error) {
+func (c *Service) GetHealth(context.Context, *vigilv1.GetHealthRequest) (*vigilv1.GetHealthResponse, error) {
 	l := c.Reader.Leader()
 	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.Self, Leader: l.Self,
-		Watchdog: &vigilv1.HealthWatchdog{Stats: c.watchdog()}}
+		Watchdog: &vigilv1.HealthWatchdog{Stats: c.Watchdog()}}
 	out.Watchdog.Enabled = base.Read(c.Core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
 	if l.ID == "" {
 		out.Status = "no leader is known"
 	}
-	if c.health != nil {
-		if err := c.health.Ready(); err != nil {
+	if c.Health != nil {
+		if err := c.Health.Ready(); err != nil {
 			out.Status = err.Error()
 		}
 	}

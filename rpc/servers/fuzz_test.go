@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"testing"

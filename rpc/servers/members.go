@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 )
 
 // servers joins what the replication knows with what servers have said of themselves.
-func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error) {
+func (c *Service) servers(ctx context.Context) ([]*vigilv1.Server, error) {
 	var members []Member
-	if c.members != nil {
+	if c.Members != nil {
 		var err error
-		if members, err = c.members.List(ctx); err != nil {
+		if members, err = c.Members.List(ctx); err != nil {
 			return nil, fmt.Errorf("list servers: %w", err)
 		}
 	}
@@ -59,7 +59,7 @@ func (c *clusterService) servers(ctx context.Context) ([]*vigilv1.Server, error)
 }
 
 // ListServers lists the servers of the cluster.
-func (c *clusterService) ListServers(
+func (c *Service) ListServers(
 	ctx context.Context, _ *vigilv1.ListServersRequest,
 ) (*vigilv1.ListServersResponse, error) {
 	servers, err := c.servers(ctx)
@@ -69,15 +69,15 @@ func (c *clusterService) ListServers(
 	return &vigilv1.ListServersResponse{Servers: servers}, nil
 }
 
-func (c *clusterService) membership() (Members, error) {
-	if c.members == nil {
+func (c *Service) membership() (Members, error) {
+	if c.Members == nil {
 		return nil, fault.New(code.Unimplemented, "This server runs alone and has no membership to change.")
 	}
-	return c.members, nil
+	return c.Members, nil
 }
 
 // AddServer takes a running, empty server into the cluster.
-func (c *clusterService) AddServer(
+func (c *Service) AddServer(
 	ctx context.Context, r *vigilv1.AddServerRequest,
 ) (*vigilv1.AddServerResponse, error) {
 	var k form.Checks
@@ -105,7 +105,7 @@ func (c *clusterService) AddServer(
 }
 
 // RemoveServer takes a server out of the cluster and forgets what it said of itself.
-func (c *clusterService) RemoveServer(
+func (c *Service) RemoveServer(
 	ctx context.Context, r *vigilv1.RemoveServerRequest,
 ) (*vigilv1.RemoveServerResponse, error) {
 	var k form.Checks
@@ -138,7 +138,7 @@ func (c *clusterService) RemoveServer(
 }
 
 // TransferLeadership gives the leadership to another server.
-func (c *clusterService) TransferLeadership(
+func (c *Service) TransferLeadership(
 	ctx context.Context, r *vigilv1.TransferLeadershipRequest,
 ) (*vigilv1.TransferLeadershipResponse, error) {
 	var k form.Checks
@@ -160,7 +160,7 @@ func (c *clusterService) TransferLeadership(
 
 // newLeader waits a moment until this server has heard who leads now; empty when it
 // has not.
-func (c *clusterService) newLeader(ctx context.Context) string {
+func (c *Service) newLeader(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)

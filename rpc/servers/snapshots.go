@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"bufio"
@@ -16,29 +16,29 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// maxSaves is how many backups may be on their way at once.
-const maxSaves = 2
+// MaxSaves is how many backups may be on their way at once.
+const MaxSaves = 2
 
 // chunkSize is how much of a snapshot one message carries.
 const chunkSize = 64 << 10
 
 // SaveSnapshot streams a backup of the whole state. Any server makes it, from its
 // own replica, once that has all that was committed before the call.
-func (c *clusterService) SaveSnapshot(
+func (c *Service) SaveSnapshot(
 	_ *vigilv1.SaveSnapshotRequest, s grpc.ServerStreamingServer[vigilv1.SnapshotChunk],
 ) error {
-	if c.backups == nil {
+	if c.Backups == nil {
 		return fault.New(code.Unimplemented, "This server makes no backups.")
 	}
-	if !c.saves.Take() {
-		return c.saves.Full("backups under way")
+	if !c.Saves.Take() {
+		return c.Saves.Full("backups under way")
 	}
-	defer c.saves.Give()
+	defer c.Saves.Give()
 	if _, err := c.CatchUp(s.Context()); err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(chunkWriter{s}, chunkSize)
-	if err := c.backups.Snapshot(w); err != nil {
+	if err := c.Backups.Snapshot(w); err != nil {
 		return fmt.Errorf("save snapshot: %w", err)
 	}
 	return w.Flush()
@@ -62,10 +62,10 @@ func (w chunkWriter) Write(p []byte) (n int, err error) {
 
 // RestoreSnapshot replaces the whole state by a backup. A server that does not lead
 // hands the stream on to the leader.
-func (c *clusterService) RestoreSnapshot(
+func (c *Service) RestoreSnapshot(
 	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 ) error {
-	if c.backups == nil {
+	if c.Backups == nil {
 		return fault.New(code.Unimplemented, "This server restores no backups.")
 	}
 	first, err := s.Recv() // with it the door judges the caller: nothing is done before
@@ -93,7 +93,7 @@ func (c *clusterService) RestoreSnapshot(
 	} else if first.GetTrust() {
 		others = fsm.OthersTrusted
 	}
-	if err := c.backups.Restore(s.Context(), &chunkReader{from: s, rest: first.GetData()}, others); err != nil {
+	if err := c.Backups.Restore(s.Context(), &chunkReader{from: s, rest: first.GetData()}, others); err != nil {
 		return fmt.Errorf("restore snapshot: %w", err)
 	}
 	return s.SendAndClose(base.Read(c.Core, func(st *fsm.View) *vigilv1.RestoreSnapshotResponse {
@@ -120,7 +120,7 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 }
 
 // handOn copies a restore to the leader and its answer back; chunk is the first one.
-func (c *clusterService) handOn(
+func (c *Service) handOn(
 	s grpc.ClientStreamingServer[vigilv1.RestoreSnapshotRequest, vigilv1.RestoreSnapshotResponse],
 	chunk *vigilv1.RestoreSnapshotRequest, addr string,
 ) error {

@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"context"
@@ -10,28 +10,30 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// clusterService serves questions about the servers themselves.
-type clusterService struct {
+// Service serves the cluster's own calls. Its fields are set before the first call, and read only from then
+// on. Safe for concurrent use.
+type Service struct {
 	vigilv1.UnimplementedClusterServer
 	*base.Core
-	members Members
-	backups Backups
-	saves   *door.Places  // of backups that are being sent
-	id      func() string // of the cluster
-	version string
-	// identities tells that this server asks whoever calls who they are.
-	identities bool
-	health     Health // may be nil
-	// watchdog gives the counts of this server's conversation watchdog.
-	watchdog func() *vigilv1.WatchdogStats
+	Members Members // nil: this server runs alone
+	Backups Backups // nil: it makes and restores none
+	Health  Health  // may be nil
+
+	ClusterID func() string // label of the cluster's gossip
+	Version   string        // of the program
+	// Identities tells that this server asks whoever calls who they are.
+	Identities bool
+	Saves      *door.Places // of backups that are being sent
+	// Watchdog gives the counts of this server's conversation watchdog.
+	Watchdog func() *vigilv1.WatchdogStats
 }
 
 // GetSettings shows all settings with their meaning.
-func (c *clusterService) GetSettings(context.Context, *vigilv1.GetSettingsRequest) (*vigilv1.Settings, error) {
+func (c *Service) GetSettings(context.Context, *vigilv1.GetSettingsRequest) (*vigilv1.Settings, error) {
 	return c.settings(), nil
 }
 
-func (c *clusterService) settings() *vigilv1.Settings {
+func (c *Service) settings() *vigilv1.Settings {
 	return base.Read(c.Core, func(st *fsm.View) *vigilv1.Settings {
 		out := &vigilv1.Settings{Values: map[string]string{}, Defaults: map[string]string{},
 			Help: map[string]string{}, Rev: st.SettingsRev()}
@@ -44,12 +46,13 @@ func (c *clusterService) settings() *vigilv1.Settings {
 }
 
 // PutSettings changes settings by name, all or none.
-func (c *clusterService) PutSettings(ctx context.Context, r *vigilv1.PutSettingsRequest) (*vigilv1.Settings, error) {
-	return base.Idempotent(ctx, c.Core, r, putSettingsCmd, func(*noun.Outcome) *vigilv1.Settings { return c.settings() })
+func (c *Service) PutSettings(ctx context.Context, r *vigilv1.PutSettingsRequest) (*vigilv1.Settings, error) {
+	return base.Idempotent(ctx, c.Core, r, putSettingsCmd,
+		func(*noun.Outcome) *vigilv1.Settings { return c.settings() })
 }
 
 // AnnounceServer records what a server says of itself.
-func (c *clusterService) AnnounceServer(
+func (c *Service) AnnounceServer(
 	ctx context.Context, r *vigilv1.AnnounceServerRequest,
 ) (*vigilv1.AnnounceServerResponse, error) {
 	return base.Idempotent(ctx, c.Core, r, announceServerCmd, func(*noun.Outcome) *vigilv1.AnnounceServerResponse {
@@ -58,7 +61,7 @@ func (c *clusterService) AnnounceServer(
 }
 
 // ReportHash records a server's hash of the state at a mark.
-func (c *clusterService) ReportHash(
+func (c *Service) ReportHash(
 	ctx context.Context, r *vigilv1.ReportHashRequest,
 ) (*vigilv1.ReportHashResponse, error) {
 	return base.Idempotent(ctx, c.Core, r, reportHashCmd, func(*noun.Outcome) *vigilv1.ReportHashResponse {
@@ -67,7 +70,7 @@ func (c *clusterService) ReportHash(
 }
 
 // ReportViews records what a server hears of hosts.
-func (c *clusterService) ReportViews(
+func (c *Service) ReportViews(
 	ctx context.Context, r *vigilv1.ReportViewsRequest,
 ) (*vigilv1.ReportViewsResponse, error) {
 	return base.Idempotent(ctx, c.Core, r, reportViewsCmd, func(*noun.Outcome) *vigilv1.ReportViewsResponse {

@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"context"
@@ -18,60 +18,14 @@ import (
 )
 
 // Status sums up the cluster as the answering server sees it.
-func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
+func (c *Service) Status(ctx context.Context, r *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
 	var k form.Checks
 	if k.OptionalName("room", r.GetRoom()); k.Err != nil {
 		return nil, k.Err
 	}
 	l := c.Reader.Leader()
-	resp := base.Read(c.Core, func(st *fsm.View) *vigilv1.StatusResponse {
-		n := st.Counts()
-		out := &vigilv1.StatusResponse{
-			Index: st.LastIndex(), Clock: durationpb.New(time.Duration(st.Clock())), Epoch: st.Epoch(),
-			Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
-			AgentsWanted: st.Wanted(), AgentsRunning: n.Processes[noun.ProcRunning],
-			Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: l.Term, HostStates: map[string]uint32{},
-		}
-		if paused, by, why, at := st.Pause(); paused {
-			out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, by, why, form.Wall(at)
-			out.PauseEndsIn = form.Until(st.Clock(), st.PauseEnd().At)
-		}
-		if b := st.Brake(); b.Set != 0 {
-			out.Brake = b.Why
-		}
-		for h := range st.Hosts() {
-			out.HostStates[h.Status().String()]++
-			out.Warnings = append(out.Warnings, hostTrouble(st, h)...)
-		}
-		if n := len(out.Warnings) - hostWarnings; n > 0 {
-			out.Warnings = append(out.Warnings[:hostWarnings],
-				fmt.Sprintf("%d more hosts are in trouble; `vigil host list` shows them.", n))
-		}
-		e := st.EscalationCounts()
-		out.EscalationsOpen, out.EscalationsUnacknowledged = uint32(e.Open), uint32(e.Alone)
-		if e.Alone > 0 {
-			out.Warnings = append(out.Warnings,
-				fmt.Sprintf("Escalations that wait for a human: %d; `vigil escalation list` shows them.", e.Alone))
-		}
-		if n.Parked > 0 {
-			out.Warnings = append(out.Warnings,
-				fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; "+
-					"`vigil agent list` tells why and until when.", n.Parked))
-		}
-		out.Warnings = append(out.Warnings, budgetWarnings(st)...)
-		out.Warnings = append(out.Warnings, c.openWarnings(st)...)
-		if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
-			out.Warnings = append(out.Warnings,
-				fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.",
-					missing, out.AgentsWanted))
-		}
-		out.Unserved, out.UnservedMore = unserved(st, r.GetRoom())
-		for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
-			out.Tasks[s.String()] = n.Tasks[s]
-		}
-		return out
-	})
-	resp.ClusterId, resp.Server, resp.Version = c.id(), c.Self, c.version
+	resp := base.Read(c.Core, func(st *fsm.View) *vigilv1.StatusResponse { return c.sumUp(st, r.GetRoom(), l.Term) })
+	resp.ClusterId, resp.Server, resp.Version = c.ClusterID(), c.Self, c.Version
 	resp.Leader, resp.LeaderAddr = l.ID, l.APIAddr
 	resp.Waiters = uint64(c.Park.TaskFigures().Parked)
 	servers, err := c.servers(ctx)
@@ -84,6 +38,55 @@ func (c *clusterService) Status(ctx context.Context, r *vigilv1.StatusRequest) (
 	}
 	resp.Warnings = slices.Concat(c.warnings(servers), c.forlorn(servers), resp.Warnings)
 	return resp, nil
+}
+
+// sumUp is what the state says, of one room or of all.
+func (c *Service) sumUp(st *fsm.View, room string, term uint64) *vigilv1.StatusResponse {
+	n := st.Counts()
+	out := &vigilv1.StatusResponse{
+		Index: st.LastIndex(), Clock: durationpb.New(time.Duration(st.Clock())), Epoch: st.Epoch(),
+		Rooms: n.Rooms, Agents: n.Agents, AgentsLive: n.Live, Hosts: n.Hosts, HostsReady: n.HostsReady,
+		AgentsWanted: st.Wanted(), AgentsRunning: n.Processes[noun.ProcRunning],
+		Tasks: map[string]uint64{}, LastEvent: st.LastEvent(), Term: term, HostStates: map[string]uint32{},
+	}
+	if paused, by, why, at := st.Pause(); paused {
+		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, by, why, form.Wall(at)
+		out.PauseEndsIn = form.Until(st.Clock(), st.PauseEnd().At)
+	}
+	if b := st.Brake(); b.Set != 0 {
+		out.Brake = b.Why
+	}
+	for h := range st.Hosts() {
+		out.HostStates[h.Status().String()]++
+		out.Warnings = append(out.Warnings, hostTrouble(st, h)...)
+	}
+	if n := len(out.Warnings) - hostWarnings; n > 0 {
+		out.Warnings = append(out.Warnings[:hostWarnings],
+			fmt.Sprintf("%d more hosts are in trouble; `vigil host list` shows them.", n))
+	}
+	e := st.EscalationCounts()
+	out.EscalationsOpen, out.EscalationsUnacknowledged = uint32(e.Open), uint32(e.Alone)
+	if e.Alone > 0 {
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("Escalations that wait for a human: %d; `vigil escalation list` shows them.", e.Alone))
+	}
+	if n.Parked > 0 {
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("Agents that are parked after failures or for a usage limit: %d; "+
+				"`vigil agent list` tells why and until when.", n.Parked))
+	}
+	out.Warnings = append(out.Warnings, budgetWarnings(st)...)
+	out.Warnings = append(out.Warnings, c.openWarnings(st)...)
+	if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
+		out.Warnings = append(out.Warnings,
+			fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.",
+				missing, out.AgentsWanted))
+	}
+	out.Unserved, out.UnservedMore = unserved(st, room)
+	for s := noun.TaskQueued; s <= noun.TaskQuarantined; s++ {
+		out.Tasks[s.String()] = n.Tasks[s]
+	}
+	return out
 }
 
 // unservedShown is how many roles without an agent a status names.
@@ -120,7 +123,7 @@ func hostTrouble(st *fsm.View, h *noun.Host) []string {
 
 // forlorn warns of hosts that know no majority of the voters: when the others are taken
 // away, they find none of those that are left, and their agents freeze.
-func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
+func (c *Service) forlorn(servers []*vigilv1.Server) (out []string) {
 	var voters []string
 	for _, s := range servers {
 		if s.GetVoter() && s.GetApiAddr() != "" {
@@ -144,26 +147,26 @@ func (c *clusterService) forlorn(servers []*vigilv1.Server) (out []string) {
 	return out
 }
 
-func (c *clusterService) warnings(servers []*vigilv1.Server) (out []string) {
-	if c.health != nil {
-		out = append(out, c.health.Warnings()...)
+func (c *Service) warnings(servers []*vigilv1.Server) (out []string) {
+	if c.Health != nil {
+		out = append(out, c.Health.Warnings()...)
 	}
 	for _, s := range servers {
 		if s.GetDiverged() {
 			out = append(out,
 				fmt.Sprintf("The state of server %s differs from the majority's; it serves nothing. Rebuild its data.", s.GetId()))
 		}
-		if s.GetVersion() != "" && s.GetVersion() != c.version {
+		if s.GetVersion() != "" && s.GetVersion() != c.Version {
 			out = append(out, fmt.Sprintf("Server %s runs version %s, this one %s; finish the upgrade.",
-				s.GetId(), s.GetVersion(), c.version))
+				s.GetId(), s.GetVersion(), c.Version))
 		}
 	}
 	return out
 }
 
 // openWarnings says that nobody has to say who they are here, and which servers other machines can reach.
-func (c *clusterService) openWarnings(st *fsm.View) []string {
-	if c.identities {
+func (c *Service) openWarnings(st *fsm.View) []string {
+	if c.Identities {
 		return nil
 	}
 	var open []string

@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 )
 
 // What is wrong with a word of a server, or about settings, is said with its place and the remedy.
-func TestServerValidationNamesPlaceAndRemedy(t *testing.T) {
+func TestValidationNamesPlaceAndRemedy(t *testing.T) {
 	cmd := func(_ fsm.Command, err error) error { return err }
 	for _, tt := range []struct {
 		name string

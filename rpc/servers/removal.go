@@ -1,4 +1,4 @@
-package rpc
+package servers
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func knowsOf(h *noun.Host, addrs []string) (n int) {
 // are left without the server. Servers can be replaced one by one faster than hosts beat: a host
 // that was told of none of the new ones would find nobody, and its agents would freeze (L10).
 // The wait is bounded by followLimit and ctx; a removal goes on after it in any case.
-func (c *clusterService) awaitFollowers(ctx context.Context, without string) error {
+func (c *Service) awaitFollowers(ctx context.Context, without string) error {
 	limit := time.NewTimer(followLimit)
 	defer limit.Stop()
 	tick := time.NewTicker(followLook)
@@ -56,7 +56,7 @@ func (c *clusterService) awaitFollowers(ctx context.Context, without string) err
 }
 
 // followed tells whether no host in service would be lost without the server.
-func (c *clusterService) followed(servers []*vigilv1.Server, without string) bool {
+func (c *Service) followed(servers []*vigilv1.Server, without string) bool {
 	voters, addrs := 0, []string(nil)
 	for _, s := range servers {
 		if !s.GetVoter() || s.GetId() == without {
