@@ -23,6 +23,7 @@ import (
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link/linktest"
+	"vigil/rpc/vouch"
 )
 
 // fakeCluster is a cluster without a log: the leader applies an entry to its own
@@ -291,7 +292,7 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 }
 
 // startWith runs n servers that make certificates with the signer, if there is one.
-func startWith(t testing.TB, n int, between *linktest.Network, signer Signer) *world {
+func startWith(t testing.TB, n int, between *linktest.Network, signer vouch.Signer) *world {
 	t.Helper()
 	return startAs(t, n, between, func(cfg *Config) { cfg.Signer = signer }, insecure.NewCredentials())
 }

@@ -26,6 +26,7 @@ import (
 	"vigil/rpc"
 	"vigil/rpc/client"
 	"vigil/rpc/door"
+	"vigil/rpc/vouch"
 )
 
 // handOverLimit bounds the search for another leader when this one stops.
@@ -140,7 +141,7 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		if web != nil {
 			s.identity.holder.SetWeb(web.Get)
 		}
-		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
+		api.Identify = vouch.NewIdentities(s.identity.holder.Roots, reader{s.replica}, vouch.StandingOf)
 		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()
 		if s.denials, err = openDenials(s.conf.DataDir); err != nil {
 			return err
