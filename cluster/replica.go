@@ -162,18 +162,17 @@ func (r *Replica) Run(ctx context.Context) error {
 	r.handOver(rf)
 	stopBatching()
 	r.settle(settled)
-	down := make(chan struct{})
-	var downErr error
+	down := make(chan error, 1)
 	go func() {
 		future := rf.Shutdown()
 		// What raft is sending would hold it up: a snapshot to a server that hangs takes minutes to fail.
-		downErr = errors.Join(r.trans.Close(), future.Error())
-		close(down)
+		down <- errors.Join(r.trans.Close(), future.Error())
 	}()
+	var downErr error
 	select {
 	case err := <-r.fatal:
 		return r.abandon(rf, err)
-	case <-down:
+	case downErr = <-down:
 	case <-time.After(shutdownBound):
 		return fmt.Errorf("stop server: %w after %v", ErrNoJoin, shutdownBound)
 	}

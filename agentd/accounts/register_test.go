@@ -1,4 +1,4 @@
-package agentd
+package accounts
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // An account is never given to a second agent, whatever is deleted, restarted or configured in between, and an
 // agent keeps its own until it is deleted.
 func TestAccountIsNeverGivenToASecondAgent(t *testing.T) {
-	ranges := []Accounts{{2_000_000, 2_000_200}, {2_000_100, 2_000_400}, DefaultAccounts()}
+	ranges := []Range{{2_000_000, 2_000_200}, {2_000_100, 2_000_400}, Default()}
 	for seed := range uint64(5) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir, a := t.TempDir(), ranges[0]
@@ -28,12 +28,12 @@ func TestAccountIsNeverGivenToASecondAgent(t *testing.T) {
 				a = ranges[random.IntN(len(ranges))]
 				r = reopened(t, dir, a)
 			case 1:
-				if done, err := r.retire(agent, time.Now().Add(time.Hour), func() error { return nil }); err != nil || !done {
+				if done, err := r.Retire(agent, time.Now().Add(time.Hour), func() error { return nil }); err != nil || !done {
 					t.Fatal(done, err)
 				}
 				delete(now, agent)
 			default:
-				uid, err := r.of(agent)
+				uid, err := r.Of(agent)
 				if err != nil && strings.Contains(err.Error(), "none is given twice") {
 					continue
 				}
@@ -56,9 +56,9 @@ func TestAccountIsNeverGivenToASecondAgent(t *testing.T) {
 	}
 }
 
-func reopened(t *testing.T, dir string, a Accounts) *register {
+func reopened(t *testing.T, dir string, a Range) *Register {
 	t.Helper()
-	r, err := openRegister(dir, a)
+	r, err := Open(dir, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +67,14 @@ func reopened(t *testing.T, dir string, a Accounts) *register {
 
 // Each account of a range is given, and then the error says what to do. Users of the host are passed over.
 func TestAccountsOfARangeAreUsedUp(t *testing.T) {
-	a := Accounts{2_000_000, 2_000_010}
+	a := Range{2_000_000, 2_000_010}
 	r := reopened(t, t.TempDir(), a)
 	given := map[uint32]bool{}
 	var mu sync.Mutex
 	var starts sync.WaitGroup
 	for i := range a.size() {
 		starts.Go(func() {
-			uid, err := r.of(fmt.Sprintf("demo/r%d", i))
+			uid, err := r.Of(fmt.Sprintf("demo/r%d", i))
 			if err != nil {
 				t.Error(err)
 			}
@@ -84,10 +84,10 @@ func TestAccountsOfARangeAreUsedUp(t *testing.T) {
 		})
 	}
 	starts.Wait()
-	if len(given) != int(a.size()) || given[a.probe()] {
+	if len(given) != int(a.size()) || given[a.Probe()] {
 		t.Errorf("%d of %d accounts were given: %v", len(given), a.size(), given)
 	}
-	if _, err := r.of("demo/more"); err == nil || !strings.Contains(err.Error(), "another range (accounts in its") {
+	if _, err := r.Of("demo/more"); err == nil || !strings.Contains(err.Error(), "another range (accounts in its") {
 		t.Error(err)
 	}
 	if someones(a.First) || !someones(0) {
@@ -97,17 +97,17 @@ func TestAccountsOfARangeAreUsedUp(t *testing.T) {
 
 // An agent that was started after the look that found it deleted keeps account and folders.
 func TestAgentThatStartsIsNotRetired(t *testing.T) {
-	r := reopened(t, t.TempDir(), DefaultAccounts())
+	r := reopened(t, t.TempDir(), Default())
 	looked := time.Now()
-	uid, err := r.of("demo/r1")
+	uid, err := r.Of("demo/r1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := r.retire("demo/r1", looked, func() error { t.Error("its folders were removed"); return nil })
+	done, err := r.Retire("demo/r1", looked, func() error { t.Error("its folders were removed"); return nil })
 	if done || err != nil {
 		t.Error(done, err)
 	}
-	if again, err := r.of("demo/r1"); again != uid || err != nil {
+	if again, err := r.Of("demo/r1"); again != uid || err != nil {
 		t.Errorf("%d, %v: it had %d", again, err, uid)
 	}
 }
@@ -132,11 +132,11 @@ func TestDamagedRegisterIsRefused(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		text := strings.Replace(whole, old, bad, 1)
-		if err := os.WriteFile(filepath.Join(dir, accountsFile), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, File), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := openRegister(dir, DefaultAccounts())
-		if old != "" && (err == nil || !strings.Contains(err.Error(), accountsFile) ||
+		_, err := Open(dir, Default())
+		if old != "" && (err == nil || !strings.Contains(err.Error(), File) ||
 			!strings.Contains(err.Error(), "restore it")) {
 			t.Errorf("%s was read: %v", text, err)
 		}
@@ -148,14 +148,14 @@ func TestDamagedRegisterIsRefused(t *testing.T) {
 
 func TestParseAccounts(t *testing.T) {
 	for text, want := range map[string]string{
-		DefaultAccounts().String(): "", "700000-799999": "", "20000-29999": "",
+		Default().String(): "", "700000-799999": "", "20000-29999": "",
 		"": "write two numbers", "700000": "write two numbers", "a-b": "write two numbers", "-1-5000": "write two numbers",
 		"700000-4294967296": "write two numbers", "700001-700000": "greater last one", "700000-700000": "greater last one",
 		"0-700000": "begin at 1000", "60000-70000": "means nobody", "65534-70000": "means nobody",
 		"65535-70000":       "means nobody",
 		"700000-4294967295": "means nobody",
 	} {
-		a, err := ParseAccounts(text)
+		a, err := Parse(text)
 		if want == "" && (err != nil || a.String() != text) ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %s, %v, want %q", text, a, err, want)
@@ -173,7 +173,7 @@ func TestAccountsOfAContainer(t *testing.T) {
 		"0 100000 65536\n700000 900000 99999\nx y z\n": "0-65535, 700000-799998",
 		"": "none",
 	} {
-		if got := mapped(text, Accounts{700_000, 799_999}); got != want {
+		if got := mapped(text, Range{700_000, 799_999}); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package people
+package servers
 
 import (
 	"context"
@@ -14,20 +14,8 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// AddServerVerbs adds the verbs about servers to the command that runs one.
-func AddServerVerbs(root *cobra.Command, a *cli.App) {
-	verbs := []*cobra.Command{newListServersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a),
-		newSnapshotCmd(a)}
-	for _, cmd := range root.Commands() {
-		if cmd.Name() == "server" {
-			cmd.AddCommand(verbs...)
-			return
-		}
-	}
-	root.AddCommand(cli.NewGroup("server", "Servers of the cluster", verbs...))
-}
-
-func serverTable(servers []*vigilv1.Server) *term.Table {
+// Table shows servers to people, with their roles, addresses and health.
+func Table(servers []*vigilv1.Server) *term.Table {
 	t := term.NewTable("SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~")
 	for _, s := range servers {
 		role := "voter"
@@ -64,7 +52,7 @@ func newListServersCmd(a *cli.App) *cobra.Command {
 				if a.JSON {
 					return a.PrintJSON(list)
 				}
-				return a.PrintTable(serverTable(list.GetServers()), "No servers are known.")
+				return a.PrintTable(Table(list.GetServers()), "No servers are known.")
 			})
 		},
 	}

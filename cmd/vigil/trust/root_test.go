@@ -1,4 +1,4 @@
-package people
+package trust
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package people
+package trust
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/join"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -93,7 +94,7 @@ func (f *tokenFlags) check(program bool, said func(string) bool) error {
 }
 
 func (f *tokenFlags) createJoin(ctx context.Context, a *cli.App, c *cli.Conn) error {
-	made, err := trustOf(c).CreateToken(ctx, &vigilv1.CreateTokenRequest{Role: f.role, Name: f.name, Uses: f.uses,
+	made, err := c.Trust.CreateToken(ctx, &vigilv1.CreateTokenRequest{Role: f.role, Name: f.name, Uses: f.uses,
 		Ttl: durationpb.New(f.ttl), Runners: f.runners})
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (f *tokenFlags) createJoin(ctx context.Context, a *cli.App, c *cli.Conn) er
 }
 
 func (f *tokenFlags) createAPI(ctx context.Context, a *cli.App, c *cli.Conn) error {
-	made, err := trustOf(c).CreateAPIToken(ctx, &vigilv1.CreateAPITokenRequest{Name: f.name,
+	made, err := c.Trust.CreateAPIToken(ctx, &vigilv1.CreateAPITokenRequest{Name: f.name,
 		Bindings: bindings(f.role, f.rooms), Ttl: durationpb.New(f.ttl)})
 	if err != nil {
 		return err
@@ -128,11 +129,11 @@ func newTokenListCmd(a *cli.App) *cobra.Command {
 		Use: "list", Short: "List the tokens; their secrets are not kept", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				list, err := trustOf(c).ListTokens(ctx, &vigilv1.ListTokensRequest{Stale: a.Stale})
+				list, err := c.Trust.ListTokens(ctx, &vigilv1.ListTokensRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
-				programs, err := trustOf(c).ListAPITokens(ctx, &vigilv1.ListAPITokensRequest{Stale: a.Stale})
+				programs, err := c.Trust.ListAPITokens(ctx, &vigilv1.ListAPITokensRequest{Stale: a.Stale})
 				if err != nil {
 					return err
 				}
@@ -189,9 +190,9 @@ func newTokenRevokeCmd(a *cli.App) *cobra.Command {
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if program {
-					_, err = trustOf(c).RevokeAPIToken(ctx, &vigilv1.RevokeAPITokenRequest{Token: id})
+					_, err = c.Trust.RevokeAPIToken(ctx, &vigilv1.RevokeAPITokenRequest{Token: id})
 				} else {
-					_, err = trustOf(c).RevokeToken(ctx, &vigilv1.RevokeTokenRequest{Token: id})
+					_, err = c.Trust.RevokeToken(ctx, &vigilv1.RevokeTokenRequest{Token: id})
 				}
 				if err != nil {
 					return err
@@ -202,11 +203,21 @@ func newTokenRevokeCmd(a *cli.App) *cobra.Command {
 	}
 }
 
-// may says what bindings allow, for people.
-func may(list []*vigilv1.Binding) string {
-	var words []string
-	for _, b := range list {
-		words = append(words, b.GetRole()+" in "+strings.Replace(b.GetRoom(), "*", "all rooms", 1))
+// tokenFor writes a token that was made as one word: with all servers and the pin of the root.
+func tokenFor(ctx context.Context, c *cli.Conn, made *vigilv1.CreateTokenResponse) (string, error) {
+	list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	if err != nil {
+		return "", err
 	}
-	return strings.Join(words, ", ")
+	var addrs []string
+	for _, s := range list.GetServers() {
+		if s.GetApiAddr() != "" {
+			addrs = append(addrs, s.GetApiAddr())
+		}
+	}
+	t, err := join.Made(made, addrs)
+	if err != nil {
+		return "", err
+	}
+	return t.String(), nil
 }

@@ -1,4 +1,4 @@
-package people
+package trust
 
 import (
 	"context"
@@ -41,9 +41,6 @@ With --data-dir what one server or host has on this machine, without asking anyb
 				r, err := readTLS(ctx, a, c)
 				if err != nil {
 					return err
-				}
-				if a.JSON {
-					return a.PrintJSON(r)
 				}
 				return r.print(a)
 			})
@@ -91,7 +88,7 @@ type tlsMember struct {
 
 // readTLS asks the cluster, and every server for what it shows.
 func readTLS(ctx context.Context, a *cli.App, c *cli.Conn) (*tlsReport, error) {
-	anchors, err := trustOf(c).GetTrust(ctx, &vigilv1.GetTrustRequest{Stale: a.Stale})
+	anchors, err := c.Trust.GetTrust(ctx, &vigilv1.GetTrustRequest{Stale: a.Stale})
 	if err != nil {
 		return nil, err
 	}
@@ -198,14 +195,6 @@ func date(at time.Time) *time.Time {
 	return &at
 }
 
-// holder names who has a certificate: the name that other commands take, and the one that people know.
-func holder(name, host string) string {
-	if host == "" {
-		return name
-	}
-	return name + " (" + host + ")"
-}
-
 func memberOf(i *vigilv1.Identity) tlsMember {
 	m := tlsMember{Kind: i.GetKind(), Name: i.GetName(), Host: i.GetHost(), Generation: i.GetGeneration(), Serial: i.GetSerial(),
 		Age: i.GetAge().AsDuration().Seconds(), Left: i.GetLeft().AsDuration().Seconds(),
@@ -240,9 +229,6 @@ func next(i *vigilv1.Identity) string {
 }
 
 func (r *tlsReport) print(a *cli.App) error {
-	if err := a.Printf("cluster %s\n\n", term.OneLine(r.Cluster)); err != nil {
-		return err
-	}
 	roots := term.NewTable("ROOT", "FROM", "UNTIL", "")
 	for _, c := range r.Roots {
 		use := "is trusted"
@@ -263,19 +249,8 @@ func (r *tlsReport) print(a *cli.App) error {
 		}
 		members.Add(m.Kind, holder(m.Name, m.Host), fmt.Sprint(m.Generation), short(m.Serial), age, seconds(m.Left), day(m.Until), m.Next)
 	}
-	if err := a.PrintTable(roots, "there are no roots"); err != nil {
-		return err
-	}
-	if err := a.Printf("\n"); err != nil {
-		return err
-	}
-	if err := a.PrintTable(issuers, "there are no servers"); err != nil {
-		return err
-	}
-	if err := a.Printf("\n"); err != nil {
-		return err
-	}
-	return a.PrintTable(members, "nobody has an identity")
+	return printReport(a, r, "cluster "+r.Cluster, part{roots, "there are no roots"},
+		part{issuers, "there are no servers"}, part{members, "nobody has an identity"})
 }
 
 // short is the beginning of a serial or a sum, as long as people can compare.

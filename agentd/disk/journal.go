@@ -1,4 +1,4 @@
-package agentd
+package disk
 
 import (
 	"encoding/json"
@@ -17,19 +17,20 @@ import (
 	"vigil/agentd/shim"
 )
 
-// point is called at every step between the acceptance of an order and the record
-// of its end. Tests make the process die there.
-var point = func(string) {}
-
-// journal is the folder of lives on disk. Each has a folder of its own from before
+// Journal is the folder of lives on disk. Each has a folder of its own from before
 // its fork until the cluster has heard of its end, so that a crash of this daemon
 // at any instruction neither starts a life twice nor forgets one. It holds no
 // state: its methods may be called from any goroutine.
-type journal struct{ dir string }
+type Journal struct {
+	Dir string
+	// Locked, if any, is called when the lock of a new life is held, before its intent is there. Tests let
+	// the process die in it.
+	Locked func()
+}
 
-// intent is what is on disk before a life is forked: enough to adopt it and to
+// Intent is what is on disk before a life is forked: enough to adopt it and to
 // report its end, nothing secret.
-type intent struct {
+type Intent struct {
 	Version     int
 	Boot        string // as registered
 	Agent       uint32
@@ -43,38 +44,40 @@ type intent struct {
 	SpoolOwner  int           // uid
 }
 
-func (i intent) who() beaten { return beaten{i.Agent, i.Incarnation} }
+// Who is the life that the intent is of.
+func (i Intent) Who() Life { return Life{i.Agent, i.Incarnation} }
 
-// beaten is one life that a beat speaks for.
-type beaten struct {
-	agent uint32
-	inc   uint64
+// Life names one life, in the journal and in beats.
+type Life struct {
+	Agent       uint32
+	Incarnation uint64
 }
 
-func (w beaten) String() string {
-	return strconv.FormatUint(uint64(w.agent), 10) + "-" + strconv.FormatUint(w.inc, 10)
+// String is AGENT-INCARNATION, as the folder of the life is called.
+func (w Life) String() string {
+	return strconv.FormatUint(uint64(w.Agent), 10) + "-" + strconv.FormatUint(w.Incarnation, 10)
 }
 
-// errJournaled says that this life was begun before; it must not be again.
-var errJournaled = errors.New("this life was begun before")
+// ErrJournaled says that this life was begun before; it must not be again.
+var ErrJournaled = errors.New("this life was begun before")
 
-// folder is where a life's files are.
-func (j journal) folder(w beaten) string { return filepath.Join(j.dir, w.String()) }
+// Folder is where a life's files are.
+func (j Journal) Folder(w Life) string { return filepath.Join(j.Dir, w.String()) }
 
-// begin writes down durably that a life is about to be forked, and gives its
-// folder with the lock that its shim must hold. It returns errJournaled when the
+// Begin writes down durably that a life is about to be forked, and gives its
+// folder with the lock that its shim must hold. It returns ErrJournaled when the
 // life has a folder already; after any error nothing of a new one is left. The secrets, by names of files, are
 // for the life's account only and stay until it has ended.
-func (j journal) begin(i intent, owner *shim.Credential, secrets map[string][]byte) (folder string,
+func (j Journal) Begin(i Intent, owner *shim.Credential, secrets map[string][]byte) (folder string,
 	lock *os.File, err error) {
 	// Others may pass through it to the spool, but see nothing in it.
-	if err := os.MkdirAll(j.dir, 0o711); err != nil {
+	if err := os.MkdirAll(j.Dir, 0o711); err != nil {
 		return "", nil, fmt.Errorf("write journal: %w", err)
 	}
-	folder = j.folder(i.who())
+	folder = j.Folder(i.Who())
 	if err := os.Mkdir(folder, 0o711); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			return "", nil, errJournaled
+			return "", nil, ErrJournaled
 		}
 		return "", nil, fmt.Errorf("write journal: %w", err)
 	}
@@ -84,7 +87,7 @@ func (j journal) begin(i intent, owner *shim.Credential, secrets map[string][]by
 			if lock != nil {
 				lock.Close()
 			}
-			j.remove(folder)
+			j.Remove(folder)
 		}
 	}()
 	spool := filepath.Join(folder, shim.SpoolFolder)
@@ -109,13 +112,15 @@ func (j journal) begin(i intent, owner *shim.Credential, secrets map[string][]by
 	if err = shim.Reserve(folder); err != nil {
 		return "", nil, err
 	}
-	point("locked")
+	if j.Locked != nil {
+		j.Locked()
+	}
 	text, err := json.Marshal(i)
 	if err == nil {
-		err = writeDurably(folder, filepath.Join(folder, shim.IntentFile), string(text)+"\n")
+		err = Write(folder, filepath.Join(folder, shim.IntentFile), string(text)+"\n")
 	}
 	if err == nil {
-		err = syncDir(j.dir)
+		err = syncDir(j.Dir)
 	}
 	return folder, lock, err
 }
@@ -142,10 +147,10 @@ func handOver(folder string, owner *shim.Credential, secrets map[string][]byte) 
 	return nil
 }
 
-// remove takes a life's folder away: all of it or, after a crash, nothing that
+// Remove takes a life's folder away: all of it or, after a crash, nothing that
 // could be taken for a life.
-func (j journal) remove(folder string) error {
-	gone := filepath.Join(j.dir, ".gone-"+filepath.Base(folder))
+func (j Journal) Remove(folder string) error {
+	gone := filepath.Join(j.Dir, ".gone-"+filepath.Base(folder))
 	if err := os.Rename(folder, gone); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("clear journal: %w", err)
 	}
@@ -155,29 +160,29 @@ func (j journal) remove(folder string) error {
 	return nil
 }
 
-// found is a life folder of an earlier daemon.
-type found struct {
-	folder string
-	intent intent
-	exit   *shim.Exit // nil: there is no record of its end
-	held   bool       // its shim runs
-	fault  error      // the intent cannot be read
+// Found is a life folder of an earlier daemon.
+type Found struct {
+	Folder string
+	Intent Intent
+	Exit   *shim.Exit // nil: there is no record of its end
+	Held   bool       // its shim runs
+	Fault  error      // the intent cannot be read
 }
 
-// list reads what an earlier daemon has left, in the order of agents, and clears
+// List reads what an earlier daemon has left, in the order of agents, and clears
 // away what never became a life. An exit record is looked for after the lock, so
 // that a life which ends meanwhile is not missed.
-func (j journal) list() ([]found, error) {
-	entries, err := os.ReadDir(j.dir)
+func (j Journal) List() ([]Found, error) {
+	entries, err := os.ReadDir(j.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	var all []found
+	var all []Found
 	for _, e := range entries {
-		folder := filepath.Join(j.dir, e.Name())
+		folder := filepath.Join(j.Dir, e.Name())
 		who, ok := parseWho(e.Name())
 		if !ok {
 			if strings.HasPrefix(e.Name(), ".gone-") {
@@ -185,38 +190,39 @@ func (j journal) list() ([]found, error) {
 			}
 			continue
 		}
-		f := found{folder: folder, held: held(filepath.Join(folder, shim.LockFile))}
-		f.intent, f.fault = readIntent(folder)
-		if errors.Is(f.fault, os.ErrNotExist) && !f.held { // nothing was forked
-			if err := j.remove(folder); err != nil {
+		f := Found{Folder: folder, Held: held(filepath.Join(folder, shim.LockFile))}
+		f.Intent, f.Fault = ReadIntent(folder)
+		if errors.Is(f.Fault, os.ErrNotExist) && !f.Held { // nothing was forked
+			if err := j.Remove(folder); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if f.fault != nil {
-			f.intent = intent{Agent: who.agent, Incarnation: who.inc}
+		if f.Fault != nil {
+			f.Intent = Intent{Agent: who.Agent, Incarnation: who.Incarnation}
 		}
-		f.exit = readExit(folder)
+		f.Exit = ReadExit(folder)
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b found) int {
-		if a.intent.Agent != b.intent.Agent {
-			return int(int64(a.intent.Agent) - int64(b.intent.Agent))
+	slices.SortFunc(all, func(a, b Found) int {
+		if a.Intent.Agent != b.Intent.Agent {
+			return int(int64(a.Intent.Agent) - int64(b.Intent.Agent))
 		}
-		return int(int64(a.intent.Incarnation - b.intent.Incarnation))
+		return int(int64(a.Intent.Incarnation - b.Intent.Incarnation))
 	})
 	return all, nil
 }
 
-func parseWho(name string) (beaten, bool) {
+func parseWho(name string) (Life, bool) {
 	left, right, ok := strings.Cut(name, "-")
 	agent, err1 := strconv.ParseUint(left, 10, 32)
 	inc, err2 := strconv.ParseUint(right, 10, 64)
-	w := beaten{uint32(agent), inc}
+	w := Life{uint32(agent), inc}
 	return w, ok && err1 == nil && err2 == nil && w.String() == name
 }
 
-func readIntent(folder string) (i intent, err error) {
+// ReadIntent reads what Begin has written into the folder of a life. The error names the file.
+func ReadIntent(folder string) (i Intent, err error) {
 	path := filepath.Join(folder, shim.IntentFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -225,15 +231,15 @@ func readIntent(folder string) (i intent, err error) {
 	if err := json.Unmarshal(text, &i); err != nil {
 		return i, fmt.Errorf("read %s: %w", path, err)
 	}
-	if i.who().String() != filepath.Base(folder) {
+	if i.Who().String() != filepath.Base(folder) {
 		return i, fmt.Errorf("read %s: it belongs to another life", path)
 	}
 	return i, nil
 }
 
-// readExit gives the record of a life's end, nil when there is none. The shim
+// ReadExit gives the record of a life's end, nil when there is none. The shim
 // writes it in one step, so one that cannot be read is none.
-func readExit(folder string) *shim.Exit {
+func ReadExit(folder string) *shim.Exit {
 	text, err := os.ReadFile(filepath.Join(folder, shim.ExitFile))
 	if err != nil {
 		return nil
@@ -255,7 +261,7 @@ func held(path string) bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// mark is what the processes of a life carry.
-func (i intent) mark(host string) proc.Mark {
+// Mark is what the processes of a life carry.
+func (i Intent) Mark(host string) proc.Mark {
 	return proc.Mark{Host: host, Agent: i.Agent, Incarnation: i.Incarnation}
 }

@@ -1,4 +1,4 @@
-package people
+package trust
 
 import (
 	"context"
@@ -23,27 +23,13 @@ func newRootCmd(a *cli.App) *cobra.Command {
 }
 
 func newRootStatusCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Show the roots, and what the replacement of one waits for", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				roots, err := trustOf(c).GetRoots(ctx, &vigilv1.GetRootsRequest{Stale: a.Stale})
-				if err != nil {
-					return err
-				}
-				return printRoots(a, roots)
-			})
-		},
-	}
+	return newStatusCmd(a, "Show the roots, and what the replacement of one waits for",
+		func(ctx context.Context, c *cli.Conn) (*vigilv1.Roots, error) {
+			return c.Trust.GetRoots(ctx, &vigilv1.GetRootsRequest{Stale: a.Stale})
+		}, printRoots)
 }
 
 func printRoots(a *cli.App, roots *vigilv1.Roots) error {
-	if a.JSON {
-		return a.PrintJSON(roots)
-	}
-	if err := a.Printf("%s\n\n", term.OneLine(rootsText(roots))); err != nil {
-		return err
-	}
 	t := term.NewTable("ROOT", "FOR BROWSERS UNTIL", "USE")
 	for _, r := range roots.GetRoots() {
 		use := "trusted"
@@ -52,7 +38,7 @@ func printRoots(a *cli.App, roots *vigilv1.Roots) error {
 		}
 		t.Add(r.GetFingerprint()[:min(16, len(r.GetFingerprint()))], r.GetNotAfter().AsTime().Format(time.DateOnly), use)
 	}
-	return a.PrintTable(t, "there is no root")
+	return printReport(a, roots, rootsText(roots), part{t, "there is no root"})
 }
 
 // rootsText says where the replacement of a root stands.
@@ -100,7 +86,7 @@ func newRootRotateCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir := trust.Dir(filepath.Join(data, "trust"))
 			if lost {
-				if _, err := confirmed(a, "", "replaces the root without the old one's word", yes); err != nil {
+				if _, err := a.ConfirmPlan("", "replaces the root without the old one's word", yes); err != nil {
 					return err
 				}
 			}
@@ -109,7 +95,7 @@ func newRootRotateCmd(a *cli.App) *cobra.Command {
 				return err
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				roots, err := trustOf(c).ReplaceRoot(ctx, &vigilv1.ReplaceRootRequest{Chain: trust.DER(next.Chain), Lost: lost})
+				roots, err := c.Trust.ReplaceRoot(ctx, &vigilv1.ReplaceRootRequest{Chain: trust.DER(next.Chain), Lost: lost})
 				if err != nil {
 					return err
 				}

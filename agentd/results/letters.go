@@ -1,4 +1,4 @@
-package agentd
+package results
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"vigil/agentd/disk"
 )
 
 // Bounds of the dead letters: agents write what may become one.
@@ -33,39 +35,39 @@ type Letter struct {
 	At          time.Time `json:"at"`
 }
 
-// letters is the folder of results that were refused. It is safe for concurrent use.
-type letters struct {
-	dir   string
+// Letters is the folder of results that were refused. It is safe for concurrent use.
+type Letters struct {
+	Dir   string
 	kept  atomic.Int64
 	mu    sync.Mutex // of the folder
 	bytes int64      // bound of all of them; 0: maxLetterBytes
 }
 
-// keep writes a letter for a file of a spool, and drops the oldest ones of its agent, or of
+// Keep writes a letter for a file of a spool, with why it was refused, and drops the oldest ones of its agent, or of
 // all, that are too many. One that is written twice is kept once. Where a full disk leaves
 // no room the file itself is moved.
-func (d *letters) keep(s spool, from string, c *Completion, why error) error {
+func (d *Letters) Keep(s Spool, from string, c *Completion, why string) error {
 	text, err := json.Marshal(Letter{Agent: c.Agent, Incarnation: c.Incarnation, Task: c.Task, Attempt: c.Attempt,
-		Result: c.Result, Refused: clip(why.Error(), maxReason), At: time.Now().UTC()})
+		Result: c.Result, Refused: why, At: time.Now().UTC()})
 	if err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path := filepath.Join(d.dir, fmt.Sprintf("%s-%d-%d.json", s.intent.who(), c.Task, c.Attempt))
-	if err := writeDurably(d.dir, path, string(text)+"\n"); err != nil {
+	path := filepath.Join(d.Dir, fmt.Sprintf("%s-%d-%d.json", s.Intent.Who(), c.Task, c.Attempt))
+	if err := disk.Write(d.Dir, path, string(text)+"\n"); err != nil {
 		if moved := os.Rename(from, path); moved != nil {
 			return errors.Join(err, moved)
 		}
 	}
-	return d.trim(s.intent.Agent)
+	return d.trim(s.Intent.Agent)
 }
 
-// open makes the folder, while there is room for it, and looks into it.
-func (d *letters) open() error {
+// Open makes the folder, while there is room for it, and looks into it.
+func (d *Letters) Open() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return fmt.Errorf("make folder: %w", err)
 	}
 	return d.trim(0)
@@ -79,8 +81,8 @@ type letterFile struct {
 }
 
 // trim drops the oldest letters beyond the bounds. The caller holds mu.
-func (d *letters) trim(agent uint32) error {
-	entries, err := os.ReadDir(d.dir)
+func (d *Letters) trim(agent uint32) error {
+	entries, err := os.ReadDir(d.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -94,7 +96,7 @@ func (d *letters) trim(agent uint32) error {
 		if err != nil || !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		f := letterFile{filepath.Join(d.dir, e.Name()), info.Size(), info.ModTime()}
+		f := letterFile{filepath.Join(d.Dir, e.Name()), info.Size(), info.ModTime()}
 		all, total = append(all, f), total+f.size
 		if strings.HasPrefix(e.Name(), fmt.Sprintf("%d-", agent)) {
 			own = append(own, f)
@@ -119,11 +121,14 @@ func (d *letters) trim(agent uint32) error {
 	return gone
 }
 
-// warning is what people are told with the host; empty: there is nothing.
-func (d *letters) warning() string {
-	n := d.kept.Load()
+// Kept is how many there are.
+func (d *Letters) Kept() int64 { return d.kept.Load() }
+
+// Warning is what people are told with the host; empty: there is nothing.
+func (d *Letters) Warning() string {
+	n := d.Kept()
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("results that the cluster refused: %d are kept in %s; look at them and remove them", n, d.dir)
+	return fmt.Sprintf("results that the cluster refused: %d are kept in %s; look at them and remove them", n, d.Dir)
 }

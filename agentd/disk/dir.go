@@ -1,14 +1,11 @@
-package agentd
+package disk
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,17 +20,18 @@ var ErrInUse = errors.New("data directory is in use")
 
 const (
 	lockFile = "agentd.lock"
-	keyFile  = "host_key"
 	hostFile = "host.json"
-	// agentsFile is for shims only.
-	agentsFile = "agents"
+	// KeyFile holds the key of the host.
+	KeyFile = "host_key"
+	// AgentsFile is the socket on which shims pass on the calls of their agents. It is for shims only.
+	AgentsFile = "agents"
 )
 
-// dataDir is a locked data directory.
-type dataDir struct {
-	path string
+// Dir is a locked data directory. It is safe for concurrent use.
+type Dir struct {
+	Path string
+	Key  string // of the host, a secret: 32 hexadecimal digits
 	lock *os.File
-	key  string // of the host, a secret: 32 hexadecimal digits
 
 	mu    sync.Mutex // of noted and the file behind it
 	noted hostNote
@@ -45,10 +43,10 @@ type hostNote struct {
 	Boot string // as registered
 }
 
-// openDataDir makes, locks and reads the directory. A new one takes over the
+// Open makes, locks and reads the directory. A new one takes over the
 // key of the host in a file when one is named. Other users may pass through it to their agents'
 // folders but see nothing in it.
-func openDataDir(path, keyCopy string) (*dataDir, error) {
+func Open(path, keyCopy string) (*Dir, error) {
 	wanted := ""
 	if keyCopy != "" {
 		var err error
@@ -68,32 +66,36 @@ func openDataDir(path, keyCopy string) (*dataDir, error) {
 		lock.Close()
 		return nil, err
 	}
-	d := &dataDir{path: path, lock: lock}
+	d := &Dir{Path: path, lock: lock}
 	// For people only: the lock is what counts.
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	if d.key, err = readKey(path, wanted); err != nil {
-		d.close()
+	if d.Key, err = readKey(path, wanted); err != nil {
+		d.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *dataDir) close() { d.lock.Close() }
+// Close lets go of the lock.
+func (d *Dir) Close() { d.lock.Close() }
 
-func (d *dataDir) logs() string { return filepath.Join(d.path, "logs") }
+// Logs is the folder of the output of agents.
+func (d *Dir) Logs() string { return filepath.Join(d.Path, "logs") }
 
-func (d *dataDir) letters() string { return filepath.Join(d.path, "dead-letters") }
+// Letters is the folder of results that the cluster has refused.
+func (d *Dir) Letters() string { return filepath.Join(d.Path, "dead-letters") }
 
-// agents is the socket on which shims pass on the calls of their agents.
-func (d *dataDir) agents() string { return filepath.Join(d.path, agentsFile) }
+// Agents is the socket on which shims pass on the calls of their agents.
+func (d *Dir) Agents() string { return filepath.Join(d.Path, AgentsFile) }
 
-func (d *dataDir) lives() string { return filepath.Join(d.path, "lives") }
+// Lives is the folder of the journal.
+func (d *Dir) Lives() string { return filepath.Join(d.Path, "lives") }
 
-// place tells this directory from a copy of it, on this machine and during one boot:
+// Place tells this directory from a copy of it, on this machine and during one boot:
 // device and inode of its lock.
-func (d *dataDir) place() (string, error) {
+func (d *Dir) Place() (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(d.lock.Fd()), &st); err != nil {
 		return "", fmt.Errorf("look at lock: %w", err)
@@ -108,15 +110,15 @@ const (
 	goneFolder = "gone" // what is being removed
 )
 
-// home is the home of an agent that has an account of its own.
-func (d *dataDir) home(room, agent string) string {
-	return filepath.Join(d.path, homeFolder, room, agent)
+// Home is the home of an agent that has an account of its own.
+func (d *Dir) Home(room, agent string) string {
+	return filepath.Join(d.Path, homeFolder, room, agent)
 }
 
-// makeHome makes the home of an agent. One that belongs to another account is refused: the agent would find
+// MakeHome makes the home of an agent. One that belongs to another account is refused: the agent would find
 // what another has put there.
-func (d *dataDir) makeHome(room, agent string, owner uint32) error {
-	folder := d.home(room, agent)
+func (d *Dir) MakeHome(room, agent string, owner uint32) error {
+	folder := d.Home(room, agent)
 	err := os.MkdirAll(filepath.Dir(folder), 0o711)
 	if err == nil {
 		err = os.Mkdir(folder, 0o700)
@@ -141,9 +143,9 @@ func (d *dataDir) makeHome(room, agent string, owner uint32) error {
 	return nil
 }
 
-// workDir makes the folder in which an agent starts when its runner names none.
-func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
-	folder := filepath.Join(d.path, workFolder, room)
+// WorkDir makes the folder in which an agent starts when its runner names none.
+func (d *Dir) WorkDir(room, agent string, owner *uint32) (string, error) {
+	folder := filepath.Join(d.Path, workFolder, room)
 	if err := os.MkdirAll(folder, 0o711); err != nil {
 		return "", fmt.Errorf("make folder: %w", err)
 	}
@@ -160,20 +162,20 @@ func (d *dataDir) workDir(room, agent string, owner *uint32) (string, error) {
 	return folder, nil
 }
 
-// registered gives the number that the host has got under this boot id, 0 when it is
+// Registered gives the number that the host has got under this boot id, 0 when it is
 // not known.
-func (d *dataDir) registered(boot string) uint32 {
+func (d *Dir) Registered(boot string) uint32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	text, err := os.ReadFile(filepath.Join(d.path, hostFile))
+	text, err := os.ReadFile(filepath.Join(d.Path, hostFile))
 	if err != nil || json.Unmarshal(text, &d.noted) != nil || d.noted.Boot != boot {
 		d.noted = hostNote{}
 	}
 	return d.noted.Host
 }
 
-// note keeps the host's number for registered.
-func (d *dataDir) note(host uint32, boot string) error {
+// Note keeps the host's number for registered.
+func (d *Dir) Note(host uint32, boot string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := hostNote{host, boot}
@@ -182,7 +184,7 @@ func (d *dataDir) note(host uint32, boot string) error {
 	}
 	text, err := json.Marshal(n)
 	if err == nil {
-		err = writeDurably(d.path, filepath.Join(d.path, hostFile), string(text)+"\n")
+		err = Write(d.Path, filepath.Join(d.Path, hostFile), string(text)+"\n")
 	}
 	if err == nil {
 		d.noted = n
@@ -225,97 +227,4 @@ func holder(lock *os.File) string {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return ""
-}
-
-var keyPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-// readKey gives the host's key. The first time it makes one, or takes over the wanted one; later no
-// other one is taken.
-func readKey(dir, wanted string) (string, error) {
-	path := filepath.Join(dir, keyFile)
-	key, err := keyIn(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return makeKey(dir, path, wanted)
-	case err != nil:
-		return "", fmt.Errorf("read host key: %w; restore it, "+
-			"or remove it to join as a new host once the fences of the old one have ended", err)
-	case wanted != "" && key != wanted:
-		return "", fmt.Errorf("read host key: %s belongs to another host than the copy: name the data "+
-			"directory of that host, or a new one", path)
-	}
-	return key, nil
-}
-
-// HostKey gives the key of the host whose data directory path is, or will be: a new one gets its
-// key here. It is the host's name in certificates.
-func HostKey(path string) (string, error) {
-	d, err := openDataDir(path, "")
-	if err != nil {
-		return "", err
-	}
-	defer d.close()
-	return d.key, nil
-}
-
-func keyIn(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	key := strings.TrimSpace(string(text))
-	if !keyPattern.MatchString(key) {
-		return "", fmt.Errorf("%s does not hold 32 hexadecimal digits", path)
-	}
-	return key, nil
-}
-
-func makeKey(dir, path, key string) (string, error) {
-	if key == "" {
-		raw := make([]byte, 16)
-		rand.Read(raw) // never fails
-		key = hex.EncodeToString(raw)
-	}
-	if err := writeDurably(dir, path, key+"\n"); err != nil {
-		return "", fmt.Errorf("make host key: %w", err)
-	}
-	return key, nil
-}
-
-// writeDurably writes a small file so that a crash leaves all of it or nothing.
-func writeDurably(dir, path, text string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-// readBoot gives the kernel's boot id, 36 characters.
-func readBoot() (string, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "", fmt.Errorf("read boot id: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }

@@ -1,4 +1,4 @@
-package people
+package trust
 
 import (
 	"context"
@@ -22,46 +22,31 @@ func newGossipCmd(a *cli.App) *cobra.Command {
 }
 
 func newGossipStatusCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Show which keys there are and who lacks what, not the keys themselves", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				ring, err := trustOf(c).GetGossip(ctx, &vigilv1.GetGossipRequest{Stale: a.Stale})
-				if err != nil {
-					return err
-				}
-				if a.JSON {
-					return a.PrintJSON(ring)
-				}
-				if err := a.Printf("%s\n\n", term.OneLine(ringText(ring))); err != nil {
-					return err
-				}
-				keys := term.NewTable("KEY", "ID", "USE")
-				for _, k := range ring.GetKeys() {
-					use := "taken, not used"
-					if k.GetUsed() {
-						use = "used"
-					}
-					keys.Add(fmt.Sprint(k.GetNumber()), shortKey(k), use)
-				}
-				if err := a.PrintTable(keys, "there is no key yet"); err != nil {
-					return err
-				}
-				if err := a.Printf("\n"); err != nil {
-					return err
-				}
-				servers := term.NewTable("SERVER", "IT AND ITS HOSTS")
-				for _, s := range ring.GetServers() {
-					has := "up to date"
-					if !s.GetDone() {
-						has = lacks(ring)
-					}
-					servers.Add(s.GetServer(), has)
-				}
-				return a.PrintTable(servers, "no server has announced itself yet")
-			})
-		},
+	return newStatusCmd(a, "Show which keys there are and who lacks what, not the keys themselves",
+		func(ctx context.Context, c *cli.Conn) (*vigilv1.GossipRing, error) {
+			return c.Trust.GetGossip(ctx, &vigilv1.GetGossipRequest{Stale: a.Stale})
+		}, printRing)
+}
+
+func printRing(a *cli.App, ring *vigilv1.GossipRing) error {
+	keys := term.NewTable("KEY", "ID", "USE")
+	for _, k := range ring.GetKeys() {
+		use := "taken, not used"
+		if k.GetUsed() {
+			use = "used"
+		}
+		keys.Add(fmt.Sprint(k.GetNumber()), shortKey(k), use)
 	}
+	servers := term.NewTable("SERVER", "IT AND ITS HOSTS")
+	for _, s := range ring.GetServers() {
+		has := "up to date"
+		if !s.GetDone() {
+			has = lacks(ring)
+		}
+		servers.Add(s.GetServer(), has)
+	}
+	return printReport(a, ring, ringText(ring), part{keys, "there is no key yet"},
+		part{servers, "no server has announced itself yet"})
 }
 
 func shortKey(k *vigilv1.GossipRingKey) string { return k.GetKey()[:min(8, len(k.GetKey()))] }
@@ -113,7 +98,7 @@ func newGossipRotateCmd(a *cli.App) *cobra.Command {
 		Example: "  vigil gossip rotate --wait",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				was, err := trustOf(c).RotateGossip(ctx, &vigilv1.RotateGossipRequest{})
+				was, err := c.Trust.RotateGossip(ctx, &vigilv1.RotateGossipRequest{})
 				if err != nil {
 					return err
 				}
@@ -142,7 +127,7 @@ func awaitRing(ctx context.Context, a *cli.App, c *cli.Conn, was uint64) (*vigil
 	defer tick.Stop()
 	defer a.ProgressEnd()
 	for {
-		ring, err := trustOf(c).GetGossip(ctx, &vigilv1.GetGossipRequest{})
+		ring, err := c.Trust.GetGossip(ctx, &vigilv1.GetGossipRequest{})
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package people
+package servers
 
 import (
 	"bufio"
@@ -246,7 +246,7 @@ func printSnapshot(a *cli.App, name string, size int64, state *fsm.State) error 
 			"rooms", fmt.Sprint(counts.Rooms),
 			"agents", fmt.Sprintf("%d, %d live", counts.Agents, counts.Live),
 			"hosts", fmt.Sprint(counts.Hosts),
-			"tasks", taskCounts(tasks),
+			"tasks", term.TaskCounts(tasks),
 			"events", fmt.Sprintf("%d to %d", state.OldestEvent(), state.LastEvent()),
 			"hash", hash,
 			"check", check,
