@@ -87,7 +87,7 @@ func (d *diskLog) open() (*opening, error) {
 	done := make(chan error, 1)
 	go func() { // whoever meets a failure of the disk stays there
 		var err error
-		o.Data, err = o.dir.Open(!d.young, hclog.NewNullLogger())
+		o.Data, err = o.dir.Open(!d.young, "", hclog.NewNullLogger())
 		done <- err
 	}()
 	select {
