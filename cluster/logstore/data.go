@@ -100,7 +100,7 @@ func (d *Dir) openLog(old bool, want Kind, logger hclog.Logger) (*Log, []span, e
 			return nil, nil, err
 		}
 	}
-	segments := newSegments(d.walFolder(), stable, d.disk, logger)
+	segments := d.segments(stable, logger)
 	if d.wal, entries, err = segments.open(old && !made); err != nil {
 		return nil, nil, err
 	}

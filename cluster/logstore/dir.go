@@ -33,6 +33,7 @@ type Dir struct {
 	lock *os.File
 	bolt *raftboltdb.BoltStore // nil before Open
 	wal  *wal.WAL              // nil without one
+	size int                   // of a segment; tests change it
 }
 
 // Used tells whether a directory holds the identity of a server. It makes and locks nothing.
@@ -63,7 +64,7 @@ func openDir(path string, disk Disk) (*Dir, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return &Dir{Path: path, disk: disk, lock: f}, nil
+	return &Dir{Path: path, disk: disk, lock: f, size: segmentBytes}, nil
 }
 
 // lockFile waits a moment for a server that was killed while it started a program: a child

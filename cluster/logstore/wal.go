@@ -19,11 +19,12 @@ type segments struct {
 	fs   *segmentFS
 	meta *segmentMeta
 	log  hclog.Logger
+	size int // of a segment
 }
 
-func newSegments(path string, stable *summedStore, disk Disk, logger hclog.Logger) *segments {
-	fs := &segmentFS{disk: disk, stable: stable}
-	return &segments{path: path, fs: fs, meta: &segmentMeta{fs}, log: logger.Named("log")}
+func (d *Dir) segments(stable *summedStore, logger hclog.Logger) *segments {
+	fs := &segmentFS{disk: d.disk, stable: stable}
+	return &segments{path: d.walFolder(), fs: fs, meta: &segmentMeta{fs}, log: logger.Named("log"), size: d.size}
 }
 
 // open checks the log and opens it, or makes it. It gives the entries that it holds. Old says that it must
@@ -42,9 +43,9 @@ func (s *segments) open(old bool) (*wal.WAL, []span, error) {
 		return nil, nil, err
 	}
 	var w *wal.WAL
-	err = s.fs.disk.Do("open log", segmentBytes, func() (err error) {
+	err = s.fs.disk.Do("open log", int64(s.size), func() (err error) {
 		w, err = wal.Open(s.path, wal.WithMetaStore(s.meta), wal.WithSegmentFiler(segment.NewFiler(s.path, s.fs)),
-			wal.WithSegmentSize(segmentBytes), wal.WithLogger(s.log))
+			wal.WithSegmentSize(s.size), wal.WithLogger(s.log))
 		return err
 	})
 	if err != nil {
@@ -256,7 +257,7 @@ func (s *segments) followFull(state *types.PersistentState) error {
 	}
 	next := state.Segments[n-1].MaxIndex + 1
 	state.Segments = append(state.Segments, types.SegmentInfo{ID: state.NextSegmentID, BaseIndex: next, MinIndex: next,
-		Codec: segmentCodec, CreateTime: time.Now(), SizeLimit: segmentBytes})
+		Codec: segmentCodec, CreateTime: time.Now(), SizeLimit: uint32(s.size)})
 	state.NextSegmentID++
 	if err := s.meta.CommitState(*state); err != nil {
 		return Failed("check log", err)

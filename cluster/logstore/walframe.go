@@ -136,7 +136,7 @@ func readWrite(data []byte, from int) (w oneWrite, ok bool) {
 		}
 		at += frameHeader + (int(n)+frameHeader-1)/frameHeader*frameHeader
 	}
-	w.read = at - from
+	w.read = min(at, len(data)) - from
 	return w, false
 }
 
