@@ -40,7 +40,9 @@ func (k *trailing) startLog(index, term uint64) {
 		return // its own snapshot, at the start
 	}
 	k.met.installed.Inc()
-	if err := k.store.Covered(index); err != nil {
+	if rf.State() == raft.Leader {
+		k.store.CoverNext(index)
+	} else if err := k.store.Covered(index); err != nil {
 		k.fail(logstore.Failed("cut log behind a snapshot", err))
 		return
 	}

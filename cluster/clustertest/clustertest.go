@@ -193,7 +193,7 @@ func (c *Cluster) start(i int) {
 	s := c.servers[i]
 	cfg := s.cfg
 	if !c.opts.disk {
-		var log raft.LogStore = s.store
+		var log raft.LogStore = gapless{s.store}
 		if c.opts.wrap != nil {
 			log = c.opts.wrap(i, log)
 		}

@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -21,6 +22,8 @@ type Log struct {
 	in    *summedStore
 	disk  Disk
 	whole bool // a range is deleted at once
+
+	covered atomic.Uint64 // up to which the log is cut before it is written again; 0: not at all
 
 	mu    sync.Mutex // guards the cache
 	cache map[uint64]*raft.Log
@@ -65,6 +68,11 @@ func (s *Log) read(index uint64) (l raft.Log, err error) {
 func (s *Log) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
 func (s *Log) StoreLogs(logs []*raft.Log) error {
+	if index := s.covered.Swap(0); index > 0 {
+		if err := s.Covered(index); err != nil {
+			return err
+		}
+	}
 	err := s.guard("write log", func() error { return s.in.StoreLogs(logs) })
 	if err != nil {
 		return err
@@ -146,6 +154,10 @@ func (s *Log) Covered(index uint64) error {
 	}
 	return s.DeleteRange(first, min(index, last))
 }
+
+// CoverNext is Covered for raft's own restore of a backup, before the next entries are written: raft panics when
+// it is shut down, since the disk hangs, while it waits for a restore.
+func (s *Log) CoverNext(index uint64) { s.covered.Store(index) }
 
 // settle is what Covered was about to do when a crash came: a log that ends before the snapshot, or
 // that has another entry where the snapshot ends, is of no use to the snapshot.
