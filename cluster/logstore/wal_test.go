@@ -163,14 +163,26 @@ func TestL8LostSegmentIsNoticed(t *testing.T) {
 	if err := os.Remove(stray); err != nil {
 		t.Fatal(err)
 	}
-	whole := written(t, list[0])
-	for at := len(whole) - 40; at < len(whole); at++ { // its index, which nothing else holds
+	d.refusesOtherIndexes(list[0])
+	d.refusesOtherBolt()
+}
+
+// refusesOtherIndexes damages the index of a full segment, which nothing else holds.
+func (d *diskLog) refusesOtherIndexes(path string) {
+	t := d.t
+	whole := written(t, path)
+	for at := len(whole) - 40; at < len(whole); at++ {
 		bad := bytes.Clone(whole)
 		bad[at] ^= 1
-		replace(t, list[0], bad)
-		d.refused("the index of a full segment", filepath.Base(list[0]))
+		replace(t, path, bad)
+		d.refused("the index of a full segment", filepath.Base(path))
 	}
-	replace(t, list[0], whole)
+	replace(t, path, whole)
+}
+
+// refusesOtherBolt takes raft.db away, and damages it: that never changes the log.
+func (d *diskLog) refusesOtherBolt() {
+	t := d.t
 	for _, what := range []string{"gone", "empty"} {
 		bolt, err := os.ReadFile(d.file)
 		if err != nil {
@@ -189,7 +201,7 @@ func TestL8LostSegmentIsNoticed(t *testing.T) {
 		}
 		replace(t, d.file, bolt)
 	}
-	for at := 0; at < 1<<15; at += 509 { // damage of raft.db never changes the log
+	for at := 0; at < 1<<15; at += 509 {
 		bolt, err := os.ReadFile(d.file)
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,8 @@ func checkSegmentHeader(data []byte, info types.SegmentInfo) error {
 	switch {
 	case order.Uint64(data) != segmentMagic: // with the version, which is 0
 		return errors.New("it is no segment of this version")
-	case order.Uint64(data[8:]) != info.BaseIndex, order.Uint64(data[16:]) != info.ID, order.Uint64(data[24:]) != info.Codec:
+	case order.Uint64(data[8:]) != info.BaseIndex, order.Uint64(data[16:]) != info.ID,
+		order.Uint64(data[24:]) != info.Codec:
 		return fmt.Errorf("it says that it is segment %x from entry %d on", order.Uint64(data[16:]), order.Uint64(data[8:]))
 	}
 	return nil

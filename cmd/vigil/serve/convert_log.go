@@ -32,7 +32,8 @@ log_store in the configuration of the server to the same, or leave it out, and s
 	cmd.Flags().StringVar(&dir, "data-dir", "", "data directory of the server")
 	cmd.Flags().StringVar(&to, "to", "", "form that the log gets, wal or bolt")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
-	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"wal", "bolt"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("to",
+		cobra.FixedCompletions([]string{"wal", "bolt"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

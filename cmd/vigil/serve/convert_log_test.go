@@ -28,11 +28,12 @@ func TestConvertLogAndTheSettingThatDiffers(t *testing.T) {
 	}
 	set.LogStore = cluster.LogWAL
 	_, err := cluster.Open(set)
-	if want := "vigil server convert-log --data-dir " + set.DataDir + " --to wal"; !errors.Is(err, logstore.ErrOtherKind) ||
-		!strings.Contains(err.Error(), want) {
+	want := "vigil server convert-log --data-dir " + set.DataDir + " --to wal"
+	if !errors.Is(err, logstore.ErrOtherKind) || !strings.Contains(err.Error(), want) {
 		t.Errorf("the setting differs: %v", err)
 	}
-	if err := convertLog(a, set.DataDir, cluster.LogWAL); err != nil || !strings.Contains(out.String(), "kept as wal now") {
+	if err := convertLog(a, set.DataDir, cluster.LogWAL); err != nil ||
+		!strings.Contains(out.String(), "kept as wal now") {
 		t.Errorf("convert: %v, %s", err, &out)
 	}
 	rec, err := cluster.Recover(set.DataDir, cluster.Recovering{})
@@ -40,7 +41,8 @@ func TestConvertLogAndTheSettingThatDiffers(t *testing.T) {
 		t.Errorf("after it: %+v, %v", rec, err)
 	}
 	out.Reset()
-	if err := convertLog(a, set.DataDir, cluster.LogWAL); err != nil || !strings.Contains(out.String(), "Nothing was changed") {
+	if err := convertLog(a, set.DataDir, cluster.LogWAL); err != nil ||
+		!strings.Contains(out.String(), "Nothing was changed") {
 		t.Errorf("convert again: %v, %s", err, &out)
 	}
 }
