@@ -63,7 +63,7 @@ func Open(cfg Config) (*Replica, error) {
 	id := &identity{node: n}
 	r := &Replica{node: n, identity: id, members: &members{node: n, turn: make(chan struct{}, 1)},
 		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id}, audit: newAudit(n),
-		levels: &levels{n}, trailing: &trailing{n},
+		levels: &levels{n}, trailing: &trailing{node: n},
 		snapNow: make(chan struct{}, 1), again: make(chan struct{}, 1)}
 	r.stints.changed = make(chan struct{})
 	if err := r.awaitDisk(r.openAll); err != nil {
