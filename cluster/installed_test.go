@@ -209,7 +209,8 @@ func TestL8SnapshotIsInstalledOnAnyLog(t *testing.T) {
 					crashed = in.recovers(in.victim, in.Heal)
 					in.write(3)
 					in.Cluster.Agree()
-					if got := in.Loads(in.victim) - before; got < 1 || got > 5 { // with its own
+					if got := in.Loads(in.victim) - before; got < 1 || got > 20 { // with its own, and tries that timed out
+						// while it was down; not one after the other for ever
 						t.Errorf("it was sent %d snapshots", got)
 					}
 					in.again()
