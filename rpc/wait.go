@@ -58,7 +58,7 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 	return s.answer, nil
 }
 
-// Places of waits at the leader, for each server: who waits there gets its task in the entry that makes it.
+// Places of waits at the leader, so that its memory is bounded, for each server: who waits there gets its task in the entry that makes it.
 // Those beyond wait here, and are woken when no waiter at the leader takes the task.
 const (
 	maxDelegates     = 8192

@@ -36,6 +36,8 @@ import (
 // of two that happen at the same time at least one sees the other. settle may read
 // a pending that is too old; what it then misses has a settle of its own.
 //
+// A waiter that the leader matches (Matches) is one that was woken, and whose claim is already made.
+//
 // Across servers nothing is shared: every server with parked waiters wakes as many
 // as there are tasks, the leader and the log decide who gets one (see Turnstile),
 // and the losers park again, at the front. A task is therefore never PENDING while a waiter is parked anywhere,
