@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/accounts"
+	"vigil/agentd/disk"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
@@ -36,7 +38,7 @@ func newAccountsRig(t *testing.T) (r *rig, key string) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	if err := DefaultAccounts().Here(); err != nil {
+	if err := accounts.Default().Here(); err != nil {
 		t.Skip(err)
 	}
 	key = filepath.Join(t.TempDir(), "key")
@@ -106,7 +108,7 @@ func TestAgentsOfOneRoomAreStrangers(t *testing.T) {
 	life := filepath.Join(r.dir, "lives/1-1")
 	for i, what := range []string{"cat " + home + "/login", "ls " + home, "touch " + home + "/x",
 		"cat " + life + "/secrets/vigil.token", "cat " + life + "/secrets/KEY_FILE", "ls " + life,
-		"cat " + filepath.Join(r.dir, accountsFile), "ls " + filepath.Dir(home), "ls " + filepath.Join(r.dir, "work/demo/r1"),
+		"cat " + filepath.Join(r.dir, accounts.File), "ls " + filepath.Dir(home), "ls " + filepath.Join(r.dir, "work/demo/r1"),
 		fmt.Sprintf("kill -0 %d", pid), fmt.Sprintf("cat /proc/%d/environ", pid)} {
 		if said := r.does(t, 2, uint64(2+i), what+" && echo done || echo refused"); !strings.HasSuffix(said, "refused\n") {
 			t.Errorf("%s: %s", what, said)
@@ -164,7 +166,7 @@ func TestCredentialIsOfOneLifeAndNowhereElse(t *testing.T) {
 			}
 		}
 	}
-	i, err := readIntent(filepath.Dir(secrets))
+	i, err := disk.ReadIntent(filepath.Dir(secrets))
 	if err != nil || i.SpoolOwner != int(ownerOf(t, home)) {
 		t.Errorf("the journal has owner %d of the spool, %v", i.SpoolOwner, err)
 	}

@@ -9,7 +9,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/proc"
+	"vigil/agentd/results"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -40,7 +42,7 @@ type adopter struct {
 // returns, every process of this host belongs to a life in the table, so that the
 // inventory is the truth.
 func (a *adopter) adopt() error {
-	all, err := a.journal.list()
+	all, err := a.journal.List()
 	if err != nil {
 		return err
 	}
@@ -57,33 +59,33 @@ func (a *adopter) adopt() error {
 
 // callShims speaks to every shim that runs, several at a time. Of one that is gone
 // by now the record of its end is read again.
-func (a *adopter) callShims(all []found) []process {
+func (a *adopter) callShims(all []disk.Found) []process {
 	shims := make([]process, len(all))
 	var calls sync.WaitGroup
 	slots := make(chan struct{}, adopters)
 	for i := range all {
 		f := &all[i]
-		if f.exit != nil || !f.held {
+		if f.Exit != nil || !f.Held {
 			continue
 		}
 		calls.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			p, err := a.launcher.Adopt(f.folder)
+			p, err := a.launcher.Adopt(f.Folder)
 			switch {
 			case errors.Is(err, shim.ErrGone):
-				f.held, f.exit = false, readExit(f.folder)
+				f.Held, f.Exit = false, disk.ReadExit(f.Folder)
 			case err != nil:
-				a.log.Error("a shim does not answer and is asked again", "agent", f.intent.AgentName,
-					"incarnation", f.intent.Incarnation, "error", err)
-				shims[i] = &elusive{launcher: a.launcher, folder: f.folder, mark: f.intent.mark(a.mark),
+				a.log.Error("a shim does not answer and is asked again", "agent", f.Intent.AgentName,
+					"incarnation", f.Intent.Incarnation, "error", err)
+				shims[i] = &elusive{launcher: a.launcher, folder: f.Folder, mark: f.Intent.Mark(a.mark),
 					done: a.ctx.Done(), clock: a.config.Clock}
 			default:
 				shims[i] = p
 				if v := p.Started().Version; v != shim.Version {
 					a.log.Warn("a shim of another version goes on; it may not know all words of "+
-						"this agentd", "agent", f.intent.AgentName,
-						"incarnation", f.intent.Incarnation, "version", v, "ours", shim.Version)
+						"this agentd", "agent", f.Intent.AgentName,
+						"incarnation", f.Intent.Incarnation, "version", v, "ours", shim.Version)
 				}
 			}
 		})
@@ -93,9 +95,9 @@ func (a *adopter) callShims(all []found) []process {
 }
 
 // inherit takes one life over; p is nil when its shim is gone.
-func (a *adopter) inherit(f found, p process) {
-	i := f.intent
-	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.folder, ttl: i.TTL, longest: i.Longest,
+func (a *adopter) inherit(f disk.Found, p process) {
+	i := f.Intent
+	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.Folder, ttl: i.TTL, longest: i.Longest,
 		untold: true, spoolOwner: i.SpoolOwner, order: &vigilv1.Order{Agent: i.Agent,
 			AgentName: i.AgentName, Incarnation: i.Incarnation, Runner: i.Runner, Proof: i.Proof,
 			StopGrace: durationpb.New(i.StopGrace), Ttl: durationpb.New(i.TTL)}}
@@ -103,10 +105,10 @@ func (a *adopter) inherit(f found, p process) {
 		l.ttl = defaultTTL
 	}
 	switch {
-	case f.exit != nil:
-		report := reportOf(*f.exit)
+	case f.Exit != nil:
+		report := reportOf(*f.Exit)
 		a.log.Info("agent ended while no agentd ran", "agent", i.AgentName, "incarnation", i.Incarnation,
-			"code", f.exit.Code, "signal", f.exit.Signal, "why", f.exit.Reason)
+			"code", f.Exit.Code, "signal", f.Exit.Signal, "why", f.Exit.Reason)
 		a.metrics.exits.WithLabelValues(kindOf(report)).Inc()
 		a.lives.bury(l, report)
 		return
@@ -116,13 +118,13 @@ func (a *adopter) inherit(f found, p process) {
 		a.log.Warn("a life of another boot of this host was dropped from the journal", "agent", i.AgentName,
 			"incarnation", i.Incarnation)
 		// What it has finished is worth telling by whomever: that is idempotent.
-		a.outbox.leftover(spool{f.folder, i})
+		a.outbox.leftover(results.Spool{Folder: f.Folder, Intent: i})
 		return
 	case p == nil:
 		a.metrics.orphans.Inc()
 		l.stuck, l.untold = true, false // nobody vouches for it
 		p = remains(func(stuck func(string)) shim.Exit {
-			return a.launcher.Bury(f.folder, i.mark(a.mark), stuck)
+			return a.launcher.Bury(f.Folder, i.Mark(a.mark), stuck)
 		})
 	default:
 		a.metrics.adopted.Inc()
@@ -137,8 +139,8 @@ func (a *adopter) inherit(f found, p process) {
 			}
 		}
 	}
-	if f.fault != nil {
-		a.log.Error("the journal does not tell what this life is: it is stopped", "error", f.fault)
+	if f.Fault != nil {
+		a.log.Error("the journal does not tell what this life is: it is stopped", "error", f.Fault)
 		defer a.lives.end(l, ending{why: "the journal of agentd is damaged", exempt: true}, 0)
 	}
 	if older := a.lives.all[l.agent]; older != nil {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"vigil/agentd/accounts"
+	"vigil/agentd/disk"
 	"vigil/agentd/local"
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
@@ -25,13 +27,13 @@ const (
 // Agentd is the daemon of one host.
 type Agentd struct {
 	config  Config
-	data    *dataDir
+	data    *disk.Dir
 	boot    string
 	place   string // of the data directory
 	offers  *offers
 	metrics *metrics
 	// accounts are those of agents that have one of their own.
-	accounts *register
+	accounts *accounts.Register
 	silence  time.Duration     // pingLimit, unless a test sets it
 	shims    launcher          // as well
 	agents   *net.UnixListener // calls of agents come in by it
@@ -41,7 +43,7 @@ type Agentd struct {
 }
 
 // Open locks the data directory, reads or makes the host's id, and checks the
-// runners against this host. It does not touch the network. Errors are ErrInUse,
+// runners against this host. It does not touch the network. Errors are disk.ErrInUse,
 // runner.Faults, or name what is wrong and what to do. Release it with Run or
 // Close.
 func Open(config Config) (*Agentd, error) {
@@ -55,14 +57,14 @@ func Open(config Config) (*Agentd, error) {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
 	o.current.Store(first)
-	data, err := openDataDir(config.DataDir, config.HostKeyFile)
+	data, err := disk.Open(config.DataDir, config.HostKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
 	a := &Agentd{config: config, data: data, boot: config.Boot, offers: o, silence: pingLimit,
 		shims: shims{shim.Launcher{Command: config.Shim}}}
 	if err := a.open(); err != nil {
-		data.close()
+		data.Close()
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
 	return a, nil
@@ -70,42 +72,42 @@ func Open(config Config) (*Agentd, error) {
 
 // open does what needs the locked data directory.
 func (a *Agentd) open() (err error) {
-	if a.place, err = a.data.place(); err != nil {
+	if a.place, err = a.data.Place(); err != nil {
 		return err
 	}
 	if a.boot == "" {
-		if a.boot, err = readBoot(); err != nil {
+		if a.boot, err = disk.Boot(); err != nil {
 			return err
 		}
 		// A copy of the directory is another boot, on this machine too: the cluster
 		// refuses it until nothing of this one can run any more.
 		a.boot += "-" + a.place
 	}
-	if a.accounts, err = openRegister(a.data.path, a.config.Accounts); err != nil {
+	if a.accounts, err = accounts.Open(a.data.Path, a.config.Accounts); err != nil {
 		return err
 	}
 	if a.metrics, err = newMetrics(a.config.Registerer); err != nil {
 		return err
 	}
-	if a.agents, err = local.Listen(a.config.DataDir, agentsFile); err != nil {
+	if a.agents, err = local.Listen(a.config.DataDir, disk.AgentsFile); err != nil {
 		return fmt.Errorf("take calls of agents: %w", err)
 	}
 	return nil
 }
 
 // Key is what the host proves with that it is the one that it was; a secret.
-func (a *Agentd) Key() string { return a.data.key }
+func (a *Agentd) Key() string { return a.data.Key }
 
 // mark is what the processes of this host carry: not that of a copy of the data
 // directory on the same machine.
-func (a *Agentd) mark() string { return proc.HostMark(a.data.key) + "-" + a.place }
+func (a *Agentd) mark() string { return proc.HostMark(a.data.Key) + "-" + a.place }
 
 // Close releases the data directory of an Agentd that does not run. It may be
 // called more than once.
 func (a *Agentd) Close() {
 	a.once.Do(func() {
 		a.agents.Close()
-		a.data.close()
+		a.data.Close()
 	})
 }
 
@@ -119,14 +121,14 @@ func (a *Agentd) Run(ctx context.Context) error {
 	// Lives end after ctx does: their last words need a context of their own.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	logs := output.NewDir(output.Config{Dir: a.data.logs(), MaxBytes: a.config.LogBytes, Keep: a.config.LogKeep})
+	logs := output.NewDir(output.Config{Dir: a.data.Logs(), MaxBytes: a.config.LogBytes, Keep: a.config.LogKeep})
 	defer logs.Close()
 
 	k := a.keeper(work, logs)
 	if err := (&adopter{base: k.base, lives: k.lives, outbox: k.outbox}).adopt(); err != nil {
 		return fmt.Errorf("take over agents: %w", err)
 	}
-	if err := k.outbox.letters.open(); err != nil {
+	if err := k.outbox.letters.Open(); err != nil {
 		k.log.Warn("results that the cluster refuses may be lost", "error", err)
 	}
 	k.registration.recall()
@@ -190,7 +192,7 @@ func (a *Agentd) sayGoodbye(work context.Context, k *keeper) {
 	if !k.exit.left() {
 		return
 	}
-	_, err := k.host.LeaveHost(ctx, &vigilv1.LeaveHostRequest{Key: a.data.key, Boot: a.boot})
+	_, err := k.host.LeaveHost(ctx, &vigilv1.LeaveHostRequest{Key: a.data.Key, Boot: a.boot})
 	if err != nil {
 		k.log.Warn("good-bye was not delivered", "error", err)
 		return

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 )
@@ -54,37 +53,8 @@ func TestSecondDaemonOnOneDirectoryIsRefused(t *testing.T) {
 	r := newRig(t, time.Minute, false)
 	_, err := Open(Config{DataDir: r.dir, Conn: r.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
 		Shim: shimCommand()})
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+	if !errors.Is(err, disk.ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("error %v", err)
-	}
-}
-
-// Incident I59: who comes second is told the number of the holder, never that of a
-// dead one which the holder has not overwritten yet.
-func TestHolderThatHasJustLockedIsNamed(t *testing.T) {
-	lock, err := os.Create(filepath.Join(t.TempDir(), lockFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Skip(err)
-	}
-	if _, err := lock.WriteString(fmt.Sprintln(gone.Process.Pid)); err != nil {
-		t.Fatal(err)
-	}
-	if named := holder(lock); named != "" {
-		t.Errorf("the dead holder is named:%s", named)
-	}
-	if err := lock.Truncate(0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock.WriteAt([]byte(fmt.Sprintln(os.Getpid())), 0); err != nil {
-		t.Fatal(err)
-	}
-	if named := holder(lock); named != fmt.Sprintf(" (pid %d)", os.Getpid()) {
-		t.Errorf("named:%s", named)
 	}
 }
 
@@ -100,11 +70,11 @@ func TestHostKeyIsStableAndPrivate(t *testing.T) {
 		keys[a.Key()] = true
 		a.Close()
 	}
-	info, err := os.Stat(filepath.Join(dir, keyFile))
+	info, err := os.Stat(filepath.Join(dir, disk.KeyFile))
 	if err != nil || info.Mode().Perm() != 0o600 || len(keys) != 1 {
 		t.Errorf("keys %v, file %v, %v", keys, info, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("damaged"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, disk.KeyFile), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(Config{DataDir: dir, Conn: f.conn, Addrs: []string{"x"}, Seams: Seams{Boot: "b"},
@@ -187,39 +157,4 @@ func TestStrayOfAnEarlierDaemonIsKilledFirst(t *testing.T) {
 		t.Error("a process of a copy of this host was killed")
 	}
 	second.conn.Close()
-}
-
-// A daemon that was killed while it started a program leaves the lock to a child for a moment:
-// the next one waits for that, and for nobody who lives.
-func TestLockOfADeadDaemonIsWaitedFor(t *testing.T) {
-	dir := t.TempDir()
-	d, err := openDataDir(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
-	// nobody has this number now
-	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(gone.Process.Pid)+"\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-	opened := make(chan error, 1)
-	go func() {
-		next, err := openDataDir(dir, "")
-		if err == nil {
-			next.close()
-		}
-		opened <- err
-	}()
-	select {
-	case err := <-opened:
-		t.Fatalf("it did not wait: %v", err)
-	case <-time.After(10 * time.Millisecond):
-	}
-	d.close()
-	if err := next(t, opened); err != nil {
-		t.Error(err)
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/rpc/client"
@@ -265,7 +266,7 @@ func TestNobodyElseSpeaksForALife(t *testing.T) {
 	servers, addr := newAPI(t)
 	r := newRig(t, time.Hour, false, func(c *Config) { c.Addrs = []string{addr} })
 	r.start(t, "wait", 7, 3)
-	conn, err := net.Dial("unix", r.dir+"/"+agentsFile)
+	conn, err := net.Dial("unix", r.dir+"/"+disk.AgentsFile)
 	if err != nil {
 		t.Skipf("the path of the folder is too long here: %v", err)
 	}

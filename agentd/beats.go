@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -83,7 +84,7 @@ func (b *beats) look(now time.Duration) time.Duration {
 	// In order, so that they pack well.
 	slices.SortFunc(all, func(x, y *life) int { return cmp.Compare(x.agent, y.agent) })
 	request := &vigilv1.BeatRequest{Host: b.member.host, Boot: b.boot}
-	var who []beaten
+	var who []disk.Life
 	for _, l := range all {
 		kinds := uint32(beatFence)
 		if l.vouched() {
@@ -107,7 +108,7 @@ func (b *beats) look(now time.Duration) time.Duration {
 }
 
 // acknowledged reads the answer to a beat that was sent at that time.
-func (b *beats) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.BeatResponse, err error) {
+func (b *beats) acknowledged(sent time.Duration, who []disk.Life, answer *vigilv1.BeatResponse, err error) {
 	b.underway = false
 	b.due = sent + min(retryBeat, b.shortest()/10)
 	if err != nil || answer.GetHostGone() {
@@ -134,12 +135,12 @@ func (b *beats) acknowledged(sent time.Duration, who []beaten, answer *vigilv1.B
 		b.resumed()
 	}
 	b.due = sent + b.interval()
-	verdicts := map[beaten]string{}
+	verdicts := map[disk.Life]string{}
 	for _, e := range answer.GetExceptions() {
-		verdicts[beaten{e.GetAgent(), e.GetIncarnation()}] = e.GetVerdict()
+		verdicts[disk.Life{Agent: e.GetAgent(), Incarnation: e.GetIncarnation()}] = e.GetVerdict()
 	}
 	for _, w := range who {
-		if l := b.lives.all[w.agent]; l != nil && l.inc == w.inc && l.covered() {
+		if l := b.lives.all[w.Agent]; l != nil && l.inc == w.Incarnation && l.covered() {
 			b.judged(l, sent, verdicts[w])
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"strconv"
 	"sync"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/local"
 )
 
 // callers are the lives for which calls are passed on. It is safe for concurrent use.
 type callers struct {
 	mu    sync.Mutex
-	all   map[beaten]caller
+	all   map[disk.Life]caller
 	begun resumed // tells of each life that comes in
 }
 
@@ -30,7 +31,7 @@ func (c *callers) add(l *life, p process) {
 	c.begun.tell()
 }
 
-func (c *callers) remove(w beaten) {
+func (c *callers) remove(w disk.Life) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.all, w)
@@ -40,7 +41,7 @@ func (c *callers) remove(w beaten) {
 // call before this daemon has heard that its program runs, so a life that is not known is
 // waited for until ctx ends.
 func (c *callers) behalf(ctx context.Context, who local.Life, pid int) (string, error) {
-	w := beaten{who.Agent, who.Incarnation}
+	w := disk.Life{Agent: who.Agent, Incarnation: who.Incarnation}
 	for {
 		next := c.begun.next() // before the look
 		c.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"vigil/agentd/accounts"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
@@ -72,8 +73,8 @@ type Config struct {
 	Offer
 	Offers <-chan Offer
 	// Accounts are those that agents get whose runner names none, where this process is root's. Zero:
-	// DefaultAccounts.
-	Accounts Accounts
+	// accounts.Default.
+	Accounts accounts.Range
 	// Tools is the folder in which agents find the program vigil: it is on their PATH.
 	// Empty: none is.
 	Tools string
@@ -208,10 +209,10 @@ func (c Config) prepare() (Config, error) {
 	if err := c.prepareSpans(); err != nil {
 		return c, err
 	}
-	if c.Accounts == (Accounts{}) {
-		c.Accounts = DefaultAccounts()
+	if c.Accounts == (accounts.Range{}) {
+		c.Accounts = accounts.Default()
 	}
-	if err := c.Accounts.check(); err != nil {
+	if err := c.Accounts.Check(); err != nil {
 		return c, err
 	}
 	c.OnStop = cmp.Or(c.OnStop, Keep)
@@ -248,7 +249,7 @@ func (c Config) RunnerHost() runner.Host {
 		return h
 	}
 	if h.NoAccounts = c.Accounts.Here(); h.NoAccounts == nil {
-		h.Probe = c.Accounts.probe()
+		h.Probe = c.Accounts.Probe()
 	}
 	return h
 }

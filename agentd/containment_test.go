@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"vigil/agentd/accounts"
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 )
@@ -46,7 +47,7 @@ func TestSharedAccountIsNotSealed(t *testing.T) {
 		t.Skip("needs root")
 	}
 	s := &site{mark: "sealed-test", scans: proc.NewScanner(), log: hclog.NewNullLogger()}
-	own := &syscall.Credential{Uid: DefaultAccounts().probe(), Gid: DefaultAccounts().probe()}
+	own := &syscall.Credential{Uid: accounts.Default().Probe(), Gid: accounts.Default().Probe()}
 	alone, _ := s.contain(map[string]*syscall.Credential{runner.OwnAccounts: own})
 	level, _ := s.scans.Contain(proc.Mark{Host: "sealed-test", Agent: 9, Incarnation: 1}, own)
 	if alone != level {

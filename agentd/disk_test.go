@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"vigil/agentd/accounts"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -93,7 +94,7 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 		}
 		given := `{"Agents":{"demo/gone":2000001,"demo/kept":2000002,"demo/bare":2000003},` +
 			`"Ranges":[{"First":2000000,"Last":2000010,"Start":0,"Given":4}]}`
-		if err := os.WriteFile(filepath.Join(c.DataDir, accountsFile), []byte(given), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.DataDir, accounts.File), []byte(given), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		c.KeepDeleted = 7 * 24 * time.Hour
@@ -113,10 +114,10 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 			strings.Contains(r.log.String(), "agent=demo/bare")
 	})
 	until(t, "the end of what was taken away", func() bool {
-		_, err := os.Stat(filepath.Join(r.dir, goneFolder))
+		_, err := os.Stat(filepath.Join(r.dir, "gone"))
 		return os.IsNotExist(err)
 	})
-	given, err := os.ReadFile(filepath.Join(r.dir, accountsFile))
+	given, err := os.ReadFile(filepath.Join(r.dir, accounts.File))
 	if want := `"Agents":{"demo/kept":2000002}`; err != nil || !strings.Contains(string(given), want) {
 		t.Errorf("accounts %s, %v: want %s", given, err, want)
 	}

@@ -33,9 +33,9 @@
 // Marked processes that belong to no folder are killed before anything is started.
 // So the inventory of a registration is the truth, and a crash at any instruction
 // neither starts a life twice nor forgets one. Reports of ends, and completions
-// that agents could not deliver (EnvSpool), stay on disk until a server took them. Only what
+// that agents could not deliver (results.Env), stay on disk until a server took them. Only what
 // the cluster calls superseded, late or unknown is given up; a result that it refuses for
-// another reason is kept in data_dir/dead-letters (Letter).
+// another reason is kept in data_dir/dead-letters (results.Letter).
 //
 // # Which host this is
 //

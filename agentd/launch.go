@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
@@ -16,10 +17,14 @@ const tokenFile = "vigil.token"
 // secretIn is where a life finds one of its secrets.
 func secretIn(life, name string) string { return filepath.Join(life, shim.SecretsFolder, name) }
 
+// point is called at every step between the acceptance of an order and the record
+// of its end. Tests make the process die there.
+var point = func(string) {}
+
 // launch is all that a life needs from its journal to its fork.
 type launch struct {
 	spec        shim.Spec
-	intent      intent
+	intent      disk.Intent
 	room, agent string
 	own         bool              // it runs as the agent's own account
 	token       string            // a secret
@@ -37,7 +42,7 @@ func (s *site) launch(b *launch) (process, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, lock, err := s.journal.begin(b.intent, b.spec.Credential, secrets)
+	_, lock, err := s.journal.Begin(b.intent, b.spec.Credential, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +66,9 @@ func (s *site) launch(b *launch) (process, error) {
 // settle finds out whom the agent runs as, and where.
 func (s *site) settle(b *launch) error {
 	if b.own {
-		uid, err := s.accounts.of(b.room + "/" + b.agent)
+		uid, err := s.accounts.Of(b.room + "/" + b.agent)
 		if err == nil {
-			err = s.data.makeHome(b.room, b.agent, uid)
+			err = s.data.MakeHome(b.room, b.agent, uid)
 		}
 		if err == nil {
 			err = s.clearOut(b, uid)
@@ -81,7 +86,7 @@ func (s *site) settle(b *launch) error {
 	if b.spec.Credential != nil {
 		owner = &b.spec.Credential.UID
 	}
-	dir, err := s.data.workDir(b.room, b.agent, owner)
+	dir, err := s.data.WorkDir(b.room, b.agent, owner)
 	b.spec.Dir = dir
 	return err
 }

@@ -2,7 +2,6 @@ package agentd
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/results"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // lettersOf reads all letters of a data directory.
-func lettersOf(t *testing.T, dir string) (all []Letter) {
+func lettersOf(t *testing.T, dir string) (all []results.Letter) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "dead-letters", "*.json"))
 	if err != nil {
@@ -27,7 +27,7 @@ func lettersOf(t *testing.T, dir string) (all []Letter) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var l Letter
+		var l results.Letter
 		if err := json.Unmarshal(text, &l); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestA08RefusedResultsAreKept(t *testing.T) {
 	r.set(func() { r.onWork = func(w *vigilv1.CompleteTaskRequest) error { return no(codes[w.GetTask()]) } })
 	spool := spoolOf(t, one.spec)
 	for task, code := range codes {
-		leave(t, spool, fmt.Sprintf("%02d", task), Completion{Agent: "demo/r1", Incarnation: 5,
+		leave(t, spool, fmt.Sprintf("%02d", task), results.Completion{Agent: "demo/r1", Incarnation: 5,
 			Task: uint64(task), Attempt: 1, Result: "about " + code, Token: "secret"})
 	}
 	for range codes {
@@ -140,63 +140,5 @@ func TestA01RefusedUsageLimitIsCharged(t *testing.T) {
 	next(t, r.exits)
 	if x := next(t, r.exits); x.GetCode() != 3 || x.GetUsageLimit() || x.GetOrdered() || x.GetIncarnation() != 1 {
 		t.Errorf("then it says %v", x)
-	}
-}
-
-// What agents can make of it stays small, and none pushes out the letters of others.
-func TestA08DeadLettersAreBounded(t *testing.T) {
-	d := &letters{dir: filepath.Join(t.TempDir(), "dead-letters")}
-	if err := d.open(); err != nil {
-		t.Fatal(err)
-	}
-	at := time.Now().Add(-time.Hour)
-	keep := func(agent uint32, task uint64, size int) {
-		t.Helper()
-		s := spool{intent: intent{Agent: agent, Incarnation: 1}}
-		if err := d.keep(s, "", &Completion{Task: task, Result: strings.Repeat("x", size)},
-			errors.New("no")); err != nil {
-			t.Fatal(err)
-		}
-		at = at.Add(time.Second)
-		if err := os.Chtimes(filepath.Join(d.dir, fmt.Sprintf("%d-1-%d-0.json", agent, task)), at,
-			at); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
-	keep(2, 7, 1)
-	keep(2, 7, 1)
-	for task := range uint64(100) {
-		keep(1, task, 1)
-	}
-	count := func() int {
-		t.Helper()
-		list, err := os.ReadDir(d.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
-	if n := count(); n != maxLettersAgent+1 || d.kept.Load() != int64(n) {
-		t.Errorf("%d files, %d counted", n, d.kept.Load())
-	}
-	if _, err := os.Stat(filepath.Join(d.dir, "1-1-99-0.json")); err != nil {
-		t.Errorf("the newest: %v", err)
-	}
-	d.bytes = 4000
-	for agent := range uint32(5) {
-		keep(10+agent, 1, 1000)
-	}
-	if n := count(); n > 4 || n < 3 {
-		t.Errorf("%d files", n)
-	}
-	// Where no other file can be written the one of the spool is moved.
-	from, to := filepath.Join(t.TempDir(), "01.json"), filepath.Join(d.dir, "3-1-9-0.json")
-	err := errors.Join(os.WriteFile(from, []byte("it"), 0o600), os.Mkdir(to+".new", 0o700))
-	if err = errors.Join(err, d.keep(spool{intent: intent{Agent: 3, Incarnation: 1}}, from,
-		&Completion{Task: 9}, errors.New("no"))); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(to); err != nil || string(text) != "it" {
-		t.Errorf("%q, %v", text, err)
 	}
 }

@@ -1,6 +1,10 @@
 package agentd
 
-import "time"
+import (
+	"time"
+
+	"vigil/agentd/results"
+)
 
 // tellLetters is the time between two registrations that tell how many letters there are.
 const tellLetters = time.Minute
@@ -9,7 +13,7 @@ const tellLetters = time.Minute
 type lettersTold struct {
 	base
 	member  *membership
-	letters *letters
+	letters *results.Letters
 	enroll  func()
 
 	told int64
@@ -18,7 +22,7 @@ type lettersTold struct {
 
 // look has the cluster told when there are more or fewer of them.
 func (t *lettersTold) look(now time.Duration) time.Duration {
-	kept := t.letters.kept.Load()
+	kept := t.letters.Kept()
 	if kept != t.told && now >= t.due && t.member.registered {
 		t.told, t.due = kept, now+tellLetters
 		t.enroll()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/output"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
@@ -68,15 +69,15 @@ type life struct {
 }
 
 // intent is what the journal keeps of the life.
-func (l *life) intent() intent {
-	return intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
+func (l *life) intent() disk.Intent {
+	return disk.Intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
 		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl,
 		StopGrace: l.order.GetStopGrace().AsDuration(),
 		Longest:   l.longest, SpoolOwner: l.spoolOwner}
 }
 
 // who is the life in beats and in the journal.
-func (l *life) who() beaten { return beaten{l.agent, l.inc} }
+func (l *life) who() disk.Life { return disk.Life{Agent: l.agent, Incarnation: l.inc} }
 
 // covered tells whether the cluster holds a fence for this life, as far as known.
 func (l *life) covered() bool { return l.phase != accepting }

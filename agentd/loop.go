@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"vigil/agentd/accounts"
+	"vigil/agentd/disk"
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
 	"vigil/rpc/gen/vigilv1"
@@ -24,9 +26,9 @@ type site struct {
 	key      string
 	boot     string
 	mark     string // of the processes of this host: key and place
-	data     *dataDir
-	journal  journal
-	accounts *register
+	data     *disk.Dir
+	journal  disk.Journal
+	accounts *accounts.Register
 	offers   *offers
 	logs     *output.Dir
 	launcher launcher

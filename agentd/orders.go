@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"time"
 
+	"vigil/agentd/results"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -86,7 +87,7 @@ func (s *orders) takeStop(o *vigilv1.Order) {
 	default:
 		s.lives.ended[o.GetAgent()] = o.GetIncarnation()
 		s.outbox.exit(&vigilv1.ReportExitRequest{Agent: o.GetAgent(), Incarnation: o.GetIncarnation(),
-			Reason: "it does not run on this host"}, spool{})
+			Reason: "it does not run on this host"}, results.Spool{})
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/protobuf/proto"
 
+	"vigil/agentd/disk"
+	"vigil/agentd/results"
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -24,8 +26,8 @@ type outbox struct {
 	work    vigilv1.WorkClient
 	log     hclog.Logger
 	metrics *metrics
-	journal journal
-	letters letters
+	journal disk.Journal
+	letters results.Letters
 	// superseded is told when the cluster does not want a life that has started.
 	superseded func(agent uint32, inc uint64)
 
@@ -36,16 +38,16 @@ type outbox struct {
 	again    resumed    // the cluster answers again
 	spooling sync.Mutex // one completion is under way
 	mu       sync.Mutex
-	begun    map[beaten]*delivery // start and stuck reports
-	pending  map[uint32]uint64    // newest incarnation of each agent whose end is not told yet
-	passed   map[string]bool      // files of spools that cannot be removed
+	begun    map[disk.Life]*delivery // start and stuck reports
+	pending  map[uint32]uint64       // newest incarnation of each agent whose end is not told yet
+	passed   map[string]bool         // files of spools that cannot be removed
 }
 
 // newOutbox makes one that nobody has told of the host's number yet. The caller sets
 // superseded before the first report.
 func newOutbox(b base) *outbox {
 	return &outbox{ctx: b.ctx, host: b.host, work: b.work, log: b.log, metrics: b.metrics, journal: b.journal,
-		letters: letters{dir: b.data.letters()}, begun: map[beaten]*delivery{},
+		letters: results.Letters{Dir: b.data.Letters()}, begun: map[disk.Life]*delivery{},
 		pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{})}
 }
 
@@ -74,7 +76,7 @@ func (o *outbox) registered(ctx context.Context) bool {
 
 // started reports a pid.
 func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
-	who := beaten{r.GetAgent(), r.GetIncarnation()}
+	who := disk.Life{Agent: r.GetAgent(), Incarnation: r.GetIncarnation()}
 	o.begin(who, func(ctx context.Context) {
 		err := insistUntil(ctx, &o.again, final, func(ctx context.Context) error {
 			again := proto.CloneOf(r)
@@ -86,9 +88,9 @@ func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case client.Code(err) == code.Superseded:
-			o.superseded(who.agent, who.inc)
+			o.superseded(who.Agent, who.Incarnation)
 		default:
-			o.log.Warn("start report was refused", "agent_id", who.agent, "incarnation", who.inc, "error", err)
+			o.log.Warn("start report was refused", "agent_id", who.Agent, "incarnation", who.Incarnation, "error", err)
 		}
 	})
 }
@@ -96,7 +98,7 @@ func (o *outbox) started(r *vigilv1.ReportStartedRequest) {
 // stuck reports that something of a life cannot be killed.
 func (o *outbox) stuck(r *vigilv1.ReportStuckRequest) {
 	r.Reason = clip(r.GetReason(), maxReason)
-	who := beaten{r.GetAgent(), r.GetIncarnation()}
+	who := disk.Life{Agent: r.GetAgent(), Incarnation: r.GetIncarnation()}
 	o.begin(who, func(ctx context.Context) {
 		err := insist(ctx, &o.again, func(ctx context.Context) error {
 			again := proto.CloneOf(r)
@@ -105,14 +107,14 @@ func (o *outbox) stuck(r *vigilv1.ReportStuckRequest) {
 			return err
 		})
 		if err != nil && ctx.Err() == nil {
-			o.log.Warn("the report of processes that cannot be killed was refused", "agent_id", who.agent,
-				"incarnation", who.inc, "error", err)
+			o.log.Warn("the report of processes that cannot be killed was refused", "agent_id", who.Agent,
+				"incarnation", who.Incarnation, "error", err)
 		}
 	})
 }
 
 // begin has a report about a living agent delivered, after those before it.
-func (o *outbox) begin(who beaten, deliver func(ctx context.Context)) {
+func (o *outbox) begin(who disk.Life, deliver func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(o.ctx)
 	d := &delivery{cancel: cancel, done: make(chan struct{})}
 	o.mu.Lock()
@@ -139,13 +141,13 @@ func (o *outbox) begin(who beaten, deliver func(ctx context.Context)) {
 // exit reports an end. Reports that are still under way are given up: the end says
 // more. What the agent itself could not deliver goes before. The life's folder,
 // when it has one, is removed once the cluster knows.
-func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
+func (o *outbox) exit(r *vigilv1.ReportExitRequest, s results.Spool) {
 	r.Reason = clip(r.GetReason(), maxReason)
-	who := beaten{r.GetAgent(), r.GetIncarnation()}
+	who := disk.Life{Agent: r.GetAgent(), Incarnation: r.GetIncarnation()}
 	o.mu.Lock()
 	d := o.begun[who]
 	delete(o.begun, who)
-	o.pending[who.agent] = max(o.pending[who.agent], who.inc)
+	o.pending[who.Agent] = max(o.pending[who.Agent], who.Incarnation)
 	o.mu.Unlock()
 	o.tasks.Go(func() {
 		if d != nil {
@@ -159,11 +161,11 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest, s spool) {
 			return // the next daemon finds the folder
 		}
 		if err != nil {
-			o.log.Warn("exit report was not taken", "agent_id", who.agent, "incarnation", who.inc, "error", err)
+			o.log.Warn("exit report was not taken", "agent_id", who.Agent, "incarnation", who.Incarnation, "error", err)
 		}
 		o.mu.Lock()
-		if o.pending[who.agent] == who.inc {
-			delete(o.pending, who.agent)
+		if o.pending[who.Agent] == who.Incarnation {
+			delete(o.pending, who.Agent)
 		}
 		o.mu.Unlock()
 		point("told")
@@ -183,7 +185,7 @@ func (o *outbox) untold() map[uint32]uint64 {
 // leftover delivers what a life of an earlier boot has left, of which nothing else
 // is to be told, and removes its folder. It does not wait for the registration,
 // which may have to wait for the end of that life's fence.
-func (o *outbox) leftover(s spool) {
+func (o *outbox) leftover(s results.Spool) {
 	o.tasks.Go(func() {
 		if err := o.empty(s); err != nil && o.ctx.Err() != nil {
 			return // the next daemon finds the folder
@@ -193,19 +195,19 @@ func (o *outbox) leftover(s spool) {
 }
 
 // clear removes the folder of a life, if it has one, when all is told.
-func (o *outbox) clear(s spool) {
-	if s.folder == "" {
+func (o *outbox) clear(s results.Spool) {
+	if s.Folder == "" {
 		return
 	}
 	o.forgive(s)
-	if err := o.journal.remove(s.folder); err != nil {
+	if err := o.journal.Remove(s.Folder); err != nil {
 		o.log.Warn("a life that is over stays in the journal; the next agentd reports it again", "error", err)
 	}
 }
 
 // empty delivers all completions that a life, which is over, has left.
-func (o *outbox) empty(s spool) error {
-	for s.folder != "" && len(o.spooled(s)) > 0 {
+func (o *outbox) empty(s results.Spool) error {
+	for s.Folder != "" && len(o.spooled(s)) > 0 {
 		if err := insist(o.ctx, &o.again, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
 			return err
 		}
@@ -214,7 +216,7 @@ func (o *outbox) empty(s spool) error {
 }
 
 // report delivers the completions of a life and then its end.
-func (o *outbox) report(r *vigilv1.ReportExitRequest, s spool) error {
+func (o *outbox) report(r *vigilv1.ReportExitRequest, s results.Spool) error {
 	if err := o.empty(s); err != nil {
 		return err
 	}

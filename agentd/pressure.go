@@ -61,9 +61,9 @@ func (p *pressure) look(now time.Duration) time.Duration {
 		if p.config.MinFreeDisk != 0 {
 			room, err := p.config.Disk()
 			if p.measured(&p.space, "min_free_disk", err) {
-				p.space.judge("disk space for "+p.data.path, room.Bytes, p.config.MinFreeDisk, mebibytes)
+				p.space.judge("disk space for "+p.data.Path, room.Bytes, p.config.MinFreeDisk, mebibytes)
 				if room.Inodes != nil {
-					p.inodes.judge("inodes on the disk of "+p.data.path, *room.Inodes, minInodes,
+					p.inodes.judge("inodes on the disk of "+p.data.Path, *room.Inodes, minInodes,
 						func(n uint64) string { return fmt.Sprint(n) })
 				}
 			}

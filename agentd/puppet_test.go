@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/proc"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
@@ -271,8 +272,8 @@ func TestShimThatDoesNotAnswerAtOnce(t *testing.T) {
 	late := newPuppet(shim.Spec{})
 	p.adopts = []any{errors.New("it is just starting"), errors.New("still"), late}
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
-	j := journal{r.dir + "/lives"}
-	_, lock, err := j.begin(intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1",
+	j := disk.Journal{Dir: r.dir + "/lives"}
+	_, lock, err := j.Begin(disk.Intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1",
 		Incarnation: 1, TTL: time.Minute}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +306,7 @@ func TestShimThatNeverAnswers(t *testing.T) {
 	p := &puppets{t: t, started: make(chan *puppet, 100), asked: make(chan string, 1000)}
 	p.adopts = []any{errors.New("deaf")}
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
-	_, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-1", Agent: 1,
+	_, lock, err := disk.Journal{Dir: r.dir + "/lives"}.Begin(disk.Intent{Version: 1, Boot: "boot-1", Agent: 1,
 		AgentName: "demo/r1", Incarnation: 1, TTL: time.Minute}, nil, nil)
 	if err != nil {
 		t.Fatal(err)

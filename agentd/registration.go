@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -58,7 +59,7 @@ func (r *registration) proveFirst() {
 // recall begins with the number that the host had, so that its first word can be a
 // beat. It is checked by the cluster, like that of any beat.
 func (r *registration) recall() {
-	if r.member.host = r.data.registered(r.boot); r.member.host != 0 {
+	if r.member.host = r.data.Registered(r.boot); r.member.host != 0 {
 		r.member.ttl = defaultTTL // until an answer says better
 	}
 	r.proveFirst()
@@ -104,7 +105,7 @@ func (r *registration) look(now time.Duration) time.Duration {
 		answer, err := r.host.Register(ctx, request)
 		r.send(func() { r.enrolled(answer, err) })
 		if err == nil { // afterwards: a disk that hangs holds up nothing
-			if err := r.data.note(answer.GetHost(), request.GetBoot()); err != nil {
+			if err := r.data.Note(answer.GetHost(), request.GetBoot()); err != nil {
 				r.log.Warn("the host's number cannot be noted: the next agentd registers before it beats", "error", err)
 			}
 		}
@@ -144,8 +145,8 @@ func (r *registration) failed(err error) {
 		r.inUse = true
 		r.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data "+
 			"directory. After a reboot it is "+
-			"let in when the fences of its agents have ended; for a copy remove "+keyFile+" in "+
-			r.data.path+" and start agentd again", "error", err)
+			"let in when the fences of its agents have ended; for a copy remove "+disk.KeyFile+" in "+
+			r.data.Path+" and start agentd again", "error", err)
 	case why == code.HostInUse:
 		r.log.Debug("the host's id is still in use", "error", err)
 	case why == code.Invalid || why == code.Unimplemented:
@@ -170,7 +171,7 @@ func (r *registration) fail(err error) {
 // and what the shims of its agents did.
 func (r *registration) warnings() []string {
 	var letters []string
-	if w := r.outbox.letters.warning(); w != "" {
+	if w := r.outbox.letters.Warning(); w != "" {
 		letters = []string{w}
 	}
 	all := slices.Concat(letters, r.offered.warnings, r.offered.Warnings(), slices.Sorted(maps.Keys(r.lives.warned)))

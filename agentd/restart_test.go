@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"vigil/agentd/disk"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -152,7 +153,7 @@ func TestEndWhileAgentdIsAway(t *testing.T) {
 	d.kill(t)
 	a.conn.Write([]byte("die\n"))
 	a.gone(t)
-	until(t, "the record", func() bool { return readExit(filepath.Join(h.spec.Dir, "lives", "1-1")) != nil })
+	until(t, "the record", func() bool { return disk.ReadExit(filepath.Join(h.spec.Dir, "lives", "1-1")) != nil })
 	// The report is taken, but agentd does not live to note it.
 	d = h.start(t, func(s *daemonSpec) { s.Point = "told" })
 	next(t, d.done)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -48,19 +49,19 @@ func (r *retention) look(now time.Duration) time.Duration {
 // clear word that there is no such agent counts.
 func (s *site) removeLeftovers(ctx context.Context, here map[string]bool) {
 	fleet, asked, looked := vigilv1.NewFleetClient(s.config.Conn), 0, time.Now()
-	all := s.data.leftovers()
-	for _, name := range s.accounts.agents() {
+	all := s.data.Leftovers()
+	for _, name := range s.accounts.Agents() {
 		if all[name] == nil { // nothing is left of it but its account
-			all[name] = &leftover{}
+			all[name] = &disk.Leftover{}
 		}
 	}
 	defer func() {
-		if err := s.data.clear(); err != nil {
+		if err := s.data.Clear(); err != nil {
 			s.log.Warn("what deleted agents have left cannot be removed and is tried again", "error", err)
 		}
 	}()
 	for name, left := range all {
-		if here[name] || time.Since(left.used) < s.config.KeepDeleted {
+		if here[name] || time.Since(left.Used) < s.config.KeepDeleted {
 			continue
 		}
 		if asked++; asked > maxLeftovers || ctx.Err() != nil {
@@ -72,13 +73,13 @@ func (s *site) removeLeftovers(ctx context.Context, here map[string]bool) {
 		if err == nil || client.Code(err) != code.NotFound {
 			continue
 		}
-		done, err := s.accounts.retire(name, looked, func() error { return s.data.takeAway(left.paths) })
+		done, err := s.accounts.Retire(name, looked, func() error { return s.data.TakeAway(left.Paths) })
 		if err != nil {
 			s.log.Warn("what a deleted agent has left cannot be removed", "agent", name, "error", err)
 		}
 		if !done || err != nil { // or it was made anew, and started
 			continue
 		}
-		s.log.Info("what a deleted agent has left was removed", "agent", name, "unused_since", left.used)
+		s.log.Info("what a deleted agent has left was removed", "agent", name, "unused_since", left.Used)
 	}
 }

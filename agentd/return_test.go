@@ -2,8 +2,6 @@ package agentd
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,8 +68,7 @@ func TestDaemonThatDiesBeforeItRegistersBeats(t *testing.T) {
 	h.clear(t)
 }
 
-// A number that the cluster does not know any more is no obstacle; one of another
-// boot is not used at all.
+// A number that the cluster does not know any more is no obstacle.
 func TestForgottenHostRegisters(t *testing.T) {
 	h := newHost(t)
 	d := h.start(t)
@@ -96,20 +93,6 @@ func TestForgottenHostRegisters(t *testing.T) {
 	}
 	d.kill(t)
 	h.clear(t)
-
-	dir := &dataDir{path: h.spec.Dir}
-	if n := dir.registered("another boot"); n != 0 {
-		t.Errorf("number %d was kept for another boot", n)
-	}
-	if err := os.WriteFile(filepath.Join(h.spec.Dir, hostFile), []byte("{torn"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if n := dir.registered("another boot"); n != 0 {
-		t.Errorf("number %d was read from a torn file", n)
-	}
-	if err := dir.note(9, "another boot"); err != nil || (&dataDir{path: h.spec.Dir}).registered("another boot") != 9 {
-		t.Errorf("the number was not kept: %v", err)
-	}
 }
 
 // L10: a host that was cut off and is told to register again beats first; as long as

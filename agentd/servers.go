@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/rpc/client"
 )
 
@@ -65,8 +66,8 @@ func (s *servers) write() {
 	list := s.known
 	s.underway = true
 	s.spawn(func() {
-		path := ServersFile(s.data.path)
-		err := writeDurably(s.data.path, path, strings.Join(list, "\n")+"\n")
+		path := ServersFile(s.data.Path)
+		err := disk.Write(s.data.Path, path, strings.Join(list, "\n")+"\n")
 		if err == nil {
 			err = os.Chmod(path, 0o644) // agents have accounts of their own, and nothing in it is secret
 		}

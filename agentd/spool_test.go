@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"vigil/agentd/disk"
+	"vigil/agentd/results"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // leave does what an agent does that could not deliver a completion.
-func leave(t *testing.T, spool, name string, c Completion) {
+func leave(t *testing.T, spool, name string, c results.Completion) {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -48,7 +50,7 @@ func TestCompletionsOfARunningAgent(t *testing.T) {
 			return nil
 		}
 	})
-	c := Completion{Agent: "demo/r1", Incarnation: 5, Task: 8, Attempt: 2, Result: "second", Token: "secret"}
+	c := results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 8, Attempt: 2, Result: "second", Token: "secret"}
 	leave(t, spool, "02", c)
 	c.Task, c.Attempt, c.Result = 7, 1, "first"
 	leave(t, spool, "01", c)
@@ -86,9 +88,9 @@ func TestCompletionsComeBeforeTheEnd(t *testing.T) {
 	next(t, h.starts)
 	d.kill(t)
 	leave(t, filepath.Join(h.spec.Dir, "lives", "1-1", shim.SpoolFolder), "01",
-		Completion{Agent: "demo/r1", Incarnation: 1, Task: 7, Attempt: 1, Result: "done", Token: "x"})
+		results.Completion{Agent: "demo/r1", Incarnation: 1, Task: 7, Attempt: 1, Result: "done", Token: "x"})
 	a.conn.Close()
-	until(t, "the record", func() bool { return readExit(filepath.Join(h.spec.Dir, "lives", "1-1")) != nil })
+	until(t, "the record", func() bool { return disk.ReadExit(filepath.Join(h.spec.Dir, "lives", "1-1")) != nil })
 	taken := make(chan bool, 1)
 	h.set(func() {
 		h.onWork = func(*vigilv1.CompleteTaskRequest) error { taken <- true; return nil }
@@ -116,15 +118,15 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	folder, lock, err := journal{r.dir + "/lives"}.begin(intent{Version: 1, Boot: "boot-0", Agent: 1,
+	folder, lock, err := disk.Journal{Dir: r.dir + "/lives"}.Begin(disk.Intent{Version: 1, Boot: "boot-0", Agent: 1,
 		AgentName:   "demo/r1",
 		Incarnation: 3, TTL: time.Minute, SpoolOwner: os.Geteuid()}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lock.Close()
-	c := Completion{Agent: "demo/r1", Incarnation: 3, Task: 7, Attempt: 1, Token: "x"}
-	for i := range 2*maxSpool + 1 { // more than one look takes
+	c := results.Completion{Agent: "demo/r1", Incarnation: 3, Task: 7, Attempt: 1, Token: "x"}
+	for i := range 2*results.MaxFiles + 1 { // more than one look takes
 		c.Result = fmt.Sprintf("%03d", i)
 		leave(t, filepath.Join(folder, shim.SpoolFolder), c.Result, c)
 	}
@@ -148,7 +150,7 @@ func TestCompletionsSurviveAReboot(t *testing.T) {
 	})
 	drained(r.registers)
 	go func() {
-		for i := range 2*maxSpool + 2 { // the first of them twice
+		for i := range 2*results.MaxFiles + 2 { // the first of them twice
 			if w := <-r.completed; w.GetResult() != fmt.Sprintf("%03d", max(i-1, 0)) ||
 				w.GetSpeaker().GetIncarnation() != 3 {
 				t.Errorf("completion %d: %v", i, w)
@@ -172,13 +174,13 @@ func TestSpoolThatCannotBeCleared(t *testing.T) {
 	one := next(t, p.started)
 	next(t, r.starts)
 	spool := spoolOf(t, one.spec)
-	for i := range maxSpool + 1 {
+	for i := range results.MaxFiles + 1 {
 		if err := os.MkdirAll(filepath.Join(spool, fmt.Sprintf("0-%03d.json", i), "full"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for task := uint64(1); task <= 3; task++ {
-		leave(t, spool, strconv.FormatUint(task, 10), Completion{Agent: "demo/r1", Incarnation: 5, Task: task,
+		leave(t, spool, strconv.FormatUint(task, 10), results.Completion{Agent: "demo/r1", Incarnation: 5, Task: task,
 			Attempt: 1})
 		until(t, "the completion", func() bool {
 			r.advance(4 * time.Second)
@@ -207,7 +209,7 @@ func TestSpoolIsNotTrusted(t *testing.T) {
 	one := next(t, p.started)
 	next(t, r.starts)
 	spool := spoolOf(t, one.spec)
-	good := Completion{Agent: "demo/r1", Incarnation: 5, Task: 9, Attempt: 1}
+	good := results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 9, Attempt: 1}
 	elsewhere := t.TempDir()
 	leave(t, elsewhere, "good", good)
 	for name, put := range map[string]func(path string) error{
@@ -215,7 +217,7 @@ func TestSpoolIsNotTrusted(t *testing.T) {
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
 		"fifo":      func(path string) error { return mkfifo(path) },
 		"garbage":   func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
-		"large":     func(path string) error { return os.WriteFile(path, make([]byte, maxSpooled+1), 0o600) },
+		"large":     func(path string) error { return os.WriteFile(path, make([]byte, results.MaxBytes+1), 0o600) },
 	} {
 		if err := put(filepath.Join(spool, "1-"+name+".json")); err != nil {
 			t.Fatal(err)
@@ -241,7 +243,7 @@ func TestSpoolIsNotTrusted(t *testing.T) {
 func spoolOf(t *testing.T, spec shim.Spec) string {
 	t.Helper()
 	for _, kv := range spec.Env {
-		if path, ok := strings.CutPrefix(kv, EnvSpool+"="); ok {
+		if path, ok := strings.CutPrefix(kv, results.Env+"="); ok {
 			info, err := os.Stat(path)
 			if err != nil || info.Mode().Perm() != 0o700 {
 				t.Fatalf("spool %s: %v, %v", path, info, err)

@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/disk"
+	"vigil/agentd/results"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/rpc/client"
@@ -33,7 +35,7 @@ func (v *lives) start(l *life) {
 	command, err := offered.Command(l.order.GetRunner(), runner.Life{
 		Addr: strings.Join(v.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
 		Incarnation: strconv.FormatUint(l.inc, 10), Resume: l.order.GetResume(),
-		Params: l.order.GetParams(), Home: v.data.home(room, agent),
+		Params: l.order.GetParams(), Home: v.data.Home(room, agent),
 	})
 	token := l.token
 	l.token = ""
@@ -45,7 +47,7 @@ func (v *lives) start(l *life) {
 		return
 	}
 	l.longest = command.StopGrace
-	l.folder = v.journal.folder(l.who())
+	l.folder = v.journal.Folder(l.who())
 	l.spoolOwner = os.Geteuid()
 	if c := command.Credential; c != nil {
 		l.spoolOwner = int(c.Uid)
@@ -66,15 +68,15 @@ func (v *lives) start(l *life) {
 // spec says to a shim what to run.
 func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 	spec := shim.Spec{
-		Version: shim.Version, Folder: l.folder, Mark: l.intent().mark(v.mark), Agent: l.order.GetAgentName(),
+		Version: shim.Version, Folder: l.folder, Mark: l.intent().Mark(v.mark), Agent: l.order.GetAgentName(),
 		Runner: l.order.GetRunner(), Kind: c.Kind, PTY: c.PTY, Usage: c.Usage,
 		Path: c.Path, Args: c.Args, Dir: c.Dir, Sudo: c.Sudo,
-		Env: append(c.Env, EnvSpool+"="+l.folder+"/"+shim.SpoolFolder,
-			EnvServers+"="+ServersFile(v.data.path), client.EnvTokenFile+"="+secretIn(l.folder, tokenFile)),
+		Env: append(c.Env, results.Env+"="+l.folder+"/"+shim.SpoolFolder,
+			EnvServers+"="+ServersFile(v.data.Path), client.EnvTokenFile+"="+secretIn(l.folder, tokenFile)),
 		Limits:   c.Limits,
 		RunLimit: shorter(l.order.GetRunLimit().AsDuration(), c.RunLimit), StopGrace: v.grace(l, nil),
-		TTL: l.ttl, OrphanLimit: v.config.OrphanLimit, Acknowledged: l.acked, Agentd: v.data.agents(),
-		LogFolder: v.data.logs(),
+		TTL: l.ttl, OrphanLimit: v.config.OrphanLimit, Acknowledged: l.acked, Agentd: v.data.Agents(),
+		LogFolder: v.data.Logs(),
 		LogBytes:  v.config.LogBytes, LogKeep: v.config.LogKeep,
 	}
 	if c := c.Credential; c != nil {
@@ -99,10 +101,10 @@ func (v *lives) failed(l *life, err error) {
 	v.log.Warn("agent could not be started", "agent", l.order.GetAgentName(), "incarnation", l.inc, "error", err)
 	v.metrics.exits.WithLabelValues("start_failed").Inc()
 	report := &vigilv1.ReportExitRequest{StartFailed: true, Reason: err.Error()}
-	if errors.Is(err, errJournaled) {
+	if errors.Is(err, disk.ErrJournaled) {
 		l.folder = "" // it belongs to that life
 	} else if l.folder != "" {
-		if exit := readExit(l.folder); exit != nil {
+		if exit := disk.ReadExit(l.folder); exit != nil {
 			report.Ordered = exit.Ordered // this host's fault
 		}
 	}
@@ -210,7 +212,7 @@ func (v *lives) exited(l *life, exit shim.Exit) {
 	v.log.Info("agent ended", "agent", l.order.GetAgentName(), "incarnation", l.inc,
 		"code", exit.Code, "signal", exit.Signal, "why", report.GetReason())
 	if room, _, agent, err := place(l.order.GetAgentName()); err == nil {
-		v.spawn(func() { v.data.used(room, agent) }) // not here: its disk may hang
+		v.spawn(func() { v.data.Used(room, agent) }) // not here: its disk may hang
 	}
 	v.bury(l, report)
 }
@@ -294,7 +296,7 @@ func (v *lives) bury(l *life, report *vigilv1.ReportExitRequest) {
 	report.Agent, report.Incarnation = l.agent, l.inc
 	report.Ordered = report.GetOrdered() || l.ending.exempt // ended on purpose: not charged
 	v.ended[l.agent] = max(v.ended[l.agent], l.inc)
-	v.outbox.exit(report, spool{l.folder, l.intent()})
+	v.outbox.exit(report, results.Spool{Folder: l.folder, Intent: l.intent()})
 	v.forget(l)
 }
 

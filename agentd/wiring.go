@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
 	"vigil/rpc/gen/vigilv1"
@@ -13,10 +14,11 @@ import (
 // keeper wires the parts together. ctx ends after the last life is gone and reported.
 func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	b := base{
-		site: &site{config: &a.config, log: a.config.Logger.Named("agentd"), key: a.data.key, boot: a.boot,
-			mark: a.mark(), data: a.data, offers: a.offers, journal: journal{a.data.lives()}, accounts: a.accounts,
+		site: &site{config: &a.config, log: a.config.Logger.Named("agentd"), key: a.data.Key, boot: a.boot,
+			mark: a.mark(), data: a.data, offers: a.offers, accounts: a.accounts,
+			journal:  disk.Journal{Dir: a.data.Lives(), Locked: func() { point("locked") }},
 			launcher: a.shims, scans: proc.NewScanner(), logs: logs, metrics: a.metrics,
-			callers: &callers{all: map[beaten]caller{}},
+			callers: &callers{all: map[disk.Life]caller{}},
 			host:    vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
 		loop: &loop{ctx: ctx, inbox: make(chan func(), 64), done: make(chan struct{})},
 	}

@@ -29,6 +29,7 @@ type batcher struct {
 	met       *metrics
 	propose   func([]byte) proposal
 	answering *atomic.Int32 // raised while answers are waited for
+	matcher   fsm.Matcher   // may be nil
 	pool      sync.Pool     // of *group
 
 	wake     chan struct{} // buffered; "look again"

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vigil/cluster/logstore"
 	"vigil/cluster/wire"
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -71,6 +72,9 @@ type Config struct {
 	BindAddr string // host:port to listen on; default RaftAddr
 	APIAddr  string // where clients reach this server
 	DataDir  string // its own directory, locked while the server runs
+	// LogStore is the form of the log in DataDir; empty: the one that it has, LogBolt when it is new. Another
+	// one than it has is refused.
+	LogStore LogKind
 
 	// Cluster names the cluster. Empty: Found gives it a random name, and a server that joins learns it
 	// from the first server that connects.
@@ -102,8 +106,17 @@ type Config struct {
 	Listener net.Listener // nil: listens on BindAddr
 	// Dial opens a connection to another server's raft address; nil: by TCP.
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
-	Backend *Backend // nil: bolt, files and TCP
+	Backend *Backend // nil: files and TCP
 }
+
+// LogKind is the form in which a server keeps its log; see the package logstore.
+type LogKind = logstore.Kind
+
+// The forms that there are.
+const (
+	LogBolt = logstore.Bolt
+	LogWAL  = logstore.WAL
+)
 
 // Identity is what cmd gives a server that has one; see the package wire.
 type Identity = wire.Identity
@@ -150,6 +163,9 @@ func (c *Config) Validate() error {
 	}
 	if d.Backend == nil && d.DataDir == "" {
 		bad("data directory is missing")
+	}
+	if d.LogStore != "" && !d.LogStore.Valid() {
+		bad("log store %q: give %s or %s", d.LogStore, LogBolt, LogWAL)
 	}
 	if d.Backend == nil {
 		checkAddr(bad, "raft address", d.RaftAddr)

@@ -50,7 +50,7 @@ func TestServersOnDiskKeepEverythingOverRestart(t *testing.T) {
 func TestDamagedSnapshotOnDisk(t *testing.T) {
 	var dirs [3]string
 	c := clustertest.New(t, 3, clustertest.OnDisk(), clustertest.Configure(func(i int, cfg *cluster.Config) {
-		cfg.Limits.TrailingLogs = 1000
+		cfg.Limits.TrailingLogs, cfg.LogStore = 1000, cluster.LogBolt
 		dirs[i] = cfg.DataDir
 	}))
 	k := c.Client()

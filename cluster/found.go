@@ -90,5 +90,5 @@ func newData(dir *logstore.Dir, c *Config) (*logstore.Data, error) {
 	if server != "" && server != c.ID {
 		return nil, fmt.Errorf("%w, of server %s", ErrHasData, server)
 	}
-	return dir.Open(was != "", c.Logger)
+	return dir.Open(was != "", c.LogStore, c.Logger)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/logstore"
 	"vigil/cluster/record"
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -39,8 +40,9 @@ type machine struct {
 	logBytes  atomic.Int64 // applied since the last snapshot
 	trail     trail
 	persisted func() // called when a snapshot is written, before the log is cut
-	replaced  func() // called when the state was replaced by a snapshot, before the log is cut
-	stint     atomic.Pointer[noun.Stint]
+	// replaced is called when the state was replaced by a snapshot that ends with that entry
+	replaced func(index, term uint64)
+	stint    atomic.Pointer[noun.Stint]
 }
 
 // applied is what the shell learns of an entry.
@@ -62,7 +64,7 @@ type answer struct {
 
 func newMachine(cfg *Config, state *fsm.State, met *metrics, fatal func(error)) *machine {
 	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal,
-		persisted: func() {}, replaced: func() {}}
+		persisted: func() {}, replaced: func(uint64, uint64) {}}
 	m.trail.mark(state.LastIndex())
 	m.noteStint()
 	return m
@@ -239,7 +241,9 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	m.mu.Unlock()
 	m.logBytes.Store(0)
 	m.trail.restart(state.LastIndex())
-	m.replaced()
+	if index, term, ok := logstore.Reaches(r); ok {
+		m.replaced(index, term)
+	}
 	for _, sub := range m.subs {
 		sub(reset)
 	}

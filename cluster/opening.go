@@ -50,7 +50,7 @@ func (r *Replica) openData() (*logstore.Data, error) {
 	if err := r.checkIdentity(); err != nil {
 		return nil, err
 	}
-	return dir.Open(r.identified, r.cfg.Logger)
+	return dir.Open(r.identified, r.cfg.LogStore, r.cfg.Logger)
 }
 
 // dropAll gives back what a failed Open took. It does not wait for long: the disk

@@ -68,7 +68,7 @@ func Recover(path string, how Recovering) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := dir.Open(true, cfg.Logger)
+	data, err := dir.Open(true, "", cfg.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func Open(cfg Config) (*Replica, error) {
 	id := &identity{node: n}
 	r := &Replica{node: n, identity: id, members: &members{node: n, turn: make(chan struct{}, 1)},
 		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id}, audit: newAudit(n),
-		levels: &levels{n}, trailing: &trailing{n},
+		levels: &levels{n}, trailing: &trailing{node: n},
 		snapNow: make(chan struct{}, 1), again: make(chan struct{}, 1)}
 	r.stints.changed = make(chan struct{})
 	if err := r.awaitDisk(r.openAll); err != nil {
@@ -162,18 +162,17 @@ func (r *Replica) Run(ctx context.Context) error {
 	r.handOver(rf)
 	stopBatching()
 	r.settle(settled)
-	down := make(chan struct{})
-	var downErr error
+	down := make(chan error, 1)
 	go func() {
 		future := rf.Shutdown()
 		// What raft is sending would hold it up: a snapshot to a server that hangs takes minutes to fail.
-		downErr = errors.Join(r.trans.Close(), future.Error())
-		close(down)
+		down <- errors.Join(r.trans.Close(), future.Error())
 	}()
+	var downErr error
 	select {
 	case err := <-r.fatal:
 		return r.abandon(rf, err)
-	case <-down:
+	case downErr = <-down:
 	case <-time.After(shutdownBound):
 		return fmt.Errorf("stop server: %w after %v", ErrNoJoin, shutdownBound)
 	}

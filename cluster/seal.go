@@ -100,6 +100,7 @@ func (b *batcher) build() *sealed {
 	k.enc.Reset()
 	b.packBeats(s)
 	commands := b.packRequests(s)
+	commands += b.packExtras(s)
 	k.packWords()
 	stamp := st.clock.seal()
 	s.at = time.Now()
@@ -209,6 +210,9 @@ func (b *batcher) packRequests(s *sealed) int {
 				break
 			}
 			k.noteWord(g, &g.reqs[k.done])
+			if b.matcher != nil {
+				b.matcher.See(g.reqs[k.done].Cmd)
+			}
 			k.done++
 			p.n++
 			commands++

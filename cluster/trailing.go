@@ -3,12 +3,21 @@ package cluster
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"vigil/cluster/logstore"
 )
 
 // trailing decides how much of the log raft keeps.
-type trailing struct{ *node }
+type trailing struct {
+	*node
+	accepted atomic.Pointer[logEnd] // of the snapshot that this process was sent last; nil: none
+}
+
+// logEnd is the last entry that a snapshot holds.
+type logEnd struct{ index, term uint64 }
 
 // keepLog has raft keep as much of the log behind the snapshot that was just written as servers
 // that lag may need.
@@ -22,14 +31,22 @@ func (k *trailing) keepLog() {
 	k.setTrailing(rf, last-min(last, from)+trailingSlack)
 }
 
-// startLog begins anew after a snapshot that was sent to this server: its log has a gap before it, and
-// nothing from before helps anybody.
-func (k *trailing) startLog() {
+// startLog begins anew after a snapshot that was sent to this server, or a backup that was restored: the
+// log goes on behind it, and nothing from before helps anybody. Raft waits meanwhile, and takes the
+// snapshot for its own as soon as this returns.
+func (k *trailing) startLog(index, term uint64) {
 	rf := k.raft.Load()
 	if rf == nil {
 		return // its own snapshot, at the start
 	}
 	k.met.installed.Inc()
+	if rf.State() == raft.Leader {
+		k.store.CoverNext(index)
+	} else if err := k.store.Covered(index); err != nil {
+		k.fail(logstore.Failed("cut log behind a snapshot", err))
+		return
+	}
+	k.accepted.Store(&logEnd{index, term})
 	if k.cfg.Limits.TrailingLogs == 0 {
 		k.setTrailing(rf, firstTrailing)
 	}
@@ -53,12 +70,15 @@ func (k *trailing) lags(index uint64) bool {
 	})
 }
 
-// covers tells whether the log lacks an entry and has the one behind it, since the newest snapshot ends
-// with it: raft has accepted that snapshot then.
+// covers tells whether the log lacks an entry since the snapshot that raft goes on from ends with it: one
+// that was sent, or an own one when the log has the entry behind it.
 func (k *trailing) covers(index, term uint64) bool {
 	var l raft.Log
 	if err := k.store.GetLog(index, &l); !errors.Is(err, raft.ErrLogNotFound) {
 		return false
+	}
+	if at := k.accepted.Load(); at != nil && *at == (logEnd{index, term}) {
+		return true
 	}
 	if err := k.store.GetLog(index+1, &l); err != nil {
 		return false

@@ -66,14 +66,14 @@ var findings = []finding{
 		"cmd/vigil/e2e_gossip_test.go TestGossipKeysComeByThemselves"}},
 	{id: "S15", what: "escapes in logs and nudges, folders and secrets of others, profiles for all, by that anybody could write",
 		tests: []string{"cmd/vigil/people/safe_logs_test.go TestS15LogsOfAgentsDoNotSteerTheTerminal",
-			"rpc/nudge_text_test.go TestS15NudgesTypeTextOnly",
+			"rpc/hosts/nudge_test.go TestS15NudgesTypeTextOnly",
 			"cmd/vigil/people/safe_logs_test.go TestS15TheFolderOfLivesIsTheUsersOwn",
 			"cmd/vigil/people/safe_logs_test.go TestS15SecretsThatOthersReadAreRefused",
 			"cmd/vigil/serve/server_debug_test.go TestS15ProfilesAreOnAPrivateSocket",
 			"rpc/audit_test.go TestAuditSaysWhoHasChangedWhat"}},
 	{id: "A1", what: "text of an agent made its end disappear", tests: []string{
 		"agentd/shim/usage_test.go TestA01TextOfAnAgentParksForADayAtMost", "agentd/letters_test.go TestA01RefusedUsageLimitIsCharged",
-		"rpc/facts_test.go TestA01FactsAreNotRefusedForTheirWords"}},
+		"rpc/hosts/facts_test.go TestA01FactsAreNotRefusedForTheirWords"}},
 	{id: "A2", what: "marks were blind in a container", tests: []string{
 		"agentd/proc/probe_linux_test.go TestA02ProbeFindsStopsAndKills", "agentd/proc/probe_linux_test.go TestA02BlindRootIsWeak",
 		"agentd/containment_test.go TestA02RegistrationNamesTheContainment"}},

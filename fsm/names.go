@@ -19,6 +19,8 @@ import (
 type (
 	Entry     = core.Entry
 	Request   = core.Request
+	Matcher   = core.Matcher
+	Extra     = core.Extra
 	Command   = core.Command
 	HostBeats = core.HostBeats
 	Beat      = core.Beat

@@ -34,7 +34,11 @@ type options struct {
 	vigil     string
 	older     string
 	keep      bool
+	logStore  string
 }
+
+// logStores are the forms of the logs of servers by what -log-store says.
+var logStores = map[string][]string{"bolt": {"bolt"}, "wal": {"wal"}, "mixed": {"wal", "bolt"}}
 
 // mostTime is what the certificate of whoever runs the stand lasts for: 12 h, with founding and draining.
 const mostTime = 11 * time.Hour
@@ -58,6 +62,7 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f.Float64Var(&o.rate, "rate", 15, "calls a second that each workload begins, about")
 	f.StringVar(&o.out, "out", "",
 		"folder for record and report, which must not be there (default: a new one below bin/runs)")
+	f.StringVar(&o.logStore, "log-store", "bolt", "form of the logs of servers: bolt, wal or mixed")
 	f.StringVar(&o.vigil, "vigil", "", "program to test instead of building it; built with -tags stand")
 	f.StringVar(&o.older, "older", "",
 		"revision of git that servers run at first, or a program, which know identities; kinds that upgrade need it")
@@ -80,6 +85,8 @@ func parse(args []string, to io.Writer) (*options, error) {
 		return nil, fmt.Errorf("-agents %d: 1 to 100", o.agents)
 	case o.ttl < 2*time.Second || o.ttl > time.Minute:
 		return nil, fmt.Errorf("-ttl %s: 2s to 1m", o.ttl)
+	case logStores[o.logStore] == nil:
+		return nil, fmt.Errorf("-log-store %s: bolt, wal or mixed", o.logStore)
 	case o.rate < 1 || o.rate > 1000:
 		return nil, fmt.Errorf("-rate %g: 1 to 1000", o.rate)
 	}

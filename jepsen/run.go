@@ -90,7 +90,7 @@ func (d *driver) perform(ctx context.Context) (err error) {
 	}
 	config := standIn(filepath.Join(d.folder, programs), d.options)
 	config.Folder, config.Servers, config.Hosts = d.folder, d.servers, d.hosts
-	config.Settings, config.Limits = settings(d.ttl), limits
+	config.Settings, config.Limits, config.LogStores = settings(d.ttl), limits, logStores[d.logStore]
 	d.equip(&config, kinds)
 	if d.record, err = history.Create(d.folder); err != nil {
 		return err

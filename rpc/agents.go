@@ -3,10 +3,10 @@ package rpc
 import (
 	"context"
 
-	"google.golang.org/grpc"
-
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -19,25 +19,25 @@ const (
 
 // GetAgent shows an agent with all that explains its state.
 func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv1.GetAgentResponse, error) {
-	var c checks
-	if c.agent("agent", r.GetAgent(), false); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.Agent("agent", r.GetAgent(), false); c.Err != nil {
+		return nil, c.Err
 	}
 	var err error
-	leader := f.reader.Leader().ID != ""
-	resp := read(f.core, func(st *fsm.View) *vigilv1.GetAgentResponse {
+	leader := f.Reader.Leader().ID != ""
+	resp := base.Read(f.Core, func(st *fsm.View) *vigilv1.GetAgentResponse {
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
-			err = noAgent(st, r.GetAgent())
+			err = base.NoAgent(st, r.GetAgent())
 			return nil
 		}
 		out := &vigilv1.GetAgentResponse{Agent: judgedAgent(st, a, leader), Events: recentEvents(st, a.Name)}
 		if role := st.Role(a.Role); role != nil {
-			out.Role = convertSpec(&role.Spec)
+			out.Role = form.RoleSpec(&role.Spec)
 			out.Hosts = fits(st, a)
 		}
 		if t := st.Task(a.Task); t != nil {
-			out.Task = summary(st, t)
+			out.Task = form.Summary(st, t)
 		}
 		return out
 	})
@@ -53,7 +53,7 @@ func recentEvents(st *fsm.View, agent string) []*vigilv1.Event {
 	var out []*vigilv1.Event
 	for e := range st.Events(from) {
 		if e.Agent == agent {
-			out = append(out, convertEvent(e))
+			out = append(out, form.Event(e))
 		}
 	}
 	return out[max(0, len(out)-agentEvents):]
@@ -74,13 +74,13 @@ func fits(st *fsm.View, a *noun.Agent) []*vigilv1.HostFit {
 
 // ListAgents pages through the agents by name.
 func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*vigilv1.ListAgentsResponse, error) {
-	var c checks
-	c.optionalName("room", r.GetRoom())
-	c.optionalName("role", r.GetRole())
-	c.line("host", r.GetHost(), maxWho)
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	c.OptionalName("room", r.GetRoom())
+	c.OptionalName("role", r.GetRole())
+	c.Line("host", r.GetHost(), form.MaxWho)
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	resp := &vigilv1.ListAgentsResponse{}
 	for at := r.GetAfter(); ; {
@@ -88,15 +88,15 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 			return nil, err
 		}
 		more, missing := false, error(nil)
-		leader := f.reader.Leader().ID != ""
-		f.reader.Read(func(st *fsm.View) {
+		leader := f.Reader.Leader().ID != ""
+		f.Reader.Read(func(st *fsm.View) {
 			want, err := newAgentFilter(st, r)
 			if missing = err; err != nil {
 				return
 			}
 			seen := 0
 			for a := range st.Agents(at) {
-				if more = seen == scanStep || len(resp.Agents) == limit; more {
+				if more = seen == base.ScanStep || len(resp.Agents) == limit; more {
 					return
 				}
 				seen, at = seen+1, a.Name
@@ -129,17 +129,17 @@ func newAgentFilter(st *fsm.View, r *vigilv1.ListAgentsRequest) (w agentFilter, 
 	if name := r.GetRoom(); name != "" {
 		room := st.Room(name)
 		if room == nil {
-			return w, noRoom(st, name)
+			return w, base.NoRoom(st, name)
 		}
 		w.room = room.ID
 	}
 	if key := r.GetHost(); key != "" {
-		h, err := findHost(st, key)
+		h, err := base.FindHost(st, key)
 		switch {
 		case err != nil:
 			return w, err
 		case h == nil:
-			return w, noHost(key)
+			return w, base.NoHost(key)
 		}
 		w.host = h.ID
 	}
@@ -155,17 +155,4 @@ func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {
 		return r != nil && r.Spec.Name == w.role
 	}
 	return true
-}
-
-// AgentLogs fetches an agent's output from its host.
-func (f *fleet) AgentLogs(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
-	var c checks
-	c.agent("agent", r.GetAgent(), false)
-	if r.GetLines() > maxLogLines {
-		c.fail("lines is %d; at most %d are allowed.", r.GetLines(), maxLogLines)
-	}
-	if c.err != nil {
-		return c.err
-	}
-	return f.logs.serve(r, gs)
 }

@@ -20,6 +20,7 @@ import (
 	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // audited is a cluster whose audit works, of the admin user/root and the operator user/anna of the
@@ -31,7 +32,7 @@ func audited(t *testing.T) (*people, *world) {
 	if err := w.do(fsm.RaiseLevel{Level: fsm.NewestLevel}); err != nil {
 		t.Fatal(err)
 	}
-	p.put("user/anna", Standing{Rights: []who.Right{{Role: code.Operator, Room: "demo"}}})
+	p.put("user/anna", vouch.Standing{Rights: []who.Right{{Role: code.Operator, Room: "demo"}}})
 	return p, w
 }
 

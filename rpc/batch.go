@@ -6,10 +6,15 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/door"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
+
+// maxBatch bounds the writes of one batch.
+const maxBatch = 4096
 
 // batchItem is one write of a batch on its way.
 type batchItem struct {
@@ -46,7 +51,7 @@ func item(w *vigilv1.Write) (it batchItem) {
 			"versions with `vigil version`.")
 	}
 	if it.err == nil {
-		it.req, it.err = request(door.WriteID(w), cmd)
+		it.req, it.err = base.Request(door.WriteID(w), cmd)
 	}
 	return it
 }
@@ -54,21 +59,21 @@ func item(w *vigilv1.Write) (it batchItem) {
 // allowed is nil when the caller may make that write by itself, too.
 func (w *work) allowed(ctx context.Context, write *vigilv1.Write) error {
 	method, req := door.WriteCall(write)
-	return w.door.Check(ctx, method, req)
+	return w.Door.Check(ctx, method, req)
 }
 
 // audit names the caller for one write of a batch.
 func (w *work) audit(ctx context.Context, write *vigilv1.Write) []fsm.AuditNote {
 	method, req := door.WriteCall(write)
-	return w.door.Audit(ctx, method, req)
+	return w.Door.Audit(ctx, method, req)
 }
 
 // Batch does many writes; each has its own answer, in order. When the outcome of
 // the whole is not known, the call fails as one.
 func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.BatchResponse, error) {
-	var c checks
-	if c.atMost("writes", len(r.GetWrites()), maxBatch); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.AtMost("writes", len(r.GetWrites()), maxBatch); c.Err != nil {
+		return nil, c.Err
 	}
 	items := make([]batchItem, len(r.GetWrites()))
 	reqs := make([]fsm.Request, 0, len(items))
@@ -85,10 +90,10 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 	for i := range reqs {
 		said[i] = &reqs[i]
 	}
-	w.prove(ctx, said...)
+	w.Prove(ctx, said...)
 	outs := make([]noun.Outcome, len(reqs))
 	if len(reqs) > 0 {
-		if err := w.writer.SubmitAll(ctx, reqs, outs); err != nil {
+		if err := w.Writer.SubmitAll(ctx, reqs, outs); err != nil {
 			return nil, fmt.Errorf("submit batch: %w", err)
 		}
 	}
@@ -115,9 +120,9 @@ func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
 	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev
 	to.AgentId, to.Incarnation = uint32(out.Agent), uint64(out.Inc)
 	if claim {
-		to.Claimed = read(w.core, func(st *fsm.View) *vigilv1.Task {
+		to.Claimed = base.Read(w.Core, func(st *fsm.View) *vigilv1.Task {
 			if t := st.Task(out.Task); t != nil {
-				return convertTask(st, t, true)
+				return form.Task(st, t, true)
 			}
 			return nil
 		})

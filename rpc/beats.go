@@ -7,10 +7,15 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
+
+// maxBeats bounds the beats of one call.
+const maxBeats = 1 << 16
 
 // Beat renews leases and fences.
 func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
@@ -21,14 +26,14 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 	if r.GetHost() == 0 {
 		w.markStrangers(agents, incs, kinds, r.GetTokens())
 	}
-	ans, err := w.writer.Beat(ctx, fsm.HostBeats{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
+	ans, err := w.Writer.Beat(ctx, fsm.HostBeats{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
 		Packed: fsm.PackBeats(nil, agents, incs, kinds)})
 	if err != nil {
 		return nil, err
 	}
 	resp := &vigilv1.BeatResponse{Renewed: ans.Renewed, HostGone: ans.HostGone}
 	if r.GetHost() != 0 {
-		resp.Ttl = lasting(read(w.core, func(st *fsm.View) time.Duration { return st.Settings().HostTTL }))
+		resp.Ttl = form.Lasting(base.Read(w.Core, func(st *fsm.View) time.Duration { return st.Settings().HostTTL }))
 	}
 	for _, x := range ans.Exceptions {
 		resp.Exceptions = append(resp.Exceptions, &vigilv1.BeatException{Agent: uint32(x.Agent),
@@ -39,14 +44,14 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 
 // Renew renews the lease of one life by its own word.
 func (w *work) Renew(ctx context.Context, r *vigilv1.RenewRequest) (*vigilv1.RenewResponse, error) {
-	var c checks
-	s := c.speaking(r.GetSpeaker(), false)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	s := c.Speaking(r.GetSpeaker(), false)
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	var id noun.AgentID
 	var ttl time.Duration
-	w.reader.Read(func(st *fsm.View) {
+	w.Reader.Read(func(st *fsm.View) {
 		if a := st.AgentByName(s.Agent); a != nil {
 			id, ttl = a.ID, st.Role(a.Role).Spec.TTL
 		}
@@ -65,7 +70,7 @@ func (w *work) Renew(ctx context.Context, r *vigilv1.RenewRequest) (*vigilv1.Ren
 		}
 		return nil, &fault.Error{Code: code.Superseded} // it ended, or another life took its place
 	}
-	return &vigilv1.RenewResponse{Ttl: lasting(ttl)}, nil
+	return &vigilv1.RenewResponse{Ttl: form.Lasting(ttl)}, nil
 }
 
 // Kinds of beats by who may send them.
@@ -77,10 +82,10 @@ const (
 // beatLines checks a request and gives its parallel lines.
 func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incarnation, kinds []uint8, err error) {
 	n := len(r.GetAgents())
-	var c checks
-	c.atMost("beats", n, maxBeats)
+	var c form.Checks
+	c.AtMost("beats", n, maxBeats)
 	if len(r.GetIncarnations()) != n || len(r.GetKinds()) != n {
-		c.fail("agents, incarnations and kinds have %d, %d and %d entries; they must be equally many.",
+		c.Fail("agents, incarnations and kinds have %d, %d and %d entries; they must be equally many.",
 			n, len(r.GetIncarnations()), len(r.GetKinds()))
 	}
 	tokens := len(r.GetTokens())
@@ -88,17 +93,17 @@ func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incar
 	switch {
 	case r.GetHost() != 0:
 		allowed, rule = hostKinds, "a host sends 2 (vouch), 4 (fence) or both"
-		c.boot(r.GetBoot())
+		c.Boot(r.GetBoot())
 		if tokens > 0 {
-			c.fail("tokens has %d entries; a host has its boot instead, leave them out.", tokens)
+			c.Fail("tokens has %d entries; a host has its boot instead, leave them out.", tokens)
 		}
 	case n == 0:
-		c.fail("agents are missing; without a host a beat needs at least one.")
+		c.Fail("agents are missing; without a host a beat needs at least one.")
 	case tokens != 0 && tokens != n:
-		c.fail("tokens has %d entries for %d agents; send one for each, or none at all.", tokens, n)
+		c.Fail("tokens has %d entries for %d agents; send one for each, or none at all.", tokens, n)
 	}
-	if c.err != nil {
-		return nil, nil, nil, c.err
+	if c.Err != nil {
+		return nil, nil, nil, c.Err
 	}
 	agents, incs, kinds = make([]noun.AgentID, n), make([]noun.Incarnation, n), make([]uint8, n)
 	for i := range n {
@@ -120,9 +125,9 @@ func beatLines(r *vigilv1.BeatRequest) (agents []noun.AgentID, incs []noun.Incar
 func (w *work) markStrangers(agents []noun.AgentID, incs []noun.Incarnation, kinds []uint8, tokens []string) {
 	hashes := make([]string, len(agents)) // outside of the lock
 	for i, t := range tokens {
-		hashes[i] = string(tokenHash(t))
+		hashes[i] = string(form.TokenHash(t))
 	}
-	w.reader.Read(func(st *fsm.View) {
+	w.Reader.Read(func(st *fsm.View) {
 		for i, id := range agents {
 			a := st.Agent(id)
 			if a == nil || a.Inc != incs[i] {

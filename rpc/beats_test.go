@@ -8,6 +8,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -34,7 +35,7 @@ func TestI103BeatsCarryTheirToken(t *testing.T) {
 		}
 		if _, err := w.host(0).AcceptOrder(within(t),
 			&vigilv1.AcceptOrderRequest{Host: uint32(host), Boot: "b1", Agent: ids[i],
-				Incarnation: 1, TokenHash: tokenHash(me[i].Token)}); err != nil {
+				Incarnation: 1, TokenHash: form.TokenHash(me[i].Token)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.work(0).Join(within(t), &vigilv1.JoinRequest{Speaker: me[i]}); err != nil {

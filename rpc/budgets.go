@@ -6,19 +6,6 @@ import (
 	"vigil/fsm"
 )
 
-// warnedRooms is how many rooms a status names whose share of a budget is nearly used up.
-const warnedRooms = 5
-
-// budgetWarnings are sentences about budgets of which much is used.
-func budgetWarnings(st *fsm.View) (out []string) {
-	for _, u := range append(st.Budgets(), st.RoomBudgets(warnedRooms)...) {
-		if u.High() {
-			out = append(out, u.Warning())
-		}
-	}
-	return out
-}
-
 // budgetFigures are the metrics of the budgets; the same on every server.
 type budgetFigures struct {
 	used, limit   *prometheus.Desc // in bytes

@@ -12,7 +12,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vigil/rpc/base"
 	"vigil/rpc/door"
+	"vigil/rpc/servers"
+	"vigil/rpc/vouch"
 )
 
 // Config is what Open needs. It is read once.
@@ -26,19 +29,19 @@ type Config struct {
 	// no cluster; nil: always. It must be safe for concurrent use.
 	ClusterID func() string
 
-	Writer Writer
-	Reader Reader
+	Writer base.Writer
+	Reader base.Reader
 
 	// Members, Backups and Health may be nil: their calls answer unimplemented, and
 	// /readyz asks for a leader only.
-	Members Members
-	Backups Backups
-	Health  Health
+	Members servers.Members
+	Backups servers.Backups
+	Health  servers.Health
 
 	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
-	Signer Signer
+	Signer vouch.Signer
 	// Keys are the keys of gossip; nil: they do not come by themselves.
-	Keys GossipKeys
+	Keys base.GossipKeys
 
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.

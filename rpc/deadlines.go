@@ -8,37 +8,39 @@ import (
 	"vigil/fsm"
 	"vigil/fsm/due"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // ListDeadlines tells what is due of an agent or a room.
 func (f *fleet) ListDeadlines(_ context.Context,
 	r *vigilv1.ListDeadlinesRequest) (*vigilv1.ListDeadlinesResponse, error) {
-	var c checks
+	var c form.Checks
 	switch {
 	case r.GetRoom() == "":
-		c.agent("agent", r.GetAgent(), false)
+		c.Agent("agent", r.GetAgent(), false)
 	case r.GetAgent() != "":
-		c.fail("agent and room are both given: name one of them.")
+		c.Fail("agent and room are both given: name one of them.")
 	default:
-		c.name("room", r.GetRoom())
+		c.Name("room", r.GetRoom())
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	var err error
-	resp := read(f.core, func(st *fsm.View) *vigilv1.ListDeadlinesResponse {
+	resp := base.Read(f.Core, func(st *fsm.View) *vigilv1.ListDeadlinesResponse {
 		if r.GetRoom() != "" {
 			rm := st.Room(r.GetRoom())
 			if rm == nil {
-				err = noRoom(st, r.GetRoom())
+				err = base.NoRoom(st, r.GetRoom())
 				return nil
 			}
 			return convertDeadlines(st)(st.RoomDeadlines(rm.ID))
 		}
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
-			err = noAgent(st, r.GetAgent())
+			err = base.NoAgent(st, r.GetAgent())
 			return nil
 		}
 		return convertDeadlines(st)(st.AgentDeadlines(a.ID))
@@ -61,7 +63,7 @@ func convertDeadlines(st *fsm.View) func([]due.Row, int) *vigilv1.ListDeadlinesR
 
 func convertDeadline(st *fsm.View, now noun.Time, r *due.Row) *vigilv1.Deadline {
 	out := &vigilv1.Deadline{Kind: r.Kind.Name, Of: st.NameOf(r.Of), Left: durationpb.New(r.At().Sub(now)),
-		Span: lasting(r.Span), Absent: lasting(r.Absent), Then: r.Kind.Then}
+		Span: form.Lasting(r.Span), Absent: form.Lasting(r.Absent), Then: r.Kind.Then}
 	if since := r.Since(now); since <= now {
 		out.Since = durationpb.New(now.Sub(since))
 	}

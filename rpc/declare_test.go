@@ -119,7 +119,7 @@ func TestRoleCarriesItsHealth(t *testing.T) {
 		}
 	}
 	got := w.healthyRoom(&vigilv1.HealthSpec{Every: durationpb.New(45 * time.Second)}).GetHealth()
-	if got.GetEvery().AsDuration() != 45*time.Second || got.GetMissed() != missedDefault || got.GetPreset() != "" {
+	if got.GetEvery().AsDuration() != 45*time.Second || got.GetMissed() != 3 || got.GetPreset() != "" {
 		t.Errorf("every 45s is %v", got)
 	}
 	if got := w.healthyRoom(nil).GetHealth(); got != nil {

@@ -2,10 +2,15 @@
 // of rpc/proto, the same calls as HTTP/JSON under /v1 on the same port, and what
 // people point a browser or a scraper at (/livez, /readyz, /metrics, /openapi.json).
 //
-//	door   the port, and what happens to a call before a service gets it
-//	park   calls that wait until something happens in the replica
-//	code   tables: error codes, natures of calls, who may make them; fault: the errors
-//	rpc    the services: one file for each group of calls
+//	door     the port, and what happens to a call before a service gets it
+//	park     calls that wait until something happens in the replica
+//	code     tables: error codes, natures of calls, who may make them; fault: the errors
+//	base     what services share: the replica and the way to it
+//	form     the forms of requests and answers: what comes in is checked, what goes out converted
+//	vouch    who calls, and what one is known by
+//	hosts    hosts, their streams, output and terminals
+//	servers  the servers themselves: status, membership, settings, backups
+//	rpc      the other services, one file for each group of calls, and what joins them all
 //
 // # Way of a call
 //

@@ -100,15 +100,6 @@ func TestN34ImpossibleEndsAreRefused(t *testing.T) {
 				For: &durationpb.Duration{}})
 			return err
 		}, "1s to 365 days"},
-		{"no duration", func() error {
-			_, err := drainHostCmd(&vigilv1.DrainHostRequest{Host: "h",
-				For: &durationpb.Duration{Seconds: 5, Nanos: -1}}, 1)
-			return err
-		}, "1s to 365 days"},
-		{"too long", func() error {
-			_, err := drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: durationpb.New(366 * 24 * time.Hour)}, 1)
-			return err
-		}, "1s to 365 days"},
 		{"a resume", func() error {
 			_, err := setPauseCmd(&vigilv1.SetPauseRequest{Pause: new(false), For: second})
 			return err
@@ -117,14 +108,6 @@ func TestN34ImpossibleEndsAreRefused(t *testing.T) {
 			_, err := setAgentCmd(&vigilv1.SetAgentRequest{Agent: "a/b", Desired: "running", For: second})
 			return err
 		}, "a stop that ends is over at once"},
-		{"an undrain", func() error {
-			_, err := drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", Off: true, For: second}, 1)
-			return err
-		}, "a drain that ends is over at once"},
-		{"a deadline after the end", func() error {
-			_, err := drainHostCmd(&vigilv1.DrainHostRequest{Host: "h", For: second, Deadline: second}, 1)
-			return err
-		}, "deadline must come before"},
 	} {
 		if err := tc.err(); codeOf(err) != "invalid" || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v", tc.name, err)

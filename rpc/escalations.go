@@ -8,31 +8,33 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // escalations serves what needs a human.
 type escalations struct {
 	vigilv1.UnimplementedEscalationsServer
-	*core
+	*base.Core
 }
 
 // ListEscalations pages through escalations by number.
 func (e *escalations) ListEscalations(
 	_ context.Context, r *vigilv1.ListEscalationsRequest,
 ) (*vigilv1.ListEscalationsResponse, error) {
-	var c checks
-	c.optionalName("room", r.GetRoom())
+	var c form.Checks
+	c.OptionalName("room", r.GetRoom())
 	if r.GetKind() != "" && !slices.Contains(fsm.EscalationKindNames(), r.GetKind()) {
-		c.fail("kind %s is unknown; write one of %v.", fault.Quote(r.GetKind()), fsm.EscalationKindNames()[1:])
+		c.Fail("kind %s is unknown; write one of %v.", fault.Quote(r.GetKind()), fsm.EscalationKindNames()[1:])
 	}
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	// There are some 20,000 at most by default, and few are open: one look is short enough.
-	return read(e.core, func(st *fsm.View) *vigilv1.ListEscalationsResponse {
+	return base.Read(e.Core, func(st *fsm.View) *vigilv1.ListEscalationsResponse {
 		n := st.EscalationCounts()
 		out := &vigilv1.ListEscalationsResponse{Open: uint32(n.Open), Pending: uint32(n.Pending), Dropped: n.Dropped}
 		for x := range st.Escalations(noun.EscalationID(r.GetAfter())) {
@@ -55,7 +57,7 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 	if _, err := escalationID(r.GetEscalation(), ""); err != nil {
 		return nil, err
 	}
-	out := read(e.core, func(st *fsm.View) *vigilv1.Escalation {
+	out := base.Read(e.Core, func(st *fsm.View) *vigilv1.Escalation {
 		if x := st.Escalation(noun.EscalationID(r.GetEscalation())); x != nil {
 			return convertEscalation(st, x)
 		}
@@ -69,14 +71,14 @@ func (e *escalations) GetEscalation(_ context.Context, r *vigilv1.GetEscalationR
 
 // AckEscalation says that somebody looks after an escalation.
 func (e *escalations) AckEscalation(ctx context.Context, r *vigilv1.AckEscalationRequest) (*vigilv1.Escalation, error) {
-	return write(ctx, e.core, r, ackEscalationCmd, shownEscalation(r.GetEscalation()))
+	return base.Write(ctx, e.Core, r, ackEscalationCmd, shownEscalation(r.GetEscalation()))
 }
 
 // CloseEscalation says that nothing is left to decide about an escalation.
 func (e *escalations) CloseEscalation(
 	ctx context.Context, r *vigilv1.CloseEscalationRequest,
 ) (*vigilv1.Escalation, error) {
-	return write(ctx, e.core, r, closeEscalationCmd, shownEscalation(r.GetEscalation()))
+	return base.Write(ctx, e.Core, r, closeEscalationCmd, shownEscalation(r.GetEscalation()))
 }
 
 func shownEscalation(id uint64) func(*fsm.View, *noun.Outcome) *vigilv1.Escalation {
@@ -89,12 +91,12 @@ func shownEscalation(id uint64) func(*fsm.View, *noun.Outcome) *vigilv1.Escalati
 }
 
 func escalationID(id uint64, by string) (noun.EscalationID, error) {
-	var c checks
+	var c form.Checks
 	if id == 0 {
-		c.fail("escalation is missing; give the number that `vigil escalation list` shows.")
+		c.Fail("escalation is missing; give the number that `vigil escalation list` shows.")
 	}
-	c.line("by", by, maxWho)
-	return noun.EscalationID(id), c.err
+	c.Line("by", by, form.MaxWho)
+	return noun.EscalationID(id), c.Err
 }
 
 func ackEscalationCmd(r *vigilv1.AckEscalationRequest) (fsm.Command, error) {
@@ -104,28 +106,28 @@ func ackEscalationCmd(r *vigilv1.AckEscalationRequest) (fsm.Command, error) {
 
 func closeEscalationCmd(r *vigilv1.CloseEscalationRequest) (fsm.Command, error) {
 	id, err := escalationID(r.GetEscalation(), r.GetBy())
-	c := checks{err}
-	c.text("note", r.GetNote(), noun.MaxEscalationNote)
-	return fsm.CloseEscalation{Escalation: id, By: r.GetBy(), Note: r.GetNote()}, c.err
+	c := form.Checks{Err: err}
+	c.Text("note", r.GetNote(), noun.MaxEscalationNote)
+	return fsm.CloseEscalation{Escalation: id, By: r.GetBy(), Note: r.GetNote()}, c.Err
 }
 
 func convertEscalation(st *fsm.View, x *noun.Escalation) *vigilv1.Escalation {
 	out := &vigilv1.Escalation{
 		Id: uint64(x.ID), Kind: x.Kind.String(), Subject: x.Subject, Priority: x.Priority.String(),
 		State:  x.State.String(),
-		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: incName(x.Inc), Task: uint64(x.Task),
+		Reason: x.Reason(), Room: x.Room, Agent: x.Agent, Incarnation: form.IncName(x.Inc), Task: uint64(x.Task),
 		Host:  x.Host,
 		Facts: map[string]string{}, Done: x.Done(), Commands: x.Commands(), Count: x.Count,
-		FirstAt: wall(x.FirstWall), LastAt: wall(x.LastWall), Age: durationpb.New(st.Clock().Sub(x.Last)),
-		Lasts: st.Lasts(x), Reopened: x.Reopened, AckBy: x.AckBy, AckAt: wall(x.AckAt),
-		CloseBy: x.CloseBy, CloseAt: wall(x.CloseAt), Note: x.Note,
+		FirstAt: form.Wall(x.FirstWall), LastAt: form.Wall(x.LastWall), Age: durationpb.New(st.Clock().Sub(x.Last)),
+		Lasts: st.Lasts(x), Reopened: x.Reopened, AckBy: x.AckBy, AckAt: form.Wall(x.AckAt),
+		CloseBy: x.CloseBy, CloseAt: form.Wall(x.CloseAt), Note: x.Note,
 		Notice: &vigilv1.Notice{Number: x.Notice.Number, Pending: x.Notice.Pending},
 	}
 	for _, kv := range x.Facts {
 		out.Facts[kv.Key] = kv.Value
 	}
 	for _, d := range x.Notice.Deliveries {
-		row := &vigilv1.Delivery{Notifier: d.Notifier, Tries: d.Tries, State: "waiting", At: wall(d.Wall),
+		row := &vigilv1.Delivery{Notifier: d.Notifier, Tries: d.Tries, State: "waiting", At: form.Wall(d.Wall),
 			Failure: d.Failure}
 		switch {
 		case d.Done:

@@ -23,6 +23,7 @@ import (
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link/linktest"
+	"vigil/rpc/vouch"
 )
 
 // fakeCluster is a cluster without a log: the leader applies an entry to its own
@@ -49,6 +50,7 @@ type fakeNode struct {
 	mu     sync.RWMutex
 	state  *fsm.State
 	subs   []func(noun.Effects)
+	match  fsm.Matcher
 	held   bool // entries wait in backlog: a follower that is behind
 	alone  bool // knows no leader
 	behind []*fsm.Entry
@@ -179,7 +181,18 @@ func (n *fakeNode) SubmitAll(ctx context.Context, reqs []fsm.Request, out []noun
 			words = append(words, r.Word)
 		}
 	}
+	var extras []fsm.Extra
+	for i := range reqs {
+		n.match.See(reqs[i].Cmd)
+	}
+	for _, x := range n.match.Extras() {
+		extras, reqs = append(extras, x), append(reqs[:len(reqs):len(reqs)], x.Request)
+		n.c.claims++
+	}
 	outs, _ := n.c.apply(&fsm.Entry{Requests: reqs, Words: fsm.PackWords(nil, words)})
+	for i, x := range extras {
+		go x.Done(outs[len(reqs)-len(extras)+i], nil)
+	}
 	if n.c.lose > 0 {
 		n.c.lose--
 		return noun.ErrUnknownOutcome
@@ -224,6 +237,8 @@ func (n *fakeNode) Leader() door.Leader {
 	}
 	return door.Leader{ID: st.Server, APIAddr: st.APIAddr, Self: st.Server == n.id, Term: st.Term}
 }
+
+func (n *fakeNode) Match(m fsm.Matcher) { n.match = m }
 
 func (n *fakeNode) Subscribe(fn func(noun.Effects)) { n.subs = append(n.subs, fn) }
 
@@ -277,7 +292,7 @@ func startOn(t testing.TB, n int, between *linktest.Network) *world {
 }
 
 // startWith runs n servers that make certificates with the signer, if there is one.
-func startWith(t testing.TB, n int, between *linktest.Network, signer Signer) *world {
+func startWith(t testing.TB, n int, between *linktest.Network, signer vouch.Signer) *world {
 	t.Helper()
 	return startAs(t, n, between, func(cfg *Config) { cfg.Signer = signer }, insecure.NewCredentials())
 }
@@ -312,6 +327,7 @@ func startAs(
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.delegates.Most = 0 // waits stay where they come in; see delegating
 		w.servers, w.regs = append(w.servers, s), append(w.regs, reg)
 		options := []grpc.DialOption{grpc.WithTransportCredentials(callers)}
 		if between != nil {

@@ -7,7 +7,9 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/door"
+	"vigil/rpc/hosts"
 )
 
 // figure is one number that is read from the state or from this server's parts. To
@@ -40,9 +42,9 @@ type scrape struct {
 
 // collector reads the state's figures at every scrape, under one short read lock.
 type collector struct {
-	*core
+	*base.Core
 	watches *door.Places
-	hosts   *hosts
+	hosts   *hosts.Streams
 	figures []figure
 
 	tasks, processes, exits, states, decisions *prometheus.Desc
@@ -69,8 +71,8 @@ func one(yes bool) float64 {
 
 func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
-func newCollector(c *core, version string, watches *door.Places, hosts *hosts) *collector {
-	col := &collector{core: c, watches: watches, hosts: hosts,
+func newCollector(c *base.Core, version string, watches *door.Places, hosts *hosts.Streams) *collector {
+	col := &collector{Core: c, watches: watches, hosts: hosts,
 		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.",
 			[]string{"state"}, nil),
@@ -186,18 +188,18 @@ func lawFigures() []figure {
 func (c *collector) serverFigures() []figure {
 	return []figure{
 		gauge("vigil_waiters", "Calls that wait on this server for a task, mail or a change.",
-			func(*scrape) float64 { return float64(c.park.TaskFigures().Parked) }),
+			func(*scrape) float64 { return float64(c.Park.TaskFigures().Parked) }),
 		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.",
-			func(*scrape) float64 { return float64(c.park.TaskFigures().Woken) }),
+			func(*scrape) float64 { return float64(c.Park.TaskFigures().Woken) }),
 		counter("vigil_claims_lost_total",
 			"Claims of woken waiters that found nothing: another server's waiter was faster.",
-			func(*scrape) float64 { return float64(c.park.TaskFigures().Lost) }),
+			func(*scrape) float64 { return float64(c.Park.TaskFigures().Lost) }),
 		gauge("vigil_watchers", "Watches of events on this server.",
 			func(*scrape) float64 { return float64(c.watches.Taken()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.",
-			func(*scrape) float64 { return float64(c.hosts.count.Load()) }),
+			func(*scrape) float64 { return float64(c.hosts.Open()) }),
 		gauge("vigil_leader", "1 on the server that leads.",
-			func(*scrape) float64 { return one(c.reader.Leader().Self) }),
+			func(*scrape) float64 { return one(c.Reader.Leader().Self) }),
 	}
 }
 
@@ -218,7 +220,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	s := read(c.core, func(st *fsm.View) *scrape {
+	s := base.Read(c.Core, func(st *fsm.View) *scrape {
 		out := &scrape{counts: st.Counts(), figures: st.Figures(), clock: st.Clock(), index: st.LastIndex(),
 			epoch: st.Epoch(), events: st.LastEvent(), stint: st.Stint(),
 			escalations: st.EscalationCounts(), hosts: map[noun.HostState]int{}}

@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // fakeKeys are keys by their ids.
@@ -31,12 +31,12 @@ func fellow(kind trust.Kind, id string, generation uint64) trust.Peer {
 
 // ringing is a cluster with two keys of gossip, of which the first server has both; the newer one is not
 // used yet.
-func ringing(t *testing.T) (w *world, service *trustService, ids []string) {
+func ringing(t *testing.T) (w *world, service *vouch.Service, ids []string) {
 	t.Helper()
 	w, _ = trusting(t, 1)
 	keys := fakeKeys{}
 	service = w.servers[0].trust
-	service.keys = keys
+	service.Keys = keys
 	ids = []string{keys.make("first"), keys.make("second")}
 	keys.make("of no ring")
 	for _, cmd := range []fsm.Command{fsm.PutServer{ID: "s1"}, fsm.AddGossipKey{ID: ids[0]},
@@ -91,59 +91,5 @@ func TestGossipKeysGoToServersOfTheCluster(t *testing.T) {
 	ring, err = w.trust(0).GetGossip(within(t), &vigilv1.GetGossipRequest{})
 	if err != nil || ring.GetWhy() == "" || !ring.GetServers()[0].GetDone() {
 		t.Errorf("%v, %v", ring, err)
-	}
-}
-
-// A host gets the keys once for each revision, over its own stream; one that was revoked or forgotten, and
-// whoever has no identity, gets none, and nobody waits for them.
-func TestGossipKeysGoToHostsWithAnIdentity(t *testing.T) {
-	w, service, ids := ringing(t)
-	token := w.token(t, "host", "")
-	if _, err := w.trust(0).Join(within(t), &vigilv1.JoinTrustRequest{Token: token.GetToken(), Secret: token.GetSecret(),
-		Csr: certRequest(t), Kind: "host", Name: "k1"}); err != nil {
-		t.Fatal(err)
-	}
-	host := noun.HostID(w.register("k1", "h1"))
-	agent := &hostAgent{core: service.core, hosts: newHosts()}
-	stream := func() *hostStream { return &hostStream{host: host} }
-	as := func(p trust.Peer, s *hostStream) *vigilv1.GossipKeys {
-		return agent.keysFor(withCaller(within(t), p), s)
-	}
-
-	s := stream()
-	got := as(fellow(trust.Host, "k1", 1), s)
-	if got.GetRevision() != 3 || len(got.GetKeys()) != 2 || !bytes.Equal(got.GetKeys()[1].GetSecret(), []byte("second")) {
-		t.Fatalf("%v", got)
-	}
-	if again := as(fellow(trust.Host, "k1", 1), s); again != nil {
-		t.Errorf("sent again: %v", again)
-	}
-	agent.hosts.streams[host] = s
-	if agent.hosts.taken(3) {
-		t.Error("the host has not said that it has the keys")
-	}
-	if s.keys.taken.Store(3); !agent.hosts.taken(3) || agent.hosts.taken(4) {
-		t.Error("the host has said that it has the keys")
-	}
-	for name, p := range map[string]trust.Peer{"another host": fellow(trust.Host, "k2", 1), "nobody": {},
-		"a server": fellow(trust.Server, "s1", 1)} {
-		if got := as(p, stream()); got != nil {
-			t.Errorf("%s gets %v", name, got)
-		}
-	}
-	service.keys = fakeKeys{ids[0]: []byte("first")} // this server does not have the newest one yet
-	if got := as(fellow(trust.Host, "k1", 1), stream()); got != nil {
-		t.Errorf("half of the ring is sent: %v", got)
-	}
-	service.keys = fakeKeys{ids[1]: []byte("second")} // the older one was lost
-	if got := as(fellow(trust.Host, "k1", 1), stream()); len(got.GetKeys()) != 1 {
-		t.Errorf("%v", got)
-	}
-	if err := w.do(fsm.RaiseGeneration{Kind: noun.HostIdentity, Name: "k1"}); err != nil {
-		t.Fatal(err)
-	}
-	s = stream()
-	if got := as(fellow(trust.Host, "k1", 1), s); got != nil || s.keys.taken.Load() != 3 {
-		t.Errorf("a host that was revoked gets %v, and is waited for until it has %d", got, s.keys.taken.Load())
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // people is what a cluster with identities knows in a test.
@@ -28,13 +29,13 @@ type people struct {
 	roots   *trust.Roots
 
 	mu    sync.Mutex
-	known map[string]Standing // by kind/name; nobody else is known, but servers
+	known map[string]vouch.Standing // by kind/name; nobody else is known, but servers
 	now   noun.Time
 }
 
 func newPeople(t testing.TB) *people {
 	t.Helper()
-	p := &people{t: t, cluster: trust.NewCluster(), known: map[string]Standing{}}
+	p := &people{t: t, cluster: trust.NewCluster(), known: map[string]vouch.Standing{}}
 	var err error
 	if p.root, err = trust.NewRoot(p.cluster, time.Now()); err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func newPeople(t testing.TB) *people {
 	return p
 }
 
-func (p *people) look(_ *fsm.View, c who.Claim) Standing {
+func (p *people) look(_ *fsm.View, c who.Claim) vouch.Standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.known[string(c.Kind)+"/"+c.Name]
@@ -54,7 +55,7 @@ func (p *people) look(_ *fsm.View, c who.Claim) Standing {
 	return s
 }
 
-func (p *people) put(name string, s Standing) {
+func (p *people) put(name string, s vouch.Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Known = true
@@ -91,11 +92,11 @@ func (p *people) renew(h *trust.Holder, kind trust.Kind, id string, s trust.Stam
 // start runs two servers; the callers of the world are user/root, an admin.
 func (p *people) start() *world {
 	p.t.Helper()
-	p.put("user/root", Standing{Rights: []who.Right{{Role: code.Admin, Room: who.AllRooms}}})
+	p.put("user/root", vouch.Standing{Rights: []who.Right{{Role: code.Admin, Room: who.AllRooms}}})
 	return startAs(p.t, 2, nil, func(cfg *Config) {
 		me := p.holder(trust.Server, cfg.ServerID, trust.Stamp{})
 		cfg.TLS, cfg.PeerTLS = me.Server(false), me.Client(nil)
-		cfg.Identify = NewIdentities(func() *trust.Roots { return p.roots }, cfg.Reader, p.look)
+		cfg.Identify = vouch.NewIdentities(func() *trust.Roots { return p.roots }, cfg.Reader, p.look)
 	}, credentials.NewTLS(p.holder(trust.User, "root", trust.Stamp{}).Client(nil)))
 }
 
@@ -161,7 +162,7 @@ func TestBatchesOfThoseWhoDoNotCountAreRefused(t *testing.T) {
 	w := p.start()
 	w.room("demo", "builder", 1)
 	operator := []who.Right{{Role: code.Operator, Room: "demo"}}
-	p.put("user/anna", Standing{Rights: operator, Generation: 2})
+	p.put("user/anna", vouch.Standing{Rights: operator, Generation: 2})
 	create := &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_CreateTask{
 		CreateTask: &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "forged"}}}}}
 	for name, tt := range map[string]struct {
@@ -189,7 +190,7 @@ func TestBatchesOfThoseWhoDoNotCountAreRefused(t *testing.T) {
 		}
 	}
 	// A host whose identity was revoked speaks for the lives on it no more.
-	p.put("host/h1", Standing{Generation: 2})
+	p.put("host/h1", vouch.Standing{Generation: 2})
 	gone := vigilv1.NewWorkClient(p.dial(w, 0, p.holder(trust.Host, "h1", trust.Stamp{Generation: 1}).Client(nil)))
 	resp, err := gone.Batch(within(t), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_Leave{
 		Leave: &vigilv1.LeaveRequest{Speaker: &vigilv1.Speaker{Agent: "demo/builder", Incarnation: 9}}}}}})
@@ -204,7 +205,7 @@ func TestWatchesShowOnlyWhatTheirCallerMaySee(t *testing.T) {
 	w := p.start()
 	w.room("demo", "builder", 1)
 	w.room("other", "builder", 1)
-	p.put("user/anna", Standing{Rights: []who.Right{{Role: code.Viewer, Room: "other"}}})
+	p.put("user/anna", vouch.Standing{Rights: []who.Right{{Role: code.Viewer, Room: "other"}}})
 	for i := range w.servers {
 		fleet := vigilv1.NewFleetClient(p.dial(w, i, p.holder(trust.User, "anna", trust.Stamp{}).Client(nil)))
 		s, err := fleet.WatchEvents(within(t), &vigilv1.WatchEventsRequest{NoFollow: true})
@@ -229,7 +230,7 @@ func TestS3HostsTakeTheirOwnOrdersOnly(t *testing.T) {
 	p := newPeople(t)
 	w := p.start()
 	for _, key := range []string{"h1", "h2"} {
-		p.put("host/"+key, Standing{})
+		p.put("host/"+key, vouch.Standing{})
 	}
 	own := p.dial(w, 1, p.holder(trust.Host, "h1", trust.Stamp{}).Client(nil))
 	other := p.dial(w, 1, p.holder(trust.Host, "h2", trust.Stamp{}).Client(nil))
@@ -272,7 +273,7 @@ func TestS3HostsTakeTheirOwnOrdersOnly(t *testing.T) {
 func TestClientsShowRenewedCertificates(t *testing.T) {
 	p := newPeople(t)
 	w := p.start()
-	p.put("host/h1", Standing{Generation: 2})
+	p.put("host/h1", vouch.Standing{Generation: 2})
 	me := p.holder(trust.Host, "h1", trust.Stamp{Generation: 2})
 	c, err := client.Open(client.Config{Addrs: []string{w.nodes[1].addr}, TLS: me.Client(nil)})
 	if err != nil {
@@ -315,37 +316,9 @@ func TestClientsShowRenewedCertificates(t *testing.T) {
 	if err := again(); err != nil {
 		t.Errorf("the call of a client whose certificate was renewed: %v", err)
 	}
-	p.put("host/h1", Standing{Generation: 3})
+	p.put("host/h1", vouch.Standing{Generation: 3})
 	if err := again(); client.Code(err) != code.AuthDenied {
 		t.Errorf("a revoked certificate: %v", err)
-	}
-}
-
-// What a claim is worth by the state.
-func TestClaimsAreJudged(t *testing.T) {
-	const day = noun.Time(24 * time.Hour)
-	for _, tt := range []struct {
-		name  string
-		claim who.Claim
-		s     Standing
-		want  string
-		there bool // the principal
-	}{
-		{"fresh", who.Claim{Kind: who.Host, Generation: 2}, Standing{Known: true, Generation: 2, Clock: day - 1}, "ok", true},
-		{"unknown", who.Claim{Kind: who.Host, Name: "h1"}, Standing{}, code.AuthDenied, false},
-		{"revoked", who.Claim{Kind: who.Host, Generation: 1}, Standing{Known: true, Generation: 2}, code.AuthDenied, false},
-		{"newer than this replica", who.Claim{Kind: who.Host, Generation: 3, Clock: int64(day)},
-			Standing{Known: true, Generation: 2}, "ok", true},
-		{"a day old", who.Claim{Kind: who.Host}, Standing{Known: true, Clock: day}, code.AuthExpired, true},
-		{"31 days old", who.Claim{Kind: who.Server}, Standing{Known: true, Clock: 31 * day}, code.AuthDenied, false},
-		{"a person after 12 hours", who.Claim{Kind: who.User}, Standing{Known: true, Clock: day / 2}, code.AuthExpired, true},
-		{"a person after 31 days", who.Claim{Kind: who.User}, Standing{Known: true, Clock: 31 * day}, code.AuthDenied, false},
-		{"a token", who.Claim{Kind: who.APIToken}, Standing{Known: true, Clock: 99 * day}, "ok", true},
-	} {
-		p, err := weigh(tt.claim, tt.s)
-		if codeOf(err) != tt.want || (p.Kind != who.Nobody) != tt.there {
-			t.Errorf("%s: %v and %v, want %s", tt.name, err, p, tt.want)
-		}
 	}
 }
 
@@ -385,7 +358,7 @@ func BenchmarkUnaryWithIdentities(b *testing.B) {
 func TestABackupOfNobodyIsNotRead(t *testing.T) {
 	p := newPeople(t)
 	w := p.start()
-	p.put("user/viv", Standing{Rights: []who.Right{{Role: code.Viewer, Room: who.AllRooms}}})
+	p.put("user/viv", vouch.Standing{Rights: []who.Right{{Role: code.Viewer, Room: who.AllRooms}}})
 	index := func() (last uint64) {
 		w.nodes[0].Read(func(st *fsm.View) { last = st.LastIndex() })
 		return last

@@ -7,8 +7,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"vigil/fsm"
-	"vigil/fsm/noun"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -190,36 +188,5 @@ func TestRoleCarriesItsLimits(t *testing.T) {
 	a, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})
 	if err != nil || a.GetAgent().GetDesired() != "paused" || a.GetAgent().GetWhyCode() != "paused" {
 		t.Fatalf("agent of a role that is declared as paused: %v, %v", a, err)
-	}
-	w.nodes[0].Read(func(st *fsm.View) {
-		agent := *st.AgentByName("demo/builder")
-		agent.Order, agent.Proc = noun.StartOrder, noun.ProcOrdered
-		if o := convertOrder(st, &agent); o.GetRunLimit().AsDuration() != 24*time.Hour {
-			t.Errorf("order %v lacks the run limit", o)
-		}
-	})
-}
-
-func TestExitReportsNameTheirKind(t *testing.T) {
-	for _, tc := range []struct {
-		r    *vigilv1.ReportExitRequest
-		kind noun.ExitKind
-	}{
-		{&vigilv1.ReportExitRequest{}, noun.ExitNone},
-		{&vigilv1.ReportExitRequest{StartFailed: true}, noun.ExitStartFailed},
-		{&vigilv1.ReportExitRequest{Ordered: true}, noun.ExitOrdered},
-		{&vigilv1.ReportExitRequest{TimedOut: true}, noun.ExitTimedOut},
-		{&vigilv1.ReportExitRequest{UsageLimit: true, RetryAfter: durationpb.New(time.Hour)}, noun.ExitUsageLimit},
-		// a report is never lost for saying too much
-		{&vigilv1.ReportExitRequest{Ordered: true, UsageLimit: true}, noun.ExitOrdered},
-	} {
-		tc.r.Host, tc.r.Agent, tc.r.Incarnation = 1, 1, 1
-		cmd, err := reportExitCmd(tc.r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x := cmd.(fsm.ReportExit); x.Kind != tc.kind || x.RetryAfter != tc.r.GetRetryAfter().AsDuration() {
-			t.Errorf("%v became %+v, want %s", tc.r, x, tc.kind)
-		}
 	}
 }

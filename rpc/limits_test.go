@@ -18,6 +18,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/servers"
 )
 
 func TestS13WaitChecksTheTokenBeforeItParks(t *testing.T) {
@@ -46,7 +47,7 @@ func TestS13WatchesAndBackupsAreCounted(t *testing.T) {
 		t.Errorf("a second watch: %v, want unavailable with the number", err)
 	}
 
-	for range maxSaves {
+	for range servers.MaxSaves {
 		if !w.servers[0].saves.Take() {
 			t.Fatal("no place for a backup")
 		}

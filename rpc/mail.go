@@ -8,19 +8,21 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // mailbox serves mail. What a mail says is in no log line and no error.
 type mailbox struct {
 	vigilv1.UnimplementedMailboxServer
-	*core
+	*base.Core
 }
 
 // SendMail sends a mail to an agent, a role or a room.
 func (m *mailbox) SendMail(ctx context.Context, r *vigilv1.SendMailRequest) (*vigilv1.SendMailResponse, error) {
-	return write(ctx, m.core, r, sendMailCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.SendMailResponse {
+	return base.Write(ctx, m.Core, r, sendMailCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.SendMailResponse {
 		resp := &vigilv1.SendMailResponse{Note: fault.Sentence(out.Detail)}
 		for i := range out.Count {
 			resp.Mails = append(resp.Mails, uint64(out.Mail)+uint64(i))
@@ -42,14 +44,14 @@ func (m *mailbox) ReadMail(ctx context.Context, r *vigilv1.ReadMailRequest) (*vi
 	// is nothing to hand over, so that agents may ask often. That there is nothing only a
 	// leader knows that still leads: a deposed one would hide what its successor has.
 	if r.GetId().GetSession() == 0 && m.nothingFor(&cmd.Speaker) {
-		if err := m.reader.Barrier(ctx); err != nil {
+		if err := m.Reader.Barrier(ctx); err != nil {
 			return nil, err
 		}
 		if m.nothingFor(&cmd.Speaker) {
 			return &vigilv1.ReadMailResponse{}, nil
 		}
 	}
-	return write(ctx, m.core, r, func(*vigilv1.ReadMailRequest) (fsm.Command, error) { return cmd, nil },
+	return base.Write(ctx, m.Core, r, func(*vigilv1.ReadMailRequest) (fsm.Command, error) { return cmd, nil },
 		func(st *fsm.View, out *noun.Outcome) *vigilv1.ReadMailResponse {
 			resp := &vigilv1.ReadMailResponse{Unread: uint32(st.Unread(out.Agent))}
 			for _, x := range st.MailDelivery(out.Agent, out.Rev) {
@@ -67,7 +69,7 @@ func (m *mailbox) nothingFor(sp *fsm.Speaker) bool {
 
 // AckMail says that the agent has taken note of a mail.
 func (m *mailbox) AckMail(ctx context.Context, r *vigilv1.AckMailRequest) (*vigilv1.AckMailResponse, error) {
-	return write(ctx, m.core, r, ackMailCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.AckMailResponse {
+	return base.Write(ctx, m.Core, r, ackMailCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.AckMailResponse {
 		return &vigilv1.AckMailResponse{Applied: out.Count == 0}
 	})
 }
@@ -77,7 +79,7 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 	if r.GetMail() == 0 {
 		return nil, fault.Invalid("mail is missing; give the number that `vigil mail inbox` shows.")
 	}
-	out := read(m.core, func(st *fsm.View) *vigilv1.Mail {
+	out := base.Read(m.Core, func(st *fsm.View) *vigilv1.Mail {
 		if x := st.Mail(noun.MailID(r.GetMail())); x != nil {
 			return convertMail(st, x, true)
 		}
@@ -92,15 +94,15 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 
 // ListMail pages through mail by number, as ListTasks through tasks.
 func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vigilv1.ListMailResponse, error) {
-	var c checks
+	var c form.Checks
 	if r.GetAgent() != "" {
-		c.agent("agent", r.GetAgent(), false)
+		c.Agent("agent", r.GetAgent(), false)
 	}
-	c.line("from", r.GetFrom(), maxWho)
-	c.optionalName("room", r.GetRoom())
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	c.Line("from", r.GetFrom(), form.MaxWho)
+	c.OptionalName("room", r.GetRoom())
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	resp := &vigilv1.ListMailResponse{}
 	for at := noun.MailID(r.GetAfter()); ; {
@@ -108,14 +110,14 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 			return nil, err
 		}
 		more, missing := false, error(nil)
-		m.reader.Read(func(st *fsm.View) {
+		m.Reader.Read(func(st *fsm.View) {
 			list, room, err := mailSource(st, r, at)
 			if missing = err; err != nil {
 				return
 			}
 			seen := 0
 			for x := range list {
-				if more = seen == scanStep || len(resp.Mails) == limit; more {
+				if more = seen == base.ScanStep || len(resp.Mails) == limit; more {
 					return
 				}
 				seen, at = seen+1, x.ID
@@ -143,7 +145,7 @@ func mailSource(
 	if r.GetRoom() != "" {
 		rm := st.Room(r.GetRoom())
 		if rm == nil {
-			return nil, 0, noRoom(st, r.GetRoom())
+			return nil, 0, base.NoRoom(st, r.GetRoom())
 		}
 		room = rm.ID
 	}
@@ -151,7 +153,7 @@ func mailSource(
 	case r.GetAgent() != "":
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
-			return nil, 0, noAgent(st, r.GetAgent())
+			return nil, 0, base.NoAgent(st, r.GetAgent())
 		}
 		return st.Mailbox(a.ID, at), room, nil
 	case r.GetFrom() != "":
@@ -172,11 +174,11 @@ func wantsMail(st *fsm.View, r *vigilv1.ListMailRequest, x *noun.Mail) bool {
 
 func convertMail(st *fsm.View, x *noun.Mail, withBody bool) *vigilv1.Mail {
 	out := &vigilv1.Mail{
-		Id: uint64(x.ID), From: x.From, FromIncarnation: incName(x.FromInc), To: agentName(st, x.To),
+		Id: uint64(x.ID), From: x.From, FromIncarnation: form.IncName(x.FromInc), To: form.AgentName(st, x.To),
 		Subject: x.Subject,
 		Kind:    x.Kind, Priority: x.Priority.String(), Thread: uint64(x.Thread), ReplyTo: uint64(x.ReplyTo),
-		SentAt: wall(x.SentWall), Age: durationpb.New(st.Clock().Sub(x.SentAt)), State: x.State.String(),
-		DeliveredTo: incName(x.DeliveredTo), Deliveries: x.Deliveries, Redelivered: x.Redelivered(),
+		SentAt: form.Wall(x.SentWall), Age: durationpb.New(st.Clock().Sub(x.SentAt)), State: x.State.String(),
+		DeliveredTo: form.IncName(x.DeliveredTo), Deliveries: x.Deliveries, Redelivered: x.Redelivered(),
 		Reminded: x.Reminded, Escalated: x.Escalated,
 	}
 	if withBody {
@@ -186,46 +188,46 @@ func convertMail(st *fsm.View, x *noun.Mail, withBody bool) *vigilv1.Mail {
 }
 
 func sendMailCmd(r *vigilv1.SendMailRequest) (fsm.Command, error) {
-	var c checks
+	var c form.Checks
 	cmd := fsm.SendMail{From: r.GetFrom(), To: r.GetTo(), Subject: r.GetSubject(), Body: r.GetBody(), Kind: r.GetKind(),
 		Thread: noun.MailID(r.GetThread()), ReplyTo: noun.MailID(r.GetReplyTo()), NoQueue: r.Queue != nil &&
 			!r.GetQueue()}
 	switch {
 	case r.GetSpeaker() != nil && r.GetFrom() != "":
-		c.fail("speaker and from exclude each other; an agent speaks for itself.")
+		c.Fail("speaker and from exclude each other; an agent speaks for itself.")
 	case r.GetSpeaker() != nil:
-		cmd.Speaker = c.speaking(r.GetSpeaker(), false)
+		cmd.Speaker = c.Speaking(r.GetSpeaker(), false)
 	default:
-		c.present("from", r.GetFrom(), "say who sends it, or speak as an agent")
-		c.line("from", r.GetFrom(), noun.MaxMailFrom)
+		c.Present("from", r.GetFrom(), "say who sends it, or speak as an agent")
+		c.Line("from", r.GetFrom(), noun.MaxMailFrom)
 	}
 	if r.GetTo() != "" || r.GetReplyTo() == 0 {
-		c.address("to", r.GetTo())
+		c.Address("to", r.GetTo())
 	}
-	c.line("subject", r.GetSubject(), noun.MaxMailSubject)
-	c.text("body", r.GetBody(), noun.MaxMailBody)
-	c.optionalName("kind", r.GetKind())
-	cmd.Priority = noun.MailPriority(c.word("priority", r.GetPriority(), noun.MailPriorityNames()))
+	c.Line("subject", r.GetSubject(), noun.MaxMailSubject)
+	c.Text("body", r.GetBody(), noun.MaxMailBody)
+	c.OptionalName("kind", r.GetKind())
+	cmd.Priority = noun.MailPriority(c.Word("priority", r.GetPriority(), noun.MailPriorityNames()))
 	if r.GetSubject() == "" && r.GetBody() == "" {
-		c.fail("subject and body are both missing; a mail needs at least one of them.")
+		c.Fail("subject and body are both missing; a mail needs at least one of them.")
 	}
-	return cmd, c.err
+	return cmd, c.Err
 }
 
 func readMailCmd(r *vigilv1.ReadMailRequest) (fsm.ReadMail, error) {
-	var c checks
-	cmd := fsm.ReadMail{Speaker: c.speaking(r.GetSpeaker(), false), Max: r.GetMax()}
+	var c form.Checks
+	cmd := fsm.ReadMail{Speaker: c.Speaking(r.GetSpeaker(), false), Max: r.GetMax()}
 	if r.GetMax() > noun.MaxMailRead {
-		c.fail("max is %d; at most %d mails are handed over at once, then read again.", r.GetMax(), noun.MaxMailRead)
+		c.Fail("max is %d; at most %d mails are handed over at once, then read again.", r.GetMax(), noun.MaxMailRead)
 	}
-	return cmd, c.err
+	return cmd, c.Err
 }
 
 func ackMailCmd(r *vigilv1.AckMailRequest) (fsm.Command, error) {
-	var c checks
-	cmd := fsm.AckMail{Speaker: c.speaking(r.GetSpeaker(), false), Mail: noun.MailID(r.GetMail())}
+	var c form.Checks
+	cmd := fsm.AckMail{Speaker: c.Speaking(r.GetSpeaker(), false), Mail: noun.MailID(r.GetMail())}
 	if r.GetMail() == 0 {
-		c.fail("mail is missing; give the number that came with it.")
+		c.Fail("mail is missing; give the number that came with it.")
 	}
-	return cmd, c.err
+	return cmd, c.Err
 }

@@ -12,6 +12,7 @@ import (
 	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // When one end speaks TLS and the other does not, whoever calls hears which of them, and soon.
@@ -55,11 +56,11 @@ func TestNobodyIsUnknownBeforeThereIsALeader(t *testing.T) {
 	if got := status("anna"); got != code.NoLeader {
 		t.Errorf("without a leader a stranger gets %q, want %q", got, code.NoLeader)
 	}
-	p.put("user/ben", Standing{Generation: 2})
+	p.put("user/ben", vouch.Standing{Generation: 2})
 	if got := status("ben"); got != code.AuthDenied {
 		t.Errorf("without a leader somebody who was revoked gets %q", got)
 	}
-	if s := StandingOf(&fsm.New().View, who.Claim{Kind: who.User, Name: "anna"}); !s.Empty {
+	if s := vouch.StandingOf(&fsm.New().View, who.Claim{Kind: who.User, Name: "anna"}); !s.Empty {
 		t.Error("an empty state is taken for one in which nobody is known")
 	}
 }

@@ -10,28 +10,30 @@ import (
 	"vigil/fsm"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // overseers serves the watchdog chain.
 type overseers struct {
 	vigilv1.UnimplementedOverseersServer
-	*core
+	*base.Core
 }
 
 // ListOverseers pages through overseers by name.
 func (o *overseers) ListOverseers(
 	_ context.Context, r *vigilv1.ListOverseersRequest,
 ) (*vigilv1.ListOverseersResponse, error) {
-	var c checks
-	c.optionalName("room", r.GetRoom())
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	c.OptionalName("room", r.GetRoom())
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	return read(o.core, func(st *fsm.View) *vigilv1.ListOverseersResponse {
+	return base.Read(o.Core, func(st *fsm.View) *vigilv1.ListOverseersResponse {
 		var all []*noun.Agent
 		for id := range st.Overseers(0) {
 			a := st.Agent(id)
@@ -53,16 +55,16 @@ func (o *overseers) ListOverseers(
 
 // GetOverseer shows one overseer.
 func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest) (*vigilv1.OverseerStatus, error) {
-	var c checks
-	if c.agent("agent", r.GetAgent(), false); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.Agent("agent", r.GetAgent(), false); c.Err != nil {
+		return nil, c.Err
 	}
 	var err error
-	out := read(o.core, func(st *fsm.View) *vigilv1.OverseerStatus {
+	out := base.Read(o.Core, func(st *fsm.View) *vigilv1.OverseerStatus {
 		a := st.AgentByName(r.GetAgent())
 		switch {
 		case a == nil:
-			err = noAgent(st, r.GetAgent())
+			err = base.NoAgent(st, r.GetAgent())
 			return nil
 		case st.Overseer(a) == nil:
 			err = fault.New(code.Conflict, "%s is no overseer; its role needs `overseer:` in the room file.", a.Name)
@@ -77,18 +79,18 @@ func (o *overseers) GetOverseer(_ context.Context, r *vigilv1.GetOverseerRequest
 func (o *overseers) LookAtOverseer(
 	ctx context.Context, r *vigilv1.LookAtOverseerRequest,
 ) (*vigilv1.OverseerStatus, error) {
-	return write(ctx, o.core, r, lookAtOverseerCmd, shownOverseer(r.GetAgent()))
+	return base.Write(ctx, o.Core, r, lookAtOverseerCmd, shownOverseer(r.GetAgent()))
 }
 
 // ReportPatrol takes a patrol in.
 func (o *overseers) ReportPatrol(ctx context.Context, r *vigilv1.ReportPatrolRequest) (*vigilv1.OverseerStatus, error) {
-	return write(ctx, o.core, r, reportPatrolCmd, shownOverseer(r.GetSpeaker().GetAgent()))
+	return base.Write(ctx, o.Core, r, reportPatrolCmd, shownOverseer(r.GetSpeaker().GetAgent()))
 }
 
 // HandOver leaves a mail to the next life and has it started. What the mail says is in no
 // log line and no event.
 func (o *overseers) HandOver(ctx context.Context, r *vigilv1.HandOverRequest) (*vigilv1.HandOverResponse, error) {
-	return write(ctx, o.core, r, handOverCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.HandOverResponse {
+	return base.Write(ctx, o.Core, r, handOverCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.HandOverResponse {
 		return &vigilv1.HandOverResponse{Mail: uint64(out.Mail)}
 	})
 }
@@ -103,29 +105,29 @@ func shownOverseer(name string) func(*fsm.View, *noun.Outcome) *vigilv1.Overseer
 }
 
 func lookAtOverseerCmd(r *vigilv1.LookAtOverseerRequest) (fsm.Command, error) {
-	var c checks
-	c.agent("agent", r.GetAgent(), false)
-	c.line("by", r.GetBy(), maxWho)
-	return fsm.LookAtOverseer{Agent: r.GetAgent(), By: r.GetBy()}, c.err
+	var c form.Checks
+	c.Agent("agent", r.GetAgent(), false)
+	c.Line("by", r.GetBy(), form.MaxWho)
+	return fsm.LookAtOverseer{Agent: r.GetAgent(), By: r.GetBy()}, c.Err
 }
 
 func reportPatrolCmd(r *vigilv1.ReportPatrolRequest) (fsm.Command, error) {
-	var c checks
-	s := c.speaking(r.GetSpeaker(), false)
-	c.optionalName("action", r.GetAction())
+	var c form.Checks
+	s := c.Speaking(r.GetSpeaker(), false)
+	c.OptionalName("action", r.GetAction())
 	return fsm.ReportPatrol{Speaker: s, Cycle: r.GetCycle(), Action: r.GetAction(), Healthy: r.GetHealthy(),
-		Unhealthy: r.GetUnhealthy()}, c.err
+		Unhealthy: r.GetUnhealthy()}, c.Err
 }
 
 func handOverCmd(r *vigilv1.HandOverRequest) (fsm.Command, error) {
-	var c checks
-	s := c.speaking(r.GetSpeaker(), false)
-	c.line("subject", r.GetSubject(), noun.MaxMailSubject)
-	c.text("body", r.GetBody(), noun.MaxMailBody)
+	var c form.Checks
+	s := c.Speaking(r.GetSpeaker(), false)
+	c.Line("subject", r.GetSubject(), noun.MaxMailSubject)
+	c.Text("body", r.GetBody(), noun.MaxMailBody)
 	if r.GetSubject() == "" && r.GetBody() == "" {
-		c.fail("subject and body are both missing; tell the next life where to go on.")
+		c.Fail("subject and body are both missing; tell the next life where to go on.")
 	}
-	return fsm.HandOver{Speaker: s, Subject: r.GetSubject(), Body: r.GetBody()}, c.err
+	return fsm.HandOver{Speaker: s, Subject: r.GetSubject(), Body: r.GetBody()}, c.Err
 }
 
 // convertOverseer shows an overseer; nil: the agent is none.
@@ -136,7 +138,7 @@ func convertOverseer(st *fsm.View, a *noun.Agent) *vigilv1.OverseerStatus {
 	}
 	f, now := st.OverseerFacts(a), st.Clock()
 	out := &vigilv1.OverseerStatus{
-		Agent: a.Name, Incarnation: incName(a.Inc), Session: "alive", Freshness: f.Freshness(),
+		Agent: a.Name, Incarnation: form.IncName(a.Inc), Session: "alive", Freshness: f.Freshness(),
 		PatrolAge: durationpb.New(f.Age), Fresh: durationpb.New(f.Fresh), Stale: durationpb.New(f.Stale),
 		HandoffAfter: spec.HandoffAfter, HandoffDue: st.HandoverDue(a), Cycle: c.Cycle,
 		LastAction: c.Action, Healthy: c.Healthy, Unhealthy: c.Unhealthy, MailWaiting: uint32(f.Mail),

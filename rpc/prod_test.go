@@ -28,7 +28,7 @@ func TestProdReachesTheTerminalOfOneLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rung, want := range map[noun.Rung]struct{ text, key string }{
-		noun.RungNudge: {nudgeText, ""}, noun.RungWake: {"", "enter"}, noun.RungInterrupt: {"", "interrupt"},
+		noun.RungNudge: {nudgeWords, ""}, noun.RungWake: {"", "enter"}, noun.RungInterrupt: {"", "interrupt"},
 	} {
 		got := h.terminal(t, &vigilv1.LogData{})
 		if err := w.servers[0].Prod(within(t), "demo/builder", inc, rung); err != nil {

@@ -14,7 +14,9 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -30,13 +32,13 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 	}
 	apply := cmd.(fsm.ApplyRoom)
 	var out noun.Outcome
-	room := read(f.core, func(st *fsm.View) *vigilv1.Room {
+	room := base.Read(f.Core, func(st *fsm.View) *vigilv1.Room {
 		if out = st.CheckRoom(&apply); out.Code != noun.OK {
 			return nil
 		}
 		answer, was := &vigilv1.Room{Name: r.GetRoom()}, &vigilv1.RoomWatch{}
 		if room := st.Room(r.GetRoom()); room != nil {
-			answer = convertRoom(st, room)
+			answer = form.Room(st, room)
 			was = answer.GetWatch()
 		}
 		plan := st.PlanApply(&apply)
@@ -96,7 +98,7 @@ func (f *fleet) dryDelete(r *vigilv1.DeleteRoomRequest) (*vigilv1.DeleteRoomResp
 	}
 	remove := cmd.(fsm.DeleteRoom)
 	var out noun.Outcome
-	answer := read(f.core, func(st *fsm.View) *vigilv1.DeleteRoomResponse {
+	answer := base.Read(f.Core, func(st *fsm.View) *vigilv1.DeleteRoomResponse {
 		if out = st.CheckDelete(&remove); out.Code != noun.OK {
 			return nil
 		}
@@ -127,7 +129,7 @@ func convertRolePlan(st *fsm.View, p *fsm.RolePlan) *vigilv1.RolePlan {
 	case p.Now == nil:
 		out.Kind = "deleted"
 	default:
-		out.Kind, out.Changes = "unchanged", differences("", convertSpec(p.Was), convertSpec(p.Now))
+		out.Kind, out.Changes = "unchanged", differences("", form.RoleSpec(p.Was), form.RoleSpec(p.Now))
 		if len(out.Changes) > 0 {
 			out.Kind = "changed"
 		}

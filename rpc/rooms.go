@@ -6,6 +6,8 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -25,7 +27,7 @@ func (f *fleet) ApplyRoom(ctx context.Context, r *vigilv1.ApplyRoomRequest) (*vi
 	if r.GetDryRun() {
 		return f.dryApply(r)
 	}
-	room, err := write(ctx, f.core, r, applyRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
+	room, err := base.Write(ctx, f.Core, r, applyRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return shownRoom(st, room)
 		}
@@ -48,7 +50,7 @@ func (f *fleet) grown(ctx context.Context, room *vigilv1.Room) *vigilv1.Room {
 			return room
 		case <-time.After(growLook):
 		}
-		f.reader.Read(func(st *fsm.View) {
+		f.Reader.Read(func(st *fsm.View) {
 			if now := st.Room(room.GetName()); now != nil {
 				room = shownRoom(st, now)
 			} else {
@@ -62,7 +64,7 @@ func (f *fleet) grown(ctx context.Context, room *vigilv1.Room) *vigilv1.Room {
 // shownRoom is a room with the agents that still live by what was declared before, which takes a
 // look at each.
 func shownRoom(st *fsm.View, r *noun.Room) *vigilv1.Room {
-	out := convertRoom(st, r)
+	out := form.Room(st, r)
 	for _, role := range out.GetRoles() {
 		if known := st.RoleByName(r.Name, role.GetSpec().GetName()); known != nil {
 			role.Outdated = st.OutdatedOf(known)
@@ -76,23 +78,23 @@ func (f *fleet) DeleteRoom(ctx context.Context, r *vigilv1.DeleteRoomRequest) (*
 	if r.GetDryRun() {
 		return f.dryDelete(r)
 	}
-	return write(ctx, f.core, r, deleteRoomCmd, func(st *fsm.View, _ *noun.Outcome) *vigilv1.DeleteRoomResponse {
+	return base.Write(ctx, f.Core, r, deleteRoomCmd, func(st *fsm.View, _ *noun.Outcome) *vigilv1.DeleteRoomResponse {
 		return &vigilv1.DeleteRoomResponse{Pending: st.Room(r.GetRoom()) != nil}
 	})
 }
 
 // GetRoom shows one room with its roles and their counts.
 func (f *fleet) GetRoom(_ context.Context, r *vigilv1.GetRoomRequest) (*vigilv1.Room, error) {
-	var c checks
-	if c.name("room", r.GetRoom()); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.Name("room", r.GetRoom()); c.Err != nil {
+		return nil, c.Err
 	}
 	var err error
-	out := read(f.core, func(st *fsm.View) *vigilv1.Room {
+	out := base.Read(f.Core, func(st *fsm.View) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
 			return shownRoom(st, room)
 		}
-		err = noRoom(st, r.GetRoom())
+		err = base.NoRoom(st, r.GetRoom())
 		return nil
 	})
 	return out, err
@@ -100,10 +102,10 @@ func (f *fleet) GetRoom(_ context.Context, r *vigilv1.GetRoomRequest) (*vigilv1.
 
 // ListRooms pages through the rooms by name.
 func (f *fleet) ListRooms(ctx context.Context, r *vigilv1.ListRoomsRequest) (*vigilv1.ListRoomsResponse, error) {
-	var c checks
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	resp := &vigilv1.ListRoomsResponse{}
 	for at := r.GetAfter(); ; {
@@ -111,14 +113,14 @@ func (f *fleet) ListRooms(ctx context.Context, r *vigilv1.ListRoomsRequest) (*vi
 			return nil, err
 		}
 		more := false
-		f.reader.Read(func(st *fsm.View) {
+		f.Reader.Read(func(st *fsm.View) {
 			seen := 0
 			for room := range st.Rooms(at) {
 				if more = seen == roomStep || len(resp.Rooms) == limit; more {
 					return
 				}
 				seen, at = seen+1, room.Name
-				resp.Rooms = append(resp.Rooms, convertRoom(st, room))
+				resp.Rooms = append(resp.Rooms, form.Room(st, room))
 			}
 		})
 		if !more {

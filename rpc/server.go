@@ -8,9 +8,13 @@ import (
 	"time"
 
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/hosts"
 	"vigil/rpc/park"
+	"vigil/rpc/servers"
+	"vigil/rpc/vouch"
 )
 
 //go:embed gen/openapi/vigil.openapi.json
@@ -18,15 +22,16 @@ var openAPI []byte
 
 // Server serves the API of one vigil server. Open it, then Run it once.
 type Server struct {
-	cfg     Config
-	door    *door.Door
-	park    *park.Engine
-	hosts   *hosts
-	relay   *logRelay
-	watches door.Places
-	saves   door.Places
-	trust   *trustService
-	undo    func() // takes the metrics back
+	cfg       Config
+	door      *door.Door
+	park      *park.Engine
+	hosts     *hosts.Streams
+	desk      *hosts.Desk
+	watches   door.Places
+	saves     door.Places
+	delegates *park.Quota
+	trust     *vouch.Service
+	undo      func() // takes the metrics back
 }
 
 // Open prepares a server; nothing is accepted before Run. It subscribes to the
@@ -44,10 +49,11 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
-	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: newHosts(), undo: func() {},
-		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: maxSaves}}
-	c := &core{self: cfg.ServerID, writer: cfg.Writer, reader: cfg.Reader, door: d, park: s.park,
-		health: cfg.Health, watchdog: cfg.Watchdog, keys: cfg.Keys}
+	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
+		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: servers.MaxSaves},
+		delegates: &park.Quota{Most: maxDelegates, MostOfRole: maxRoleDelegates}}
+	c := &base.Core{Self: cfg.ServerID, Writer: cfg.Writer, Reader: cfg.Reader, Door: d, Park: s.park,
+		Keys: cfg.Keys}
 	s.services(c)
 	if cfg.Registerer != nil {
 		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))
@@ -57,22 +63,24 @@ func Open(cfg Config) (*Server, error) {
 		}
 	}
 	cfg.Reader.Subscribe(s.applied)
+	cfg.Writer.Match(s.park.Matches)
 	return s, nil
 }
 
-func (s *Server) services(c *core) {
-	s.relay = &logRelay{c, s.hosts}
-	r := s.door.GRPC()
-	vigilv1.RegisterFleetServer(r, &fleet{core: c, watches: &s.watches, logs: s.relay})
-	vigilv1.RegisterWorkServer(r, &work{core: c})
-	vigilv1.RegisterHostAgentServer(r, &hostAgent{core: c, hosts: s.hosts, cluster: s.cfg.ClusterID})
-	vigilv1.RegisterMailboxServer(r, &mailbox{core: c})
-	vigilv1.RegisterEscalationsServer(r, &escalations{core: c})
-	vigilv1.RegisterOverseersServer(r, &overseers{core: c})
-	s.trust = &trustService{core: c, signer: s.cfg.Signer}
+func (s *Server) services(c *base.Core) {
+	s.desk = hosts.NewDesk(c, s.hosts)
+	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
+	vigilv1.RegisterFleetServer(r, &fleet{Core: c, Desk: s.desk, watches: &s.watches, watchdog: watchdog})
+	vigilv1.RegisterWorkServer(r, &work{Core: c, delegates: s.delegates})
+	vigilv1.RegisterHostAgentServer(r, hosts.NewService(c, s.hosts, s.cfg.ClusterID))
+	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
+	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})
+	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})
+	s.trust = &vouch.Service{Core: c, Signer: s.cfg.Signer}
 	vigilv1.RegisterTrustServer(r, s.trust)
-	vigilv1.RegisterClusterServer(r, &clusterService{core: c, members: s.cfg.Members, backups: s.cfg.Backups,
-		saves: &s.saves, id: s.cfg.ClusterID, version: s.cfg.Version, identities: s.cfg.TLS != nil})
+	vigilv1.RegisterClusterServer(r, &servers.Service{Core: c, Members: s.cfg.Members, Backups: s.cfg.Backups,
+		Saves: &s.saves, ClusterID: s.cfg.ClusterID, Version: s.cfg.Version, Identities: s.cfg.TLS != nil,
+		Health: s.cfg.Health, Watchdog: watchdog})
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.
@@ -86,11 +94,18 @@ func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
 
 // StreamSilence tells how long a host has said nothing on its stream; false when it
 // holds no stream to this server. Safe for concurrent use.
-func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return s.hosts.silence(host) }
+func (s *Server) StreamSilence(host noun.HostID) (time.Duration, bool) { return s.hosts.Silence(host) }
 
 // GossipTaken tells whether every host that holds a stream to this server has the keys of that revision
 // of the ring. Safe for concurrent use.
-func (s *Server) GossipTaken(rev uint64) bool { return s.hosts.taken(rev) }
+func (s *Server) GossipTaken(rev uint64) bool { return s.hosts.Taken(rev) }
+
+// Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
+// Enter or the interrupt key is pressed. The error says why nobody can have noticed; it comes within
+// half a minute. Safe for concurrent use.
+func (s *Server) Prod(ctx context.Context, agent string, inc noun.Incarnation, rung noun.Rung) error {
+	return s.desk.Prod(ctx, agent, inc, rung)
+}
 
 // Heard is when a call of another server or of a host last came in; zero: never.
 func (s *Server) Heard() time.Time { return s.door.Heard() }

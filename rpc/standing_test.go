@@ -8,6 +8,8 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/door/who"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // A server that is removed, or revoked, keeps the key with which it signed. What it signs from then on
@@ -20,7 +22,8 @@ func TestWhatARevokedServerSignsIsVoid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted := ClaimOf(verified(t, roots, cert))
+	judge := vouch.NewIdentities(func() *trust.Roots { return roots }, w.nodes[0], vouch.StandingOf)
+	noted := vouch.ClaimOf(verified(t, roots, cert))
 	if noted.Issuer != (who.Issuer{Server: "s1", Generation: 1}) {
 		t.Fatalf("the certificate is signed by %+v", noted.Issuer)
 	}
@@ -52,21 +55,21 @@ func TestWhatARevokedServerSignsIsVoid(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.nodes[0].Read(func(st *fsm.View) {
-			for what, tt := range cases {
-				want := tt.before
-				if revoked {
-					want = tt.after
-				}
-				_, err := weigh(tt.claim, StandingOf(st, tt.claim))
-				if codeOf(err) != want {
-					t.Errorf("%s, revoked: %t: %v, want %s", what, revoked, err, want)
-				}
-				if got := RevokedServer(st, tt.claim); tt.claim.Kind == who.Server && got != (err != nil) {
+		for what, tt := range cases {
+			want := tt.before
+			if revoked {
+				want = tt.after
+			}
+			_, err := judge.Principal(tt.claim)
+			if codeOf(err) != want {
+				t.Errorf("%s, revoked: %t: %v, want %s", what, revoked, err, want)
+			}
+			w.nodes[0].Read(func(st *fsm.View) {
+				if got := vouch.RevokedServer(st, tt.claim); tt.claim.Kind == who.Server && got != (err != nil) {
 					t.Errorf("%s, revoked: %t, at the port of the log: %t", what, revoked, got)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -85,7 +88,7 @@ func TestServerThatJoinedAgainIsHeardByWhoReadsOfItsRemoval(t *testing.T) {
 	}
 	revoked := func(generation uint64) (out bool) {
 		w.nodes[0].Read(func(st *fsm.View) {
-			out = RevokedServer(st, who.Claim{Kind: who.Server, Name: "s4", Generation: generation, Serial: "ff"})
+			out = vouch.RevokedServer(st, who.Claim{Kind: who.Server, Name: "s4", Generation: generation, Serial: "ff"})
 		})
 		return out
 	}

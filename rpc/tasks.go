@@ -6,25 +6,27 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // CreateTask adds a task to a role's queue.
 func (f *fleet) CreateTask(ctx context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, createTaskCmd, taskAnswer)
+	return base.Write(ctx, f.Core, r, createTaskCmd, taskAnswer)
 }
 
 // CancelTask ends a task by a human's word.
 func (f *fleet) CancelTask(ctx context.Context, r *vigilv1.CancelTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, cancelTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
+	return base.Write(ctx, f.Core, r, cancelTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
 		return taskByID(st, noun.TaskID(r.GetTask()), out)
 	})
 }
 
 // RetryTask puts an ended task back into its queue.
 func (f *fleet) RetryTask(ctx context.Context, r *vigilv1.RetryTaskRequest) (*vigilv1.Task, error) {
-	return write(ctx, f.core, r, retryTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
+	return base.Write(ctx, f.Core, r, retryTaskCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
 		return taskByID(st, noun.TaskID(r.GetTask()), out)
 	})
 }
@@ -35,20 +37,20 @@ func taskAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.Task { return taskByID
 // write may be old) is answered with its number alone.
 func taskByID(st *fsm.View, id noun.TaskID, out *noun.Outcome) *vigilv1.Task {
 	if t := st.Task(id); t != nil {
-		return summary(st, t)
+		return form.Summary(st, t)
 	}
 	return &vigilv1.Task{Id: uint64(id), Rev: out.Rev}
 }
 
 // GetTask shows one task with its text.
 func (f *fleet) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vigilv1.Task, error) {
-	var c checks
-	if c.task(r.GetTask()); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.Task(r.GetTask()); c.Err != nil {
+		return nil, c.Err
 	}
-	out := read(f.core, func(st *fsm.View) *vigilv1.Task {
+	out := base.Read(f.Core, func(st *fsm.View) *vigilv1.Task {
 		if t := st.Task(noun.TaskID(r.GetTask())); t != nil {
-			return convertTask(st, t, true)
+			return form.Task(st, t, true)
 		}
 		return nil
 	})
@@ -86,19 +88,19 @@ func (w *taskFilter) match(st *fsm.View, t *noun.Task) bool {
 // ListTasks pages through tasks by number. A page is not one instant: the lock is
 // given back every scanStep tasks.
 func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vigilv1.ListTasksResponse, error) {
-	var c checks
-	c.optionalName("room", r.GetRoom())
-	c.optionalName("role", r.GetRole())
-	limit := c.page(r.GetLimit(), defaultPage)
-	if c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	c.OptionalName("room", r.GetRoom())
+	c.OptionalName("role", r.GetRole())
+	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	want := taskFilter{role: r.GetRole(), states: r.GetStates()}
 	if r.GetRoom() != "" {
-		err := read(f.core, func(st *fsm.View) error {
+		err := base.Read(f.Core, func(st *fsm.View) error {
 			room := st.Room(r.GetRoom())
 			if room == nil {
-				return noRoom(st, r.GetRoom())
+				return base.NoRoom(st, r.GetRoom())
 			}
 			want.room = room.ID
 			return nil
@@ -113,19 +115,19 @@ func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vi
 			return nil, err
 		}
 		more := false
-		f.reader.Read(func(st *fsm.View) {
+		f.Reader.Read(func(st *fsm.View) {
 			tasks := st.Tasks(at)
 			if r.GetNewestFirst() {
 				tasks = st.TasksBack(at)
 			}
 			seen := 0
 			for t := range tasks {
-				if more = seen == scanStep || len(resp.Tasks) == limit; more {
+				if more = seen == base.ScanStep || len(resp.Tasks) == limit; more {
 					return
 				}
 				seen, at = seen+1, t.ID
 				if want.match(st, t) {
-					resp.Tasks = append(resp.Tasks, summary(st, t))
+					resp.Tasks = append(resp.Tasks, form.Summary(st, t))
 				}
 			}
 		})

@@ -74,7 +74,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		!strings.Contains(err.Error(), "frozen") {
 		t.Errorf("a complaint of the host became %v", err)
 	}
-	if r := <-got; r.GetText() != nudgeText || !r.GetSparePrompt() {
+	if r := <-got; r.GetText() != nudgeWords || !r.GetSparePrompt() {
 		t.Errorf("asked %v", r)
 	}
 	answer, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})
@@ -98,3 +98,7 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		t.Errorf("somebody who is no server typed without an event: %v", err)
 	}
 }
+
+// nudgeWords is what is typed when nobody says what.
+const nudgeWords = "How are you getting on? Go on with your task; if you wait for something, say so with " +
+	"`vigil declare`, and if you cannot go on, with `vigil fail`."

@@ -10,12 +10,14 @@ import (
 	"vigil/fsm"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // judgedAgent is convertAgent with the verdict; leader tells whether somebody leads.
 func judgedAgent(st *fsm.View, a *noun.Agent, leader bool) *vigilv1.Agent {
-	out := convertAgent(st, a)
+	out := form.Agent(st, a)
 	v := st.Verdict(a.ID, leader)
 	out.Verdict = convertVerdict(&v)
 	out.Ladder = convertLadder(st, a.ID)
@@ -48,7 +50,7 @@ func convertVerdict(v *judge.Verdict) *vigilv1.Verdict {
 	out := &vigilv1.Verdict{Kind: v.Kind.String(), Fine: v.Fine}
 	for _, r := range v.Reasons {
 		out.Reasons = append(out.Reasons, &vigilv1.Reason{Text: r.Text, Evidence: r.Evidence,
-			Age: lasting(r.Age), Bad: r.Bad})
+			Age: form.Lasting(r.Age), Bad: r.Bad})
 	}
 	return out
 }
@@ -56,18 +58,18 @@ func convertVerdict(v *judge.Verdict) *vigilv1.Verdict {
 // GetAgentStatus tells how an agent is seen from outside. A name
 // that nobody has is an answer here, not an error.
 func (f *fleet) GetAgentStatus(_ context.Context, r *vigilv1.GetAgentStatusRequest) (*vigilv1.AgentStatus, error) {
-	var c checks
-	if c.agent("agent", r.GetAgent(), false); c.err != nil {
-		return nil, c.err
+	var c form.Checks
+	if c.Agent("agent", r.GetAgent(), false); c.Err != nil {
+		return nil, c.Err
 	}
-	leader, now := f.reader.Leader().ID != "", time.Now()
-	return read(f.core, func(st *fsm.View) *vigilv1.AgentStatus {
+	leader, now := f.Reader.Leader().ID != "", time.Now()
+	return base.Read(f.Core, func(st *fsm.View) *vigilv1.AgentStatus {
 		out := &vigilv1.AgentStatus{Agent: r.GetAgent()}
 		a, id := st.AgentByName(r.GetAgent()), noun.AgentID(0)
 		if a != nil {
 			out.UnreadMessages = uint32(st.Unread(a.ID))
-			id, out.Host, out.Declaration = a.ID, hostName(st, a.Host), convertDeclaration(st.Clock(), a.Declared)
-			out.Screen, out.Degraded = convertScreen(st.Clock(), a), st.Degraded(a.ID)
+			id, out.Host, out.Declaration = a.ID, form.HostName(st, a.Host), form.Declaration(st.Clock(), a.Declared)
+			out.Screen, out.Degraded = form.Screen(st.Clock(), a), st.Degraded(a.ID)
 		}
 		v := st.Verdict(id, leader)
 		out.Ladder = convertLadder(st, id)

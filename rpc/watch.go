@@ -10,6 +10,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -21,16 +22,16 @@ const watchChunk = 512
 
 // WatchEvents sends the history from an index on, then what follows.
 func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamingServer[vigilv1.Event]) error {
-	var c checks
-	c.optionalName("room", r.GetRoom())
+	var c form.Checks
+	c.OptionalName("room", r.GetRoom())
 	if r.GetAgent() != "" {
-		c.agent("agent", r.GetAgent(), false)
+		c.Agent("agent", r.GetAgent(), false)
 	}
 	if r.GetTail() && r.GetAfter() != 0 {
-		c.fail("tail and after exclude each other; give one of them.")
+		c.Fail("tail and after exclude each other; give one of them.")
 	}
-	if c.err != nil {
-		return c.err
+	if c.Err != nil {
+		return c.Err
 	}
 	if !f.watches.Take() {
 		return f.watches.Full("watches")
@@ -46,14 +47,14 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 			return err
 		}
 	}
-	sees := f.door.Sees(s.Context())
+	sees := f.Door.Sees(s.Context())
 	var chunk []noun.Event
 	for {
-		grown := f.park.History.Beyond()
+		grown := f.Park.History.Beyond()
 		var last uint64
 		var old error
 		chunk = chunk[:0]
-		f.reader.Read(func(st *fsm.View) {
+		f.Reader.Read(func(st *fsm.View) {
 			if last = st.LastEvent(); st.Epoch() != epoch && at > last {
 				old = ahead(at, last)
 			} else if old = compacted(st, at); old == nil {
@@ -64,7 +65,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 			return old
 		}
 		for i := range chunk {
-			if err := s.Send(convertEvent(&chunk[i])); err != nil {
+			if err := s.Send(form.Event(&chunk[i])); err != nil {
 				return err
 			}
 		}
@@ -78,7 +79,7 @@ func (f *fleet) WatchEvents(r *vigilv1.WatchEventsRequest, s grpc.ServerStreamin
 		case <-grown:
 		case <-s.Context().Done():
 			return s.Context().Err()
-		case <-f.door.Stopping():
+		case <-f.Door.Stopping():
 			return fault.New(code.Unavailable, "This server is stopping; watch on another one after event %d.", at)
 		}
 	}
@@ -100,15 +101,15 @@ func (f *fleet) watchFrom(
 			at = oldest - 1
 		}
 	}
-	f.reader.Read(look)
+	f.Reader.Read(look)
 	// What this replica has not applied yet is not new either: a tail catches up first.
 	if r.GetNoFollow() || r.GetTail() || at > newest {
-		now, err := f.catchUp(ctx)
+		now, err := f.CatchUp(ctx)
 		if err != nil {
 			return 0, 0, 0, err
 		}
 		end = now.GetLastEvent()
-		f.reader.Read(look)
+		f.Reader.Read(look)
 	}
 	if at > newest {
 		return 0, 0, 0, ahead(at, newest)

@@ -3,52 +3,66 @@ package rpc
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
 // maxStalled is how many stalled rooms one answer names.
 const maxStalled = 100
 
-func (c *core) watchdogStats() *vigilv1.WatchdogStats {
-	if c.watchdog == nil {
-		return &vigilv1.WatchdogStats{}
+// WatchdogStats are what this server's conversation watchdog has done since it started.
+type WatchdogStats struct {
+	Checks, Checked, Warned, Canceled, Errors uint64
+	LastCheck                                 time.Time // zero: there was none
+	LastDuration, TotalDuration               time.Duration
+}
+
+// watchdogForm gives what the conversation watchdog of this server has done, as answers show it. stats may
+// be nil: zeros.
+func watchdogForm(stats func() WatchdogStats) func() *vigilv1.WatchdogStats {
+	if stats == nil {
+		return func() *vigilv1.WatchdogStats { return &vigilv1.WatchdogStats{} }
 	}
-	s := c.watchdog()
-	out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned,
-		Canceled: s.Canceled, Errors: s.Errors, LastDuration: lasting(s.LastDuration),
-		TotalDuration: lasting(s.TotalDuration)}
-	if !s.LastCheck.IsZero() {
-		out.LastCheck = timestamppb.New(s.LastCheck)
+	return func() *vigilv1.WatchdogStats {
+		s := stats()
+		out := &vigilv1.WatchdogStats{Checks: s.Checks, Checked: s.Checked, Warned: s.Warned,
+			Canceled: s.Canceled, Errors: s.Errors, LastDuration: form.Lasting(s.LastDuration),
+			TotalDuration: form.Lasting(s.TotalDuration)}
+		if !s.LastCheck.IsZero() {
+			out.LastCheck = timestamppb.New(s.LastCheck)
+		}
+		return out
 	}
-	return out
 }
 
 func reopenRoomCmd(r *vigilv1.ReopenRoomRequest) (fsm.Command, error) {
-	var c checks
-	c.name("room", r.GetRoom())
-	c.line("by", r.GetBy(), maxWho)
-	return fsm.ReopenRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.err
+	var c form.Checks
+	c.Name("room", r.GetRoom())
+	c.Line("by", r.GetBy(), form.MaxWho)
+	return fsm.ReopenRoom{Room: r.GetRoom(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.Err
 }
 
 func setRoomWatchCmd(r *vigilv1.SetRoomWatchRequest) (fsm.Command, error) {
-	var c checks
-	c.name("room", r.GetRoom())
-	c.line("by", r.GetBy(), maxWho)
-	return fsm.SetRoomWatch{Room: r.GetRoom(), RoomWatch: c.roomWatch(r.GetWatch()), By: r.GetBy(),
-		IfRev: r.GetIfRev()}, c.err
+	var c form.Checks
+	c.Name("room", r.GetRoom())
+	c.Line("by", r.GetBy(), form.MaxWho)
+	return fsm.SetRoomWatch{Room: r.GetRoom(), RoomWatch: c.RoomWatch(r.GetWatch()), By: r.GetBy(),
+		IfRev: r.GetIfRev()}, c.Err
 }
 
 // ReopenRoom brings back what the watchdog canceled last in a room.
 func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*vigilv1.ReopenRoomResponse, error) {
-	return write(ctx, f.core, r, reopenRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.ReopenRoomResponse {
+	return base.Write(ctx, f.Core, r, reopenRoomCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.ReopenRoomResponse {
 		resp := &vigilv1.ReopenRoomResponse{Tasks: out.Count}
 		if room := st.Room(r.GetRoom()); room != nil {
-			resp.Room = convertRoom(st, room)
+			resp.Room = form.Room(st, room)
 		}
 		return resp
 	})
@@ -56,9 +70,9 @@ func (f *fleet) ReopenRoom(ctx context.Context, r *vigilv1.ReopenRoomRequest) (*
 
 // SetRoomWatch replaces what a room sets for the watchdog.
 func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest) (*vigilv1.Room, error) {
-	return write(ctx, f.core, r, setRoomWatchCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
+	return base.Write(ctx, f.Core, r, setRoomWatchCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.Room {
 		if room := st.Room(r.GetRoom()); room != nil {
-			return convertRoom(st, room)
+			return form.Room(st, room)
 		}
 		return &vigilv1.Room{Name: r.GetRoom(), Rev: out.Rev}
 	})
@@ -66,7 +80,7 @@ func (f *fleet) SetRoomWatch(ctx context.Context, r *vigilv1.SetRoomWatchRequest
 
 // GetWatchdog tells what the conversation watchdog sees and has done.
 func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigilv1.GetWatchdogResponse, error) {
-	out := read(f.core, func(st *fsm.View) *vigilv1.GetWatchdogResponse {
+	out := base.Read(f.Core, func(st *fsm.View) *vigilv1.GetWatchdogResponse {
 		w := st.Watchdog()
 		out := &vigilv1.GetWatchdogResponse{Enabled: st.Settings().Watchdog.Enabled,
 			ActiveRooms: uint32(st.ActiveRooms()),
@@ -77,27 +91,10 @@ func (f *fleet) GetWatchdog(context.Context, *vigilv1.GetWatchdogRequest) (*vigi
 			}
 		}
 		for _, x := range slices.Backward(w.History) {
-			out.History = append(out.History, convertCancellation(&x))
+			out.History = append(out.History, form.Cancellation(&x))
 		}
 		return out
 	})
-	out.Stats = f.watchdogStats()
-	return out, nil
-}
-
-// GetHealth tells how this server is; it needs no leader.
-func (c *clusterService) GetHealth(context.Context, *vigilv1.GetHealthRequest) (*vigilv1.GetHealthResponse, error) {
-	l := c.reader.Leader()
-	out := &vigilv1.GetHealthResponse{Status: "healthy", Server: c.self, Leader: l.Self,
-		Watchdog: &vigilv1.HealthWatchdog{Stats: c.watchdogStats()}}
-	out.Watchdog.Enabled = read(c.core, func(st *fsm.View) bool { return st.Settings().Watchdog.Enabled })
-	if l.ID == "" {
-		out.Status = "no leader is known"
-	}
-	if c.health != nil {
-		if err := c.health.Ready(); err != nil {
-			out.Status = err.Error()
-		}
-	}
+	out.Stats = f.watchdog()
 	return out, nil
 }

@@ -2,27 +2,32 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/park"
 )
 
 // work serves what incarnations of agents say.
 type work struct {
 	vigilv1.UnimplementedWorkServer
-	*core
+	*base.Core
+	delegates *park.Quota // places of waits at the leader
 }
 
 // Join makes the incarnation WAITING.
 func (w *work) Join(ctx context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
-	return write(ctx, w.core, r, joinCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.JoinResponse {
-		resp := &vigilv1.JoinResponse{Agent: agentName(st, out.Agent), AgentId: uint32(out.Agent),
-			Incarnation: uint64(out.Inc), Ttl: lasting(nanos(out.TTL)), Task: uint64(out.Task)}
+	return base.Write(ctx, w.Core, r, joinCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.JoinResponse {
+		resp := &vigilv1.JoinResponse{Agent: form.AgentName(st, out.Agent), AgentId: uint32(out.Agent),
+			Incarnation: uint64(out.Inc), Ttl: form.Lasting(time.Duration(out.TTL)), Task: uint64(out.Task)}
 		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc {
 			resp.Managed = a.Managed
 		}
@@ -32,7 +37,7 @@ func (w *work) Join(ctx context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinR
 
 // Leave makes it DISCONNECTED at once (law L5).
 func (w *work) Leave(ctx context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
-	return write(ctx, w.core, r, leaveCmd, func(*fsm.View, *noun.Outcome) *vigilv1.LeaveResponse {
+	return base.Write(ctx, w.Core, r, leaveCmd, func(*fsm.View, *noun.Outcome) *vigilv1.LeaveResponse {
 		return &vigilv1.LeaveResponse{}
 	})
 }
@@ -42,7 +47,7 @@ func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.Cla
 	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderWoken)) > 0 {
 		return w.claimWoken(ctx, r)
 	}
-	return write(ctx, w.core, r, claimCmd, claimAnswer)
+	return base.Write(ctx, w.Core, r, claimCmd, claimAnswer)
 }
 
 // claimWoken is the claim of a waiter: it goes into the log only when it can win, or
@@ -50,12 +55,12 @@ func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.Cla
 func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
 	role, _, sure := w.seat(r)
 	if !sure {
-		return write(ctx, w.core, r, claimCmd, claimAnswer)
+		return base.Write(ctx, w.Core, r, claimCmd, claimAnswer)
 	}
-	ok, index, err := w.park.Turns.Enter(ctx, role)
+	ok, index, err := w.Park.Turns.Enter(ctx, role)
 	if err == nil && !ok { // a deposed leader does not know of its successor's tasks
-		if err = w.reader.Barrier(ctx); err == nil {
-			ok, index, err = w.park.Turns.Enter(ctx, role)
+		if err = w.Reader.Barrier(ctx); err == nil {
+			ok, index, err = w.Park.Turns.Enter(ctx, role)
 		}
 	}
 	switch {
@@ -64,14 +69,14 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 	case !ok:
 		return nil, &fault.Error{Code: code.NoTask, Index: index}
 	}
-	defer w.park.Turns.Leave(role)
-	return write(ctx, w.core, r, claimCmd, claimAnswer)
+	defer w.Park.Turns.Leave(role)
+	return base.Write(ctx, w.Core, r, claimCmd, claimAnswer)
 }
 
 func claimAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.ClaimResponse {
-	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: lasting(nanos(out.TTL)), Index: out.Index}
+	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: form.Lasting(time.Duration(out.TTL)), Index: out.Index}
 	if t := st.Task(out.Task); t != nil {
-		resp.Task = convertTask(st, t, true)
+		resp.Task = form.Task(st, t, true)
 	} else {
 		resp.Task = &vigilv1.Task{Id: uint64(out.Task)}
 	}
@@ -80,22 +85,22 @@ func claimAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.ClaimResponse {
 
 // StartTask says that work has begun.
 func (w *work) StartTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return write(ctx, w.core, r, startTaskCmd, workAnswer(r.GetTask()))
+	return base.Write(ctx, w.Core, r, startTaskCmd, workAnswer(r.GetTask()))
 }
 
 // ProgressTask notes progress.
 func (w *work) ProgressTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return write(ctx, w.core, r, progressTaskCmd, workAnswer(r.GetTask()))
+	return base.Write(ctx, w.Core, r, progressTaskCmd, workAnswer(r.GetTask()))
 }
 
 // CompleteTask ends a task with a result.
 func (w *work) CompleteTask(ctx context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
-	return write(ctx, w.core, r, completeTaskCmd, workAnswer(r.GetTask()))
+	return base.Write(ctx, w.Core, r, completeTaskCmd, workAnswer(r.GetTask()))
 }
 
 // FailTask ends a task with a reason, or puts it back while attempts are left.
 func (w *work) FailTask(ctx context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-	return write(ctx, w.core, r, failTaskCmd, workAnswer(r.GetTask()))
+	return base.Write(ctx, w.Core, r, failTaskCmd, workAnswer(r.GetTask()))
 }
 
 func workAnswer(task uint64) func(*fsm.View, *noun.Outcome) *vigilv1.WorkResponse {
@@ -110,14 +115,14 @@ func workAnswer(task uint64) func(*fsm.View, *noun.Outcome) *vigilv1.WorkRespons
 
 // Handoff completes a task and creates the next role's task, both or neither.
 func (w *work) Handoff(ctx context.Context, r *vigilv1.HandoffRequest) (*vigilv1.HandoffResponse, error) {
-	return write(ctx, w.core, r, handoffCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.HandoffResponse {
+	return base.Write(ctx, w.Core, r, handoffCmd, func(_ *fsm.View, out *noun.Outcome) *vigilv1.HandoffResponse {
 		return &vigilv1.HandoffResponse{NextTask: uint64(out.Task)}
 	})
 }
 
 // SetResume registers what the next incarnation gets as VIGIL_RESUME.
 func (w *work) SetResume(ctx context.Context, r *vigilv1.SetResumeRequest) (*vigilv1.SetResumeResponse, error) {
-	return write(ctx, w.core, r, setResumeCmd, func(*fsm.View, *noun.Outcome) *vigilv1.SetResumeResponse {
+	return base.Write(ctx, w.Core, r, setResumeCmd, func(*fsm.View, *noun.Outcome) *vigilv1.SetResumeResponse {
 		return &vigilv1.SetResumeResponse{}
 	})
 }
@@ -125,11 +130,11 @@ func (w *work) SetResume(ctx context.Context, r *vigilv1.SetResumeRequest) (*vig
 // Declare takes note of what an agent says of its own condition. Its text is for
 // people who ask for the agent; no log line of a server holds it.
 func (w *work) Declare(ctx context.Context, r *vigilv1.DeclareRequest) (*vigilv1.DeclareResponse, error) {
-	return write(ctx, w.core, r, declareCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.DeclareResponse {
+	return base.Write(ctx, w.Core, r, declareCmd, func(st *fsm.View, out *noun.Outcome) *vigilv1.DeclareResponse {
 		resp := &vigilv1.DeclareResponse{Applied: out.Count == 0, Sequence: r.GetSequence()}
 		if a := st.Agent(out.Agent); a != nil && a.Inc == out.Inc && a.Declared != nil {
 			resp.Sequence = max(resp.GetSequence(), a.Declared.Seq)
-			resp.Left = declaredLeft(st.Clock(), a.Declared)
+			resp.Left = form.DeclaredLeft(st.Clock(), a.Declared)
 		}
 		return resp
 	})
@@ -137,7 +142,7 @@ func (w *work) Declare(ctx context.Context, r *vigilv1.DeclareRequest) (*vigilv1
 
 // OpenSession gives out a session for numbered writes.
 func (w *work) OpenSession(ctx context.Context, r *vigilv1.OpenSessionRequest) (*vigilv1.OpenSessionResponse, error) {
-	return idempotent(ctx, w.core, r, openSessionCmd, func(out *noun.Outcome) *vigilv1.OpenSessionResponse {
+	return base.Idempotent(ctx, w.Core, r, openSessionCmd, func(out *noun.Outcome) *vigilv1.OpenSessionResponse {
 		return &vigilv1.OpenSessionResponse{Session: uint64(out.Session)}
 	})
 }
@@ -153,7 +158,7 @@ func (w *work) CloseSession(
 	if r.GetSession() == 0 {
 		return nil, fault.Invalid("session is missing; give the number that open answered with.")
 	}
-	out, err := w.writer.Submit(ctx, fsm.Request{Session: noun.SessionID(r.GetSession()), Seq: lastSeq,
+	out, err := w.Writer.Submit(ctx, fsm.Request{Session: noun.SessionID(r.GetSession()), Seq: lastSeq,
 		Cmd: fsm.CloseSession{}})
 	if err == nil && out.Code != noun.OK && out.Code != noun.UnknownSession {
 		err = fault.Refusal(&out)

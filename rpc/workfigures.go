@@ -10,6 +10,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 )
 
 // Bounds of what is shown by room and role, however many there are.
@@ -23,7 +24,7 @@ const agesKept = 10 * time.Second
 
 // workFigures are the metrics of tasks that wait or are worked on; the same on every server.
 type workFigures struct {
-	*core
+	*base.Core
 	queue, oldest, overdue, open, half *prometheus.Desc
 
 	mu    sync.Mutex
@@ -45,8 +46,8 @@ type roomLoad struct {
 	open uint32
 }
 
-func newWorkFigures(c *core) *workFigures {
-	return &workFigures{core: c,
+func newWorkFigures(c *base.Core) *workFigures {
+	return &workFigures{Core: c,
 		queue: prometheus.NewDesc("vigil_task_queue_seconds",
 			"Time that claimed tasks were in the queue of their role, in cluster time, as applied here.", nil, nil),
 		oldest: prometheus.NewDesc("vigil_task_oldest_seconds",
@@ -96,7 +97,7 @@ func (w *workFigures) look() ([]taskAge, int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now := time.Now(); now.After(w.until) {
-		w.reader.Read(func(st *fsm.View) { w.ages, w.late = oldest(st) })
+		w.Reader.Read(func(st *fsm.View) { w.ages, w.late = oldest(st) })
 		w.until = now.Add(agesKept)
 	}
 	return w.ages, w.late

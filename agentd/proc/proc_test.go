@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "wait":
 		fmt.Println("up", os.Getpid())
-		time.Sleep(5 * time.Minute) // not a test: what is tested
+		stay()
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("up", os.Getpid())
-		time.Sleep(5 * time.Minute)
+		stay()
 	case "family":
 		for _, session := range []bool{false, true} {
 			cmd := exec.Command(os.Args[0])
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		fmt.Println("up", os.Getpid())
-		time.Sleep(5 * time.Minute)
+		stay()
 	case "daemon":
 		f := NewForker(NewScanner())
 		go f.Run(context.Background())
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		if os.Getenv("TEST_PROC") == "chain" {
-			time.Sleep(5 * time.Minute)
+			stay()
 		}
 	case "first":
 		if os.Getpid() == 1 {
@@ -90,6 +90,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("swept", killed, len(left))
 	}
 }
+
+// stay goes on until this process is killed, as it is in every test. What a test leaves behind that has died
+// itself ends after five minutes.
+func stay() { <-time.After(5 * time.Minute) }
 
 func spec(mode string, m Mark, to io.Writer) Spec {
 	self, err := os.Executable()

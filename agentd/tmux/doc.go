@@ -12,7 +12,8 @@
 // The program is executed directly: neither a shell nor the syntax of tmux sees its
 // arguments. When it ends, a hook of tmux writes the exit status into a fifo and the
 // pane stays until that was read; then the server goes. What the program prints
-// goes through another fifo, so that the last lines of a short life are not lost.
+// goes through another fifo, all that tmux has read of it. What the kernel has not handed to
+// tmux yet when the program ends is lost: docs/decisions/agentd.md#the-last-line-of-a-terminal-may-be-lost.
 // The two lines of shell that write to the fifos are constants.
 //
 // What stays the shim's: to stop, freeze and bury the tree.

@@ -96,11 +96,21 @@ func (r *rig) run() Exit {
 // until waits for something that happens outside of this process.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(limit); !done(); {
+		select {
+		case <-tick.C:
+		case <-end:
 			t.Fatalf("%s did not happen", what)
 		}
 	}
+}
+
+// untilRead is shell that waits until tmux has read a line which begins so. A program that ends at once
+// may lose it: the kernel hands on what it prints a moment later, and tmux waits for no more than the end.
+func untilRead(line string) string {
+	return `; until tmux capture-pane -p -t "$TMUX_PANE" | grep -q '^` + line + `'; do sleep 0.01; done; `
 }
 
 func TestExits(t *testing.T) {
@@ -112,13 +122,14 @@ func TestExits(t *testing.T) {
 	}{
 		{"/bin/sh", []string{"-c", "exit 7"}, Exit{Code: 7}, ""},
 		{"/bin/sh", []string{"-c", "kill -KILL $$"}, Exit{Code: -1, Signal: "killed"}, ""},
-		{"/bin/echo", []string{"last words"}, Exit{}, "last words\r\n"},
+		{"/bin/sh", []string{"-c", "echo last words" + untilRead("last words")}, Exit{}, "last words\r\n"},
 		{"/bin/true", nil, Exit{}, ""},
 		{"/bin/false", nil, Exit{Code: 1}, ""},
 		{"/bin/sh", []string{"-c", "test -t 0 && test -t 1 && test -t 2"}, Exit{}, ""},
 		// The agent's own panes come and go without an end of the agent.
-		{"/bin/sh", []string{"-c", "tmux split-window -d true && sleep 0.2 && echo still here"}, Exit{},
-			"still here\r\n"},
+		{"/bin/sh", []string{"-c", `set -e; tmux split-window -d true; ` +
+			`until [ "$(tmux list-panes | wc -l)" = 1 ]; do sleep 0.01; done; echo still here` +
+			untilRead("still here")}, Exit{}, "still here\r\n"},
 	} {
 		r := newRig(t, c.program, c.args...)
 		if got := r.run(); got != c.want || r.out.String() != c.out {
@@ -156,7 +167,8 @@ func TestArgumentsArriveAsTheyAre(t *testing.T) {
 // The process behind the pane carries the marks, and what an outer tmux had set does
 // not reach it. Nothing secret stands in the list of processes.
 func TestThePaneHasTheLifesEnvironment(t *testing.T) {
-	r := newRig(t, "/bin/sh", "-c", `read line; echo "dir $PWD token $VIGIL_TOKEN tmux ${TMUX%%,*}"; exit 3`)
+	r := newRig(t, "/bin/sh", "-c", `read line; echo "dir $PWD token $VIGIL_TOKEN tmux ${TMUX%%,*}"`+
+		untilRead("dir ")+"exit 3")
 	s := r.open()
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.PID()))
 	if err == nil && !bytes.Contains(environ, []byte("VIGIL_TOKEN=secret\x00")) {
@@ -217,7 +229,10 @@ func TestSendAndCapture(t *testing.T) {
 
 // The interrupt key reaches what runs in the terminal.
 func TestInterrupt(t *testing.T) {
-	s := newRig(t, "/bin/cat").open()
+	r := newRig(t, "/bin/sh", "-c", "echo up; exec cat")
+	s := r.open()
+	// Until its program runs what tmux has forked ignores the key, as tmux does.
+	until(t, "the start of the program", func() bool { return strings.Contains(r.out.String(), "up") })
 	if err := s.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +245,8 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestAllOutputArrives(t *testing.T) {
-	r := newRig(t, "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
+	r := newRig(t, "/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"+
+		untilRead("line 19999"))
 	if exit := r.run(); exit != (Exit{}) {
 		t.Errorf("%+v", exit)
 	}

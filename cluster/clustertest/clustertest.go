@@ -66,7 +66,10 @@ func WrapLog(fn func(i int, s raft.LogStore) raft.LogStore) Option {
 	return func(o *options) { o.wrap = fn }
 }
 
-// OnDisk uses real files, sockets and time. Cut, Isolate and Pause do not work.
+// kinds are the forms of the logs of servers on disk, one after the other: they differ in one cluster.
+var kinds = []cluster.LogKind{cluster.LogBolt, cluster.LogWAL}
+
+// OnDisk uses real files, sockets and time, and logs of both kinds. Cut, Isolate and Pause do not work.
 func OnDisk() Option { return func(o *options) { o.disk = true } }
 
 // Secure has the servers speak TLS with each other, on streams in memory, or on sockets with OnDisk. It is
@@ -106,7 +109,7 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 			}
 			listeners = append(listeners, l)
 			s.addr = raft.ServerAddress(l.Addr().String())
-			s.cfg.DataDir = t.TempDir()
+			s.cfg.DataDir, s.cfg.LogStore = t.TempDir(), kinds[i%len(kinds)]
 		}
 		s.cfg.RaftAddr = string(s.addr)
 		c.servers = append(c.servers, s)
@@ -193,7 +196,7 @@ func (c *Cluster) start(i int) {
 	s := c.servers[i]
 	cfg := s.cfg
 	if !c.opts.disk {
-		var log raft.LogStore = s.store
+		var log raft.LogStore = gapless{s.store}
 		if c.opts.wrap != nil {
 			log = c.opts.wrap(i, log)
 		}

@@ -29,6 +29,12 @@ func bubble(t *testing.T, servers, hosts int, story func(f *fleet)) {
 			f.start(i, func(*Config) {})
 		}
 		time.Sleep(rejoinEvery)
+		for range 60 { // a rumor may take a round more
+			if f.whole() {
+				break
+			}
+			time.Sleep(time.Second)
+		}
 		f.all(Alive)
 		story(f)
 		for _, stop := range f.stops {
@@ -135,6 +141,18 @@ func (f *fleet) all(want State) {
 	for i := f.servers; i < len(f.members); i++ {
 		f.host(i, want)
 	}
+}
+
+// whole tells whether every server hears every host.
+func (f *fleet) whole() bool {
+	for i := f.servers; i < len(f.members); i++ {
+		for s := range f.servers {
+			if f.hears(s, i) != Alive {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // until waits until the majority of the servers hears host i so, and tells how long

@@ -41,13 +41,16 @@ func TestRealSockets(t *testing.T) {
 	}
 	await := func(id string, want ...State) {
 		t.Helper()
-		limit := time.Now().Add(time.Minute)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		limit := time.After(time.Minute)
 		for _, s := range all[:3] {
 			for !slices.Contains(want, s.Hears(Host, id, "")) {
-				if time.Now().After(limit) {
+				select {
+				case <-tick.C:
+				case <-limit:
 					t.Fatalf("host %s is heard %v, want %v", id, s.Hears(Host, id, ""), want)
 				}
-				time.Sleep(20 * time.Millisecond)
 			}
 		}
 	}

@@ -21,7 +21,10 @@ import (
 type diskLog struct {
 	t         testing.TB
 	dir, file string
-	young     bool // it has not taken part in a cluster
+	young     bool              // it has not taken part in a cluster
+	size      int               // of a segment; 0: as ever
+	kind      Kind              // that its log is to have
+	after     func(verb string) // looks at the files after each step
 }
 
 // newDiskLog writes a log with the entries given, a few in each transaction.
@@ -80,14 +83,17 @@ func (d *diskLog) open() (*opening, error) {
 	d.t.Helper()
 	o := &opening{fatal: make(chan error, 8)}
 	var err error
-	o.dir, err = OpenDir(d.dir, Disk{Limit: 5 * time.Second, Fatal: func(err error) { o.fatal <- err }})
+	o.dir, err = OpenDir(d.dir, Disk{Limit: 5 * time.Second, Fatal: func(err error) { o.fatal <- err }, after: d.after})
 	if err != nil {
 		d.t.Fatal(err)
+	}
+	if d.size > 0 {
+		o.dir.size = d.size
 	}
 	done := make(chan error, 1)
 	go func() { // whoever meets a failure of the disk stays there
 		var err error
-		o.Data, err = o.dir.Open(!d.young, hclog.NewNullLogger())
+		o.Data, err = o.dir.Open(!d.young, d.kind, hclog.NewNullLogger())
 		done <- err
 	}()
 	select {

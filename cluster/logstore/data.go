@@ -1,6 +1,9 @@
 package logstore
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,15 +26,16 @@ type Data struct {
 }
 
 // Open checks the data in the directory and opens it. Old says that this server has taken
-// part in a cluster: then it must have a log. Errors: ErrDamaged, ErrDiskFailed,
+// part in a cluster: then it must have a log. Want is the kind that the log is to have; empty: the one
+// that it has, Bolt when it is new. Errors: ErrDamaged, ErrDiskFailed, ErrOtherKind,
 // fsm.ErrNewer. Dir.Close closes the data, also after an error.
-func (d *Dir) Open(old bool, logger hclog.Logger) (*Data, error) {
+func (d *Dir) Open(old bool, want Kind, logger hclog.Logger) (*Data, error) {
 	snaps := &Snapshots{dir: filepath.Join(d.Path, "snapshots"), disk: d.disk, log: logger}
 	names, err := snaps.names()
 	if err != nil {
 		return nil, err
 	}
-	log, entries, err := d.openLog(old || len(names) > 0)
+	log, entries, err := d.openLog(old || len(names) > 0, want, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +53,7 @@ func (d *Dir) Open(old bool, logger hclog.Logger) (*Data, error) {
 	if err := log.check(entries, data.Index, data.Term); err != nil {
 		return nil, err
 	}
-	return data, nil
+	return data, log.settle(data.Index, data.Term)
 }
 
 // Over is Open for stores that somebody else holds, which are not checked before they are read.
@@ -60,28 +64,79 @@ func Over(
 		Log:       newLog(log, stable, "the log", disk),
 		Snapshots: &Snapshots{SnapshotStore: snaps, disk: disk, log: logger},
 	}
-	return data, data.load()
+	if err := data.load(); err != nil {
+		return nil, err
+	}
+	return data, data.Log.settle(data.Index, data.Term)
 }
 
-// openLog checks the log's file and opens it. It gives the entries that the log says
-// that it holds.
-func (d *Dir) openLog(old bool) (*Log, []span, error) {
-	path := filepath.Join(d.Path, "raft.db")
-	entries, err := checkFile(path, old, d.disk)
+// openLog checks the log and opens it. It gives the entries that it holds.
+func (d *Dir) openLog(old bool, want Kind, logger hclog.Logger) (*Log, []span, error) {
+	path := d.boltFile()
+	segs, err := filepath.Glob(filepath.Join(d.walFolder(), "*.wal"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for log segments: %w", err)
+	}
+	entries, err := checkFile(path, old || len(segs) > 0, d.disk)
 	if err != nil {
 		return nil, nil, err
 	}
+	if d.bolt, err = openBoltStore(path, d.disk); err != nil {
+		return nil, nil, err
+	}
+	stable := &summedStore{stable: d.bolt, stableIn: path}
+	kind, made, err := d.kind(stable, want, len(entries) == 0)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case kind == Bolt:
+		return newLog(d.bolt, d.bolt, path, d.disk), entries, d.dropLeftovers(kind)
+	case len(entries) > 0:
+		return nil, nil, fmt.Errorf("check %s: %w: it holds a log, and says that the log is in %s: %s", path, ErrDamaged,
+			d.walFolder(), remedy)
+	}
+	if made { // a crash may have come before
+		if err := d.dropLeftovers(Bolt); err != nil {
+			return nil, nil, err
+		}
+	}
+	segments := d.segments(stable, logger)
+	if d.wal, entries, err = segments.open(old && !made); err != nil {
+		return nil, nil, err
+	}
+	log := newLog(d.wal, d.bolt, d.walFolder(), d.disk)
+	log.in.stableIn, log.whole = path, true
+	return log, entries, d.dropLeftovers(kind)
+}
+
+// openBoltStore opens a file that was checked, or makes it.
+func openBoltStore(path string, disk Disk) (store *raftboltdb.BoltStore, err error) {
 	opts := *bbolt.DefaultOptions
 	opts.NoFreelistSync = true
 	opts.FreelistType = bbolt.FreelistMapType
-	opts.Timeout = d.disk.Limit / 5
+	opts.Timeout = disk.Limit / 5
 	opts.InitialMmapSize = 1 << 30 // address space, not memory: saves remapping while it grows
-	err = d.disk.Do("open log", 0, func() (err error) {
-		d.bolt, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &opts, MsgpackUseNewTimeFormat: true})
+	err = disk.Do("open log", 0, func() (err error) {
+		store, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &opts, MsgpackUseNewTimeFormat: true})
 		return err
 	})
 	if err != nil {
-		return nil, nil, Failed("open log", err)
+		return nil, Failed("open log", err)
 	}
-	return newLog(d.bolt, d.bolt, path, d.disk), entries, nil
+	return store, nil
+}
+
+// dropLeftovers deletes what a conversion that was interrupted has left; the log is of the kind given.
+func (d *Dir) dropLeftovers(kind Kind) error {
+	err := d.disk.Do("delete leftovers of a conversion", 0, func() error {
+		err := os.RemoveAll(d.boltFile() + newSuffix)
+		if kind == Bolt {
+			err = errors.Join(err, os.RemoveAll(d.walFolder()))
+		}
+		return err
+	})
+	if err != nil {
+		return Failed("delete leftovers of a conversion", err)
+	}
+	return nil
 }

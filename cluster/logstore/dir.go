@@ -10,6 +10,7 @@ import (
 	"time"
 
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	wal "github.com/hashicorp/raft-wal"
 )
 
 // Errors of a data directory.
@@ -31,6 +32,8 @@ type Dir struct {
 	disk Disk
 	lock *os.File
 	bolt *raftboltdb.BoltStore // nil before Open
+	wal  *wal.WAL              // nil without one
+	size int                   // of a segment; tests change it
 }
 
 // Used tells whether a directory holds the identity of a server. It makes and locks nothing.
@@ -61,7 +64,7 @@ func openDir(path string, disk Disk) (*Dir, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return &Dir{Path: path, disk: disk, lock: f}, nil
+	return &Dir{Path: path, disk: disk, lock: f, size: segmentBytes}, nil
 }
 
 // lockFile waits a moment for a server that was killed while it started a program: a child
@@ -78,12 +81,24 @@ func lockFile(f *os.File) (err error) {
 
 // Close closes the log and gives the lock back.
 func (d *Dir) Close() error {
-	var err error
-	if d.bolt != nil {
-		err = d.bolt.Close()
-	}
-	return errors.Join(err, d.lock.Close())
+	return errors.Join(d.closeLog(), d.lock.Close())
 }
+
+func (d *Dir) closeLog() error {
+	var err error
+	if d.wal != nil {
+		err = d.wal.Close()
+	}
+	if d.bolt != nil {
+		err = errors.Join(err, d.bolt.Close())
+	}
+	d.wal, d.bolt = nil, nil
+	return err
+}
+
+func (d *Dir) boltFile() string { return filepath.Join(d.Path, "raft.db") }
+
+func (d *Dir) walFolder() string { return filepath.Join(d.Path, "wal") }
 
 func (d *Dir) identityFile() string { return filepath.Join(d.Path, "cluster") }
 

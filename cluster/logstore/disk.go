@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // Fatal errors of the disk: the process has to end without waiting for raft, whose
@@ -27,6 +29,8 @@ const reading = 16 << 10
 type Disk struct {
 	Limit time.Duration // of one read or write
 	Fatal func(error)   // called once an operation is stuck, or failed for good; it must not block
+
+	after func(verb string) // tests look at the files after each operation; nil: nobody does
 }
 
 // Do runs one operation that reads so many bytes at once, and calls Fatal when it takes
@@ -48,7 +52,27 @@ func (d Disk) Do(verb string, bytes int64, op func() error) error {
 	err := unfaulted(op)
 	ended.Store(true)
 	timer.Stop()
+	d.step(verb)
 	return err
+}
+
+// step tells tests that the files have changed.
+func (d Disk) step(verb string) {
+	if d.after != nil {
+		d.after(verb)
+	}
+}
+
+// guard is Do for an operation of a log that is open. After a hang or a failure nothing more is done with
+// this disk: the calling goroutine stays here for ever, since going on would make raft
+// panic or lead without a disk. The process is about to end.
+func (d Disk) guard(verb string, op func() error) error {
+	err := d.Do(verb, 0, op)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found" {
+		return err
+	}
+	d.Fatal(Failed(verb, err))
+	select {}
 }
 
 // unfaulted turns panics of the store into errors: a page of the file that cannot

@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -18,8 +19,11 @@ const (
 // on some errors. It also keeps the newest entries in memory, for followers that
 // are sent them and for applying them. It is raft's LogStore and StableStore.
 type Log struct {
-	in   *summedStore
-	disk Disk
+	in    *summedStore
+	disk  Disk
+	whole bool // a range is deleted at once
+
+	covered atomic.Uint64 // up to which the log is cut before it is written again; 0: not at all
 
 	mu    sync.Mutex // guards the cache
 	cache map[uint64]*raft.Log
@@ -32,17 +36,7 @@ func newLog(log raft.LogStore, stable raft.StableStore, path string, disk Disk) 
 	return &Log{in: &summedStore{LogStore: log, stable: stable, path: path}, disk: disk, cache: map[uint64]*raft.Log{}}
 }
 
-// guard runs one operation. After a hang or a failure nothing more is done with
-// this disk: the calling goroutine of raft stays here for ever, since going on
-// would make raft panic or lead without a disk. The process is about to end.
-func (s *Log) guard(verb string, op func() error) error {
-	err := s.disk.Do(verb, 0, op)
-	if err == nil || errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found" {
-		return err
-	}
-	s.disk.Fatal(Failed(verb, err))
-	select {}
-}
+func (s *Log) guard(verb string, op func() error) error { return s.disk.guard(verb, op) }
 
 func (s *Log) FirstIndex() (i uint64, err error) {
 	err = s.guard("read first log index", func() error { i, err = s.in.FirstIndex(); return err })
@@ -74,6 +68,11 @@ func (s *Log) read(index uint64) (l raft.Log, err error) {
 func (s *Log) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
 func (s *Log) StoreLogs(logs []*raft.Log) error {
+	if index := s.covered.Swap(0); index > 0 {
+		if err := s.Covered(index); err != nil {
+			return err
+		}
+	}
 	err := s.guard("write log", func() error { return s.in.StoreLogs(logs) })
 	if err != nil {
 		return err
@@ -104,16 +103,19 @@ func (s *Log) keep(l *raft.Log) {
 	}
 }
 
-// DeleteRange deletes in chunks, so that appends need not wait for all of it, and
-// from the end when the end of the log is cut off, so that a crash leaves no gap.
+// DeleteRange deletes from bolt in chunks, so that appends need not wait for all of it, and
+// from the end when the end of the log is cut off, so that a crash leaves no gap. Segments go at once.
 func (s *Log) DeleteRange(low, high uint64) error {
 	s.mu.Lock()
 	clear(s.cache)
 	s.size = 0
 	s.mu.Unlock()
 	last, err := s.LastIndex()
-	if err != nil {
+	if err != nil || last == 0 {
 		return err
+	}
+	if s.whole {
+		return s.guard("delete log entries", func() error { return s.in.DeleteRange(low, high) })
 	}
 	tail := high >= last
 	for low <= high {
@@ -134,6 +136,47 @@ func (s *Log) DeleteRange(low, high uint64) error {
 		}
 	}
 	return nil
+}
+
+// Covered takes away what a snapshot that another server sent holds: the entries up to the one given.
+// What comes behind it stays, it may have been acknowledged. Without this, raft goes on behind what the log
+// had before: with a gap, and with entries before it that may never have been agreed on.
+// It is the reason why Log does not say IsMonotonic: raft v1.7.3 then deletes what comes behind as well, and
+// goes on as if it were there.
+func (s *Log) Covered(index uint64) error {
+	first, err := s.FirstIndex()
+	if err != nil || first == 0 || first > index {
+		return err
+	}
+	last, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	return s.DeleteRange(first, min(index, last))
+}
+
+// CoverNext is Covered for raft's own restore of a backup, before the next entries are written: raft panics when
+// it is shut down, since the disk hangs, while it waits for a restore.
+func (s *Log) CoverNext(index uint64) { s.covered.Store(index) }
+
+// settle is what Covered was about to do when a crash came: a log that ends before the snapshot, or
+// that has another entry where the snapshot ends, is of no use to the snapshot.
+func (s *Log) settle(index, term uint64) error {
+	last, err := s.LastIndex()
+	if err != nil || last == 0 || index == 0 {
+		return err
+	}
+	if last >= index {
+		var l raft.Log
+		err := s.GetLog(index, &l)
+		if errors.Is(err, raft.ErrLogNotFound) || err == nil && l.Term == term {
+			return nil // it goes on from there
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.Covered(last)
 }
 
 func (s *Log) Set(k, v []byte) error {

@@ -45,7 +45,7 @@ func TestDiskThatHangsIsFatal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &faultyLog{InmemStore: raft.NewInmemStore(), hang: make(chan struct{})}
 		fatal := make(chan error, 1)
-		s := newLog(f, f, "raft.db", Disk{5 * time.Second, func(err error) { fatal <- err }})
+		s := newLog(f, f, "raft.db", Disk{Limit: 5 * time.Second, Fatal: func(err error) { fatal <- err }})
 		done := make(chan error)
 		begun := time.Now()
 		go func() { done <- s.StoreLogs(entries(1, 1, 8)) }()
@@ -61,7 +61,7 @@ func TestDiskThatHangsIsFatal(t *testing.T) {
 func TestSlowDiskIsNotFatal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &faultyLog{InmemStore: raft.NewInmemStore(), hang: make(chan struct{})}
-		s := newLog(f, f, "raft.db", Disk{5 * time.Second, func(err error) { t.Errorf("fatal: %v", err) }})
+		s := newLog(f, f, "raft.db", Disk{Limit: 5 * time.Second, Fatal: func(err error) { t.Errorf("fatal: %v", err) }})
 		time.AfterFunc(4900*time.Millisecond, func() { close(f.hang) })
 		if err := s.StoreLogs(entries(1, 1, 8)); err != nil {
 			t.Error(err)
@@ -73,7 +73,7 @@ func TestSlowDiskIsNotFatal(t *testing.T) {
 func TestFullDiskIsFatalWithARemedy(t *testing.T) {
 	f := &faultyLog{InmemStore: raft.NewInmemStore(), err: fmt.Errorf("write raft.db: %w", syscall.ENOSPC)}
 	fatal := make(chan error, 1)
-	s := newLog(f, f, "raft.db", Disk{time.Minute, func(err error) { fatal <- err }})
+	s := newLog(f, f, "raft.db", Disk{Limit: time.Minute, Fatal: func(err error) { fatal <- err }})
 	go s.StoreLogs(entries(1, 1, 8)) // stays there: this disk is not touched again
 	err := <-fatal
 	if !errors.Is(err, ErrDiskFailed) || !errors.Is(err, syscall.ENOSPC) {
@@ -83,7 +83,7 @@ func TestFullDiskIsFatalWithARemedy(t *testing.T) {
 
 func TestLogCacheIsBoundedAndHolds(t *testing.T) {
 	f := &faultyLog{InmemStore: raft.NewInmemStore()}
-	s := newLog(f, f, "raft.db", Disk{time.Minute, func(err error) { t.Errorf("fatal: %v", err) }})
+	s := newLog(f, f, "raft.db", Disk{Limit: time.Minute, Fatal: func(err error) { t.Errorf("fatal: %v", err) }})
 	for i := uint64(1); i <= 100; i++ {
 		if err := s.StoreLogs(entries(i*10, i*10+9, 100<<10)); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestLogCacheIsBoundedAndHolds(t *testing.T) {
 // leaves no gap.
 func TestDeletesLeaveNoGap(t *testing.T) {
 	f := &faultyLog{InmemStore: raft.NewInmemStore()}
-	s := newLog(f, f, "raft.db", Disk{time.Minute, func(err error) { t.Errorf("fatal: %v", err) }})
+	s := newLog(f, f, "raft.db", Disk{Limit: time.Minute, Fatal: func(err error) { t.Errorf("fatal: %v", err) }})
 	if err := s.StoreLogs(entries(1, 2000, 8)); err != nil {
 		t.Fatal(err)
 	}

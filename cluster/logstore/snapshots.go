@@ -31,6 +31,36 @@ func (s *Snapshots) List() ([]*raft.SnapshotMeta, error) {
 	return slices.DeleteFunc(metas, func(m *raft.SnapshotMeta) bool { return s.bad[m.ID] }), err
 }
 
+// Open implements raft.SnapshotStore; see Reaches.
+func (s *Snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	meta, rc, err := s.SnapshotStore.Open(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return meta, &openSnapshot{rc, meta.Index, meta.Term}, nil
+}
+
+// openSnapshot knows what it is a snapshot of.
+type openSnapshot struct {
+	io.ReadCloser
+	index, term uint64
+}
+
+// Reaches tells with which entry a snapshot ends that Snapshots.Open gave, also from within what raft puts
+// around it; false: it is none.
+func Reaches(rc io.ReadCloser) (index, term uint64, ok bool) {
+	for {
+		switch in := rc.(type) {
+		case *openSnapshot:
+			return in.index, in.term, true
+		case raft.ReadCloserWrapper:
+			rc = in.WrappedReadCloser()
+		default:
+			return 0, 0, false
+		}
+	}
+}
+
 // load loads the newest snapshot that is whole and makes raft see only
 // that one. One that is damaged does no harm when the log holds all that it held;
 // else the server has lost what it had acknowledged, and may not go on as an older

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,8 +28,9 @@ const sumBytes = 8
 // it is.
 type summedStore struct {
 	raft.LogStore
-	stable raft.StableStore
-	path   string // named in errors
+	stable   raft.StableStore
+	path     string // of the log, named in errors
+	stableIn string // the file of term and vote, as well; empty: path
 }
 
 func entrySum(l *raft.Log) uint32 {
@@ -41,6 +43,11 @@ func entrySum(l *raft.Log) uint32 {
 
 func (s *summedStore) damaged(what, why string) error {
 	return fmt.Errorf("%s in %s: %w: %s: %s", what, s.path, ErrDamaged, why, remedy)
+}
+
+// damagedValue is damaged, of a value of the stable store.
+func (s *summedStore) damagedValue(what, why string) error {
+	return fmt.Errorf("%s in %s: %w: %s: %s", what, cmp.Or(s.stableIn, s.path), ErrDamaged, why, remedy)
 }
 
 func (s *summedStore) GetLog(index uint64, l *raft.Log) error {
@@ -102,7 +109,7 @@ func (s *summedStore) Get(k []byte) ([]byte, error) {
 	}
 	if n := len(v) - sumBytes; n >= 0 && [4]byte(v[n:]) == sumMark {
 		if binary.LittleEndian.Uint32(v[n+4:]) != valueSum(k, v[:n]) {
-			return nil, s.damaged(string(k), "its checksum is wrong")
+			return nil, s.damagedValue(string(k), "its checksum is wrong")
 		}
 		return v[:n], nil
 	}
@@ -111,7 +118,7 @@ func (s *summedStore) Get(k []byte) ([]byte, error) {
 	}
 	for _, c := range v {
 		if c < ' ' || c >= 0x7f {
-			return nil, s.damaged(string(k), "it is neither a number nor a server's name")
+			return nil, s.damagedValue(string(k), "it is neither a number nor a server's name")
 		}
 	}
 	return v, nil
@@ -127,7 +134,7 @@ func (s *summedStore) GetUint64(k []byte) (uint64, error) {
 		return 0, err
 	}
 	if len(v) != 8 {
-		return 0, s.damaged(string(k), "it is no number")
+		return 0, s.damagedValue(string(k), "it is no number")
 	}
 	return binary.BigEndian.Uint64(v), nil
 }

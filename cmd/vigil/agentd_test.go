@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/agentd"
+	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"
@@ -114,7 +114,7 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 	spool := t.TempDir()
 	life := map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "3", "VIGIL_TOKEN": "secret",
 		"VIGIL_ADDR":      "127.0.0.1:1",
-		"XDG_RUNTIME_DIR": t.TempDir(), agentd.EnvSpool: spool}
+		"XDG_RUNTIME_DIR": t.TempDir(), results.Env: spool}
 	for _, c := range []struct {
 		what string
 		env  map[string]string // instead
@@ -123,7 +123,7 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 	}{
 		{"a held task", nil, []string{"--task", "7", "--attempt", "2"}, cli.ExitOK},
 		{"nobody knows which task", nil, nil, cli.ExitNoLeader},
-		{"an agent without agentd", map[string]string{agentd.EnvSpool: ""},
+		{"an agent without agentd", map[string]string{results.Env: ""},
 			[]string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
 		{"no token", map[string]string{"VIGIL_TOKEN": ""}, []string{"--task", "7", "--attempt", "2"}, cli.ExitNoLeader},
 	} {
@@ -145,12 +145,12 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 			t.Errorf("%s: spool %v", c.what, files)
 		}
 		for _, file := range files {
-			var got agentd.Completion
+			var got results.Completion
 			text, err := os.ReadFile(file)
 			info, _ := os.Stat(file)
 			if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || info.Mode().Perm() != 0o600 ||
 				filepath.Ext(file) != ".json" ||
-				got != (agentd.Completion{Agent: "web/builder", Incarnation: 3, Task: 7, Attempt: 2,
+				got != (results.Completion{Agent: "web/builder", Incarnation: 3, Task: 7, Attempt: 2,
 					Result: "the result", Token: "secret"}) {
 				t.Errorf("%s: %s holds %+v, %v, %v", c.what, file, got, info, err)
 			}

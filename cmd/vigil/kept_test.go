@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"vigil/agentd"
+	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -90,7 +90,7 @@ func TestN01ManagedLivesAreNotKeptUnderTheHome(t *testing.T) {
 	s, home, spool := newCanned(t), t.TempDir(), t.TempDir()
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, Title: "Build"}, true
 	env := map[string]string{"VIGIL_ADDR": s.addr, "HOME": home, "VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "9",
-		"VIGIL_TOKEN": "secret", agentd.EnvSpool: spool}
+		"VIGIL_TOKEN": "secret", results.Env: spool}
 	if code, _, errs := (terminalRun{env: env}).do(t, "wait-for-task"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}

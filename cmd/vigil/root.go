@@ -20,7 +20,9 @@ import (
 	"vigil/cmd/vigil/mcp"
 	"vigil/cmd/vigil/people"
 	"vigil/cmd/vigil/serve"
+	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
+	"vigil/cmd/vigil/trust"
 )
 
 // parts give the commands below the root; the help sorts them by who needs them.
@@ -28,6 +30,8 @@ var parts = [...]func(*cli.App) []*cobra.Command{
 	serve.Commands,
 	dev.Commands,
 	people.Commands,
+	servers.Commands,
+	trust.Commands,
 	agent.Commands,
 }
 
@@ -144,7 +148,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	}
 	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), bench.NewSessionsCommand(a),
 		newVersionCmd(a))
-	people.AddServerVerbs(root, a)
+	servers.AddVerbs(root, a)
 	arrange(root)
 	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there

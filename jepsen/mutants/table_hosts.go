@@ -47,8 +47,8 @@ func hostMutants() []Mutant {
 		{
 			Name: "adoption-skipped", Law: "L7", Says: "an agentd that is started again does not look for what lives",
 			Edits: []Edit{{File: "agentd/adopt.go",
-				Old: "	all, err := a.journal.list()\n	if err != nil {\n		return err\n	}\n	shims",
-				New: "	all, err := a.journal.list()\n	if err != nil || len(all) > 0 {\n		return err\n	}\n	shims"}},
+				Old: "	all, err := a.journal.List()\n	if err != nil {\n		return err\n	}\n	shims",
+				New: "	all, err := a.journal.List()\n	if err != nil || len(all) > 0 {\n		return err\n	}\n	shims"}},
 			Hunt: incidents("TestI121DaemonKilledTwentyTimes|TestI07SupervisorRestartsReapNobody"),
 		},
 	}

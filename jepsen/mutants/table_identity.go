@@ -118,25 +118,25 @@ func ownMutants() []Mutant {
 
 // credentialMutants drop checks of certificates.
 func credentialMutants() []Mutant {
-	const identity = "rpc/identity.go"
+	const identity = "rpc/vouch/identity.go"
 	return []Mutant{
 		{
 			Name: "revoked-certificates-count", Law: "identity", Says: "a certificate of a generation that was revoked counts",
 			Edits: []Edit{{File: identity, Old: "	case c.Generation < s.Generation:\n",
 				New: "	case c.Generation < s.Generation && s.Generation == 0:\n"}},
-			Hunt: tests("./rpc", "TestClaimsAreJudged"),
+			Hunt: tests("./rpc/vouch", "TestClaimsAreJudged"),
 		},
 		{
 			Name: "signed-by-a-revoked-server", Law: "identity",
 			Says: "what a server has signed counts, also what it signs after it was revoked",
-			Edits: []Edit{{File: "rpc/standing.go", Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
+			Edits: []Edit{{File: "rpc/vouch/standing.go", Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
 				New: "		s.Void = k == nil && c.Serial == \"\"\n"}},
 			Hunt: tests("./rpc", "TestWhatARevokedServerSignsIsVoid"),
 		},
 		{
 			Name: "certificates-never-age", Law: "identity", Says: "a certificate counts for ever by the cluster's clock",
 			Edits: []Edit{{File: identity, Old: "	case age < life:\n", New: "	case age < 10000*life:\n"}},
-			Hunt:  tests("./rpc", "TestClaimsAreJudged"),
+			Hunt:  tests("./rpc/vouch", "TestClaimsAreJudged"),
 		},
 		{
 			Name: "clones-renew", Law: "L7", Says: "two machines with a copy of one key both renew its certificate",
@@ -172,7 +172,7 @@ func tokenMutants() []Mutant {
 			Name: "secret-not-compared", Law: "identity",
 			Says: "whoever knows the number of a token is let in, whatever the secret",
 			Edits: []Edit{{File: token, Old: " || t.Hash != string(c.SecretHash) {", New: " {"},
-				{File: "rpc/trust.go", Old: "		return token != nil && token.Hash == string(hash)\n",
+				{File: "rpc/vouch/service.go", Old: "		return token != nil && token.Hash == string(hash)\n",
 					New: "		return token != nil && len(hash) > 0\n"}},
 			Hunt: tests("./fsm", "TestTrustTokenIsUsedAsOftenAsItSays"),
 		},

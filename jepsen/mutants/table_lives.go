@@ -74,10 +74,10 @@ func leaseMutants() []Mutant {
 		{
 			Name: "end-lost-in-its-words", Law: "L11",
 			Says: "the report of an end is refused when the agent has printed that it waits for a thousand years",
-			Edits: []Edit{{File: "rpc/commands_host.go",
+			Edits: []Edit{{File: "rpc/hosts/commands.go",
 				Old: "		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}\n",
-				New: "		RetryAfter: c.duration(\"retry_after\", r.GetRetryAfter())}\n"}},
-			Hunt: tests("./rpc", "TestA01"),
+				New: "		RetryAfter: c.Duration(\"retry_after\", r.GetRetryAfter())}\n"}},
+			Hunt: tests("./rpc/hosts", "TestA01"),
 		},
 		{
 			Name: "fence-too-short", Law: "L7, L10",

@@ -10,10 +10,10 @@ func requestMutants() []Mutant {
 				{File: "fsm/core/apply.go",
 					Old: "	if out, ok := ss.Answer(r.Seq); ok {\n",
 					New: "	if out, ok := ss.Answer(r.Seq); ok && r.Seq == 0 {\n"},
-				{File: "rpc/core.go", Old: "import (\n	\"context\"\n",
+				{File: "rpc/base/core.go", Old: "import (\n	\"context\"\n",
 					New: "import (\n	\"context\"\n	\"sync\"\n"},
-				{File: "rpc/core.go",
-					Old: "	out, err := c.writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
+				{File: "rpc/base/core.go",
+					Old: "	out, err := c.Writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
 	if known, ok := answeredHere.Load(key); ok && req.Seq != 0 {
 		if out := known.(noun.Outcome); out.Code != noun.OK {
@@ -21,7 +21,7 @@ func requestMutants() []Mutant {
 		}
 		return known.(noun.Outcome), nil
 	}
-	out, err := c.writer.Submit(ctx, req)
+	out, err := c.Writer.Submit(ctx, req)
 	if err != nil {
 		return out, err
 	}

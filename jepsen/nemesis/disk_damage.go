@@ -24,6 +24,7 @@ import (
 // The files of a server, below its data directory.
 const (
 	logFile       = "raft.db"
+	logSegments   = "wal/*.wal"
 	snapshotFiles = "snapshots/*/state.bin"
 )
 
@@ -51,7 +52,7 @@ var logFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stan
 	note := fmt.Sprintf("bit %d of byte %d of entry %d", spots[0].Bit, spots[0].At, entry)
 	went, err := f.goesOn(ctx, sv)
 	if err == nil && went {
-		err = fmt.Errorf("server %s goes on with a damaged log: %s of %s was turned over", sv.Name, note, logFile)
+		err = fmt.Errorf("server %s goes on with a damaged log: %s of %s was turned over", sv.Name, note, spots[0].Path)
 	}
 	if err != nil {
 		return note, errors.Join(err, f.rejoin(sv))
@@ -62,6 +63,9 @@ var logFlipped = onServer(upToDate, func(ctx context.Context, f *Field, sv *stan
 // entryBits picks a bit of an entry with a checksum that is in the log. It is at several places when
 // older copies of the entry are in free pages.
 func entryBits(store string, r *rand.Rand) (entry uint64, spots []disk.Spot, err error) {
+	if list, err := filepath.Glob(filepath.Join(store, logSegments)); err != nil || len(list) > 0 {
+		return segmentBits(store, r)
+	}
 	data, err := os.ReadFile(filepath.Join(store, logFile))
 	if err != nil {
 		return 0, nil, fmt.Errorf("read log: %w", err)

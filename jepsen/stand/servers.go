@@ -92,6 +92,9 @@ func (sv *Server) configuration() string {
 		"\"%s:%d\"\nlog_level: info\n",
 		sv.Name, sv.Data, sv.APIAddr(), sv.Addr(), sv.RaftAddr(), sv.IP, raftPort)
 	b.WriteString(s.gossip(sv.Machine))
+	if list := s.config.LogStores; len(list) > 0 {
+		fmt.Fprintf(&b, "log_store: %s\n", list[sv.index%len(list)])
+	}
 	section(&b, "limits", s.config.Limits)
 	if s.config.Insecure {
 		b.WriteString("insecure: true\n")

@@ -43,6 +43,9 @@ type Config struct {
 	// Limits go into the configuration of servers, under limits: snapshot_entries and
 	// the like.
 	Limits map[string]string
+	// LogStores are the forms of the logs of servers, one after the other and from the start again; none:
+	// bolt.
+	LogStores []string
 	// Settings of the cluster, as in the configuration of a server. They count only
 	// when they go together.
 	Settings map[string]string

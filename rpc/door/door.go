@@ -198,7 +198,7 @@ func (d *Door) Leader(ctx context.Context) (addr string, err error) {
 		return "", nil
 	case st.leader.APIAddr == "":
 		return "", &fault.Error{Code: code.NoLeader}
-	case isForwarded(ctx):
+	case IsForwarded(ctx):
 		return "", d.forward.elsewhere(st)
 	}
 	return st.leader.APIAddr, nil

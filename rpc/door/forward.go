@@ -83,7 +83,7 @@ func (f *forwarder) unary(
 		})
 		return resp, err
 	}
-	if st.leader.ID == "" && info.FullMethod == vigilv1.Cluster_Status_FullMethodName && !isForwarded(ctx) {
+	if st.leader.ID == "" && info.FullMethod == vigilv1.Cluster_Status_FullMethodName && !IsForwarded(ctx) {
 		return leaderlessStatus(h(ctx, req))
 	}
 	return f.toLeader(ctx, info.FullMethod, m, req, h)
@@ -119,7 +119,7 @@ func (f *forwarder) toLeader(
 		defer cancel()
 	}
 	began := time.Now()
-	forwarded := isForwarded(ctx)
+	forwarded := IsForwarded(ctx)
 	maybe := false // an earlier try may have been executed
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		st := f.stints.current()
@@ -248,6 +248,7 @@ func (f *forwarder) elsewhere(st *stint) error {
 	return &fault.Error{Code: code.NotLeader, Leader: st.leader.APIAddr}
 }
 
-func isForwarded(ctx context.Context) bool {
+// IsForwarded tells whether another server has sent the call on.
+func IsForwarded(ctx context.Context) bool {
 	return len(metadata.ValueFromIncomingContext(ctx, code.HeaderForwarded)) > 0
 }

@@ -46,7 +46,7 @@ func (r *reach) hear() { r.heard.Store(max(1, int64(time.Since(r.born)))) }
 
 // hearCall notes a call that this process does not send to itself.
 func (r *reach) hearCall(ctx context.Context, full string) {
-	if isForwarded(ctx) || code.NatureOf(full) == code.Beat {
+	if IsForwarded(ctx) || code.NatureOf(full) == code.Beat {
 		r.hear()
 	}
 }

@@ -25,6 +25,9 @@ type Engine struct {
 	// History is for watches of events.
 	History *History
 
+	// Matches gives waiters here their tasks in the entries that this server seals as leader.
+	Matches *Matches
+
 	reader Reader
 	tasks  *queues
 	stop   <-chan struct{}
@@ -34,8 +37,9 @@ type Engine struct {
 // It starts nothing and needs no end.
 func Open(r Reader, stop <-chan struct{}) *Engine {
 	g := &Gate{reader: r}
-	return &Engine{Gate: g, Turns: newTurnstile(r), Mail: newSignals[noun.AgentID](), Hosts: newSignals[noun.HostID](),
-		History: newHistory(), reader: r, tasks: newQueues(r, g), stop: stop}
+	q := newQueues(r, g)
+	return &Engine{Gate: g, Matches: &Matches{reader: r, queues: q}, Turns: newTurnstile(r), Mail: newSignals[noun.AgentID](), Hosts: newSignals[noun.HostID](),
+		History: newHistory(), reader: r, tasks: q, stop: stop}
 }
 
 // Applied is called after every entry, outside the replica's lock. It does not block.

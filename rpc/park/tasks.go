@@ -36,6 +36,8 @@ import (
 // of two that happen at the same time at least one sees the other. settle may read
 // a pending that is too old; what it then misses has a settle of its own.
 //
+// A waiter that the leader matches (Matches) is one that was woken, and whose claim is already made.
+//
 // Across servers nothing is shared: every server with parked waiters wakes as many
 // as there are tasks, the leader and the log decide who gets one (see Turnstile),
 // and the losers park again, at the front. A task is therefore never PENDING while a waiter is parked anywhere,
@@ -56,9 +58,10 @@ type queues struct {
 	reader Reader
 	gate   *Gate
 
-	parked atomic.Int64
-	wokenN atomic.Uint64 // ever
-	lostN  atomic.Uint64 // claims that found nothing
+	parked   atomic.Int64
+	wokenN   atomic.Uint64 // ever
+	lostN    atomic.Uint64 // claims that found nothing
+	matchedN atomic.Uint64 // claims that went in with what they are about
 
 	mu    sync.Mutex // held for a few instructions; nothing is asked for under it
 	roles map[noun.RoleID]*roleQueue
@@ -85,6 +88,8 @@ type waiter struct {
 	state      waiterState
 	prev, next *waiter
 	wake       chan struct{} // one wake-up fits
+	request    fsm.Request   // its claim
+	match      *match        // its claim is in an entry; nil: it is not
 }
 
 func newQueues(r Reader, g *Gate) *queues {
@@ -133,9 +138,14 @@ func (w *queues) unlink(q *roleQueue, x *waiter) {
 }
 
 // leave lets a waiter go that claims nothing; a wake-up that it was given goes to
-// the next one.
-func (w *queues) leave(x *waiter) {
+// the next one. One whose claim is in an entry may stay (false), unless its caller is gone: then
+// what it claims waits for the same incarnation, as after a lost answer.
+func (w *queues) leave(x *waiter, gone bool) bool {
 	w.mu.Lock()
+	if x.match != nil && !gone {
+		w.mu.Unlock()
+		return false
+	}
 	q, was := w.roles[x.role], x.state
 	x.state = idle
 	switch was {
@@ -153,6 +163,7 @@ func (w *queues) leave(x *waiter) {
 	if was == woken {
 		w.settle(x.role)
 	}
+	return true
 }
 
 // settled ends what a wake-up began, once the replica has applied the claim's entry
@@ -256,6 +267,10 @@ type Seeker interface {
 	// Claim claims a task on the leader, and gives the index of the claim's entry. An error
 	// with code no_task says that somebody else was faster.
 	Claim(ctx context.Context) (index uint64, err error)
+	// Request is the claim for the log; the leader may put it into an entry of its own accord.
+	Request() fsm.Request
+	// Take takes the outcome of that claim. Its error is what Claim would have given.
+	Take(out *noun.Outcome) error
 }
 
 // ErrNobody says that there is no agent of the name that waits.
@@ -276,7 +291,7 @@ func (e *Engine) WaitForTask(ctx context.Context, s Seeker, limit time.Duration)
 			return ErrNobody
 		}
 	}
-	return e.park(ctx, s, &waiter{role: role, agent: agent, wake: make(chan struct{}, 1)}, limit)
+	return e.park(ctx, s, &waiter{role: role, agent: agent, wake: make(chan struct{}, 1), request: s.Request()}, limit)
 }
 
 // park is the life of a parked waiter: FIFO per role, woken, claims, and parks again at
@@ -286,24 +301,10 @@ func (e *Engine) park(ctx context.Context, s Seeker, x *waiter, limit time.Durat
 	defer spell.End()
 	for again := false; ; again = true {
 		e.tasks.park(x, again)
-		for {
-			awake, err := spell.Rest(ctx, x.wake)
-			if awake {
-				err = ctx.Err()
-			}
-			if err != nil {
-				e.tasks.leave(x)
-				return err
-			}
-			if awake {
-				break
-			}
-			if _, _, sure := s.Seat(); !sure || spell.Over() {
-				e.tasks.leave(x)
-				return lastClaim(ctx, s, sure)
-			}
+		if over, err := e.rest(ctx, s, x, spell); over {
+			return err
 		}
-		index, err := s.Claim(ctx)
+		index, err := e.claim(ctx, s, x)
 		if err != nil {
 			index = fault.Of(err).Index
 		}
@@ -314,6 +315,36 @@ func (e *Engine) park(ctx context.Context, s Seeker, x *waiter, limit time.Durat
 		}
 		if role, agent, _ := s.Seat(); role != 0 { // another after a reset
 			x.role, x.agent = role, agent
+		}
+	}
+}
+
+// rest waits until a parked waiter is woken (false), or its wait is over, with the error that ends it.
+func (e *Engine) rest(ctx context.Context, s Seeker, x *waiter, spell *Spell) (over bool, err error) {
+	for {
+		awake, err := spell.Rest(ctx, x.wake)
+		if err == nil && !awake && e.tasks.matching(x) {
+			select { // its claim is in an entry, whose end is near
+			case <-x.wake:
+				awake = true
+			case <-ctx.Done():
+			}
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			e.tasks.leave(x, true)
+			return true, err
+		}
+		if awake {
+			return false, nil
+		}
+		if _, _, sure := s.Seat(); !sure || spell.Over() {
+			if !e.tasks.leave(x, false) {
+				continue // it was matched meanwhile
+			}
+			return true, lastClaim(ctx, s, sure)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"vigil/agentd"
+	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 )
@@ -15,7 +15,7 @@ import (
 // leaveBehind leaves a completion that no server has taken with agentd, where the
 // agent has one; err is why it was not taken. In every other case it gives err back.
 func (w *word) leaveBehind(result string, err error) error {
-	spool := w.Getenv(agentd.EnvSpool)
+	spool := w.Getenv(results.Env)
 	if spool == "" || !Unheard(err) {
 		return err
 	}
@@ -32,7 +32,7 @@ func (w *word) leaveBehind(result string, err error) error {
 	if l.Task == 0 || l.Attempt == 0 {
 		return err // only a server could tell which task it holds
 	}
-	c := agentd.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
+	c := results.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
 		Result: result, Token: l.Token}
 	if e := PutIntoSpool(w.App, spool, c); e != nil {
 		return errors.Join(err, e)
@@ -54,7 +54,7 @@ func Unheard(err error) bool {
 }
 
 // PutIntoSpool writes the file, all of it at once. Its name sorts by time.
-func PutIntoSpool(a *cli.App, folder string, c agentd.Completion) error {
+func PutIntoSpool(a *cli.App, folder string, c results.Completion) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("leave result with agentd: %w", err)

@@ -19,6 +19,7 @@ type Conn struct {
 	Work    vigilv1.WorkClient
 	Cluster vigilv1.ClusterClient
 	Mail    vigilv1.MailboxClient
+	Trust   vigilv1.TrustClient
 
 	absent time.Duration // see App.absent
 	self   *trust.Holder // who asks; nil: nobody
@@ -91,7 +92,8 @@ func (a *App) whereElse(c *Conn, err error) error {
 // NewConn makes the stubs of a client.
 func NewConn(c *client.Client) *Conn {
 	return &Conn{Client: c, Fleet: vigilv1.NewFleetClient(c), Work: vigilv1.NewWorkClient(c),
-		Cluster: vigilv1.NewClusterClient(c), Mail: vigilv1.NewMailboxClient(c)}
+		Cluster: vigilv1.NewClusterClient(c), Mail: vigilv1.NewMailboxClient(c),
+		Trust: vigilv1.NewTrustClient(c)}
 }
 
 // Version is the module's version, or the commit that it was built from.

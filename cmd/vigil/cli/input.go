@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"io/fs"
@@ -59,21 +58,6 @@ func OpenFile(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, Usagef("%s is not a file", name)
 	}
 	return f, info, nil
-}
-
-// Confirm asks on standard error and goes on only when the answer is want.
-func (a *App) Confirm(question, want string) error {
-	if _, err := fmt.Fprint(a.Err, term.Safe(question)); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(a.In).ReadString('\n')
-	if err != nil && line == "" {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	if got := strings.TrimSpace(line); got != want {
-		return Usagef("%q is not %q: nothing was changed", term.OneLine(got), want)
-	}
-	return nil
 }
 
 // FirstOf gives the first argument, "" when there is none.

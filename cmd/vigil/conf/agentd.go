@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd"
+	"vigil/agentd/accounts"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm"
 	"vigil/rpc/door"
@@ -74,7 +75,7 @@ type agentdLogs struct {
 func DefaultAgentd() *Agentd {
 	return &Agentd{
 		Servers: []string{cli.DefaultAddr}, DataDir: "vigil-agentd", LogLevel: "info",
-		Accounts:      agentd.DefaultAccounts().String(),
+		Accounts:      accounts.Default().String(),
 		StopGrace:     spanValue{Span: agentd.DefaultStopGrace},
 		OnStop:        string(agentd.Keep),
 		DrainLimit:    spanValue{Span: agentd.DefaultDrainLimit},
@@ -153,7 +154,7 @@ func (f *Agentd) mistakes() (all []error) {
 	if err := checkHostName(f.Name); err != nil {
 		all = append(all, err)
 	}
-	if _, err := agentd.ParseAccounts(f.Accounts); err != nil {
+	if _, err := accounts.Parse(f.Accounts); err != nil {
 		all = append(all, cli.Usagef("accounts: %w", err))
 	}
 	that(f.DataDir != "", cli.Usagef("data_dir is empty: name a directory of agentd's own"))
@@ -277,9 +278,9 @@ func (f *Agentd) Offer() (offer agentd.Offer) {
 // Config is what the daemon gets.
 func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 	registerer prometheus.Registerer) agentd.Config {
-	accounts, _ := agentd.ParseAccounts(f.Accounts) // mistakes has told
+	ids, _ := accounts.Parse(f.Accounts) // mistakes has told
 	return agentd.Config{
-		Accounts: accounts, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile,
+		Accounts: ids, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile,
 		Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
 		Offer: f.Offer(), Logger: log, Registerer: registerer,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"vigil/agentd"
+	"vigil/agentd/accounts"
 	"vigil/agentd/runner"
 	"vigil/cluster/gossip"
 	"vigil/cmd/vigil/cli"
@@ -45,15 +46,15 @@ func (f *Agentd) sift() (good []runner.Runner, broken []finding) {
 
 // host is what runners are checked against.
 func (f *Agentd) host() runner.Host {
-	accounts, err := agentd.ParseAccounts(f.Accounts)
+	ids, err := accounts.Parse(f.Accounts)
 	if err != nil { // mistakes has told
-		accounts = agentd.DefaultAccounts()
+		ids = accounts.Default()
 	}
 	dir, err := filepath.Abs(f.DataDir)
 	if err != nil {
 		dir = f.DataDir // there is no current folder, and agentd will tell
 	}
-	return agentd.Config{DataDir: dir, Accounts: accounts, Tools: toolFolder()}.RunnerHost()
+	return agentd.Config{DataDir: dir, Accounts: ids, Tools: toolFolder()}.RunnerHost()
 }
 
 // ownFile is the file that declares runner i and nothing else; empty: it stands in the configuration.

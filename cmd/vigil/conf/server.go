@@ -26,6 +26,7 @@ import (
 type Server struct {
 	ID            string `yaml:"id"`
 	DataDir       string `yaml:"data_dir"`
+	LogStore      string `yaml:"log_store"`
 	Addr          string `yaml:"addr"`
 	AdvertiseAddr string `yaml:"advertise_addr"`
 	RaftAddr      string `yaml:"raft_addr"`

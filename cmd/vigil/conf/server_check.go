@@ -19,6 +19,7 @@ import (
 func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ID, "id", "", "name of this server, unique in the cluster, never reused")
 	fl.StringVar(&f.DataDir, "data-dir", f.DataDir, "its own directory")
+	fl.StringVar(&f.LogStore, "log-store", "", "form of the log, bolt or wal (default: the one that it has, bolt when it is new)")
 	fl.StringVar(&f.Addr, "addr", f.Addr, "listen here for clients")
 	fl.StringVar(&f.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
 	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
@@ -41,6 +42,7 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 	for name, take := range map[string]func(){
 		"id":             func() { f.ID = flags.ID },
 		"data-dir":       func() { f.DataDir = flags.DataDir },
+		"log-store":      func() { f.LogStore = flags.LogStore },
 		"addr":           func() { f.Addr = flags.Addr },
 		"advertise-addr": func() { f.AdvertiseAddr = flags.AdvertiseAddr },
 		"raft-addr":      func() { f.RaftAddr = flags.RaftAddr },
@@ -82,6 +84,7 @@ func (f *Server) problems() (wrong []error) {
 		}
 	}
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
+	that(f.LogStore == "" || cluster.LogKind(f.LogStore).Valid(), "log_store %q is unknown: write bolt or wal", f.LogStore)
 	wrong = append(wrong, f.addressProblems()...)
 	wrong = append(wrong, f.identityProblems()...)
 	that(!f.Found || f.Insecure || f.identified,
@@ -187,7 +190,8 @@ func splitAddr(addr string) (host, port string, err error) {
 func (f *Server) ClusterConfig() cluster.Config {
 	conf := cluster.Config{
 		ID: f.ID, RaftAddr: f.RaftAddr, BindAddr: f.RaftBind, APIAddr: f.AdvertiseAddr, DataDir: f.DataDir,
-		Cluster: f.Cluster, Version: cli.Version(), Features: cluster.FeatureLevel,
+		LogStore: cluster.LogKind(f.LogStore),
+		Cluster:  f.Cluster, Version: cli.Version(), Features: cluster.FeatureLevel,
 		Timing: cluster.Timing{
 			Heartbeat: f.Timing.Heartbeat.Span, LeaderLease: f.Timing.LeaderLease.Span, Commit: f.Timing.Commit.Span,
 			Disk: f.Timing.Disk.Span, BeatGather: f.Timing.BeatGather.Span,

@@ -171,8 +171,14 @@ func TestChildThatIsHeldWaits(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- c.run(ctx) }()
 	off.Store(false)
+	tick, limit := time.NewTicker(time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
 	for c.pid() == 0 {
-		time.Sleep(time.Millisecond)
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatal("the child was not started")
+		}
 	}
 	off.Store(true)
 	c.signal(9)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"vigil/agentd"
+	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
 )
 
@@ -68,7 +68,7 @@ func fileOf(a *cli.App, l *Life) (string, error) {
 	if !l.Managed {
 		return HomeFile(a, l.Agent)
 	}
-	if folder := a.Getenv(agentd.EnvSpool); folder != "" {
+	if folder := a.Getenv(results.Env); folder != "" {
 		return filepath.Join(folder, HeldFile), nil
 	}
 	return "", nil

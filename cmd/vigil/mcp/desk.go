@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"vigil/agentd"
+	"vigil/agentd/results"
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/life"
@@ -307,11 +307,11 @@ func (d *mcpDesk) taskNews(ctx context.Context) string {
 // leaveBehind leaves a result that no server has taken with agentd, where the agent has
 // one; it tells whether it did.
 func (d *mcpDesk) leaveBehind(job *client.Job, result string) bool {
-	spool := d.Getenv(agentd.EnvSpool)
+	spool := d.Getenv(results.Env)
 	if spool == "" || d.life.Token == "" {
 		return false
 	}
-	err := agent.PutIntoSpool(d.App, spool, agentd.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
+	err := agent.PutIntoSpool(d.App, spool, results.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
 		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.Token})
 	if err != nil {
 		d.log.Warn("the result cannot be left with agentd", "task", job.Task.GetId(), "error", err)

@@ -104,7 +104,7 @@ func (x *renewal) run(cmd *cobra.Command) error {
 	if x.atWork > 0 {
 		harm += fmt.Sprintf(", of which %d are at work", x.atWork)
 	}
-	if _, err := confirmed(x.App, x.text(), harm, x.yes); err != nil {
+	if _, err := x.ConfirmPlan(x.text(), harm, x.yes); err != nil {
 		return err
 	}
 	return x.Follow(cmd, x.renew)

@@ -133,7 +133,7 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 		}
 		return x.Printf("%sNothing was changed.\n", plans.text())
 	}
-	sure, err := confirmed(x.App, plans.text(), plans.harm(), x.yes)
+	sure, err := x.ConfirmPlan(plans.text(), plans.harm(), x.yes)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ open tasks, that has to be confirmed: by an answer on a terminal, or by --yes.`,
 			case dryRun:
 				return a.Printf("%sNothing was changed.\n", plans.text())
 			}
-			sure, err := confirmed(a, plans.text(), plans.ofDeletion(), yes)
+			sure, err := a.ConfirmPlan(plans.text(), plans.ofDeletion(), yes)
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 
 // Commands are the commands by which people see and steer a fleet.
 func Commands(a *cli.App) []*cobra.Command {
-	return append([]*cobra.Command{
+	return []*cobra.Command{
 		newStatusCmd(a),
 		newApplyCmd(a),
 		newRoomCmd(a),
@@ -23,7 +23,6 @@ func Commands(a *cli.App) []*cobra.Command {
 		newWatchdogCmd(a),
 		newEscalationCmd(a),
 		newEventsCmd(a),
-		newSettingsCmd(a),
 		newContextCmd(a),
-	}, trustCommands(a)...)
+	}
 }

@@ -63,7 +63,7 @@ func readAudit(ctx context.Context, c *cli.Conn, r *vigilv1.ListAuditRequest, fo
 	began := time.Now()
 	r.Limit = 1000
 	for {
-		page, err := trustOf(c).ListAudit(ctx, r)
+		page, err := c.Trust.ListAudit(ctx, r)
 		switch {
 		case err == nil:
 			for _, e := range page.GetEntries() {

@@ -70,7 +70,7 @@ func addRoom(a *cli.App, t *term.Table, r *vigilv1.Room) {
 	} else if r.GetQuiet().GetState() == "untaken" {
 		name += " (untaken)"
 	}
-	t.Add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), taskCounts(tasks), r.GetChangedBy(),
+	t.Add(name, fmt.Sprint(roles), fmt.Sprint(live), fmt.Sprint(agents), term.TaskCounts(tasks), r.GetChangedBy(),
 		a.Ago(r.GetCreatedAt()))
 }
 
@@ -133,7 +133,7 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 		if expect {
 			cells = append(cells, term.Span(s.GetExpect()))
 		}
-		t.Add(append(cells, fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), taskCounts(r.GetTasks()))...)
+		t.Add(append(cells, fmt.Sprint(r.GetAgentsLive()), fmt.Sprint(r.GetAgents()), term.TaskCounts(r.GetTasks()))...)
 	}
 	if err := a.Printf("\n"); err != nil {
 		return err

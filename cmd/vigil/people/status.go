@@ -8,15 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
-
-// taskStates are the states of tasks in the order of a task's life.
-var taskStates = [...]vigilv1.TaskState{
-	vigilv1.TaskState_QUEUED, vigilv1.TaskState_PENDING, vigilv1.TaskState_ACKNOWLEDGED, vigilv1.TaskState_IN_PROGRESS,
-	vigilv1.TaskState_COMPLETED, vigilv1.TaskState_FAILED, vigilv1.TaskState_CANCELED, vigilv1.TaskState_QUARANTINED,
-}
 
 func newStatusCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
@@ -57,7 +52,7 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 		"hosts", hostCounts(st),
 		"agents", fmt.Sprintf("%d should run, %d run; %d live of %d, in %s",
 			st.GetAgentsWanted(), st.GetAgentsRunning(), st.GetAgentsLive(), st.GetAgents(), term.Plural(st.GetRooms(), "room")),
-		"tasks", taskCounts(st.GetTasks()),
+		"tasks", term.TaskCounts(st.GetTasks()),
 		"waiting calls", fmt.Sprint(st.GetWaiters()),
 	); err != nil {
 		return err
@@ -65,7 +60,7 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 	if err := a.Printf("\n"); err != nil {
 		return err
 	}
-	if err := a.PrintTable(serverTable(st.GetServers()), "No servers are known."); err != nil {
+	if err := a.PrintTable(servers.Table(st.GetServers()), "No servers are known."); err != nil {
 		return err
 	}
 	for _, u := range st.GetUnserved()[:min(len(st.GetUnserved()), unservedLines)] {
@@ -129,18 +124,4 @@ func hostCounts(st *vigilv1.StatusResponse) string {
 		return text
 	}
 	return text + " (" + strings.Join(others, ", ") + ")"
-}
-
-// taskCounts says "3 pending, 1 in progress", or "none".
-func taskCounts[N uint32 | uint64](counts map[string]N) string {
-	var parts []string
-	for _, s := range taskStates {
-		if n := counts[s.String()]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))))
-		}
-	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
 }

@@ -58,7 +58,7 @@ func (b *taskBulk) run(cmd *cobra.Command) error {
 		return b.Printf("%sNothing was changed.\n", b.text())
 	}
 	harm := b.verb.harm + " " + term.Plural(len(b.chosen), "task")
-	if _, err := confirmed(b.App, b.text(), harm, b.choice.yes); err != nil {
+	if _, err := b.ConfirmPlan(b.text(), harm, b.choice.yes); err != nil {
 		return err
 	}
 	return b.Follow(cmd, b.do)

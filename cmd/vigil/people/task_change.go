@@ -24,7 +24,7 @@ type taskVerb struct {
 }
 
 func newTaskCancelCmd(a *cli.App) *cobra.Command {
-	open := taskStates[:4]
+	open := term.TaskStates[:4]
 	v := &taskVerb{name: "cancel", short: "Cancel tasks for good; whoever works on them is told to stop",
 		did: "canceled", harm: "cancels", states: open, usual: open}
 	v.change = func(ctx context.Context, c *cli.Conn, task, rev uint64) (*vigilv1.Task, error) {

@@ -146,7 +146,7 @@ func newTaskListCmd(a *cli.App) *cobra.Command {
 	flags.Uint64Var(&request.After, "after", 0, "continue below this task")
 	flags.BoolVar(&all, "all", false, "all pages")
 	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateCompletions(taskStates[:]),
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateCompletions(term.TaskStates[:]),
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -154,10 +154,10 @@ func newTaskListCmd(a *cli.App) *cobra.Command {
 // parseState reads a state in either case.
 func parseState(text string) (vigilv1.TaskState, error) {
 	name := strings.ReplaceAll(strings.ToUpper(strings.TrimSpace(text)), "-", "_")
-	if v := vigilv1.TaskState(vigilv1.TaskState_value[name]); slices.Contains(taskStates[:], v) {
+	if v := vigilv1.TaskState(vigilv1.TaskState_value[name]); slices.Contains(term.TaskStates[:], v) {
 		return v, nil
 	}
-	return 0, cli.Usagef("flag --state: %q is no state: write %s", text, stateList(taskStates[:]))
+	return 0, cli.Usagef("flag --state: %q is no state: write %s", text, stateList(term.TaskStates[:]))
 }
 
 func printTasks(a *cli.App, list *vigilv1.ListTasksResponse) error {

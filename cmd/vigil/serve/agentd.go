@@ -128,32 +128,17 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 		return cli.WrongUsage(err)
 	}
 	defer conn.Close()
-	host := conf.Config(conn, log, registry)
-	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, rebooting
-	host.Servers = func() []string {
-		return slices.DeleteFunc(slices.Clone(conn.Servers()), func(addr string) bool { return !conf.Reaches(addr) })
-	}
-	host.TLS = self.client()
 	offers := make(chan agentd.Offer)
-	host.Offers = offers
-	daemon, err := agentd.Open(host)
+	daemon, err := agentd.Open(hostConfig(conf, conn, self, offers, log, registry))
 	if err != nil {
 		return cli.ExitWith(cli.ExitFailed, err)
 	}
 	defer daemon.Close()
-	member, err := conf.Gossip.Open(gossip.Host, daemon.Key(), daemon.Boot(), log)
-	switch {
-	case err != nil:
+	leave, err := joinGossip(conf, daemon, self, log, registry)
+	if err != nil {
 		return err
-	case member != nil:
-		defer member.Close()
-		daemon.Gossip(openHostGossip(member, self, log))
-		if err := registry.Register(member); err != nil {
-			return fmt.Errorf("register metrics: %w", err)
-		}
-	default:
-		log.Info("this host does not gossip: servers hear it by its order stream only; gossip.bind turns it on")
 	}
+	defer leave()
 	var figures *figuresServer
 	if conf.Metrics != "" {
 		if figures, err = listenFigures(conf.Metrics, registry); err != nil {
@@ -183,6 +168,37 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 		return err
 	}
 	return nil
+}
+
+// hostConfig is what the daemon gets: what the configuration says, and how it reaches the rest of the program.
+func hostConfig(conf *conf.Agentd, conn *client.Client, self *hostIdentity, offers <-chan agentd.Offer,
+	log hclog.Logger, registry prometheus.Registerer) agentd.Config {
+	host := conf.Config(conn, log, registry)
+	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, rebooting
+	host.Servers = func() []string {
+		return slices.DeleteFunc(slices.Clone(conn.Servers()), func(addr string) bool { return !conf.Reaches(addr) })
+	}
+	host.TLS, host.Offers = self.client(), offers
+	return host
+}
+
+// joinGossip has the daemon gossip, if it is to. The caller calls leave when the daemon has ended.
+func joinGossip(conf *conf.Agentd, daemon *agentd.Agentd, self *hostIdentity, log hclog.Logger,
+	registry prometheus.Registerer) (leave func(), err error) {
+	member, err := conf.Gossip.Open(gossip.Host, daemon.Key(), daemon.Boot(), log)
+	switch {
+	case err != nil:
+		return nil, err
+	case member == nil:
+		log.Info("this host does not gossip: servers hear it by its order stream only; gossip.bind turns it on")
+		return func() {}, nil
+	}
+	if err := registry.Register(member); err != nil {
+		member.Close()
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	daemon.Gossip(openHostGossip(member, self, log))
+	return member.Close, nil
 }
 
 // reaching dials what a host may speak to.

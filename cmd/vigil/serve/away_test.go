@@ -15,8 +15,8 @@ import (
 	"vigil/cluster/clustertest"
 	"vigil/fsm"
 	"vigil/fsm/noun"
-	"vigil/rpc"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // known is a cluster in simulated time whose servers and one host have certificates as the program makes them.
@@ -130,8 +130,8 @@ func (k *known) do(cmd fsm.Command) noun.Outcome {
 // counts is nil when a server takes calls of the holder of a certificate, by its own state.
 func (k *known) counts(at int, h *trust.Holder) error {
 	self, _ := h.Self()
-	who := rpc.NewIdentities(k.servers[at].holder.Roots, reader{k.Replica(at)}, rpc.StandingOf)
-	_, err := who.Principal(rpc.ClaimOf(self))
+	who := vouch.NewIdentities(k.servers[at].holder.Roots, reader{k.Replica(at)}, vouch.StandingOf)
+	_, err := who.Principal(vouch.ClaimOf(self))
 	return errors.Join(err, shake(k.servers[at].holder.Server(false), h.Client(nil)))
 }
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"vigil/agentd"
+	"vigil/agentd/disk"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/join"
@@ -200,7 +200,7 @@ func EnterServer(ctx context.Context, conf *conf.Server, token join.Token) error
 
 // EnterHost uses a token to give a host that belongs to nobody yet an identity, in its data directory.
 func EnterHost(ctx context.Context, dataDir string, token join.Token) error {
-	key, err := agentd.HostKey(dataDir)
+	key, err := disk.HostKey(dataDir)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func openGossipKeys(dir trust.Dir, log hclog.Logger) *gossipKeys {
 	return k
 }
 
-// Secret implements rpc.GossipKeys.
+// Secret implements base.GossipKeys.
 func (k *gossipKeys) Secret(id string) []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
-	"vigil/rpc"
 	"vigil/rpc/code"
 	"vigil/rpc/door"
 	"vigil/rpc/fault"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // ledger is a state machine without a log, whose clock the test moves. It is an rpc.Reader.
@@ -82,7 +82,7 @@ func TestRootMayBeAwayForHalfAYear(t *testing.T) {
 			fsm.UseToken{Token: 1, SecretHash: secret[:], Kind: noun.HostIdentity, Name: "h1", Key: secret[:]})
 		host := trust.NewHolder(k.roots)
 		l.renew(server, host, noun.HostIdentity, "h1")
-		judge := rpc.NewIdentities(server.holder.Roots, l, rpc.StandingOf)
+		judge := vouch.NewIdentities(server.holder.Roots, l, vouch.StandingOf)
 		names := map[*trust.Holder]noun.Identity{host: {Kind: noun.HostIdentity, Name: "h1"},
 			server.holder: {Kind: noun.ServerIdentity, Name: "s1"}}
 		for l.now < 180*day {
@@ -103,7 +103,7 @@ func TestRootMayBeAwayForHalfAYear(t *testing.T) {
 			}
 			for h, name := range names {
 				me, _ := h.Self()
-				if _, err := judge.Principal(rpc.ClaimOf(me)); err != nil {
+				if _, err := judge.Principal(vouch.ClaimOf(me)); err != nil {
 					t.Fatalf("on day %d, %s: %v", l.now/day, name, err)
 				}
 				l.renew(server, h, name.Kind, name.Name)
@@ -130,7 +130,7 @@ func TestRootMayBeAwayForHalfAYear(t *testing.T) {
 		l.now += trust.Life
 		l.must()
 		me, _ := host.Self()
-		if _, err := judge.Principal(rpc.ClaimOf(me)); err == nil || fault.Of(err).Code != code.AuthExpired {
+		if _, err := judge.Principal(vouch.ClaimOf(me)); err == nil || fault.Of(err).Code != code.AuthExpired {
 			t.Errorf("a certificate that was not renewed for a day: %v", err)
 		}
 	})

@@ -15,9 +15,9 @@ import (
 	"vigil/cluster"
 	"vigil/cmd/vigil/conf"
 	"vigil/fsm"
-	"vigil/rpc"
 	"vigil/rpc/door/who"
 	"vigil/rpc/trust"
+	"vigil/rpc/vouch"
 )
 
 // trustDir is the folder of a data directory with what its owner is.
@@ -74,13 +74,13 @@ func (i *identity) PeerServer(cs *tls.ConnectionState) (id string, generation ui
 	if err == nil && p.Kind != trust.Server {
 		err = errors.New(p.Short() + " is no server")
 	}
-	return p.ID, p.Generation, rpc.ClaimOf(p), err
+	return p.ID, p.Generation, vouch.ClaimOf(p), err
 }
 
 // revoked judges what PeerServer has found.
 func revoked(v *fsm.View, p cluster.ProvenPeer) bool {
 	c, ok := p.Shown.(who.Claim)
-	return !ok || rpc.RevokedServer(v, c)
+	return !ok || vouch.RevokedServer(v, c)
 }
 
 // sans are the names under which others than our own programs find a server: its address, and this

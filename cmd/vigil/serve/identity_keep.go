@@ -24,7 +24,7 @@ const (
 	keepLimit = 30 * time.Second // for one call
 )
 
-// Sign implements rpc.Signer with this server's issuing key.
+// Sign implements vouch.Signer with this server's issuing key.
 func (i *identity) Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []string) ([]*x509.Certificate, error) {
 	issuer, err := i.dir.Get(trust.IssuerFiles)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func (i *identity) Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []str
 	return issuer.Leaf(csr, holder, s, sans, time.Now())
 }
 
-// SignIssuer implements rpc.Signer where the root's key is.
+// SignIssuer implements vouch.Signer where the root's key is.
 func (i *identity) SignIssuer(csr []byte, server trust.Name, s trust.Stamp) ([]*x509.Certificate, error) {
 	root, err := i.dir.Get(trust.RootFiles)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,7 @@ type recovery struct {
 }
 
 func (r *recovery) run() error {
-	if err := r.own(); err != nil {
+	if err := ownData(r.dir, "recover"); err != nil {
 		return err
 	}
 	plan, err := cluster.Recover(r.dir, cluster.Recovering{})
@@ -91,19 +91,19 @@ func (r *recovery) run() error {
 	return r.next(done)
 }
 
-// own refuses a directory of another account: what is written there now the server could not
+// ownData refuses a directory of another account: what a command writes there now the server could not
 // read.
-func (r *recovery) own() error {
-	if r.dir == "" {
-		return cli.Usagef("name the data directory of the server that goes on with --data-dir")
+func ownData(dir, command string) error {
+	if dir == "" {
+		return cli.Usagef("name the data directory of the server with --data-dir")
 	}
-	info, err := os.Stat(r.dir)
+	info, err := os.Stat(dir)
 	if err != nil {
 		return cli.Usagef("%w: give the data directory of a server with --data-dir", err)
 	}
 	if of, ok := info.Sys().(*syscall.Stat_t); ok && info.IsDir() && int(of.Uid) != os.Geteuid() {
 		return cli.Usagef("%s belongs to account %d: run this command as that account, as the server does, "+
-			"for instance with: sudo -u '#%[2]d' vigil server recover", r.dir, of.Uid)
+			"for instance with: sudo -u '#%[2]d' vigil server %[3]s", dir, of.Uid, command)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"vigil/rpc"
 	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/servers"
 )
 
 // The rooms do not know each other: what the API needs of the replication is
@@ -40,8 +41,8 @@ const (
 	deadAfter    = 10 * time.Second
 )
 
-func (m members) List(context.Context) ([]rpc.Member, error) {
-	var list []rpc.Member
+func (m members) List(context.Context) ([]servers.Member, error) {
+	var list []servers.Member
 	for _, s := range m.replica.Servers() {
 		health := "alive"
 		switch {
@@ -53,7 +54,7 @@ func (m members) List(context.Context) ([]rpc.Member, error) {
 		case s.Contact > suspectAfter:
 			health = "suspect"
 		}
-		list = append(list, rpc.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Health: health,
+		list = append(list, servers.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Health: health,
 			Silent: silence(s)})
 	}
 	return list, nil

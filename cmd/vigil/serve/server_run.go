@@ -26,6 +26,7 @@ import (
 	"vigil/rpc"
 	"vigil/rpc/client"
 	"vigil/rpc/door"
+	"vigil/rpc/vouch"
 )
 
 // handOverLimit bounds the search for another leader when this one stops.
@@ -83,26 +84,16 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	return s, nil
 }
 
+// open opens all parts, each once those that it stands on are there.
 func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
-	registry := prometheus.NewRegistry()
-	// Of Go's memory the runtime's own words; the forty older names of the same stay out.
-	memory := collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
-		Matcher: regexp.MustCompile(`^/memory/classes/(heap/objects|total):bytes$`)})
-	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), memory),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := serverFigures()
 	var servers *tls.Config // how this server calls servers; nil: in clear
 	if s.identity != nil {
 		servers = s.identity.holder.Client(nil)
 		repl.Identity, repl.Revoked = s.identity, revoked
 	}
-	if s.client, err = client.Open(client.Config{Addrs: []string{ownAddr(listener)},
-		Name: "server " + s.conf.ID, TLS: servers}); err != nil {
+	if err = s.openClients(ownAddr(listener), servers); err != nil {
 		return err
-	}
-	if len(s.conf.Join) > 0 {
-		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID, TLS: servers}); err != nil {
-			return cli.WrongUsage(err)
-		}
 	}
 	repl.Logger, repl.Metrics, repl.Report = s.log, registry, s.reportHash
 	if err := cluster.RaftMetrics(registry); err != nil {
@@ -122,6 +113,44 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.identity != nil {
 		s.keys = openGossipKeys(s.identity.dir, s.log)
 	}
+	if err = s.openAPI(registry, listener, servers); err != nil {
+		return err
+	}
+	s.replica.SetReach(s.api)
+	if err = s.openHearing(registry); err != nil {
+		return err
+	}
+	return s.openDuties(registry)
+}
+
+// serverFigures is where the parts of a server register their figures; those of the process are there.
+func serverFigures() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	// Of Go's memory the runtime's own words; the forty older names of the same stay out.
+	memory := collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+		Matcher: regexp.MustCompile(`^/memory/classes/(heap/objects|total):bytes$`)})
+	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), memory),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+// openClients opens the clients to this server itself and to the cluster that it is to join.
+func (s *server) openClients(own string, servers *tls.Config) (err error) {
+	if s.client, err = client.Open(client.Config{Addrs: []string{own}, Name: "server " + s.conf.ID,
+		TLS: servers}); err != nil {
+		return err
+	}
+	if len(s.conf.Join) > 0 {
+		if s.others, err = client.Open(client.Config{Addrs: s.conf.Join, Name: "server " + s.conf.ID,
+			TLS: servers}); err != nil {
+			return cli.WrongUsage(err)
+		}
+	}
+	return nil
+}
+
+// openAPI opens what this server serves to everybody, with the identities of callers where it has one itself.
+func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, servers *tls.Config) (err error) {
 	api := rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
@@ -140,20 +169,19 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		if web != nil {
 			s.identity.holder.SetWeb(web.Get)
 		}
-		api.Identify = rpc.NewIdentities(s.identity.holder.Roots, reader{s.replica}, rpc.StandingOf)
+		api.Identify = vouch.NewIdentities(s.identity.holder.Roots, reader{s.replica}, vouch.StandingOf)
 		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()
 		if s.denials, err = openDenials(s.conf.DataDir); err != nil {
 			return err
 		}
 		api.Denials = s.denials
 	}
-	if s.api, err = rpc.Open(api); err != nil {
-		return err
-	}
-	s.replica.SetReach(s.api)
-	if err := s.openHearing(registry); err != nil {
-		return err
-	}
+	s.api, err = rpc.Open(api)
+	return err
+}
+
+// openDuties opens what this server does while it leads.
+func (s *server) openDuties(registry prometheus.Registerer) (err error) {
 	notifiers, wrong := s.conf.Notifiers(s.replica)
 	if len(wrong) > 0 {
 		return errors.Join(wrong...) // since the check at the beginning

@@ -10,8 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"vigil/rpc/gen/vigilv1"
-
 	"vigil/fsm/noun"
 )
 
@@ -131,14 +129,6 @@ func TitleOf(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Cut(OneLine(strings.TrimLeft(line, "# ")), 120)
 }
-
-// StateText is a state in running text.
-func StateText(s vigilv1.TaskState) string {
-	return strings.ToLower(strings.ReplaceAll(s.String(), "_", " "))
-}
-
-// TaskEnded tells whether the task is at an end.
-func TaskEnded(s vigilv1.TaskState) bool { return s >= vigilv1.TaskState_COMPLETED }
 
 // Shown makes text of others safe for a terminal; in a pipe it stays as it is.
 func (t *Terminal) Shown(text string) string {

@@ -1,0 +1,99 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Incident I59: who comes second is told the number of the holder, never that of a
+// dead one which the holder has not overwritten yet.
+func TestHolderThatHasJustLockedIsNamed(t *testing.T) {
+	lock, err := os.Create(filepath.Join(t.TempDir(), lockFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Skip(err)
+	}
+	if _, err := lock.WriteString(fmt.Sprintln(gone.Process.Pid)); err != nil {
+		t.Fatal(err)
+	}
+	if named := holder(lock); named != "" {
+		t.Errorf("the dead holder is named:%s", named)
+	}
+	if err := lock.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.WriteAt([]byte(fmt.Sprintln(os.Getpid())), 0); err != nil {
+		t.Fatal(err)
+	}
+	if named := holder(lock); named != fmt.Sprintf(" (pid %d)", os.Getpid()) {
+		t.Errorf("named:%s", named)
+	}
+}
+
+// A daemon that was killed while it started a program leaves the lock to a child for a moment:
+// the next one waits for that, and for nobody who lives.
+func TestLockOfADeadDaemonIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	d, err := Open(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	// nobody has this number now
+	if _, err := d.lock.WriteAt([]byte(strconv.Itoa(gone.Process.Pid)+"\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		next, err := Open(dir, "")
+		if err == nil {
+			next.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	d.Close()
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// The number of the host is kept for the boot under which it was registered, and one that cannot be read is
+// none.
+func TestNumberOfTheHostIsKeptForItsBoot(t *testing.T) {
+	dir := &Dir{Path: t.TempDir()}
+	if err := dir.Note(7, "boot"); err != nil {
+		t.Fatal(err)
+	}
+	if n := (&Dir{Path: dir.Path}).Registered("boot"); n != 7 {
+		t.Errorf("number %d was read, 7 was kept", n)
+	}
+	if n := dir.Registered("another boot"); n != 0 {
+		t.Errorf("number %d was kept for another boot", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir.Path, hostFile), []byte("{torn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := dir.Registered("another boot"); n != 0 {
+		t.Errorf("number %d was read from a torn file", n)
+	}
+	if err := dir.Note(9, "another boot"); err != nil || (&Dir{Path: dir.Path}).Registered("another boot") != 9 {
+		t.Errorf("the number was not kept: %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var keyPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// readKey gives the host's key. The first time it makes one, or takes over the wanted one; later no
+// other one is taken.
+func readKey(dir, wanted string) (string, error) {
+	path := filepath.Join(dir, KeyFile)
+	key, err := keyIn(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return makeKey(dir, path, wanted)
+	case err != nil:
+		return "", fmt.Errorf("read host key: %w; restore it, "+
+			"or remove it to join as a new host once the fences of the old one have ended", err)
+	case wanted != "" && key != wanted:
+		return "", fmt.Errorf("read host key: %s belongs to another host than the copy: name the data "+
+			"directory of that host, or a new one", path)
+	}
+	return key, nil
+}
+
+// HostKey gives the key of the host whose data directory path is, or will be: a new one gets its
+// key here. It is the host's name in certificates.
+func HostKey(path string) (string, error) {
+	d, err := Open(path, "")
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	return d.Key, nil
+}
+
+func keyIn(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(text))
+	if !keyPattern.MatchString(key) {
+		return "", fmt.Errorf("%s does not hold 32 hexadecimal digits", path)
+	}
+	return key, nil
+}
+
+func makeKey(dir, path, key string) (string, error) {
+	if key == "" {
+		raw := make([]byte, 16)
+		rand.Read(raw) // never fails
+		key = hex.EncodeToString(raw)
+	}
+	if err := Write(dir, path, key+"\n"); err != nil {
+		return "", fmt.Errorf("make host key: %w", err)
+	}
+	return key, nil
+}
+
+// Boot gives the kernel's boot id, 36 characters.
+func Boot() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("read boot id: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

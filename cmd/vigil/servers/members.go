@@ -1,0 +1,146 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// Table shows servers to people, with their roles, addresses and health.
+func Table(servers []*vigilv1.Server) *term.Table {
+	t := term.NewTable("SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~")
+	for _, s := range servers {
+		role := "voter"
+		switch {
+		case s.GetLeader():
+			role = "leader"
+		case !s.GetVoter():
+			role = "learner"
+		}
+		health := s.GetHealth()
+		if d := term.Span(s.GetSilent()); d != "" {
+			health += ", not heard for " + d
+		}
+		if s.GetDiverged() {
+			health = "diverged: its state differs from the majority's, rebuild it"
+		}
+		t.Add(s.GetId(), role, s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
+	}
+	return t
+}
+
+func newListServersCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"peers"},
+		Short:   "List the servers of the cluster",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+				if err != nil {
+					return err
+				}
+				if a.JSON {
+					return a.PrintJSON(list)
+				}
+				return a.PrintTable(Table(list.GetServers()), "No servers are known.")
+			})
+		},
+	}
+}
+
+func newAddServerCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "add ID RAFT-ADDR",
+		Short:   "Add a server: it learns the log first, then it gets a vote",
+		Example: `  vigil server add s4 10.0.0.14:7421`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("timeout") {
+				a.Timeout = addServerLimit
+			}
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				a.Progress("waiting until server %s at %s has learned the log", args[0], args[1])
+				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1]})
+				a.ProgressEnd()
+				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) {
+					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
+						args[0], a.Timeout, args[1], err)
+				}
+				if err != nil {
+					return err
+				}
+				return a.Done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
+			})
+		},
+	}
+}
+
+// addServerLimit is how long a new server may take to learn the log.
+const addServerLimit = 2 * time.Minute
+
+func newRemoveServerCmd(a *cli.App) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "remove ID",
+		Short: "Remove a server from the cluster",
+		Args:  cobra.ExactArgs(1),
+
+		ValidArgsFunction: a.First(serverNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				_, err := c.Cluster.RemoveServer(ctx, &vigilv1.RemoveServerRequest{Server: args[0], Force: force})
+				if err != nil {
+					return err
+				}
+				return a.Done(map[string]any{"server": args[0]},
+					"server %s is removed; its data directory may be deleted", args[0])
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "remove it although that leaves fewer than a majority alive")
+	return cmd
+}
+
+func newTransferCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "transfer [ID]",
+		Short: "Hand leadership to another server, without ID to the one most up to date",
+		Args:  cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: a.First(serverNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to := ""
+			if len(args) == 1 {
+				to = args[0]
+			}
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				answer, err := c.Cluster.TransferLeadership(ctx, &vigilv1.TransferLeadershipRequest{To: to})
+				if err != nil {
+					return err
+				}
+				return a.Done(map[string]any{"leader": answer.GetLeader()}, "server %s leads now", answer.GetLeader())
+			})
+		},
+	}
+}
+
+func serverNames(ctx context.Context, c *cli.Conn, _ string) (names []string) {
+	list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	if err != nil {
+		return nil
+	}
+	for _, s := range list.GetServers() {
+		names = append(names, s.GetId())
+	}
+	return names
+}

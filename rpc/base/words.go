@@ -1,0 +1,34 @@
+package base
+
+import (
+	"context"
+
+	"vigil/fsm"
+	"vigil/rpc/door"
+)
+
+// What an agent says proves that it lives only when it has just said it. A call that may
+// have been made before carries code.HeaderRepeat, whoever repeats it; one that has waited at its
+// caller says in code.HeaderSaid for how long. Who leaves both out renews no lease but its own.
+
+// Prove notes in each request what it proves as a word of an agent.
+func (c *Core) Prove(ctx context.Context, reqs ...*fsm.Request) {
+	age, fresh := door.SaidAgo(ctx)
+	if !fresh {
+		return
+	}
+	var words []*fsm.Request // most writes are none: they take no lock here
+	for _, r := range reqs {
+		if fsm.IsWord(r.Cmd) {
+			words = append(words, r)
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	c.Reader.Read(func(st *fsm.View) {
+		for _, r := range words {
+			r.Word = st.WordOf(r.Cmd, age)
+		}
+	})
+}

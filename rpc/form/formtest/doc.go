@@ -1,0 +1,2 @@
+// Package formtest fuzzes what rooms of rpc make of requests.
+package formtest

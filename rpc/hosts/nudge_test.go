@@ -1,0 +1,20 @@
+package hosts
+
+import (
+	"testing"
+
+	"vigil/rpc/fault"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func TestS15NudgesTypeTextOnly(t *testing.T) {
+	for _, text := range []string{"a\x1b[201~!id\r", "a\rb", "a\x03", "a\u009b201~b"} {
+		if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: text}); err == nil ||
+			fault.Of(err).Code != "invalid" {
+			t.Errorf("%q: %v, want invalid", text, err)
+		}
+	}
+	if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: "first\n\tsecond: ä"}); err != nil {
+		t.Errorf("lines of text: %v", err)
+	}
+}
