@@ -191,6 +191,8 @@ func (c *collector) serverFigures() []figure {
 			func(*scrape) float64 { return float64(c.Park.TaskFigures().Parked) }),
 		counter("vigil_waiters_woken_total", "Wake-ups given to waiters.",
 			func(*scrape) float64 { return float64(c.Park.TaskFigures().Woken) }),
+		counter("vigil_claims_matched_total", "Claims of waiters that this leader put into the entries that made their tasks.",
+			func(*scrape) float64 { return float64(c.Park.TaskFigures().Matched) }),
 		counter("vigil_claims_lost_total",
 			"Claims of woken waiters that found nothing: another server's waiter was faster.",
 			func(*scrape) float64 { return float64(c.Park.TaskFigures().Lost) }),

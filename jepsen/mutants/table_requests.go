@@ -60,6 +60,19 @@ func memberMutants() []Mutant {
 			Hunt: tests("./rpc", "TestF09"),
 		},
 		{
+			Name: "newest-waiter-first", Law: "L3",
+			Says: "the leader gives a new task to whoever has come last",
+			Edits: []Edit{{File: "rpc/park/matches.go", Old: "	for x := q.first; x != nil; x = x.next {\n",
+				New: "	for x := q.last; x != nil; x = x.prev {\n"}},
+			Hunt: tests("./rpc", "TestACreatedTask"),
+		},
+		{
+			Name: "refused-claim-handed-out", Law: "L3",
+			Says:  "the outcome of a claim that the leader appends is not looked at",
+			Edits: []Edit{{File: "rpc/wait.go", Old: "	if out.Code != noun.OK {\n", New: "	if out.Code > 1_000 {\n"}},
+			Hunt:  tests("./rpc", "TestARefusedMatch"),
+		},
+		{
 			Name: "repeated-word-renews", Law: "L2",
 			Says: "what is said again renews the lease of its speaker like something new",
 			Edits: []Edit{{File: "rpc/door/said.go",

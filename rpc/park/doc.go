@@ -13,6 +13,8 @@
 // looks anew.
 //
 //	tasks.go      waits for tasks: first come, first served in each role
+//	matches.go    the leader's side: claims of waiters in the entries that make their tasks
+//	quota.go      places of waits at the leader
 //	turnstile.go  the leader's side: no more claims go into the log than there are tasks
 //	gate.go       waits for a log index to be applied here
 //	signals.go    wakes whoever waits at an agent or a host

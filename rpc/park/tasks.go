@@ -382,6 +382,8 @@ type TaskFigures struct {
 	Queues int    // roles with such waits, or with claims of theirs under way
 	Woken  uint64 // wake-ups given so far
 	Lost   uint64 // claims that found nothing so far
+	// Matched counts claims that were put into the entries that made their tasks so far.
+	Matched uint64
 }
 
 // TaskFigures gives the figures as of now.
@@ -390,5 +392,5 @@ func (e *Engine) TaskFigures() TaskFigures {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return TaskFigures{Parked: int(max(0, q.parked.Load())), Queues: len(q.roles), Woken: q.wokenN.Load(),
-		Lost: q.lostN.Load()}
+		Lost: q.lostN.Load(), Matched: q.matchedN.Load()}
 }
