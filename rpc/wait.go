@@ -61,7 +61,7 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 // Places of waits at the leader, so that its memory is bounded, for each server: who waits there gets its task in the entry that makes it.
 // Those beyond wait here, and are woken when no waiter at the leader takes the task.
 const (
-	maxDelegates     = 8192
+	maxDelegates     = 2048
 	maxRoleDelegates = 256 // of one role
 	// delegateGrace is how long the leader's answer may take beyond the wait.
 	delegateGrace = 5 * time.Second
