@@ -63,8 +63,8 @@ func sendsEverybodyAway(t *testing.T) {
 	if codeOf(err) != code.NoLeader {
 		t.Errorf("a backup: %v", err)
 	}
-	if _, err := w.cluster(1).AddServer(within(t), &vigilv1.AddServerRequest{Id: "s9", RaftAddr: "127.0.0.1:9"}); codeOf(err) !=
-		code.NoLeader {
+	_, err = w.cluster(1).AddServer(within(t), &vigilv1.AddServerRequest{Id: "s9", RaftAddr: "127.0.0.1:9"})
+	if codeOf(err) != code.NoLeader {
 		t.Errorf("a server that asks to be taken in: %v", err)
 	}
 	if took := time.Since(began); took > time.Second {

@@ -20,9 +20,10 @@
 //	                                      write id, goes to the leader's API address
 //
 // Every unary handler has one shape: validate the request, build a command of
-// fsm, submit it, convert the outcome. Wait, Stream, WatchEvents and AgentLogs are
-// served by any server from its own replica; the claims inside a Wait take the
-// same way as a claim from outside.
+// fsm, submit it, convert the outcome. Stream, WatchEvents and AgentLogs are
+// served by any server from its own replica. A Wait is passed on to the leader, which claims for
+// it in the entry that makes a task; beyond the places there it waits on the server that it
+// came to, and its claim takes the same way as one from outside.
 //
 // # Reads
 //

@@ -58,8 +58,9 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 	return s.answer, nil
 }
 
-// Places of waits at the leader, so that its memory is bounded, for each server: who waits there gets its task in the entry that makes it.
-// Those beyond wait here, and are woken when no waiter at the leader takes the task.
+// Places at the leader for the waits of this server: who waits there gets its task in the entry that makes it.
+// They are so many that the leader's memory is bounded. Those beyond wait here, and are woken when no waiter
+// at the leader takes the task.
 const (
 	maxDelegates     = 2048
 	maxRoleDelegates = 256 // of one role

@@ -112,11 +112,11 @@ func (s *Log) check(entries []span, index, term uint64) error {
 		reached = run.to
 	}
 	now, err := s.GetUint64([]byte("CurrentTerm"))
-	if err != nil && err.Error() != "not found" {
+	if err != nil && !noKey(err) {
 		return err
 	}
 	voted, err := s.GetUint64([]byte("LastVoteTerm"))
-	if err != nil && err.Error() != "not found" {
+	if err != nil && !noKey(err) {
 		return err
 	}
 	if seen := max(last, term, voted); now < seen {

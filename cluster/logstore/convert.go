@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	wal "github.com/hashicorp/raft-wal"
 )
 
@@ -136,7 +135,7 @@ func (d *Dir) build(to Kind, from *Log, first, last uint64, logger hclog.Logger)
 func copyStable(to, from *summedStore, kind Kind) error {
 	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"} {
 		v, err := from.Get([]byte(key))
-		if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if noKey(err) {
 			continue
 		}
 		if err == nil {

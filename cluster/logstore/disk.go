@@ -68,12 +68,15 @@ func (d Disk) step(verb string) {
 // panic or lead without a disk. The process is about to end.
 func (d Disk) guard(verb string, op func() error) error {
 	err := d.Do(verb, 0, op)
-	if err == nil || errors.Is(err, raft.ErrLogNotFound) || err.Error() == "not found" {
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) || noKey(err) {
 		return err
 	}
 	d.Fatal(Failed(verb, err))
 	select {}
 }
+
+// noKey tells whether a stable store says that it has no such value: raft, too, asks by the text.
+func noKey(err error) bool { return err != nil && err.Error() == "not found" }
 
 // unfaulted turns panics of the store into errors: a page of the file that cannot
 // be read is a fault of memory here, and one that makes no sense makes bolt panic.

@@ -31,7 +31,7 @@ func (d *Dir) kind(stable *summedStore, want Kind, empty bool) (have Kind, made 
 	var v []byte
 	err = d.disk.Do("read kind of log", 0, func() (err error) { v, err = stable.Get(keyKind); return err })
 	switch have = Kind(v); {
-	case err != nil && err.Error() != "not found":
+	case err != nil && !noKey(err):
 		return "", false, Failed("read kind of log", err)
 	case err == nil && !have.Valid():
 		return "", false, fmt.Errorf("check %s: %w: a log of kind %q is unknown: run the version that made it, or %s",

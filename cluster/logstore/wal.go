@@ -194,7 +194,7 @@ func (s *segments) lastMade() (id uint64, err error) {
 	switch {
 	case err == nil:
 		return id, nil
-	case err.Error() == "not found":
+	case noKey(err):
 		return ^uint64(0), nil
 	}
 	return 0, Failed("check log", err)

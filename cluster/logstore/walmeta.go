@@ -20,7 +20,7 @@ func (m *segmentMeta) read() (state types.PersistentState, known bool, err error
 	var v []byte
 	err = m.fs.do("read list of log segments", func() (err error) { v, err = m.fs.stable.Get(keySegments); return err })
 	if err != nil {
-		if err.Error() == "not found" {
+		if noKey(err) {
 			return state, false, nil
 		}
 		return state, false, err

@@ -15,7 +15,7 @@ import (
 	"vigil/rpc/trust"
 )
 
-// heldKeys are keys of gossip by their ids.
+// fakeKeys are keys of gossip by their ids.
 type fakeKeys map[string][]byte
 
 func (k fakeKeys) Secret(id string) []byte { return k[id] }
@@ -31,7 +31,7 @@ func fellow(kind who.Kind, name string, generation uint64) who.Claim {
 	return who.Claim{Kind: kind, Name: name, Generation: generation}
 }
 
-// replicaOf is a replica without a log.
+// replica is one without a log.
 type replica struct {
 	base.Reader // nobody asks it for a leader
 	st          *fsm.State

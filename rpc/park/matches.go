@@ -29,9 +29,8 @@ type roleName struct{ room, role string }
 
 // match is a claim that is in an entry, guarded by queues.mu.
 type match struct {
-	done bool
-	out  noun.Outcome
-	err  error
+	out noun.Outcome
+	err error
 }
 
 // See implements fsm.Matcher.
@@ -100,8 +99,7 @@ func (w *queues) take(role noun.RoleID, paused []noun.AgentID) *waiter {
 func (w *queues) matched(x *waiter, out noun.Outcome, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := x.match
-	m.done, m.out, m.err = true, out, err
+	x.match.out, x.match.err = out, err
 	if x.state == woken { // it has not gone meanwhile
 		x.wake <- struct{}{}
 	}

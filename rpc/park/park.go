@@ -38,7 +38,8 @@ type Engine struct {
 func Open(r Reader, stop <-chan struct{}) *Engine {
 	g := &Gate{reader: r}
 	q := newQueues(r, g)
-	return &Engine{Gate: g, Matches: &Matches{reader: r, queues: q}, Turns: newTurnstile(r), Mail: newSignals[noun.AgentID](), Hosts: newSignals[noun.HostID](),
+	return &Engine{Gate: g, Matches: &Matches{reader: r, queues: q},
+		Turns: newTurnstile(r), Mail: newSignals[noun.AgentID](), Hosts: newSignals[noun.HostID](),
 		History: newHistory(), reader: r, tasks: q, stop: stop}
 }
 
