@@ -49,14 +49,16 @@ func newIdentityListCmd(a *cli.App) *cobra.Command {
 
 func newIdentityRevokeCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke KIND NAME", Short: "Make every certificate of a server, host or user void, at once", Args: cobra.ExactArgs(2),
+		Use: "revoke KIND NAME", Short: "Make every certificate of a server, host or user void, at once",
+		Args:    cobra.ExactArgs(2),
 		Example: "  vigil identity revoke host 0f3a55c09a7be2d16c08b1f7dd21e4aa",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if _, err := c.Trust.Revoke(ctx, &vigilv1.RevokeRequest{Kind: args[0], Name: args[1]}); err != nil {
 					return err
 				}
-				return a.Done(map[string]any{"kind": args[0], "name": args[1]}, "the certificates of %s/%s are void; it joins again by a new token", args[0], args[1])
+				return a.Done(map[string]any{"kind": args[0], "name": args[1]},
+					"the certificates of %s/%s are void; it joins again by a new token", args[0], args[1])
 			})
 		},
 	}

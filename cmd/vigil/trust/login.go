@@ -11,7 +11,8 @@ import (
 func newLoginCmd(a *cli.App) *cobra.Command {
 	var name, user string
 	cmd := &cobra.Command{
-		Use: "login TOKEN", Short: "Be somebody in a cluster: use the token that an admin has made for you", Args: cobra.ExactArgs(1),
+		Use: "login TOKEN", Short: "Be somebody in a cluster: use the token that an admin has made for you",
+		Args:    cobra.ExactArgs(1),
 		Example: "  vigil login vigil1.MTAuMC4w... --user anna\n  vigil login - < token   # it is in no list of processes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			token, err := join.ReadToken(args[0], a.In)
@@ -36,7 +37,8 @@ func newLoginCmd(a *cli.App) *cobra.Command {
 			}); err != nil {
 				return err
 			}
-			return a.Done(map[string]any{"user": user, "context": name}, "you are %s in the context %s, which is selected", user, name)
+			return a.Done(map[string]any{"user": user, "context": name},
+				"you are %s in the context %s, which is selected", user, name)
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "your name there (default: that of your account)")

@@ -196,8 +196,9 @@ func date(at time.Time) *time.Time {
 }
 
 func memberOf(i *vigilv1.Identity) tlsMember {
-	m := tlsMember{Kind: i.GetKind(), Name: i.GetName(), Host: i.GetHost(), Generation: i.GetGeneration(), Serial: i.GetSerial(),
-		Age: i.GetAge().AsDuration().Seconds(), Left: i.GetLeft().AsDuration().Seconds(),
+	m := tlsMember{Kind: i.GetKind(), Name: i.GetName(), Host: i.GetHost(), Generation: i.GetGeneration(),
+		Serial: i.GetSerial(),
+		Age:    i.GetAge().AsDuration().Seconds(), Left: i.GetLeft().AsDuration().Seconds(),
 		RenewsIn: i.GetRenewsIn().AsDuration().Seconds()}
 	if at := i.GetUntil(); at != nil {
 		m.Until = date(at.AsTime())
@@ -247,7 +248,8 @@ func (r *tlsReport) print(a *cli.App) error {
 		if m.Serial != "" {
 			age = seconds(m.Age)
 		}
-		members.Add(m.Kind, holder(m.Name, m.Host), fmt.Sprint(m.Generation), short(m.Serial), age, seconds(m.Left), day(m.Until), m.Next)
+		members.Add(m.Kind, holder(m.Name, m.Host), fmt.Sprint(m.Generation), short(m.Serial), age, seconds(m.Left),
+			day(m.Until), m.Next)
 	}
 	return printReport(a, r, "cluster "+r.Cluster, part{roots, "there are no roots"},
 		part{issuers, "there are no servers"}, part{members, "nobody has an identity"})

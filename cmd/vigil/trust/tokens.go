@@ -60,12 +60,15 @@ func newTokenCreateCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.role, "role", "", "who joins: server or host; or what a program may do: viewer, reader, operator or admin")
-	fl.StringVar(&f.name, "name", "", "id of the server, or key of the host, that alone may join (default: any that is free); of a program its name")
+	fl.StringVar(&f.role, "role", "",
+		"who joins: server or host; or what a program may do: viewer, reader, operator or admin")
+	fl.StringVar(&f.name, "name", "",
+		"id of the server, or key of the host, that alone may join (default: any that is free); of a program its name")
 	fl.Uint32Var(&f.uses, "uses", 1, "how many may join by it")
 	fl.DurationVar(&f.ttl, "ttl", 0, "how long it can be used (default 1h, of a program 720h)")
 	fl.StringSliceVar(&f.runners, "runner", nil, "runners that the host may offer (default: all)")
-	fl.StringSliceVar(&f.rooms, "room", nil, "rooms in which the role of a program holds (default: all, and what belongs to none)")
+	fl.StringSliceVar(&f.rooms, "room", nil,
+		"rooms in which the role of a program holds (default: all, and what belongs to none)")
 	_ = cmd.MarkFlagRequired("role") // the flag is there
 	return cmd
 }
@@ -107,7 +110,8 @@ func (f *tokenFlags) createJoin(ctx context.Context, a *cli.App, c *cli.Conn) er
 	if f.role == string(trust.Host) {
 		verb = "agentd"
 	}
-	return a.Done(map[string]any{"token": made.GetToken(), "secret": word}, "on the machine that joins, within %s:\n  vigil %s join %s",
+	return a.Done(map[string]any{"token": made.GetToken(), "secret": word},
+		"on the machine that joins, within %s:\n  vigil %s join %s",
 		term.Span(durationpb.New(f.ttl)), verb, word)
 }
 
@@ -142,7 +146,8 @@ func newTokenListCmd(a *cli.App) *cobra.Command {
 				}
 				t := term.NewTable("TOKEN", "ROLE", "NAME", "USES", "ENDS IN", "BY~")
 				for _, k := range list.GetTokens() {
-					t.Add(fmt.Sprint(k.GetToken()), k.GetRole(), k.GetName(), fmt.Sprint(k.GetUsesLeft()), remaining(k.GetEndsIn()), k.GetBy())
+					t.Add(fmt.Sprint(k.GetToken()), k.GetRole(), k.GetName(), fmt.Sprint(k.GetUsesLeft()),
+						remaining(k.GetEndsIn()), k.GetBy())
 				}
 				for _, k := range programs.GetTokens() {
 					t.Add(apiName(k.GetToken()), may(k.GetBindings()), k.GetName(), "", remaining(k.GetEndsIn()), k.GetBy())

@@ -28,7 +28,8 @@ func newUserAddCmd(a *cli.App) *cobra.Command {
 				if _, err := c.Trust.PutUser(ctx, &vigilv1.PutUserRequest{User: args[0], Bindings: bindings(role, rooms)}); err != nil {
 					return err
 				}
-				made, err := c.Trust.CreateToken(ctx, &vigilv1.CreateTokenRequest{Role: "user", Name: args[0], Ttl: durationpb.New(ttl)})
+				made, err := c.Trust.CreateToken(ctx, &vigilv1.CreateTokenRequest{Role: "user", Name: args[0],
+					Ttl: durationpb.New(ttl)})
 				if err != nil {
 					return err
 				}
