@@ -18,54 +18,48 @@ const maxBatch = 4096
 
 // batchItem is one write of a batch on its way.
 type batchItem struct {
-	req   fsm.Request
 	claim bool
 	err   error
 }
 
-// item validates one write and builds its request.
-func item(w *vigilv1.Write) (it batchItem) {
-	var cmd fsm.Command
+// item validates one write, asks whether the caller may make it by itself, too, and builds its request.
+func (w *work) item(ctx context.Context, write *vigilv1.Write) (fsm.Request, error) {
+	cmd, err := writeCmd(write)
+	if err != nil {
+		return fsm.Request{}, err
+	}
+	method, call := door.WriteCall(write)
+	if err := w.Door.Check(ctx, method, call); err != nil {
+		return fsm.Request{}, err
+	}
+	req, err := base.Request(door.WriteID(write), cmd)
+	req.Audit = w.Door.Audit(ctx, method, call)
+	return req, err
+}
+
+// writeCmd is the command of one write.
+func writeCmd(w *vigilv1.Write) (fsm.Command, error) {
 	switch op := w.GetOp().(type) {
 	case *vigilv1.Write_CreateTask:
-		cmd, it.err = createTaskCmd(op.CreateTask)
+		return createTaskCmd(op.CreateTask)
 	case *vigilv1.Write_Claim:
-		it.claim = true
-		cmd, it.err = claimCmd(op.Claim)
+		return claimCmd(op.Claim)
 	case *vigilv1.Write_StartTask:
-		cmd, it.err = startTaskCmd(op.StartTask)
+		return startTaskCmd(op.StartTask)
 	case *vigilv1.Write_ProgressTask:
-		cmd, it.err = progressTaskCmd(op.ProgressTask)
+		return progressTaskCmd(op.ProgressTask)
 	case *vigilv1.Write_CompleteTask:
-		cmd, it.err = completeTaskCmd(op.CompleteTask)
+		return completeTaskCmd(op.CompleteTask)
 	case *vigilv1.Write_FailTask:
-		cmd, it.err = failTaskCmd(op.FailTask)
+		return failTaskCmd(op.FailTask)
 	case *vigilv1.Write_Handoff:
-		cmd, it.err = handoffCmd(op.Handoff)
+		return handoffCmd(op.Handoff)
 	case *vigilv1.Write_Join:
-		cmd, it.err = joinCmd(op.Join)
+		return joinCmd(op.Join)
 	case *vigilv1.Write_Leave:
-		cmd, it.err = leaveCmd(op.Leave)
-	default:
-		it.err = fault.Invalid("The write names no operation that this server knows; compare the " +
-			"versions with `vigil version`.")
+		return leaveCmd(op.Leave)
 	}
-	if it.err == nil {
-		it.req, it.err = base.Request(door.WriteID(w), cmd)
-	}
-	return it
-}
-
-// allowed is nil when the caller may make that write by itself, too.
-func (w *work) allowed(ctx context.Context, write *vigilv1.Write) error {
-	method, req := door.WriteCall(write)
-	return w.Door.Check(ctx, method, req)
-}
-
-// audit names the caller for one write of a batch.
-func (w *work) audit(ctx context.Context, write *vigilv1.Write) []fsm.AuditNote {
-	method, req := door.WriteCall(write)
-	return w.Door.Audit(ctx, method, req)
+	return nil, fault.Invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
 }
 
 // Batch does many writes; each has its own answer, in order. When the outcome of
@@ -78,19 +72,13 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 	items := make([]batchItem, len(r.GetWrites()))
 	reqs := make([]fsm.Request, 0, len(items))
 	for i, write := range r.GetWrites() {
-		if items[i] = item(write); items[i].err == nil {
-			items[i].err = w.allowed(ctx, write)
-			items[i].req.Audit = w.audit(ctx, write)
-		}
-		if items[i].err == nil {
-			reqs = append(reqs, items[i].req)
+		req, err := w.item(ctx, write)
+		_, claim := write.GetOp().(*vigilv1.Write_Claim)
+		if items[i] = (batchItem{claim, err}); err == nil {
+			reqs = append(reqs, req)
 		}
 	}
-	said := make([]*fsm.Request, len(reqs))
-	for i := range reqs {
-		said[i] = &reqs[i]
-	}
-	w.Prove(ctx, said...)
+	w.Prove(ctx, reqs)
 	outs := make([]noun.Outcome, len(reqs))
 	if len(reqs) > 0 {
 		if err := w.Writer.SubmitAll(ctx, reqs, outs); err != nil {

@@ -108,10 +108,10 @@ func TestTriageAnswersAreReadAtTheDoor(t *testing.T) {
 			t.Errorf("the task is %v", got)
 		}
 	}
-	it := item(&vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: &vigilv1.CompleteTaskRequest{
+	cmd, err := writeCmd(&vigilv1.Write{Op: &vigilv1.Write_CompleteTask{CompleteTask: &vigilv1.CompleteTaskRequest{
 		Speaker: &vigilv1.Speaker{Agent: "ops/boot", Incarnation: 1}, Task: 7, Attempt: 1, Result: good}}})
-	if c, ok := it.req.Cmd.(fsm.AnswerLook); !ok || c.Decision != noun.DecideNudge || c.Task != 7 || c.Result != good {
-		t.Errorf("a write of a batch becomes %+v (%v)", it.req.Cmd, it.err)
+	if c, ok := cmd.(fsm.AnswerLook); !ok || c.Decision != noun.DecideNudge || c.Task != 7 || c.Result != good {
+		t.Errorf("a write of a batch becomes %+v (%v)", cmd, err)
 	}
 }
 

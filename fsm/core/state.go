@@ -443,9 +443,14 @@ func newQueue() queue {
 
 // waits tells since when a task is in the role's queue; its last change when it is in none.
 func (ri *roleIndex) waits(t *noun.Task) noun.Time {
-	in := &ri.Pending
-	if t.State == noun.TaskQueued {
+	var in *queue
+	switch t.State {
+	case noun.TaskPending:
+		in = &ri.Pending
+	case noun.TaskQueued:
 		in = &ri.Queued
+	default:
+		return t.ChangedAt
 	}
 	if in.Len() > 0 {
 		if q, ok := in.Get(Queued{prio: t.Priority, Id: t.ID}); ok {

@@ -54,9 +54,10 @@ func (c *Core) Submit(ctx context.Context, id *vigilv1.WriteId, cmd fsm.Command)
 	if err != nil {
 		return noun.Outcome{}, err
 	}
-	c.Prove(ctx, &req)
 	req.Audit = c.Door.AuditOf(ctx)
-	out, err := c.Writer.Submit(ctx, req)
+	said := []fsm.Request{req}
+	c.Prove(ctx, said)
+	out, err := c.Writer.Submit(ctx, said[0])
 	if err != nil {
 		return out, err
 	}

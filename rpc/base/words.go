@@ -2,6 +2,7 @@ package base
 
 import (
 	"context"
+	"slices"
 
 	"vigil/fsm"
 	"vigil/rpc/door"
@@ -12,23 +13,21 @@ import (
 // caller says in code.HeaderSaid for how long. Who leaves both out renews no lease but its own.
 
 // Prove notes in each request what it proves as a word of an agent.
-func (c *Core) Prove(ctx context.Context, reqs ...*fsm.Request) {
+func (c *Core) Prove(ctx context.Context, reqs []fsm.Request) {
 	age, fresh := door.SaidAgo(ctx)
 	if !fresh {
 		return
 	}
-	var words []*fsm.Request // most writes are none: they take no lock here
-	for _, r := range reqs {
-		if fsm.IsWord(r.Cmd) {
-			words = append(words, r)
-		}
-	}
-	if len(words) == 0 {
-		return
+	if !slices.ContainsFunc(reqs, isWord) {
+		return // most writes are none: they take no lock here
 	}
 	c.Reader.Read(func(st *fsm.View) {
-		for _, r := range words {
-			r.Word = st.WordOf(r.Cmd, age)
+		for i := range reqs {
+			if isWord(reqs[i]) {
+				reqs[i].Word = st.WordOf(reqs[i].Cmd, age)
+			}
 		}
 	})
 }
+
+func isWord(r fsm.Request) bool { return fsm.IsWord(r.Cmd) }

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"reflect"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -34,9 +35,9 @@ func sameNames(req any) {
 	}
 	if r, ok := req.(interface{ GetWrites() []*vigilv1.Write }); ok {
 		for _, w := range r.GetWrites() {
-			m := w.ProtoReflect()
-			if op := m.WhichOneof(m.Descriptor().Oneofs().ByName("op")); op != nil {
-				sameNames(m.Get(op).Message().Interface())
+			// What a oneof holds is a pointer to a struct of one field. The reflection of protobuf takes three times as long.
+			if op := reflect.ValueOf(w.GetOp()); op.IsValid() {
+				sameNames(op.Elem().Field(0).Interface())
 			}
 		}
 	}
