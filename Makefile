@@ -13,9 +13,10 @@ HOSTS    = host,server_killed,leader_killed,server_paused,leader_paused_beyond_t
 OLDER    =
 
 # The race detector makes tests slow and large. Only what serves, replicates and watches runs under it, and
-# the simulated fleet: the state machine has no goroutine, and the stand drives processes.
-RACE = -race -p 3 -timeout 20m
-RACED = ./cluster/... ./rpc/... ./agentd/... ./cmd/... ./jepsen/sim
+# the simulated fleet, each for a short time: the state machine has no goroutine, commands have few, and the
+# stand drives processes.
+RACE = -race -short -p 3 -timeout 20m
+RACED = ./cluster/... ./rpc/... ./agentd/... ./cmd/vigil/serve ./cmd/vigil/mcp ./cmd/vigil/dev ./jepsen/sim
 # The packages whose tests take longest begin first: they wait for processes while others compute.
 LONGEST = ./jepsen/incidents ./cmd/vigil
 # The packages whose Fuzz functions are run.
