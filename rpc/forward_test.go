@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestFollowerForwardsWrites(t *testing.T) {
 	}
 }
 
-func TestReadsGoToTheLeaderUnlessStale(t *testing.T) {
+func TestReadsGoToTheLeaderWhenTheFollowerIsBehind(t *testing.T) {
 	w := start(t, 2)
 	w.room("demo", "builder", 1)
 	w.nodes[1].hold()
@@ -46,6 +47,26 @@ func TestReadsGoToTheLeaderUnlessStale(t *testing.T) {
 		t.Fatalf("stale read of a follower that is behind: %v, want not_found", err)
 	}
 	w.nodes[1].release()
+}
+
+// A follower answers reads by itself once it has what was committed before the call. It asks the leader how far
+// that is, never for the answer, and not by an old identity: see the tests of the door.
+func TestFollowersAnswerReadsThatAreNotStale(t *testing.T) {
+	w := start(t, 2)
+	w.room("demo", "builder", 1)
+	for i := range 20 {
+		task := w.task(0, "demo", "builder", fmt.Sprint(i))
+		got, err := w.fleet(1).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId()})
+		if err != nil || got.GetTitle() != fmt.Sprint(i) {
+			t.Fatalf("read %d through a follower: %v, %v", i, got, err)
+		}
+	}
+	if n := w.answered(0, "Fleet/GetTask"); n != 0 {
+		t.Errorf("the leader answered %v of the reads", n)
+	}
+	if n := w.answered(1, "Fleet/GetTask"); n != 20 {
+		t.Errorf("the follower answered %v of the reads", n)
+	}
 }
 
 func TestForwardedCallsAreNotForwardedAgain(t *testing.T) {
@@ -171,4 +192,26 @@ func (w *world) forwarded(i int) float64 {
 		}
 	}
 	return 0
+}
+
+// answered counts the calls of a method that server i has answered.
+func (w *world) answered(i int, method string) (n float64) {
+	w.t.Helper()
+	all, err := w.regs[i].Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() != "vigil_rpc_calls_total" {
+			continue
+		}
+		for _, c := range m.GetMetric() {
+			for _, l := range c.GetLabel() {
+				if l.GetName() == "method" && l.GetValue() == method {
+					n += c.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
 }

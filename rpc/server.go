@@ -52,8 +52,11 @@ func Open(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
 		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: servers.MaxSaves},
 		delegates: &park.Quota{Most: maxDelegates, MostOfRole: maxRoleDelegates}}
-	c := &base.Core{Self: cfg.ServerID, Writer: cfg.Writer, Reader: cfg.Reader, Door: d, Park: s.park,
-		Keys: cfg.Keys}
+	c := base.NewCore(cfg.ServerID, cfg.Writer, cfg.Reader, d, s.park, cfg.Keys)
+	d.ReadHere(func(ctx context.Context) error {
+		_, err := c.CatchUp(ctx)
+		return err
+	})
 	s.services(c)
 	if cfg.Registerer != nil {
 		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))

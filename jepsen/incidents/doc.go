@@ -10,7 +10,8 @@
 //	go test ./jepsen/incidents -v
 //	go test ./jepsen/incidents -run I57 -v -vigil PROGRAM -keep
 //
-// All tests share one stand, one after the other; each has a room of its own and
-// leaves everything healed. It needs root, ip and nft; otherwise, with -short and
+// Tests share a stand, one after the other; each has a room of its own and leaves
+// everything healed. When no rows are chosen, two programs with a stand each make one
+// half, side by side. It needs root, ip and nft; otherwise, with -short and
 // under the race detector everything is skipped.
 package incidents

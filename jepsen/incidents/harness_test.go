@@ -70,9 +70,12 @@ var shared struct {
 	failed bool
 }
 
-// The whole program runs in a network namespace of its own.
+// The whole program, or each half, runs in a network namespace of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if skipped() == "" && halved() {
+		os.Exit(halves())
+	}
 	os.Exit(stand.Inside(skipped(), func() int { return runAll(m) }))
 }
 

@@ -13,7 +13,7 @@ func requestMutants() []Mutant {
 				{File: "rpc/base/core.go", Old: "import (\n	\"context\"\n",
 					New: "import (\n	\"context\"\n	\"sync\"\n"},
 				{File: "rpc/base/core.go",
-					Old: "	out, err := c.Writer.Submit(ctx, req)\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
+					Old: "	out, err := c.Writer.Submit(ctx, said[0])\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
 	if known, ok := answeredHere.Load(key); ok && req.Seq != 0 {
 		if out := known.(noun.Outcome); out.Code != noun.OK {
@@ -21,7 +21,7 @@ func requestMutants() []Mutant {
 		}
 		return known.(noun.Outcome), nil
 	}
-	out, err := c.Writer.Submit(ctx, req)
+	out, err := c.Writer.Submit(ctx, said[0])
 	if err != nil {
 		return out, err
 	}
@@ -116,6 +116,25 @@ func readMutants() []Mutant {
 				New: "m.nature == code.Read && (r.GetStale() || ok)\n"}},
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis",
 				"links_slow,server_paused"),
+		},
+		{
+			Name: "read-before-it-has-caught-up", Law: "reads",
+			Says: "a follower answers reads without waiting for what the leader had",
+			Edits: []Edit{{File: "rpc/base/core.go", Old: "	return now, c.Park.Gate.Await(ctx, now.GetIndex())\n",
+				New: "	return now, nil\n"}},
+			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "reads,register", "-nemesis",
+				"links_slow,server_paused"),
+		},
+		{
+			Name: "round-joined-late", Law: "reads",
+			Says: "a read takes the answer to a question that was asked before it",
+			Edits: []Edit{
+				{File: "rpc/base/rounds.go", Old: "		x.answer, x.err = r.ask()\n",
+					New: "		r.mu.Lock()\n		r.next = x\n		r.mu.Unlock()\n		x.answer, x.err = r.ask()\n"},
+				{File: "rpc/base/rounds.go", Old: "if x, r.next = r.next, nil; x == nil {\n",
+					New: "if x, r.next = nil, nil; x == nil {\n"},
+			},
+			Hunt: tests("./rpc/base", "TestRounds"),
 		},
 		{
 			Name: "event-skipped", Law: "watch", Says: "a watch that is resumed misses one event",

@@ -20,22 +20,37 @@ type Core struct {
 	Door   *door.Door
 	Park   *park.Engine
 	Keys   GossipKeys // nil: gossip has none of its own accord
+
+	news rounds[*vigilv1.StatusResponse]
+}
+
+// NewCore makes what the services of one server share; keys may be nil: gossip has none of its own accord.
+func NewCore(self string, w Writer, r Reader, d *door.Door, e *park.Engine, keys GossipKeys) *Core {
+	c := &Core{Self: self, Writer: w, Reader: r, Door: d, Park: e, Keys: keys}
+	c.news.ask = c.leadersNews
+	return c
 }
 
 // CatchUp returns when this replica has all that was committed before the call, with
-// what the leader had then: its log index and newest event.
+// what the leader had then: its log index and newest event. Calls at the same time share one
+// question to the leader.
 func (c *Core) CatchUp(ctx context.Context) (*vigilv1.StatusResponse, error) {
+	now, err := c.news.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now, c.Park.Gate.Await(ctx, now.GetIndex())
+}
+
+// leadersNews is how far the leader is, once all that was committed before is applied there.
+func (c *Core) leadersNews() (*vigilv1.StatusResponse, error) {
 	const status = vigilv1.Cluster_Status_FullMethodName
-	now, err := door.OnLeader(c.Door.AsServer(ctx), c.Door, status, &vigilv1.StatusRequest{},
+	return door.OnLeader(c.Door.AsServer(context.Background()), c.Door, status, &vigilv1.StatusRequest{},
 		func(context.Context, *vigilv1.StatusRequest) (*vigilv1.StatusResponse, error) {
 			return Read(c, func(st *fsm.View) *vigilv1.StatusResponse {
 				return &vigilv1.StatusResponse{Index: st.LastIndex(), LastEvent: st.LastEvent()}
 			}), nil
 		})
-	if err != nil {
-		return nil, err
-	}
-	return now, c.Park.Gate.Await(ctx, now.GetIndex())
 }
 
 // Request joins a command with the write id of its request.

@@ -39,7 +39,8 @@ const deadSeek = time.Second
 // forwarder takes unary calls to the leader, wherever it is.
 type forwarder struct {
 	*core
-	sent prometheus.Counter
+	sent    prometheus.Counter
+	catchUp func(context.Context) error // nil: all reads go to the leader
 }
 
 // fate is what one try tells about the request.
@@ -85,6 +86,9 @@ func (f *forwarder) unary(
 	}
 	if st.leader.ID == "" && info.FullMethod == vigilv1.Cluster_Status_FullMethodName && !IsForwarded(ctx) {
 		return leaderlessStatus(h(ctx, req))
+	}
+	if resp, ok, err := f.readHere(ctx, info.FullMethod, m, req, h); ok {
+		return resp, err
 	}
 	return f.toLeader(ctx, info.FullMethod, m, req, h)
 }

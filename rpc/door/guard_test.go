@@ -126,7 +126,7 @@ func TestRevokedAndExpired(t *testing.T) {
 		t.Errorf("a method without a rule: %v", err)
 	}
 	g.known.revoke("server/s2", code.AuthDenied) // what it sends on is not believed either
-	if _, err := fleet.ListRooms(t.Context(), &vigilv1.ListRoomsRequest{}); codeOf(err) != code.AuthDenied {
+	if _, err := fleet.CancelTask(t.Context(), &vigilv1.CancelTaskRequest{Task: 1}); codeOf(err) != code.AuthDenied {
 		t.Errorf("a revoked server sent a call on: %v", err)
 	}
 }
@@ -159,6 +159,22 @@ func TestTheLeaderJudgesWhatAnotherServerLetThrough(t *testing.T) {
 				t.Errorf("%s, to the leader %q: %v, want %s", name, tt.state, err, tt.want)
 			}
 		}
+	}
+}
+
+// A read at a follower is as of a moment after the call: who was revoked before it is denied, although the
+// follower has let the call in by an older state.
+func TestReadsOfFollowersAreDeniedToTheRevoked(t *testing.T) {
+	g := openGates(t)
+	g.known.rights["user/anna"] = []who.Right{{Role: code.Admin, Room: who.AllRooms}}
+	fleet := vigilv1.NewFleetClient(g.dial(1, who.User, "anna"))
+	if _, err := fleet.ListRooms(t.Context(), &vigilv1.ListRoomsRequest{}); codeOf(err) != code.Unimplemented {
+		t.Fatalf("an admin reads at a follower: %v, want %s, as the handlers of this test say", err, code.Unimplemented)
+	}
+	revoked := func() { g.known.revoke("user/anna", code.AuthDenied) }
+	g.behind.Store(&revoked)
+	if _, err := fleet.ListRooms(t.Context(), &vigilv1.ListRoomsRequest{}); codeOf(err) != code.AuthDenied {
+		t.Errorf("somebody who was revoked before the call reads at a follower: %v, want %s", err, code.AuthDenied)
 	}
 }
 

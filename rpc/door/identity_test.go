@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +197,7 @@ type gates struct {
 	host    uint32 // number of h1
 	agent   uint32 // number of web/a
 	lives   map[string]noun.Incarnation
+	behind  atomic.Pointer[func()] // done while a read at a follower waits for what the leader has; nil: nothing
 }
 
 type syncBuffer struct {
@@ -276,6 +278,12 @@ func openGates(t testing.TB) *gates {
 		if err != nil {
 			t.Fatal(err)
 		}
+		d.ReadHere(func(context.Context) error {
+			if fn := g.behind.Load(); fn != nil {
+				(*fn)()
+			}
+			return nil
+		})
 		r := d.GRPC()
 		vigilv1.RegisterFleetServer(r, events{})
 		vigilv1.RegisterWorkServer(r, vigilv1.UnimplementedWorkServer{})
