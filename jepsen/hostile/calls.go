@@ -71,7 +71,8 @@ var openCalls = []string{"/vigil.v1.Work/Batch", "/vigil.v1.Work/OpenSession", "
 // callLimit bounds one attempt.
 const callLimit = 3 * time.Second
 
-// Everything makes every call about the victim; but names those that the attacker may make. All must be denied.
+// Everything makes every call about the victim; but names those that the attacker may make. All must be
+// denied, or find that the life is over.
 func Everything(ctx context.Context, t *Tally, conn grpc.ClientConnInterface, what string, v Victim, but ...string) {
 	var methods []protoreflect.MethodDescriptor
 	protoregistry.GlobalFiles.RangeFilesByPackage(vigilv1.File_vigil_v1_work_proto.Package(),
@@ -88,7 +89,11 @@ func Everything(ctx context.Context, t *Tally, conn grpc.ClientConnInterface, wh
 		if ctx.Err() != nil || slices.Contains(openCalls, name) || slices.Contains(but, name) {
 			continue
 		}
-		t.Judge(what+" "+strings.TrimPrefix(name, "/vigil.v1."), call(ctx, conn, name, m, v), denied)
+		may := []string{denied}
+		if m.Input().Fields().ByName("speaker") != nil {
+			may = append(may, superseded) // what is said of a life that has ended meanwhile is told so, whoever says it
+		}
+		t.Judge(what+" "+strings.TrimPrefix(name, "/vigil.v1."), call(ctx, conn, name, m, v), may...)
 	}
 }
 
