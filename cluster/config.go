@@ -72,7 +72,7 @@ type Config struct {
 	BindAddr string // host:port to listen on; default RaftAddr
 	APIAddr  string // where clients reach this server
 	DataDir  string // its own directory, locked while the server runs
-	// LogStore is the form of the log in DataDir; empty: the one that it has, LogBolt when it is new. Another
+	// LogStore is the form of the log in DataDir; empty: the one that it has, LogWAL when it is new. Another
 	// one than it has is refused.
 	LogStore LogKind
 

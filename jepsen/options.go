@@ -62,7 +62,7 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f.Float64Var(&o.rate, "rate", 15, "calls a second that each workload begins, about")
 	f.StringVar(&o.out, "out", "",
 		"folder for record and report, which must not be there (default: a new one below bin/runs)")
-	f.StringVar(&o.logStore, "log-store", "bolt", "form of the logs of servers: bolt, wal or mixed")
+	f.StringVar(&o.logStore, "log-store", "wal", "form of the logs of servers: bolt, wal or mixed")
 	f.StringVar(&o.vigil, "vigil", "", "program to test instead of building it; built with -tags stand")
 	f.StringVar(&o.older, "older", "",
 		"revision of git that servers run at first, or a program, which know identities; kinds that upgrade need it")

@@ -38,7 +38,7 @@ func (d *Dir) kind(stable *summedStore, want Kind, empty bool) (have Kind, made 
 			stable.stableIn, ErrDamaged, v, remedy)
 	case err != nil && empty:
 		if have = want; have == "" {
-			have = Bolt
+			have = WAL
 		}
 		err = d.disk.Do("write kind of log", 0, func() error { return stable.Set(keyKind, []byte(have)) })
 		if err != nil {

@@ -20,7 +20,7 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ID, "id", "", "name of this server, unique in the cluster, never reused")
 	fl.StringVar(&f.DataDir, "data-dir", f.DataDir, "its own directory")
 	fl.StringVar(&f.LogStore, "log-store", "",
-		"form of the log, bolt or wal (default: the one that it has, bolt when it is new)")
+		"form of the log, wal or bolt (default: the one that it has, wal when it is new)")
 	fl.StringVar(&f.Addr, "addr", f.Addr, "listen here for clients")
 	fl.StringVar(&f.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
 	fl.StringVar(&f.RaftAddr, "raft-addr", f.RaftAddr, "where the other servers reach this one")
