@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -24,6 +25,7 @@ type memSnapshot struct {
 	store *snapshots
 	meta  raft.SnapshotMeta
 	data  bytes.Buffer
+	kept  bool
 }
 
 func (s *snapshots) Create(version raft.SnapshotVersion, index, term uint64, conf raft.Configuration,
@@ -72,8 +74,16 @@ func (m *memSnapshot) Close() error {
 	s := m.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.meta.Size = int64(m.data.Len())
+	if m.kept {
+		return nil
+	}
+	m.kept, m.meta.Size = true, int64(m.data.Len())
 	s.list = slices.Insert(s.list, 0, m)
+	// As on a disk: by what they hold, not by when they were made. One that is sent may be complete before an
+	// older one that was begun here.
+	slices.SortStableFunc(s.list, func(a, b *memSnapshot) int {
+		return cmp.Or(cmp.Compare(b.meta.Term, a.meta.Term), cmp.Compare(b.meta.Index, a.meta.Index))
+	})
 	s.list = s.list[:min(len(s.list), 3)]
 	return nil
 }
