@@ -1,6 +1,8 @@
 // Command peers measures vigil and the systems that it is compared with side by side: etcd and
 // nats-server, built from their modules, against `vigil bench` of a built vigil.
 //
+//	peers compare -vigil bin/vigil -rounds 3 -duration 5s      both sides in turn; the last table has the ratios
+//	peers compare -vigil bin/vigil -secure                     the same with TLS everywhere, certificates on both ends
 //	peers run etcd-writes -clients 1,64,1000 -duration 5s      one measurement of a peer, as one JSON object
 //
 // A peer is three servers as processes of their own on loopback addresses, with their data on disk and

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-const usageText = `usage: peers run NAME [flags]   one measurement of a peer, as one JSON object
+const usageText = `usage: peers compare -vigil PROGRAM [flags]   measure both sides in turn (compare -h: flags)
+       peers run NAME [flags]                one measurement of a peer, as one JSON object
 
 NAME is one of:
 `
@@ -37,6 +38,7 @@ type options struct {
 	conns    int           // connections that the callers share
 	secure   bool          // TLS, with certificates on both ends
 	spread   bool          // writers of etcd at all servers
+	queue    bool          // the stream of NATS drops what is done
 	dir      string        // where temporary data goes
 }
 
@@ -80,6 +82,8 @@ func command(ctx context.Context, args []string, out, errs io.Writer) error {
 		return serve(args[1])
 	case "run":
 		return run(ctx, args[1:], out, errs)
+	case "compare":
+		return compare(ctx, args[1:], out, errs)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(out, usageText)
 		for _, m := range measurements() {
@@ -151,6 +155,9 @@ func (m measurement) parse(args []string, errs io.Writer) (*options, error) {
 	fl.BoolVar(&o.secure, "secure", false, "servers and clients speak TLS and show certificates")
 	if strings.HasPrefix(m.name, "etcd-w") {
 		fl.BoolVar(&o.spread, "spread", false, "write at all servers, not at the leader")
+	}
+	if strings.HasPrefix(m.name, "nats-") {
+		fl.BoolVar(&o.queue, "queue", false, "a stream that drops what is done, not one that keeps it")
 	}
 	fl.StringVar(&o.dir, "dir", "", "where temporary data goes (default: the system's place)")
 	if err := fl.Parse(args); err != nil {
