@@ -223,7 +223,8 @@ func (c *comparison) learn(text []byte, a answer, round int, name string) {
 		c.versions = append(c.versions, server)
 	}
 	if n, ok := a["errors"].(float64); ok && n > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("Round %d, %s: %.0f errors, one of them: %v.", round+1, name, n, a["first_error"]))
+		c.notes = append(c.notes, fmt.Sprintf("Round %d, %s: %.0f errors, one of them: %v.", round+1, name, n,
+			a["first_error"]))
 	}
 }
 

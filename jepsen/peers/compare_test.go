@@ -29,8 +29,8 @@ func fake() {
 	if os.Args[1] == "run" {
 		server, rate = `"server":"etcd 9.9",`, 1000
 	}
-	fmt.Printf(`{"name":%q,%s"per_second":%d,"p50_ms":70,"errors":%d,"first_error":"no luck","machine":{"cores":7,"load":1.5}}`,
-		os.Args[2], server, rate, len(calls)-1)
+	fmt.Printf(`{"name":%q,%s"per_second":%d,"p50_ms":70,"errors":%d,"first_error":"no luck",`+
+		`"machine":{"cores":7,"load":1.5}}`, os.Args[2], server, rate, len(calls)-1)
 }
 
 // Both sides are measured in turn, the peer first in odd rounds; what each says is compared, and nothing
@@ -43,8 +43,8 @@ func TestSidesAreMeasuredInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	err = command(t.Context(), []string{"compare", "-vigil", program, "-rounds", "2", "-duration", "3s", "-secure", "-dir", work,
-		"-only", "tasks,restart"}, &out, &errs)
+	err = command(t.Context(), []string{"compare", "-vigil", program, "-rounds", "2", "-duration", "3s", "-secure",
+		"-dir", work, "-only", "tasks,restart"}, &out, &errs)
 	if err != nil {
 		t.Fatal(err, errs.String())
 	}
@@ -100,7 +100,8 @@ func TestSideThatFailsIsNamed(t *testing.T) {
 		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		err := command(t.Context(), []string{"compare", "-vigil", program, "-only", "restart"}, &bytes.Buffer{}, &bytes.Buffer{})
+		args := []string{"compare", "-vigil", program, "-only", "restart"}
+		err := command(t.Context(), args, &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}

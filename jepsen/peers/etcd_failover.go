@@ -100,7 +100,8 @@ func (s *etcdStand) kills(ctx context.Context, n int, c *clientv3.Client) (*tall
 }
 
 // firstPut begins puts until one is acknowledged and gives the time since begin.
-func (s *etcdStand) firstPut(ctx context.Context, c *clientv3.Client, round int, begin time.Time) (time.Duration, error) {
+func (s *etcdStand) firstPut(ctx context.Context, c *clientv3.Client, round int, begin time.Time) (took time.Duration,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	done := make(chan time.Duration, 1)
@@ -122,7 +123,7 @@ func (s *etcdStand) firstPut(ctx context.Context, c *clientv3.Client, round int,
 			}
 		})
 		select {
-		case took := <-done:
+		case took = <-done:
 			return took, nil
 		case <-every.C:
 		case <-ctx.Done():

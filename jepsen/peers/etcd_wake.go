@@ -53,7 +53,7 @@ func etcdWake(ctx context.Context, o *options, r *report) (err error) {
 	for i := range o.count {
 		events := watchers[i%len(watchers)].Watch(watching, wakeKey(i), clientv3.WithCreatedNotify())
 		if first, ok := <-events; !ok || !first.Created {
-			return fmt.Errorf("watch %s: %w", wakeKey(i), first.Err())
+			return fmt.Errorf("watch %s: %w", wakeKey(i), errors.Join(errors.New("it was not confirmed"), first.Err()))
 		}
 		all.Go(func() { w.watch(watching, events) })
 	}
