@@ -177,8 +177,18 @@ func (c *comparison) pair(ctx context.Context, j job, round int) (peer, vigil an
 // answer is the JSON object that a measurement prints.
 type answer map[string]any
 
+// costOfOne is a figure that is computed: the processor time that one operation took in servers and load
+// together, in microseconds. Unlike the others it hardly depends on what else the machine does.
+const costOfOne = "cost of one"
+
 // figure gives a number above 0: none of those that are compared can be less.
 func (a answer) figure(name string) (float64, error) {
+	if name == costOfOne {
+		servers, err1 := a.figure("servers_cpu_cores")
+		load, err2 := a.figure("bench_cpu_cores")
+		rate, err3 := a.figure("per_second")
+		return (servers + load) / rate * 1e6, errors.Join(err1, err2, err3)
+	}
 	v, ok := a[name].(float64)
 	if !ok || v <= 0 {
 		return 0, fmt.Errorf("the report of %v has %v as %s, not a number above 0", a["name"], a[name], name)

@@ -29,7 +29,8 @@ func fake() {
 	if os.Args[1] == "run" {
 		server, rate = `"server":"etcd 9.9",`, 1000
 	}
-	fmt.Printf(`{"name":%q,%s"per_second":%d,"p50_ms":70,"errors":%d,"first_error":"no luck",`+
+	fmt.Printf(`{"name":%q,%s"per_second":%d,"servers_cpu_cores":0.25,"bench_cpu_cores":0.05,`+
+		`"p50_ms":70,"errors":%d,"first_error":"no luck",`+
 		`"machine":{"cores":7,"load":1.5}}`, os.Args[2], server, rate, len(calls)-1)
 }
 
@@ -73,6 +74,7 @@ func TestSidesAreMeasuredInTurn(t *testing.T) {
 		"4 errors, one of them: no luck.",
 		"| 1,000/s, 3,000/s | 1,000/s, 6,000/s |",
 		" | 1,000/s | 4,500/s | ",
+		" | 300 us, 100 us | 300 us, 50.0 us |",
 		" | 4.50 (3 to 6) | at least 2: met |\n",
 		" | 46.0 ms to 62.0 ms, quoted | 70.0 ms | ",
 		" | at most 60.0 ms: **missed** |\n",

@@ -45,6 +45,7 @@ type unit int
 const (
 	milliseconds unit = iota // less is better
 	perSecond                // more is better
+	microseconds             // less is better
 )
 
 // aim is what the figure or the ratio of vigil to the peer should be; a zero field asks for nothing.
@@ -76,11 +77,15 @@ func rows() []row {
 			perSecond, aim{atLeast: 2}, [2]float64{}, "the same"},
 		{"writes", "1,000 writers, rate", "per_second_1000_clients", "per_second_1000_clients",
 			perSecond, aim{atLeast: 3}, [2]float64{}, "the same"},
+		{"writes", "1,000 writers, processor time of a write, in servers and load", costOfOne, costOfOne,
+			microseconds, aim{}, [2]float64{}, "the same"},
 		{"wake", "1,000/s created until held, p50: `etcd put` until its watcher sees it, `vigil bench wake`",
 			"p50_ms", "p50_ms", milliseconds, aim{atMost: 1}, [2]float64{}, wake},
 		{"wake", "the same, p99", "p99_ms", "p99_ms", milliseconds, aim{atMost: 1}, [2]float64{}, "the same"},
 		{"tasks", "lives of tasks in single calls, 512 workers, rate: JetStream publish, fetch 1, double acknowledge; " +
 			"`vigil bench tasks --batch 1`", "per_second", "per_second", perSecond, aim{atLeast: 2}, [2]float64{}, life},
+		{"tasks", "the same, processor time of a life, in servers and load", costOfOne, costOfOne,
+			microseconds, aim{}, [2]float64{}, "the same"},
 		{"failover", "leader killed until the next write, p50: `etcd put`, `vigil bench failover`", "p50_ms", "p50_ms",
 			milliseconds, aim{}, [2]float64{}, fail},
 		{"restart", "agent killed until the next life runs, three at a time, p50: `vigil bench restart`", "", "p50_ms",

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,8 @@ func (u unit) show(v float64) string {
 	switch {
 	case u == perSecond:
 		return thousands(strconv.FormatFloat(v, 'f', 0, 64)) + "/s"
+	case u == microseconds:
+		return digits(v) + " us"
 	case v >= 1000:
 		return digits(v/1000) + " s"
 	}
@@ -116,6 +119,7 @@ func (u unit) show(v float64) string {
 
 // digits writes three digits, or all before the point.
 func digits(v float64) string {
+	v = math.Round(v*100) / 100 // 99.9999 has three digits before the point
 	after := 0
 	switch {
 	case v < 10:
