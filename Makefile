@@ -9,6 +9,8 @@ HOURS    = 0
 HEALTHY  = 168
 SICK     = 24
 NEMESIS  =
+ROUNDS   = 3
+LASTING  = 5s
 HOSTS    = host,server_killed,leader_killed,server_paused,leader_paused_beyond_ttl,all_killed_for_ttls
 OLDER    =
 
@@ -36,7 +38,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench jepsen month detection incidents mutants hostfaults clean
+.PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +85,12 @@ generated: generate ## fail if rpc/gen differs from what git holds
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 ./...
+
+peers: ## measure vigil beside etcd and nats-server, ROUNDS (3) times LASTING (5s) in turn, in clear and with TLS; fetches and builds them the first time
+	go build -trimpath -o bin/vigil ./cmd/vigil
+	cd jepsen/peers && go build -trimpath -o $(CURDIR)/bin/peers .
+	bin/peers compare -vigil bin/vigil -rounds $(ROUNDS) -duration $(LASTING)
+	bin/peers compare -vigil bin/vigil -rounds $(ROUNDS) -duration $(LASTING) -secure
 
 jepsen: ## break everything for TIME (5m) by SEED (1) and judge, with NEMESIS= and OLDER= (also a version: 0.1) as bin/jepsen run -h tells; needs root, iproute2, nftables
 	go build -trimpath -o bin/jepsen ./jepsen
