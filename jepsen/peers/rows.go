@@ -14,8 +14,8 @@ func jobs() []job {
 	return []job{
 		{"writes", []string{"etcd-writes", "-clients", "1,64,1000", "-conns", "4"},
 			[]string{"writes", "--clients", "1,64,1000", "--conns", "4"}, true},
-		{"wake", []string{"etcd-wake", "-rate", "1000", "-count", "1000", "-conns", "4"},
-			[]string{"wake", "--rate", "1000", "--count", "1000", "--conns", "4"}, true},
+		{"wake", []string{"etcd-wake", "-rate", "1000", "-count", "800", "-conns", "4"},
+			[]string{"wake", "--rate", "1000", "--count", "800", "--conns", "4"}, true},
 		{"tasks", []string{"nats-tasks", "-clients", "512", "-conns", "4"},
 			[]string{"tasks", "--batch", "1", "--clients", "512", "--conns", "4"}, true},
 		{"failover", []string{"etcd-failover", "-count", "5", "-rate", "50"},
