@@ -53,6 +53,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
 		&retention{base: b, member: member, lives: k.lives},
 		k.beats, k.registration, k.pressure, k.orders, k.spools, k.terminals, k.screens, k.lives,
+		&reserve{base: b, lives: k.lives, exit: k.exit},
 	}
 	k.stream = &stream{host: b.host, boot: b.boot, log: b.log, metrics: b.metrics, logs: logs,
 		silence: a.silence, registered: make(chan struct{}),
