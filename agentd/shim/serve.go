@@ -166,7 +166,10 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 	// What the start needed and the watch does not. The rest of this process's life
 	// is one loop that allocates next to nothing.
 	spec.Env, spec.Args = nil, nil
-	debug.FreeOSMemory()
+	go func() {
+		<-g.said // nobody waits for memory
+		debug.FreeOSMemory()
+	}()
 	exit := g.hold(terms)
 	<-g.said // the daemon must have heard that it was started
 	return exit
