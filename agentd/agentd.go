@@ -62,7 +62,7 @@ func Open(config Config) (*Agentd, error) {
 		return nil, fmt.Errorf("open agentd: %w", err)
 	}
 	a := &Agentd{config: config, data: data, boot: config.Boot, offers: o, silence: pingLimit,
-		shims: shims{shim.Launcher{Command: config.Shim}}}
+		shims: shims{&shim.Launcher{Command: config.Shim}}}
 	if err := a.open(); err != nil {
 		data.Close()
 		return nil, fmt.Errorf("open agentd: %w", err)
@@ -118,6 +118,7 @@ func (a *Agentd) Close() {
 // drained; agents that still run then go on.
 func (a *Agentd) Run(ctx context.Context) error {
 	defer a.Close()
+	defer a.shims.Close()
 	// Lives end after ctx does: their last words need a context of their own.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

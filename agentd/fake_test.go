@@ -43,13 +43,14 @@ type fake struct {
 	drains    chan *vigilv1.DrainSelfRequest
 	completed chan *vigilv1.CompleteTaskRequest
 
-	mu       sync.Mutex
-	onAccept func(*vigilv1.AcceptOrderRequest) error
-	onBeat   func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error)
-	onExit   func(*vigilv1.ReportExitRequest) error
-	onDrain  func() error
-	onWork   func(*vigilv1.CompleteTaskRequest) error
-	onScreen func(*vigilv1.ReportScreenRequest) error
+	mu        sync.Mutex
+	onAccept  func(*vigilv1.AcceptOrderRequest) error
+	onBeat    func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error)
+	onExit    func(*vigilv1.ReportExitRequest) error
+	following *vigilv1.Order // what answers to reports of ends bring
+	onDrain   func() error
+	onWork    func(*vigilv1.CompleteTaskRequest) error
+	onScreen  func(*vigilv1.ReportScreenRequest) error
 	// onRegister may refuse; nil takes all.
 	onRegister func(*vigilv1.RegisterRequest) error
 }
@@ -211,7 +212,7 @@ func (f *fake) ReportStarted(
 
 func (f *fake) ReportExit(_ context.Context, r *vigilv1.ReportExitRequest) (*vigilv1.ReportExitResponse, error) {
 	f.mu.Lock()
-	on := f.onExit
+	on, following := f.onExit, f.following
 	f.mu.Unlock()
 	f.exits <- r
 	if on != nil {
@@ -219,7 +220,7 @@ func (f *fake) ReportExit(_ context.Context, r *vigilv1.ReportExitRequest) (*vig
 			return nil, err
 		}
 	}
-	return &vigilv1.ReportExitResponse{}, nil
+	return &vigilv1.ReportExitResponse{Next: following}, nil
 }
 
 func (f *fake) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {

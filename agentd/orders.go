@@ -47,6 +47,14 @@ func (s *orders) take(list []*vigilv1.Order) {
 	}
 }
 
+// takeNext takes the order that came with the answer to the report of an end. The stream brings it too, perhaps
+// later; whether it is open still is decided by its acceptance. One that has to wait here waits for the stream.
+func (s *orders) takeNext(o *vigilv1.Order) {
+	if !s.lives.closing && o.GetKind() == "start" {
+		s.takeStart(o)
+	}
+}
+
 // takeStart begins a life, once.
 func (s *orders) takeStart(o *vigilv1.Order) {
 	l, now := s.lives.all[o.GetAgent()], s.config.Clock()

@@ -57,6 +57,54 @@ func TestRepeatedOrdersStartOnce(t *testing.T) {
 	}
 }
 
+// L4: the order that comes with the answer to a report is accepted like any other, once: the stream brings it too,
+// and an old answer starts nothing.
+func TestL4TheNextOrderComesWithTheAnswer(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	next2 := order("start", 1, 2, "wait")
+	r.set(func() { r.following = next2 })
+	a := r.start(t, "plain", 1, 1)
+	next(t, r.accepts)
+	a.conn.Close() // it ends
+	next(t, r.exits)
+	if o := next(t, r.accepts); o.GetIncarnation() != 2 || len(o.GetTokenHash()) == 0 {
+		t.Errorf("accepted: %v", o)
+	}
+	a = next(t, r.agents)
+	a.expect(t, "up")
+	if s := next(t, r.starts); s.GetIncarnation() != 2 {
+		t.Errorf("started: %v", s)
+	}
+	r.stream.orders(t, next2)
+	r.stream.settle(t)
+	none(t, r.accepts, "the order was accepted twice")
+	// The answer to the next report is of the past.
+	a.conn.Close()
+	if x := next(t, r.exits); x.GetIncarnation() != 2 {
+		t.Errorf("exit %v", x)
+	}
+	r.start(t, "wait", 2, 1)
+	if o := next(t, r.accepts); o.GetAgent() != 2 {
+		t.Errorf("accepted: %v", o)
+	}
+	none(t, r.accepts, "an old answer was accepted")
+	none(t, r.agents, "an old answer started an agent")
+}
+
+// L9: a daemon that ends its agents takes no order from an answer.
+func TestL9NoNextLifeOfADaemonThatEnds(t *testing.T) {
+	r := newRig(t, time.Minute, false)
+	r.set(func() { r.following = order("start", 1, 2, "wait") })
+	r.start(t, "wait", 1, 1)
+	next(t, r.accepts)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	next(t, r.exits)
+	none(t, r.accepts, "an order was accepted at the end")
+	none(t, r.agents, "an agent was started at the end")
+}
+
 // A lost answer to an acceptance is asked for again with the same token.
 func TestLostAcceptAnswerIsAskedForAgain(t *testing.T) {
 	r := newRig(t, time.Minute, false)

@@ -30,6 +30,8 @@ type outbox struct {
 	letters results.Letters
 	// superseded is told when the cluster does not want a life that has started.
 	superseded func(agent uint32, inc uint64)
+	// next is given the order of the life after one whose end was told.
+	next func(*vigilv1.Order)
 
 	id       atomic.Uint32
 	ready    chan struct{} // closed by the first speakFor
@@ -44,7 +46,7 @@ type outbox struct {
 }
 
 // newOutbox makes one that nobody has told of the host's number yet. The caller sets
-// superseded before the first report.
+// superseded and next before the first report.
 func newOutbox(b base) *outbox {
 	return &outbox{ctx: b.ctx, host: b.host, work: b.work, log: b.log, metrics: b.metrics, journal: b.journal,
 		letters: results.Letters{Dir: b.data.Letters()}, begun: map[disk.Life]*delivery{},
@@ -156,7 +158,10 @@ func (o *outbox) exit(r *vigilv1.ReportExitRequest, s results.Spool) {
 		}
 		o.metrics.reports.Inc()
 		defer o.metrics.reports.Dec()
-		err := o.report(r, s)
+		next, err := o.report(r, s)
+		if next != nil {
+			o.next(next)
+		}
 		if o.ctx.Err() != nil && err != nil && !final(err) {
 			return // the next daemon finds the folder
 		}
@@ -215,18 +220,19 @@ func (o *outbox) empty(s results.Spool) error {
 	return nil
 }
 
-// report delivers the completions of a life and then its end.
-func (o *outbox) report(r *vigilv1.ReportExitRequest, s results.Spool) error {
+// report delivers the completions of a life and then its end. It gives the order of the next life, if that is
+// known by then.
+func (o *outbox) report(r *vigilv1.ReportExitRequest, s results.Spool) (next *vigilv1.Order, err error) {
 	if err := o.empty(s); err != nil {
-		return err
+		return nil, err
 	}
 	if !o.registered(o.ctx) {
-		return context.Cause(o.ctx)
+		return nil, context.Cause(o.ctx)
 	}
-	return insistUntil(o.ctx, &o.again, final, func(ctx context.Context) error {
+	err = insistUntil(o.ctx, &o.again, final, func(ctx context.Context) error {
 		again := proto.CloneOf(r)
 		again.Host = o.id.Load()
-		_, err := o.host.ReportExit(ctx, again)
+		answer, err := o.host.ReportExit(ctx, again)
 		if misfit(err) && !proto.Equal(r, bare(r)) {
 			o.log.Warn("an exit report was refused for what it holds; the end is told without it",
 				"agent_id", r.GetAgent(),
@@ -234,10 +240,12 @@ func (o *outbox) report(r *vigilv1.ReportExitRequest, s results.Spool) error {
 			r = bare(r)
 			again = proto.CloneOf(r)
 			again.Host = o.id.Load()
-			_, err = o.host.ReportExit(ctx, again)
+			answer, err = o.host.ReportExit(ctx, again)
 		}
+		next = answer.GetNext()
 		return err
 	})
+	return next, err
 }
 
 // bare is as much of an exit report as the cluster needs to charge it: nothing of it comes

@@ -33,10 +33,14 @@ type launcher interface {
 	Adopt(folder string) (process, error)
 	// Bury gives the end of a life whose shim is gone; it kills what is left of it.
 	Bury(folder string, mark proc.Mark, stuck func(reason string)) shim.Exit
+	// Keep has shims ready for Start: soon as many as least, and no more than most. It does not block.
+	Keep(least, most int)
+	// Close ends what is ready and has no life.
+	Close()
 }
 
 // shims is the launcher of this daemon.
-type shims struct{ shim.Launcher }
+type shims struct{ *shim.Launcher }
 
 func (s shims) Start(spec shim.Spec, lock *os.File) (process, error) {
 	p, err := s.Launcher.Start(spec, lock)

@@ -77,6 +77,9 @@ func (p *puppets) Adopt(folder string) (process, error) {
 	return result.(*puppet), nil
 }
 
+func (p *puppets) Keep(int, int) {}
+func (p *puppets) Close()        {}
+
 func (p *puppets) Bury(string, proc.Mark, func(string)) shim.Exit {
 	return shim.Exit{Code: -1, Signal: "killed", Vanished: true}
 }

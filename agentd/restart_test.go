@@ -2,7 +2,11 @@ package agentd
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -74,6 +78,46 @@ func TestRestartsCostNoAgentItsLife(t *testing.T) {
 	if n := len(drained(h.exits)); n != int(agents) {
 		t.Errorf("%d ends were reported, want %d", n, agents)
 	}
+}
+
+// L7: shims in reserve go with their agentd, however it ends, and the agents stay.
+func TestL7TheReserveGoesWithAgentd(t *testing.T) {
+	for _, how := range []string{"killed", "stopped"} {
+		h := newHost(t)
+		d := h.start(t)
+		next(t, h.streams).orders(t, order("start", 1, 1, "sleep"))
+		agent := next(t, h.starts).GetPid()
+		holder := startedIn(t, h.spec.Dir)[0].Shim
+		var ready []int
+		until(t, "a shim in reserve", func() bool {
+			ready = slices.DeleteFunc(childrenOf(d.cmd.Process.Pid), func(pid int) bool { return pid == holder })
+			return len(ready) == 1
+		})
+		if how == "killed" {
+			d.kill(t)
+		} else {
+			d.stop(t)
+		}
+		until(t, "the end of the shim in reserve", func() bool { return state(ready[0]) == 0 || state(ready[0]) == 'Z' })
+		if s := state(int(agent)); s == 0 || s == 'Z' {
+			t.Errorf("%s: the agent is gone", how)
+		}
+		h.clear(t)
+	}
+}
+
+// childrenOf lists the processes that a process has started.
+func childrenOf(parent int) (all []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread that is gone has none
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				all = append(all, pid)
+			}
+		}
+	}
+	return all
 }
 
 // A crash of agentd at any step between the acceptance and the record neither starts

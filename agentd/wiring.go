@@ -36,6 +36,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 			}
 		})
 	}
+	k.outbox.next = func(o *vigilv1.Order) { k.send(func() { k.orders.takeNext(o) }) }
 	k.exit = &exit{base: b, lives: k.lives, again: &k.outbox.again}
 	k.beats = &beats{base: b, member: member, lives: k.lives, gone: enroll, resumed: k.resume}
 	k.pressure = &pressure{base: b, member: member}
@@ -53,6 +54,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
 		&retention{base: b, member: member, lives: k.lives},
 		k.beats, k.registration, k.pressure, k.orders, k.spools, k.terminals, k.screens, k.lives,
+		&reserve{base: b, lives: k.lives, exit: k.exit},
 	}
 	k.stream = &stream{host: b.host, boot: b.boot, log: b.log, metrics: b.metrics, logs: logs,
 		silence: a.silence, registered: make(chan struct{}),

@@ -45,6 +45,7 @@ type collector struct {
 	*base.Core
 	watches *door.Places
 	hosts   *hosts.Streams
+	next    *hosts.NextLives
 	figures []figure
 
 	tasks, processes, exits, states, decisions *prometheus.Desc
@@ -71,8 +72,9 @@ func one(yes bool) float64 {
 
 func seconds(t noun.Time) float64 { return float64(t) / 1e9 }
 
-func newCollector(c *base.Core, version string, watches *door.Places, hosts *hosts.Streams) *collector {
-	col := &collector{Core: c, watches: watches, hosts: hosts,
+func newCollector(c *base.Core, version string, watches *door.Places, hosts *hosts.Streams,
+	next *hosts.NextLives) *collector {
+	col := &collector{Core: c, watches: watches, hosts: hosts, next: next,
 		tasks: prometheus.NewDesc("vigil_tasks", "Tasks by state.", []string{"state"}, nil),
 		processes: prometheus.NewDesc("vigil_processes", "Agents by the state of their process.",
 			[]string{"state"}, nil),
@@ -197,6 +199,9 @@ func (c *collector) serverFigures() []figure {
 		counter("vigil_claims_lost_total",
 			"Claims of woken waiters that found nothing: another server's waiter was faster.",
 			func(*scrape) float64 { return float64(c.Park.TaskFigures().Lost) }),
+		counter("vigil_next_lives_ordered_total",
+			"Lives that this leader ordered in the entries that ended the ones before.",
+			func(*scrape) float64 { return float64(c.next.Ordered()) }),
 		gauge("vigil_watchers", "Watches of events on this server.",
 			func(*scrape) float64 { return float64(c.watches.Taken()) }),
 		gauge("vigil_host_streams", "Streams that hosts hold to this server.",

@@ -31,6 +31,7 @@ type Server struct {
 	saves     door.Places
 	delegates *park.Quota
 	trust     *vouch.Service
+	next      *hosts.NextLives
 	undo      func() // takes the metrics back
 }
 
@@ -50,6 +51,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
+		next:    hosts.NewNextLives(cfg.Reader),
 		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: servers.MaxSaves},
 		delegates: &park.Quota{Most: maxDelegates, MostOfRole: maxRoleDelegates}}
 	c := base.NewCore(cfg.ServerID, cfg.Writer, cfg.Reader, d, s.park, cfg.Keys)
@@ -59,14 +61,14 @@ func Open(cfg Config) (*Server, error) {
 	})
 	s.services(c)
 	if cfg.Registerer != nil {
-		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts))
+		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts, s.next))
 		if s.undo, err = register(cfg.Registerer, all...); err != nil {
 			d.Close()
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	cfg.Reader.Subscribe(s.applied)
-	cfg.Writer.Match(s.park.Matches)
+	cfg.Writer.Match(matchers{s.park.Matches, s.next})
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,8 +82,10 @@ func (j Journal) Begin(i Intent, owner *shim.Credential, secrets map[string][]by
 		}
 		return "", nil, fmt.Errorf("write journal: %w", err)
 	}
+	named := make(chan error, 1)
+	go func() { named <- syncDir(j.Dir) }() // beside the rest: neither is worth anything without the other
 	defer func() {
-		if err != nil {
+		if err = cmp.Or(err, <-named); err != nil {
 			err = fmt.Errorf("write journal: %w", err)
 			if lock != nil {
 				lock.Close()
@@ -118,9 +121,6 @@ func (j Journal) Begin(i Intent, owner *shim.Credential, secrets map[string][]by
 	text, err := json.Marshal(i)
 	if err == nil {
 		err = Write(folder, filepath.Join(folder, shim.IntentFile), string(text)+"\n")
-	}
-	if err == nil {
-		err = syncDir(j.Dir)
 	}
 	return folder, lock, err
 }

@@ -14,7 +14,7 @@ import (
 func BenchmarkStart(b *testing.B) {
 	l := launcher("")
 	if path := os.Getenv("TEST_VIGIL"); path != "" {
-		l = Launcher{Command: []string{path, "shim"}}
+		l = &Launcher{Command: []string{path, "shim"}}
 	}
 	dir := b.TempDir()
 	var shims []*Shim

@@ -11,8 +11,12 @@
 //
 // # One life
 //
-// The lock file is locked before the shim is forked, and the shim inherits that
-// lock: while it is held the life may run, and when it is free the shim is gone.
+// A shim is started without a life and waits for one at its standard input: see
+// takeOver. So agentd can have some in reserve, and a start does not wait for a
+// program to be loaded.
+//
+// The lock file is locked before a shim gets it, together with all that is to be
+// started: while the lock is held the life may run, and when it is free the shim is gone.
 // Between those two facts nothing is forgotten: the exit record is on disk before
 // the lock goes, and where there is no record, Bury kills what carries the mark of
 // the life before anybody calls it ended.

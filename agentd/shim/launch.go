@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+	"sync"
 	"time"
 
 	"vigil/agentd/local"
@@ -26,36 +26,45 @@ const (
 // ErrGone says that no shim of the life folder runs.
 var ErrGone = errors.New("shim is gone")
 
-// Launcher starts shims. It is safe for concurrent use.
+// Launcher starts shims. It is safe for concurrent use; call Close at the end.
 type Launcher struct {
 	// Command is the program and the arguments that run Serve, such as
 	// /proc/self/exe shim. The program is absolute.
 	Command []string
+
+	work sync.WaitGroup // shims that are made ready or dismissed
+
+	mu      sync.Mutex
+	ready   []*blank // in reserve
+	least   int      // as many should be
+	filling bool     // one is being started
+	closed  bool
 }
 
-// Start starts a shim for the life of spec and returns once the agent's program
+// Start has a shim take over the life of spec, one in reserve or a new one, and returns once the agent's program
 // has been executed. An error means that nothing of it runs, and says why. The shim has
 // a session of its own and survives this process.
 //
 // lock is the open LockFile of spec.Folder, locked with flock. Start takes it over
 // and closes it, whatever comes of it.
-func (l Launcher) Start(spec Spec, lock *os.File) (*Shim, error) {
+func (l *Launcher) Start(spec Spec, lock *os.File) (*Shim, error) {
 	defer lock.Close() // the shim has it too
 	spec.Version = Version
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("start shim: %w", err)
 	}
-	process, in, out, err := l.fork(spec.Folder, lock)
+	notes, err := os.OpenFile(filepath.Join(spec.Folder, NoteFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("start shim: %w", err)
+	}
+	b, err := l.give(lock, notes, text)
+	notes.Close()
 	if err != nil {
 		return nil, fmt.Errorf("start shim: %w", err)
 	}
 	lock.Close()
-	s := newShim(spec.Folder, Started{Mark: spec.Mark, Shim: process.Pid}, process)
-	go func() {
-		_, _ = in.Write(text)
-		in.Close()
-	}()
+	s, out := newShim(spec.Folder, Started{Mark: spec.Mark, Shim: b.process.Pid}, b.process), b.says
 	_ = out.SetReadDeadline(time.Now().Add(StartLimit))
 	line, err := bufio.NewReaderSize(out, maxReady).ReadSlice('\n')
 	out.Close()
@@ -78,44 +87,6 @@ func (l Launcher) Start(spec Spec, lock *os.File) (*Shim, error) {
 		reason = "the shim ended before it had started the program: " + exit.Reason
 	}
 	return nil, errors.New(reason)
-}
-
-// fork starts the program of the shim and gives the two ends of its streams.
-func (l Launcher) fork(folder string, lock *os.File) (p *os.Process, in, out *os.File, err error) {
-	var theirs []*os.File
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-	}()
-	inRead, in, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	theirs = append(theirs, inRead)
-	out, outWrite, err := os.Pipe()
-	if err != nil {
-		in.Close()
-		return nil, nil, nil, err
-	}
-	theirs = append(theirs, outWrite)
-	notes, err := os.OpenFile(filepath.Join(folder, NoteFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
-	if err == nil {
-		theirs = append(theirs, notes)
-		p, err = os.StartProcess(l.Command[0], l.Command, &os.ProcAttr{
-			Dir: folder,
-			// Nothing of ours: above all no mark of a life that we ourselves may be part of.
-			Env:   []string{"GOMAXPROCS=2"},
-			Files: []*os.File{inRead, outWrite, notes, lock},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
-	}
-	if err != nil {
-		in.Close()
-		out.Close()
-		return nil, nil, nil, err
-	}
-	return p, in, out, nil
 }
 
 // Adopt takes up the shim of a life folder that an earlier daemon started. It

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,12 +172,12 @@ func beChain() {
 
 // launcher starts shims that read their clock through a file; with a second word
 // they have no control groups.
-func launcher(words ...string) Launcher {
+func launcher(words ...string) *Launcher {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return Launcher{Command: append([]string{self, "shim"}, words...)}
+	return &Launcher{Command: append([]string{self, "shim"}, words...)}
 }
 
 func specFor(folder, mode, socket string) Spec {
@@ -201,6 +202,16 @@ func takeLock(folder string) (*os.File, error) {
 		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
 	return lock, err
+}
+
+// create makes a file in the life folder.
+func (r *rig) create(name string) *os.File {
+	r.t.Helper()
+	f, err := os.Create(filepath.Join(r.folder, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return f
 }
 
 // drain keeps a stream from filling up.

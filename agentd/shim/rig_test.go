@@ -50,7 +50,7 @@ func onEveryHost(t *testing.T, test func(t *testing.T, r *rig)) {
 	}
 }
 
-func (r *rig) launcher() Launcher {
+func (r *rig) launcher() *Launcher {
 	if r.bare {
 		return launcher(r.clock, "bare")
 	}

@@ -24,24 +24,26 @@ const (
 	maxTail = 8 << 10
 	// toldTail is how much of the tail fits into a line on the socket.
 	toldTail = 4 << 10
-	lockFD   = 3
 
-	exitHeld    = 0 // a life was held, or refused, to its end, and the record says so
+	exitHeld    = 0 // a life was held, or refused, to its end, and the record says so; or none came
 	exitMisused = 2 // nothing was started and nothing recorded
 	exitLost    = 1 // the life is over, but its end could not be recorded
 )
 
-// Serve is a shim: it reads a Spec from stdin, starts the agent and holds it until
-// nothing of it is left. The lock of the life folder must be open as descriptor 3.
-// The clock is RealClock. It changes signal handling, the current folder and
+// Serve is a shim: it waits at stdin, the socket that a Launcher has made, until it is handed a life; then it
+// starts the agent and holds it until nothing of it is left. Where no life comes it starts nothing.
+// The clock is RealClock. It changes signal handling, the current folder, the standard error and
 // the children of the whole process; call it once, and exit with what it returns.
-func Serve(stdin io.Reader, clock Clock) int {
+func Serve(stdin *os.File, clock Clock) int {
 	// There may be one of us for every agent of the host.
 	debug.SetGCPercent(20)
 	terms := takeSignals()
-	spec, err := readSpec(stdin)
+	spec, lock, err := takeOver(stdin)
+	if errors.Is(err, errUnwanted) {
+		return exitHeld
+	}
 	if err == nil {
-		err = takeFolder(spec.Folder)
+		err = takeFolder(spec.Folder, lock)
 	}
 	var d *door
 	if err == nil {
@@ -101,21 +103,21 @@ func readSpec(stdin io.Reader) (*Spec, error) {
 	return spec, nil
 }
 
-// takeFolder goes to the life folder after making sure that its lock is ours.
-func takeFolder(folder string) error {
+// takeFolder goes to the life folder after making sure that its lock is ours: lock, an open descriptor.
+func takeFolder(folder string, lock int) error {
 	if err := os.Chdir(folder); err != nil {
 		return fmt.Errorf("go to life folder: %w", err)
 	}
-	unix.CloseOnExec(lockFD)
+	unix.CloseOnExec(lock)
 	var mine, real unix.Stat_t
-	if err := unix.Fstat(lockFD, &mine); err != nil {
-		return fmt.Errorf("descriptor %d is not the lock: %w", lockFD, err)
+	if err := unix.Fstat(lock, &mine); err != nil {
+		return fmt.Errorf("descriptor %d is not the lock: %w", lock, err)
 	}
 	if err := unix.Stat(LockFile, &real); err != nil {
 		return fmt.Errorf("look at lock: %w", err)
 	}
 	if mine.Dev != real.Dev || mine.Ino != real.Ino {
-		return fmt.Errorf("descriptor %d is not the lock of %s", lockFD, folder)
+		return fmt.Errorf("descriptor %d is not the lock of %s", lock, folder)
 	}
 	if held, err := locked("."); err != nil || !held {
 		return errors.Join(errors.New("the lock is not held"), err)
@@ -164,7 +166,10 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 	// What the start needed and the watch does not. The rest of this process's life
 	// is one loop that allocates next to nothing.
 	spec.Env, spec.Args = nil, nil
-	debug.FreeOSMemory()
+	go func() {
+		<-g.said // nobody waits for memory
+		debug.FreeOSMemory()
+	}()
 	exit := g.hold(terms)
 	<-g.said // the daemon must have heard that it was started
 	return exit

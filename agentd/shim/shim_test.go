@@ -154,7 +154,7 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("%s: ordered %v", name, exit.Ordered)
 		}
 	}
-	_, err := Launcher{Command: []string{"/no/such/shim"}}.Start(newRig(t).spec("polite"), newRig(t).lock())
+	_, err := (&Launcher{Command: []string{"/no/such/shim"}}).Start(newRig(t).spec("polite"), newRig(t).lock())
 	if err == nil || !strings.Contains(err.Error(), "/no/such/shim") {
 		t.Errorf("no shim: %v", err)
 	}
@@ -163,20 +163,20 @@ func TestStartFails(t *testing.T) {
 // A daemon that dies while it tells the shim what to start has started nothing.
 func TestSpecCutShortStartsNothing(t *testing.T) {
 	r := newRig(t)
-	lock := r.lock()
-	p, in, out, err := r.launcher().fork(r.folder, lock)
+	lock, notes := r.lock(), r.create(NoteFile)
+	b, err := r.launcher().fork()
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock.Close()
-	if _, err := in.WriteString(`{"Version":1,"Folder":"` + r.folder +
-		`","Kind":"exec","Env":["VIGIL_TOKEN=geheim`); err != nil {
+	if err := handOver(b.words, lock, notes, []byte(`{"Version":1,"Folder":"`+r.folder+
+		`","Kind":"exec","Env":["VIGIL_TOKEN=geheim`)); err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
-	drain(out)
-	out.Close()
-	state, err := p.Wait()
+	lock.Close()
+	notes.Close()
+	drain(b.says)
+	b.says.Close()
+	state, err := b.process.Wait()
 	if err != nil || state.ExitCode() != exitMisused {
 		t.Errorf("%v, %v", state, err)
 	}

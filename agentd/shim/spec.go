@@ -14,7 +14,7 @@ const Version = 1
 
 // Files of a life folder.
 const (
-	LockFile    = "lock"         // held (flock) from before the fork until the shim is gone
+	LockFile    = "lock"         // held (flock) from before a shim has the life until the shim is gone
 	IntentFile  = "intent.json"  // by agentd, fsynced before the fork
 	StartedFile = "started.json" // by the shim, after the program was executed
 	ExitFile    = "exit.json"    // by the shim, fsynced, after nothing of the tree is left

@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -126,5 +127,21 @@ func allocate(f *os.File, size int64) error {
 	if errors.Is(err, unix.EOPNOTSUPP) { // the file system cannot promise anything
 		_, err = f.Write(make([]byte, size))
 	}
+	return err
+}
+
+// pair gives the two ends of a socket: ours, which no program that is started inherits, and that of a new shim.
+func pair() (ours *net.UnixConn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return endsOf(fds)
+}
+
+// becomeFile makes the descriptor as another name of the file behind fd, which is closed.
+func becomeFile(fd, as int) error {
+	err := unix.Dup3(fd, as, 0)
+	unix.Close(fd)
 	return err
 }

@@ -4,7 +4,9 @@ package shim
 
 import (
 	"errors"
+	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,5 +46,27 @@ func (h *handle) close() {}
 
 func allocate(f *os.File, size int64) error {
 	_, err := f.Write(make([]byte, size))
+	return err
+}
+
+// pair gives the two ends of a socket: ours, which no program that is started inherits, and that of a new shim.
+func pair() (ours *net.UnixConn, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	return endsOf(fds)
+}
+
+// becomeFile makes the descriptor as another name of the file behind fd, which is closed.
+func becomeFile(fd, as int) error {
+	err := unix.Dup2(fd, as)
+	unix.Close(fd)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"vigil/agentd/proc"
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/serve"
 )
 
 func main() {
@@ -23,6 +24,9 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			code = cli.ExitFailed
 		}
+		os.Exit(code)
+	}
+	if code, is := serve.BeShim(os.Args[1:]); is {
 		os.Exit(code)
 	}
 	// Registered so that a write to a closed pipe gives an error instead of ending

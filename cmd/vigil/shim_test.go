@@ -8,16 +8,15 @@ import (
 	"testing"
 )
 
-// A shim that was not told all of what to start starts nothing, and repeats nothing
-// of what it was told: there is a token in it.
-func TestShimWithoutAWholeSpec(t *testing.T) {
+// A shim that people start by hand starts nothing, and repeats nothing of what it was told.
+func TestShimByHand(t *testing.T) {
 	cmd := exec.Command(vigil(t), "shim")
 	cmd.Stdin = strings.NewReader(`{"Folder":"/tmp","Env":["VIGIL_TOKEN=geheim`)
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 2 {
 		t.Errorf("exit code %d, %v", code, err)
 	}
-	if text := string(out); !strings.Contains(text, "nothing was started") || strings.Contains(text, "geheim") {
+	if text := string(out); !strings.Contains(text, "nothing was started") || !strings.Contains(text, "by agentd") || strings.Contains(text, "geheim") {
 		t.Errorf("it says %q", text)
 	}
 }

@@ -34,6 +34,19 @@ func hostMutants() []Mutant {
 			Hunt: tests("./agentd", "TestRefusedAcceptForksNothing"),
 		},
 		{
+			Name: "reserve-outlives-agentd", Law: "L7", Says: "a shim in reserve waits on when its agentd has gone",
+			Edits: []Edit{{File: "agentd/shim/handover.go", Old: "		return nil, -1, errUnwanted\n",
+				New: "		select {}\n"}},
+			Hunt: tests("./agentd", "TestL7TheReserve"),
+		},
+		{
+			Name: "answer-begins-a-life-twice", Law: "L4",
+			Says: "an order that comes with the answer to a report is taken although its life is over",
+			Edits: []Edit{{File: "agentd/orders.go", Old: "	case o.GetIncarnation() <= s.lives.ended[o.GetAgent()]:\n		// An old list",
+				New: "	case o.GetIncarnation() < s.lives.ended[o.GetAgent()]:\n		// An old list"}},
+			Hunt: tests("./agentd", "TestL4TheNextOrder"),
+		},
+		{
 			Name: "outage-kills", Law: "L10",
 			Says: "a life that was frozen for half an hour is ended, whoever could have confirmed it",
 			Edits: []Edit{{File: "agentd/shim/guard.go",

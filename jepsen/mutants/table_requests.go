@@ -67,6 +67,13 @@ func memberMutants() []Mutant {
 			Hunt: tests("./rpc", "TestACreatedTask"),
 		},
 		{
+			Name: "next-life-takes-the-slot", Law: "L3",
+			Says: "the life after one that has ended takes the slot of a full host before those who wait for it",
+			Edits: []Edit{{File: "rpc/hosts/nextlives.go", Old: "	if st.DueRoles() > 0 && st.Misfit(h, a) != \"\" {\n",
+				New: "	if st.DueRoles() > 1_000_000 && st.Misfit(h, a) != \"\" {\n"}},
+			Hunt: tests("./rpc", "TestL3ANextLife"),
+		},
+		{
 			Name: "refused-claim-handed-out", Law: "L3",
 			Says:  "the outcome of a claim that the leader appends is not looked at",
 			Edits: []Edit{{File: "rpc/wait.go", Old: "	if out.Code != noun.OK {\n", New: "	if out.Code > 1_000 {\n"}},

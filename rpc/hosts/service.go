@@ -74,11 +74,22 @@ func (h *Service) ReportStarted(
 	})
 }
 
-// ReportExit says that nothing of the incarnation runs any more.
+// ReportExit says that nothing of the incarnation runs any more. The answer brings the order of the next one, so
+// that the host need not wait until the server of its stream has it.
 func (h *Service) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest) (*vigilv1.ReportExitResponse, error) {
-	return base.Idempotent(ctx, h.Core, r, reportExitCmd, func(*noun.Outcome) *vigilv1.ReportExitResponse {
+	resp, err := base.Idempotent(ctx, h.Core, r, reportExitCmd, func(*noun.Outcome) *vigilv1.ReportExitResponse {
 		return &vigilv1.ReportExitResponse{}
 	})
+	if err != nil {
+		return nil, err
+	}
+	h.Reader.Read(func(st *fsm.View) {
+		a := st.Agent(noun.AgentID(r.GetAgent()))
+		if a != nil && a.Host == noun.HostID(r.GetHost()) && a.OpenOrder() == noun.StartOrder {
+			resp.Next = convertOrder(st, a)
+		}
+	})
+	return resp, nil
 }
 
 // ReportStuck says that something of the incarnation outlives SIGKILL, or no more.

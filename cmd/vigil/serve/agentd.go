@@ -239,5 +239,5 @@ func shimCommand() []string {
 			self = exe
 		}
 	}
-	return []string{self, "shim"}
+	return append([]string{self}, shimArgs...)
 }

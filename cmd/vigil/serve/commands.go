@@ -16,6 +16,5 @@ func Commands(a *cli.App) []*cobra.Command {
 		server,
 		agentd,
 		newKeygenCmd(a),
-		newShimCommand(a),
 	}
 }

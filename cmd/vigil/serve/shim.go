@@ -1,24 +1,21 @@
 package serve
 
 import (
-	"github.com/spf13/cobra"
+	"os"
+	"slices"
 
 	"vigil/agentd/shim"
-	"vigil/cmd/vigil/cli"
 )
 
-// newShimCommand is what agentd starts for each agent; people never do.
-func newShimCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:    "shim",
-		Short:  "Hold one agent (run by agentd)",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if code := shim.Serve(a.In, shim.RealClock()); code != 0 {
-				return cli.ExitWith(code, nil)
-			}
-			return nil
-		},
+// BeShim is the hidden command "shim", which agentd starts for each agent and people never do: it holds one agent
+// and gives the exit code. It is told from the other commands before these are made, since a start waits for it.
+// False: the arguments, without the name of the program, are of another command.
+func BeShim(args []string) (code int, is bool) {
+	if !slices.Equal(args, shimArgs) {
+		return 0, false
 	}
+	return shim.Serve(os.Stdin, shim.RealClock()), true
 }
+
+// shimArgs are the arguments of a shim.
+var shimArgs = []string{"shim"}

@@ -1735,7 +1735,10 @@ func (x *ReportExitRequest) GetRetryAfter() *durationpb.Duration {
 }
 
 type ReportExitResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The start of the agent's next life on this host, when it is ordered by now; the stream brings
+	// it too.
+	Next          *Order `protobuf:"bytes,1,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1768,6 +1771,13 @@ func (x *ReportExitResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ReportExitResponse.ProtoReflect.Descriptor instead.
 func (*ReportExitResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_host_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReportExitResponse) GetNext() *Order {
+	if x != nil {
+		return x.Next
+	}
+	return nil
 }
 
 type ReportStuckRequest struct {
@@ -2447,8 +2457,9 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\vusage_limit\x18\v \x01(\bR\n" +
 	"usageLimit\x12:\n" +
 	"\vretry_after\x18\f \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"retryAfter\"\x14\n" +
-	"\x12ReportExitResponse\"x\n" +
+	"retryAfter\"9\n" +
+	"\x12ReportExitResponse\x12#\n" +
+	"\x04next\x18\x01 \x01(\v2\x0f.vigil.v1.OrderR\x04next\"x\n" +
 	"\x12ReportStuckRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -2569,34 +2580,35 @@ var file_vigil_v1_host_proto_depIdxs = []int32{
 	36, // 18: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
 	36, // 19: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
 	36, // 20: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
-	36, // 21: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
-	0,  // 22: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
-	3,  // 23: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
-	5,  // 24: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
-	18, // 25: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
-	20, // 26: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
-	22, // 27: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
-	24, // 28: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
-	26, // 29: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
-	28, // 30: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
-	30, // 31: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
-	32, // 32: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
-	2,  // 33: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
-	4,  // 34: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
-	9,  // 35: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
-	19, // 36: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
-	21, // 37: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
-	23, // 38: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
-	25, // 39: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
-	27, // 40: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
-	29, // 41: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
-	31, // 42: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
-	33, // 43: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
-	33, // [33:44] is the sub-list for method output_type
-	22, // [22:33] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	17, // 21: vigil.v1.ReportExitResponse.next:type_name -> vigil.v1.Order
+	36, // 22: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
+	0,  // 23: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
+	3,  // 24: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
+	5,  // 25: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
+	18, // 26: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
+	20, // 27: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
+	22, // 28: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
+	24, // 29: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
+	26, // 30: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
+	28, // 31: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
+	30, // 32: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
+	32, // 33: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
+	2,  // 34: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
+	4,  // 35: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
+	9,  // 36: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
+	19, // 37: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
+	21, // 38: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
+	23, // 39: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
+	25, // 40: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
+	27, // 41: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
+	29, // 42: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
+	31, // 43: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
+	33, // 44: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
+	34, // [34:45] is the sub-list for method output_type
+	23, // [23:34] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_host_proto_init() }
