@@ -42,6 +42,11 @@ func item(w *vigilv1.Write) (it batchItem) {
 		cmd, it.err = failTaskCmd(op.FailTask)
 	case *vigilv1.Write_Handoff:
 		cmd, it.err = handoffCmd(op.Handoff)
+	case *vigilv1.Write_Next:
+		it.claim = true
+		if cmd, it.err = nextCmd(op.Next); it.err == nil && op.Next.GetMaxWait() != nil {
+			it.err = fault.Invalid("max_wait has no place in a batch, which waits for nothing; leave it out.")
+		}
 	case *vigilv1.Write_Join:
 		cmd, it.err = joinCmd(op.Join)
 	case *vigilv1.Write_Leave:
@@ -119,7 +124,7 @@ func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
 	}
 	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev
 	to.AgentId, to.Incarnation = uint32(out.Agent), uint64(out.Inc)
-	if claim {
+	if claim && out.Task != 0 {
 		to.Claimed = base.Read(w.Core, func(st *fsm.View) *vigilv1.Task {
 			if t := st.Task(out.Task); t != nil {
 				return form.Task(st, t, true)
