@@ -126,8 +126,8 @@ func (l *lifecycle) work(p *process) {
 			pause(l.rest, 200*time.Millisecond)
 			continue
 		}
-		for err == nil {
-			err = l.job(p, w)
+		for job := (*client.Job)(nil); err == nil; {
+			job, err = l.job(p, w, job)
 		}
 		bye, cancel := context.WithTimeout(context.WithoutCancel(l.rest), time.Second)
 		_ = w.Leave(bye, "it ended") // else its lease ends
@@ -135,26 +135,43 @@ func (l *lifecycle) work(p *process) {
 	}
 }
 
-// job waits for a task and does it; its error ends the life.
-func (l *lifecycle) job(p *process, w *client.Worker) error {
-	op := history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(),
-		Incarnation: w.Incarnation(), Call: history.Now()}
-	job, err := w.Wait(l.rest)
-	if err != nil {
-		return err // nothing was claimed, or the cluster takes it back
+// job does a task, after it has waited for one where it was given none. It gives the one that follows in the same
+// step, nil when there is none; its error ends the life.
+func (l *lifecycle) job(p *process, w *client.Worker, job *client.Job) (*client.Job, error) {
+	if job == nil {
+		began := history.Now()
+		var err error
+		if job, err = w.Wait(l.rest); err != nil {
+			return nil, err // nothing was claimed, or the cluster takes it back
+		}
+		l.claimed(p, w, job, began)
 	}
-	op.Task, op.Attempt, op.Return, op.Outcome = job.Task.GetId(), job.Attempt, history.Now(), history.OK
-	l.s.cfg.Record.Op(op)
 	pause(l.rest, time.Duration(p.rand.IntN(100))*time.Millisecond)
-	op = history.Op{Kind: "complete", Task: op.Task, Attempt: op.Attempt, Agent: op.Agent,
-		Incarnation: op.Incarnation, Value: p.value()}
-	err = p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) error {
+	op := history.Op{Kind: "complete", Task: job.Task.GetId(), Attempt: job.Attempt, Agent: w.Agent(),
+		Incarnation: w.Incarnation(), Value: p.value()}
+	on := p.rand.IntN(2) == 0
+	var next *client.Job
+	err := p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) (err error) {
+		if on {
+			next, _, err = job.Next(ctx, client.End{Result: op.Value})
+			return err
+		}
 		return job.Complete(ctx, op.Value)
 	})
 	if w.Context().Err() != nil || op.Outcome == history.Unknown {
-		return fmt.Errorf("complete task %d: %w", op.Task, err)
+		return nil, fmt.Errorf("complete task %d: %w", op.Task, err)
 	}
-	return nil
+	if next != nil {
+		l.claimed(p, w, next, op.Call)
+	}
+	return next, nil
+}
+
+// claimed records that a task was claimed by a call that began then.
+func (l *lifecycle) claimed(p *process, w *client.Worker, job *client.Job, began int64) {
+	l.s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(),
+		Incarnation: w.Incarnation(), Task: job.Task.GetId(), Attempt: job.Attempt, Call: began, Return: history.Now(),
+		Outcome: history.OK})
 }
 
 // quiesce waits until all tasks are finished and lists them.
