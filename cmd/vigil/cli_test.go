@@ -47,8 +47,8 @@ type cannedServer struct {
 	said   []string // words of agents
 	left   chan string
 	parked chan struct{}
-	give   bool // Wait answers with task
-	next *vigilv1.Task // what comes with the end of one; nil: nothing
+	give   bool          // Wait answers with task
+	next   *vigilv1.Task // what comes with the end of one; nil: nothing
 	host   *vigilv1.Host
 	room   *vigilv1.Room
 	asked  []proto.Message             // requests, but those about sessions

@@ -153,7 +153,7 @@ func (j *Job) Next(ctx context.Context, end End) (next *Job, made uint64, err er
 	w, joins := j.w, j.w.joined()
 	answer, err := w.work.Next(ctx, j.nextRequest(end))
 	if errors.Is(err, ErrOldServers) || errors.Is(err, ErrUnimplemented) { // nothing was executed
-		made, err = j.end(ctx, end)
+		made, err = j.End(ctx, end)
 		return nil, made, err
 	}
 	if err := j.finish(err); err != nil {
@@ -191,8 +191,9 @@ func (j *Job) nextRequest(end End) *vigilv1.NextRequest {
 	return r
 }
 
-// end ends the job without taking another one.
-func (j *Job) end(ctx context.Context, end End) (made uint64, err error) {
+// End ends the job and takes no other one: Complete, Handoff, Fail or FailUntil in one. made is the task of a
+// hand-off.
+func (j *Job) End(ctx context.Context, end End) (made uint64, err error) {
 	switch f := end.Failure; {
 	case f != nil && f.After != 0:
 		return 0, j.FailUntil(ctx, f.Reason, f.After)
@@ -253,7 +254,7 @@ func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string
 	if ctx.Err() != nil { // what was done is said even when the caller is about to leave
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 		defer stop()
-		_, err = j.end(last, end)
+		_, err = j.End(last, end)
 	} else {
 		next, _, err = j.Next(parent, end) // it outlives the job's own context
 	}
