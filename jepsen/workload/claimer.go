@@ -23,10 +23,11 @@ type hold struct {
 // one way or the other. At times it goes silent, or speaks for what it held before.
 type claimer struct {
 	*process
-	claim *claim
-	life  *client.Worker // nil: it has to join
-	held  *hold          // nil: nothing
-	ghost *hold          // what it held before, perhaps in an earlier life
+	beside *process // makes the claims that come with the end of a task: one process does one thing at a time
+	claim  *claim
+	life   *client.Worker // nil: it has to join
+	held   *hold          // nil: nothing
+	ghost  *hold          // what it held before, perhaps in an earlier life
 }
 
 // step makes one call of the claimer.
@@ -238,7 +239,6 @@ func (l *claimer) follow(kind string, h *hold) (*history.Op, *hold, error) {
 		r.End = &vigilv1.NextRequest_Handoff{Handoff: &vigilv1.Handover{Result: op.Value, ToRole: claimRole, Title: op.Value}}
 	}
 	var claim *vigilv1.ClaimResponse
-	by := l.id
 	err := l.call(op, func(ctx context.Context, a *asker) error {
 		answer, err := a.work.Next(ctx, r)
 		if err != nil {
@@ -252,7 +252,7 @@ func (l *claimer) follow(kind string, h *hold) (*history.Op, *hold, error) {
 		}
 		return nil
 	})
-	took := history.Op{Workload: op.Workload, Process: by, Via: op.Via, Kind: "next", Agent: h.agent,
+	took := history.Op{Workload: op.Workload, Process: l.beside.id, Via: op.Via, Kind: "next", Agent: h.agent,
 		Incarnation: h.incarnation, Call: op.Call, Return: op.Return, Outcome: op.Outcome, Error: op.Error}
 	if op.Outcome == history.Failed || err == nil && claim == nil {
 		return op, nil, err // nothing was taken
@@ -260,6 +260,7 @@ func (l *claimer) follow(kind string, h *hold) (*history.Op, *hold, error) {
 	took.Task, took.Attempt, took.Index = claim.GetTask().GetId(), claim.GetAttempt(), claim.GetIndex()
 	l.s.cfg.Record.Op(took)
 	if err != nil {
+		l.beside.renew()
 		return op, nil, err
 	}
 	l.claim.know(took.Task)

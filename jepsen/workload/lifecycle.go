@@ -57,8 +57,8 @@ func (l *lifecycle) prepare(ctx context.Context) error {
 // run creates tasks. The workers go on after it: quiesce waits for them.
 func (l *lifecycle) run(ctx context.Context) error {
 	for range lifecycleAgents {
-		p := l.s.process("lifecycle")
-		l.s.background.Go(func() { l.work(p) })
+		p, beside := l.s.process("lifecycle"), l.s.process("lifecycle")
+		l.s.background.Go(func() { l.work(p, beside) })
 	}
 	var all sync.WaitGroup
 	for range lifecycleCreators {
@@ -115,8 +115,9 @@ func (l *lifecycle) create(p *process, role string, n int) {
 	}
 }
 
-// work is an agent without a host: life after life until there is no more to do.
-func (l *lifecycle) work(p *process) {
+// work is an agent without a host: life after life until there is no more to do. Claims that come with the end of a
+// task are those of a process beside it, since one process does one thing at a time.
+func (l *lifecycle) work(p, beside *process) {
 	for l.rest.Err() == nil {
 		ctx, cancel := context.WithTimeout(l.rest, l.s.cfg.Timeout)
 		w, err := client.Join(ctx, l.s.whole.client,
@@ -127,7 +128,7 @@ func (l *lifecycle) work(p *process) {
 			continue
 		}
 		for job := (*client.Job)(nil); err == nil; {
-			job, err = l.job(p, w, job)
+			job, err = l.job(p, beside, w, job)
 		}
 		bye, cancel := context.WithTimeout(context.WithoutCancel(l.rest), time.Second)
 		_ = w.Leave(bye, "it ended") // else its lease ends
@@ -137,7 +138,7 @@ func (l *lifecycle) work(p *process) {
 
 // job does a task, after it has waited for one where it was given none. It gives the one that follows in the same
 // step, nil when there is none; its error ends the life.
-func (l *lifecycle) job(p *process, w *client.Worker, job *client.Job) (*client.Job, error) {
+func (l *lifecycle) job(p, beside *process, w *client.Worker, job *client.Job) (*client.Job, error) {
 	if job == nil {
 		began := history.Now()
 		var err error
@@ -162,7 +163,7 @@ func (l *lifecycle) job(p *process, w *client.Worker, job *client.Job) (*client.
 		return nil, fmt.Errorf("complete task %d: %w", op.Task, err)
 	}
 	if next != nil {
-		l.claimed(p, w, next, op.Call)
+		l.claimed(beside, w, next, op.Call)
 	}
 	return next, nil
 }
