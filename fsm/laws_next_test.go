@@ -86,8 +86,11 @@ func TestL6NextOfARefusedEndTakesNothing(t *testing.T) {
 			t.Errorf("%s of another attempt: %+v", name, out)
 		}
 		w.Attempt = 1
-		old := w.Speaker
-		d.must(Leave{Speaker: old})
+		d.must(CancelTask{Task: 1}) // its holder holds nothing any more
+		if out := d.do(ends(w)[name]); out.Code != noun.Superseded || d.s.Task(2).State.Held() || d.agent("r/w").Task != 0 {
+			t.Errorf("%s of a task that was canceled: %+v", name, out)
+		}
+		d.must(Leave{Speaker: w.Speaker})
 		d.hand("r/w")
 		if out := d.do(ends(w)[name]); out.Code != noun.Superseded || d.s.Task(2).State.Held() {
 			t.Errorf("%s of an older life: %+v", name, out)
