@@ -296,6 +296,7 @@ func (c *chaos) command(s *State) Command {
 		if c.one(4) {
 			cl.Task = c.task(s)
 		}
+		cl.Start = c.then(s).Start
 		return cl
 	case n < 62:
 		return c.word(s)
@@ -378,16 +379,24 @@ func (c *chaos) word(s *State) Command {
 	case n < 6:
 		return c.progress(w)
 	case n < 9 && c.circuit && s.HalfOpenRoles() == 0 && c.one(2):
-		return FailTask{Work: w, Retryable: true}
+		return FailTask{Work: w, Retryable: true, Then: c.then(s)}
 	case n < 9:
-		return CompleteTask{Work: w, Result: fmt.Sprint("result ", n)}
+		return CompleteTask{Work: w, Result: fmt.Sprint("result ", n), Then: c.then(s)}
 	case n < 11:
 		if c.retries && s.HalfOpenRoles() == 0 {
-			return FailTask{Work: w, Reason: "no", Retryable: true, After: c.after()}
+			return FailTask{Work: w, Reason: "no", Retryable: true, After: c.after(), Then: c.then(s)}
 		}
-		return FailTask{Work: w, Reason: "no", Retryable: n == 9}
+		return FailTask{Work: w, Reason: "no", Retryable: n == 9, Then: c.then(s)}
 	}
-	return Handoff{Work: w, Result: "r", ToRole: pick(c, []string{"a", "b", "c", "x"}), Title: "next"}
+	return Handoff{Work: w, Result: "r", ToRole: pick(c, []string{"a", "b", "c", "x"}), Title: "next", Then: c.then(s)}
+}
+
+// then is what is to follow the end of a task: often the next one.
+func (c *chaos) then(s *State) Then {
+	if s.Level() < core.LevelRetry || !c.one(2) {
+		return Then{}
+	}
+	return Then{Next: true, Start: c.one(2)}
 }
 
 // process is what planners and hosts say of processes.

@@ -151,6 +151,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Lease]():            fieldsBefore[noun.Lease]("Confirm"),
 		reflect.TypeFor[noun.Role]():             fieldsBefore[noun.Role]("Endings"),
 		reflect.TypeFor[noun.RoleSpec]():         fieldsBefore[noun.RoleSpec]("RetryFirst"),
+		reflect.TypeFor[noun.Outcome]():          fieldsBefore[noun.Outcome]("Why"),
 		reflect.TypeFor[noun.Settings]():         fieldsBefore[noun.Settings]("Retry"),
 		reflect.TypeFor[noun.Room]():             fieldsBefore[noun.Room]("Lived"),
 		reflect.TypeFor[noun.RoomWatch]():        fieldsBefore[noun.RoomWatch]("Untaken"),

@@ -42,6 +42,7 @@ type (
 	CompleteTask = core.CompleteTask
 	FailTask     = core.FailTask
 	Handoff      = core.Handoff
+	Then         = core.Then
 	Declare      = core.Declare
 	SetResume    = core.SetResume
 	SendMail     = mail.SendMail

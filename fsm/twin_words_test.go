@@ -128,6 +128,9 @@ func (w *twin) claim(t *testing.T, c Claim, got noun.Outcome) noun.Code {
 		a.taskSince = w.now
 		w.move(x, noun.TaskAcknowledged)
 	}
+	if c.Start {
+		w.begin(x, noun.OK)
+	}
 	if got.Task != x.id || got.Attempt != x.attempt {
 		t.Fatalf("claim got task %d attempt %d, the twin says %d attempt %d", got.Task, got.Attempt, x.id, x.attempt)
 	}
@@ -222,15 +225,36 @@ func (w *twin) work(t *testing.T, cmd Command, got noun.Outcome) (noun.Code, boo
 		return no, true
 	case CompleteTask:
 		_, _, code := w.finish(c.Work)
+		w.then(t, c.Speaker, c.Then, code, got)
 		return code, true
 	case Handoff:
-		return w.handoff(t, c, got), true
+		code := w.handoff(t, c, got)
+		w.then(t, c.Speaker, c.Then, code, got)
+		return code, true
 	case FailTask:
-		return w.fail(c), true
+		code := w.fail(c)
+		w.then(t, c.Speaker, c.Then, code, got)
+		return code, true
 	case Declare:
 		return w.declare(c), true
 	}
 	return noun.OK, false
+}
+
+// then is what follows a word that has ended a task: a claim, else a join.
+func (w *twin) then(t *testing.T, sp Speaker, c Then, code noun.Code, got noun.Outcome) {
+	if !c.Next || code != noun.OK {
+		return
+	}
+	why := w.claim(t, Claim{Speaker: sp, Start: c.Start}, got)
+	if a := w.agents[sp.Agent]; why == noun.NoTask && a.part != noun.PartWaiting {
+		if why = w.join(Join{Speaker: sp}); why == noun.OK {
+			why = noun.NoTask
+		}
+	}
+	if got.Why != why || why != noun.OK && (got.Task != 0 || got.Detail == "") {
+		t.Fatalf("after its end, the next task: %+v, the twin says %s", got, why)
+	}
 }
 
 func (w *twin) begin(x *twinTask, no noun.Code) {
@@ -254,7 +278,7 @@ func (w *twin) handoff(t *testing.T, c Handoff, got noun.Outcome) noun.Code {
 	if x.next == 0 {
 		return noun.Conflict
 	}
-	if got.Task != x.next {
+	if got.Task != x.next && !c.Next {
 		t.Fatalf("hand-off created task %d, the twin says %d", got.Task, x.next)
 	}
 	return noun.OK

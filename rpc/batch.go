@@ -54,12 +54,26 @@ func writeCmd(w *vigilv1.Write) (fsm.Command, error) {
 		return failTaskCmd(op.FailTask)
 	case *vigilv1.Write_Handoff:
 		return handoffCmd(op.Handoff)
+	case *vigilv1.Write_Next:
+		if op.Next.GetMaxWait() != nil {
+			return nil, fault.Invalid("max_wait has no place in a batch, which waits for nothing; leave it out.")
+		}
+		return nextCmd(op.Next)
 	case *vigilv1.Write_Join:
 		return joinCmd(op.Join)
 	case *vigilv1.Write_Leave:
 		return leaveCmd(op.Leave)
 	}
 	return nil, fault.Invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
+}
+
+// claims tells whether the answer to a write may bring a task.
+func claims(w *vigilv1.Write) bool {
+	switch w.GetOp().(type) {
+	case *vigilv1.Write_Claim, *vigilv1.Write_Next:
+		return true
+	}
+	return false
 }
 
 // Batch does many writes; each has its own answer, in order. When the outcome of
@@ -73,8 +87,7 @@ func (w *work) Batch(ctx context.Context, r *vigilv1.BatchRequest) (*vigilv1.Bat
 	reqs := make([]fsm.Request, 0, len(items))
 	for i, write := range r.GetWrites() {
 		req, err := w.item(ctx, write)
-		_, claim := write.GetOp().(*vigilv1.Write_Claim)
-		if items[i] = (batchItem{claim, err}); err == nil {
+		if items[i] = (batchItem{claims(write), err}); err == nil {
 			reqs = append(reqs, req)
 		}
 	}
@@ -107,7 +120,7 @@ func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
 	}
 	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev
 	to.AgentId, to.Incarnation = uint32(out.Agent), uint64(out.Inc)
-	if claim {
+	if claim && out.Task != 0 {
 		to.Claimed = base.Read(w.Core, func(st *fsm.View) *vigilv1.Task {
 			if t := st.Task(out.Task); t != nil {
 				return form.Task(st, t, true)

@@ -125,7 +125,7 @@ func leaveCmd(r *vigilv1.LeaveRequest) (fsm.Command, error) {
 
 func claimCmd(r *vigilv1.ClaimRequest) (fsm.Command, error) {
 	var c form.Checks
-	return fsm.Claim{Speaker: c.Speaking(r.GetSpeaker(), false), Task: noun.TaskID(r.GetTask())}, c.Err
+	return fsm.Claim{Speaker: c.Speaking(r.GetSpeaker(), false), Task: noun.TaskID(r.GetTask()), Start: r.GetStart()}, c.Err
 }
 
 // work validates a word about a held task; limit is that of its text.
@@ -167,9 +167,12 @@ func completeTaskCmd(r *vigilv1.CompleteTaskRequest) (fsm.Command, error) {
 	return done, c.Err
 }
 
-func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) {
+func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) { return failCmd(r, "text") }
+
+// failCmd calls the reason by the name of its field.
+func failCmd(r *vigilv1.WorkRequest, field string) (fsm.Command, error) {
 	var c form.Checks
-	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), "text", r.GetText(), noun.MaxReason)
+	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), field, r.GetText(), noun.MaxReason)
 	after := c.After(r.GetAfter())
 	if after != 0 && !r.GetRetryable() {
 		c.Fail("after goes with retryable: what is not tried again needs no time for it.")

@@ -38,6 +38,7 @@ var least = map[string]string{
 	"ClaimRequest": `{"speaker":ME}`, "WorkRequest": `{"speaker":ME,"task":"1","attempt":1}`,
 	"CompleteTaskRequest": `{"speaker":ME,"task":"1","attempt":1}`,
 	"HandoffRequest":      `{"speaker":ME,"task":"1","attempt":1,"to_role":"builder","title":"either this or text"}`,
+	"NextRequest":         `{"speaker":ME,"task":"1","attempt":1,"complete":{}}`,
 	"SetResumeRequest":    `{"speaker":ME}`, "DeclareRequest": `{"speaker":ME}`, "RenewRequest": `{"speaker":ME}`,
 	"CreateTokenRequest": `{"role":"host"}`, "RevokeRequest": `{"kind":"host","name":"h1"}`,
 	"JoinTrustRequest":          `{"token":"1","secret":"c2VjcmV0","csr":"Y3Ny","kind":"host","name":"h1"}`,
@@ -113,7 +114,8 @@ func (w *world) required(t *testing.T, m protoreflect.MethodDescriptor, rule *an
 		marked := slices.Contains(proto.GetExtension(f.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior),
 			annotations.FieldBehavior_REQUIRED)
 		said, _ := whole[name].(string)
-		either := strings.HasPrefix(said, "either ") || name == "to" // which a reply needs not
+		either := strings.HasPrefix(said, "either ") || name == "to" || // which a reply needs not
+			name == "complete" // either this, fail or handoff
 		if marked == either {
 			t.Errorf("%s: %s is marked as required: %v", m.Name(), name, marked)
 		}

@@ -42,12 +42,10 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	s := &seeker{work: w, claim: &vigilv1.ClaimRequest{Speaker: r.GetSpeaker()}}
-	cmd, err := claimCmd(s.claim)
+	s, err := w.seek(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	s.request = fsm.Request{Cmd: cmd, Audit: w.Door.Audit(ctx, vigilv1.Work_Claim_FullMethodName, s.claim)}
 	err = w.wait(ctx, r, s, limit)
 	if errors.Is(err, park.ErrNobody) {
 		return nil, base.Read(w.Core, func(st *fsm.View) error { return base.NoAgent(st, r.GetSpeaker().GetAgent()) })
@@ -56,6 +54,14 @@ func (w *work) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.Claim
 		return nil, err
 	}
 	return s.answer, nil
+}
+
+// seek makes the seeker of a wait.
+func (w *work) seek(ctx context.Context, r *vigilv1.WaitRequest) (*seeker, error) {
+	s := &seeker{work: w, claim: &vigilv1.ClaimRequest{Speaker: r.GetSpeaker(), Start: r.GetStart()}}
+	cmd, err := claimCmd(s.claim)
+	s.request = fsm.Request{Cmd: cmd, Audit: w.Door.Audit(ctx, vigilv1.Work_Claim_FullMethodName, s.claim)}
+	return s, err
 }
 
 // Places at the leader for the waits of this server: who waits there gets its task in the entry that makes it.

@@ -52,5 +52,6 @@ var watch = []kind{
 		completeTask(w, &c.CompleteTask)
 		uns(w, 7, &c.Decision)
 		w.str(8, &c.Reason)
+		then(w, 9, &c.Then)
 	}),
 }

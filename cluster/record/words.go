@@ -14,6 +14,7 @@ var words = []kind{
 	of(32, func(w *wire, c *fsm.Claim) {
 		speaker(w, &c.Speaker)
 		uns(w, 4, &c.Task)
+		w.bool(5, &c.Start)
 	}),
 	of(33, func(w *wire, c *fsm.StartTask) { work(w, &c.Work) }),
 	of(34, func(w *wire, c *fsm.ProgressTask) {
@@ -22,12 +23,16 @@ var words = []kind{
 		uns(w, 50, &c.Percent)
 		sig(w, 51, &c.Expect)
 	}),
-	of(35, completeTask),
+	of(35, func(w *wire, c *fsm.CompleteTask) {
+		completeTask(w, c)
+		then(w, 7, &c.Then)
+	}),
 	of(36, func(w *wire, c *fsm.FailTask) {
 		work(w, &c.Work)
 		w.str(6, &c.Reason)
 		w.bool(7, &c.Retryable)
 		sig(w, 8, &c.After)
+		then(w, 9, &c.Then)
 	}),
 	of(37, func(w *wire, c *fsm.Handoff) {
 		work(w, &c.Work)
@@ -36,6 +41,7 @@ var words = []kind{
 		w.str(8, &c.Title)
 		w.str(9, &c.Text)
 		sig(w, 10, &c.Priority)
+		then(w, 11, &c.Then)
 	}),
 	of(38, func(w *wire, c *fsm.SetResume) {
 		speaker(w, &c.Speaker)
@@ -86,4 +92,10 @@ var words = []kind{
 func completeTask(w *wire, c *fsm.CompleteTask) {
 	work(w, &c.Work)
 	w.str(6, &c.Result)
+}
+
+// then has two fields, the first of this number.
+func then(w *wire, first number, c *fsm.Then) {
+	w.bool(first, &c.Next)
+	w.bool(first+1, &c.Start)
 }

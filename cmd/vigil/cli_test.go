@@ -47,7 +47,8 @@ type cannedServer struct {
 	said   []string // words of agents
 	left   chan string
 	parked chan struct{}
-	give   bool // Wait answers with task
+	give   bool          // Wait answers with task
+	next   *vigilv1.Task // what comes with the end of one; nil: nothing
 	host   *vigilv1.Host
 	room   *vigilv1.Room
 	asked  []proto.Message             // requests, but those about sessions
@@ -172,6 +173,20 @@ func (s *cannedServer) StartTask(_ context.Context, r *vigilv1.WorkRequest) (*vi
 
 func (s *cannedServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
 	return s.say("complete", r.GetResult(), r.GetSpeaker())
+}
+
+func (s *cannedServer) Next(_ context.Context, r *vigilv1.NextRequest) (*vigilv1.NextResponse, error) {
+	text := r.GetComplete().GetResult() + r.GetFail().GetReason() + r.GetHandoff().GetToRole()
+	if _, err := s.say("next", text, r.GetSpeaker()); err != nil {
+		return nil, err
+	}
+	answer := &vigilv1.NextResponse{State: vigilv1.TaskState_COMPLETED}
+	if s.next == nil {
+		answer.None = &vigilv1.ErrorInfo{Code: "no_task"}
+		return answer, nil
+	}
+	answer.Claim = &vigilv1.ClaimResponse{Task: s.next, Attempt: s.next.GetAttempt()}
+	return answer, nil
 }
 
 // terminalRun is one run of the command line in a test.

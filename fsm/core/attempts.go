@@ -60,13 +60,19 @@ func (c StartTask) Apply(s *State) noun.Outcome {
 	if a == nil {
 		return no
 	}
-	if t.State == noun.TaskAcknowledged {
-		t.Progress = s.Meta.Clock
-		s.Event("task.started", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
-		s.Move(t, noun.TaskInProgress)
-		s.touchTask(t)
-	}
+	s.start(a, t)
 	return s.worked(a, t)
+}
+
+// start notes that work on a claimed task has begun, once.
+func (s *State) start(a *noun.Agent, t *noun.Task) {
+	if t.State != noun.TaskAcknowledged {
+		return
+	}
+	t.Progress = s.Meta.Clock
+	s.Event("task.started", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
+	s.Move(t, noun.TaskInProgress)
+	s.touchTask(t)
 }
 
 // ProgressTask notes progress.
@@ -138,9 +144,12 @@ func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun
 type CompleteTask struct {
 	Work
 	Result string
+	Then
 }
 
-func (c CompleteTask) Apply(s *State) noun.Outcome {
+func (c CompleteTask) Apply(s *State) noun.Outcome { return s.then(&c.Speaker, c.Then, c.end(s)) }
+
+func (c *CompleteTask) end(s *State) noun.Outcome {
 	a, t, out, ok := s.finishing(&c.Work, c.Result)
 	if !ok {
 		return out
@@ -183,9 +192,12 @@ type Handoff struct {
 	Title    string
 	Text     string
 	Priority int32
+	Then
 }
 
-func (c Handoff) Apply(s *State) noun.Outcome {
+func (c Handoff) Apply(s *State) noun.Outcome { return s.then(&c.Speaker, c.Then, c.end(s)) }
+
+func (c *Handoff) end(s *State) noun.Outcome {
 	room, ok := s.roomOfTask(c.Task)
 	if !ok {
 		return Refuse(noun.NotFound, "%s", noun.AbsentTask(c.Task))
@@ -234,9 +246,12 @@ type FailTask struct {
 	Retryable bool
 	// After is when a retryable one may be tried again, at most MaxAfter; 0: by its role's rules.
 	After time.Duration
+	Then
 }
 
-func (c FailTask) Apply(s *State) noun.Outcome {
+func (c FailTask) Apply(s *State) noun.Outcome { return s.then(&c.Speaker, c.Then, c.end(s)) }
+
+func (c *FailTask) end(s *State) noun.Outcome {
 	if len(c.Reason) > noun.MaxReason {
 		return Refuse(noun.Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), noun.MaxReason)
 	}

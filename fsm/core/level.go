@@ -40,7 +40,13 @@ func Level(c Command) uint32 {
 	case CreateTask:
 		return LevelWhen(c.After != 0, LevelRetry)
 	case FailTask:
-		return LevelWhen(c.After != 0, LevelRetry)
+		return LevelWhen(c.After != 0 || c.Then != Then{}, LevelRetry)
+	case CompleteTask:
+		return LevelWhen(c.Then != Then{}, LevelRetry)
+	case Handoff:
+		return LevelWhen(c.Then != Then{}, LevelRetry)
+	case Claim:
+		return LevelWhen(c.Start, LevelRetry)
 	case SetAgent:
 		return LevelWhen(c.For != 0, LevelRetry)
 	case SetPause:

@@ -95,10 +95,18 @@ func (c Join) Apply(s *State) noun.Outcome {
 	if a == nil {
 		return no
 	}
-	if !a.Managed && s.StopWish(a) {
-		return Refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
+	if no := s.mayEnter(a); no.Code != noun.OK {
+		return no
 	}
 	return s.enter(a)
+}
+
+// mayEnter refuses a life that was started by hand and that a human has stopped (law L9).
+func (v *View) mayEnter(a *noun.Agent) noun.Outcome {
+	if !a.Managed && v.StopWish(a) {
+		return Refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
+	}
+	return noun.Outcome{}
 }
 
 // enter makes the incarnation WAITING, or leaves it ACTIVE while it holds a task.
@@ -232,7 +240,8 @@ func (c Leave) Apply(s *State) noun.Outcome {
 // incarnation that already holds a task gets the same one again.
 type Claim struct {
 	Speaker
-	Task noun.TaskID
+	Task  noun.TaskID
+	Start bool // what is taken counts as started, as by StartTask
 }
 
 func (c Claim) Apply(s *State) noun.Outcome {
@@ -245,6 +254,9 @@ func (c Claim) Apply(s *State) noun.Outcome {
 		if c.Task != 0 && c.Task != a.Task {
 			return Refuse(noun.Conflict, "%s holds task %d (attempt %d): complete, fail or hand it off first",
 				a.Name, t.ID, t.Attempt)
+		}
+		if c.Start {
+			s.start(a, t)
 		}
 		return s.claimed(a, t)
 	}
@@ -279,6 +291,9 @@ func (c Claim) Apply(s *State) noun.Outcome {
 	s.Event("task.claimed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
 	s.Promote(t.Role)
 	s.touchTask(t)
+	if c.Start {
+		s.start(a, t)
+	}
 	return s.claimed(a, t)
 }
 

@@ -60,6 +60,10 @@ type Outcome struct {
 	Mail    MailID // the first of Count mails that were sent; they have successive numbers
 
 	repeated bool // of this answer alone: not kept with the session
+
+	// Why no task follows, of a word that has ended one and asked for the next; Detail says it to people. Task,
+	// Attempt and TTL are those of the next.
+	Why Code
 }
 
 // Number is the number of the token that a command has made, or the generation that it has given to an

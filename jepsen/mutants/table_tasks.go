@@ -35,6 +35,26 @@ func taskMutants() []Mutant {
 				"-nemesis", "leadership_moved"),
 		},
 		{
+			Name: "next-applied-twice", Law: "L8",
+			Says: "the end of a task that takes the next one is carried out again when it is repeated",
+			Edits: []Edit{{File: "fsm/core/apply.go", Old: "	if out, ok := ss.Answer(r.Seq); ok {\n",
+				New: "	if out, ok := ss.Answer(r.Seq); ok && (out.Task == 0 || out.Count == 0) {\n"}},
+			Hunt: tests("./fsm", "TestL8NextIsDoneOnce"),
+		},
+		{
+			Name: "next-takes-two", Law: "L8", Says: "who ends a task gets another one beside the one that it holds already",
+			Edits: []Edit{{File: "fsm/core/next.go",
+				Old: "	out := Claim{Speaker: *sp, Start: start}.Apply(s)\n",
+				New: "	if a, _ := s.leased(sp); a != nil {\n		a.Task = 0\n	}\n	out := Claim{Speaker: *sp, Start: start}.Apply(s)\n"}},
+			Hunt: tests("./fsm", "TestL8NextWithoutANumber"),
+		},
+		{
+			Name: "next-of-the-refused", Law: "L6", Says: "an end that is refused takes the next task all the same",
+			Edits: []Edit{{File: "fsm/core/next.go", Old: "	if !c.Next || out.Code != noun.OK {\n",
+				New: "	if !c.Next {\n"}},
+			Hunt: tests("./fsm", "TestL6NextOfARefusedEnd"),
+		},
+		{
 			Name: "budget-of-tasks-only", Law: "L11",
 			Says: "of all that clients make grow only tasks are refused when a budget is used up",
 			Edits: []Edit{{File: "fsm/core/purse.go", Old: "	if bytes <= 0 {\n		return noun.Outcome{}\n",

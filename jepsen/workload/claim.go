@@ -41,7 +41,7 @@ func (c *claim) run(ctx context.Context) error {
 	var all sync.WaitGroup
 	const processes = claimers + 3
 	for range claimers {
-		l := &claimer{claim: c, process: c.s.process("claim")}
+		l := &claimer{claim: c, process: c.s.process("claim"), beside: c.s.process("claim")}
 		all.Go(func() {
 			for l.pace(ctx, processes) {
 				l.step(ctx)

@@ -23,10 +23,11 @@ type hold struct {
 // one way or the other. At times it goes silent, or speaks for what it held before.
 type claimer struct {
 	*process
-	claim *claim
-	life  *client.Worker // nil: it has to join
-	held  *hold          // nil: nothing
-	ghost *hold          // what it held before, perhaps in an earlier life
+	beside *process // makes the claims that come with the end of a task: one process does one thing at a time
+	claim  *claim
+	life   *client.Worker // nil: it has to join
+	held   *hold          // nil: nothing
+	ghost  *hold          // what it held before, perhaps in an earlier life
 }
 
 // step makes one call of the claimer.
@@ -152,12 +153,19 @@ func (l *claimer) over(err error) {
 func (l *claimer) finish() {
 	kind := [...]string{"complete", "complete", "complete", "fail", "fail", "handoff"}[l.rand.IntN(6)]
 	h := l.held
-	op, err := l.end(kind, h)
+	var op *history.Op
+	var next *hold
+	var err error
+	if l.rand.IntN(2) == 0 {
+		op, next, err = l.follow(kind, h)
+	} else {
+		op, err = l.end(kind, h)
+	}
 	if err != nil {
 		l.over(err)
 		return
 	}
-	l.ghost, l.held = h, nil
+	l.ghost, l.held = h, next
 	if finished(op.State) || kind == "handoff" {
 		l.claim.over(h.task)
 	}
@@ -212,4 +220,50 @@ func (l *claimer) end(kind string, h *hold) (*history.Op, error) {
 		return err
 	})
 	return op, err
+}
+
+// follow says that an attempt is over and takes the next task in the same step; nil: there is none. The claim
+// is a call of its own in the record, which has no answer where the whole has none.
+func (l *claimer) follow(kind string, h *hold) (*history.Op, *hold, error) {
+	op := &history.Op{Kind: kind, Task: h.task, Attempt: h.attempt, Agent: h.agent, Incarnation: h.incarnation}
+	r := &vigilv1.NextRequest{Speaker: h.speaker(), Task: h.task, Attempt: h.attempt, Start: l.rand.IntN(2) == 0}
+	if kind != "fail" {
+		op.Value = l.value()
+	}
+	switch kind {
+	case "complete":
+		r.End = &vigilv1.NextRequest_Complete{Complete: &vigilv1.Completion{Result: op.Value}}
+	case "fail":
+		r.End = &vigilv1.NextRequest_Fail{Fail: &vigilv1.Failure{Reason: "it did not work", Retryable: l.rand.IntN(3) > 0}}
+	default:
+		r.End = &vigilv1.NextRequest_Handoff{Handoff: &vigilv1.Handover{Result: op.Value, ToRole: claimRole, Title: op.Value}}
+	}
+	var claim *vigilv1.ClaimResponse
+	err := l.call(op, func(ctx context.Context, a *asker) error {
+		answer, err := a.work.Next(ctx, r)
+		if err != nil {
+			return err
+		}
+		claim = answer.GetClaim()
+		op.State, op.Rev = state(answer.GetState()), answer.GetRev()
+		if kind == "handoff" {
+			op.List = []string{number(answer.GetNextTask())}
+			l.claim.know(answer.GetNextTask())
+		}
+		return nil
+	})
+	took := history.Op{Workload: op.Workload, Process: l.beside.id, Via: op.Via, Kind: "next", Agent: h.agent,
+		Incarnation: h.incarnation, Call: op.Call, Return: op.Return, Outcome: op.Outcome, Error: op.Error}
+	if op.Outcome == history.Failed || err == nil && claim == nil {
+		return op, nil, err // nothing was taken
+	}
+	took.Task, took.Attempt, took.Index = claim.GetTask().GetId(), claim.GetAttempt(), claim.GetIndex()
+	l.s.cfg.Record.Op(took)
+	if err != nil {
+		l.beside.renew()
+		return op, nil, err
+	}
+	l.claim.know(took.Task)
+	return op, &hold{agent: h.agent, incarnation: h.incarnation, task: took.Task, attempt: took.Attempt,
+		started: r.GetStart()}, nil
 }

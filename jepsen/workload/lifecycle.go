@@ -57,8 +57,8 @@ func (l *lifecycle) prepare(ctx context.Context) error {
 // run creates tasks. The workers go on after it: quiesce waits for them.
 func (l *lifecycle) run(ctx context.Context) error {
 	for range lifecycleAgents {
-		p := l.s.process("lifecycle")
-		l.s.background.Go(func() { l.work(p) })
+		p, beside := l.s.process("lifecycle"), l.s.process("lifecycle")
+		l.s.background.Go(func() { l.work(p, beside) })
 	}
 	var all sync.WaitGroup
 	for range lifecycleCreators {
@@ -115,8 +115,9 @@ func (l *lifecycle) create(p *process, role string, n int) {
 	}
 }
 
-// work is an agent without a host: life after life until there is no more to do.
-func (l *lifecycle) work(p *process) {
+// work is an agent without a host: life after life until there is no more to do. Claims that come with the end of a
+// task are those of a process beside it, since one process does one thing at a time.
+func (l *lifecycle) work(p, beside *process) {
 	for l.rest.Err() == nil {
 		ctx, cancel := context.WithTimeout(l.rest, l.s.cfg.Timeout)
 		w, err := client.Join(ctx, l.s.whole.client,
@@ -126,8 +127,8 @@ func (l *lifecycle) work(p *process) {
 			pause(l.rest, 200*time.Millisecond)
 			continue
 		}
-		for err == nil {
-			err = l.job(p, w)
+		for job := (*client.Job)(nil); err == nil; {
+			job, err = l.job(p, beside, w, job)
 		}
 		bye, cancel := context.WithTimeout(context.WithoutCancel(l.rest), time.Second)
 		_ = w.Leave(bye, "it ended") // else its lease ends
@@ -135,26 +136,43 @@ func (l *lifecycle) work(p *process) {
 	}
 }
 
-// job waits for a task and does it; its error ends the life.
-func (l *lifecycle) job(p *process, w *client.Worker) error {
-	op := history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(),
-		Incarnation: w.Incarnation(), Call: history.Now()}
-	job, err := w.Wait(l.rest)
-	if err != nil {
-		return err // nothing was claimed, or the cluster takes it back
+// job does a task, after it has waited for one where it was given none. It gives the one that follows in the same
+// step, nil when there is none; its error ends the life.
+func (l *lifecycle) job(p, beside *process, w *client.Worker, job *client.Job) (*client.Job, error) {
+	if job == nil {
+		began := history.Now()
+		var err error
+		if job, err = w.Wait(l.rest); err != nil {
+			return nil, err // nothing was claimed, or the cluster takes it back
+		}
+		l.claimed(p, w, job, began)
 	}
-	op.Task, op.Attempt, op.Return, op.Outcome = job.Task.GetId(), job.Attempt, history.Now(), history.OK
-	l.s.cfg.Record.Op(op)
 	pause(l.rest, time.Duration(p.rand.IntN(100))*time.Millisecond)
-	op = history.Op{Kind: "complete", Task: op.Task, Attempt: op.Attempt, Agent: op.Agent,
-		Incarnation: op.Incarnation, Value: p.value()}
-	err = p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) error {
+	op := history.Op{Kind: "complete", Task: job.Task.GetId(), Attempt: job.Attempt, Agent: w.Agent(),
+		Incarnation: w.Incarnation(), Value: p.value()}
+	on := p.rand.IntN(2) == 0
+	var next *client.Job
+	err := p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) (err error) {
+		if on {
+			next, _, err = job.Next(ctx, client.End{Result: op.Value})
+			return err
+		}
 		return job.Complete(ctx, op.Value)
 	})
 	if w.Context().Err() != nil || op.Outcome == history.Unknown {
-		return fmt.Errorf("complete task %d: %w", op.Task, err)
+		return nil, fmt.Errorf("complete task %d: %w", op.Task, err)
 	}
-	return nil
+	if next != nil {
+		l.claimed(beside, w, next, op.Call)
+	}
+	return next, nil
+}
+
+// claimed records that a task was claimed by a call that began then.
+func (l *lifecycle) claimed(p *process, w *client.Worker, job *client.Job, began int64) {
+	l.s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(),
+		Incarnation: w.Incarnation(), Task: job.Task.GetId(), Attempt: job.Attempt, Call: began, Return: history.Now(),
+		Outcome: history.OK})
 }
 
 // quiesce waits until all tasks are finished and lists them.

@@ -44,6 +44,7 @@ type fakeCluster struct {
 	inc     uint64
 	waiters []chan struct{}
 	full    bool           // no session is to be had
+	old     bool           // a server cannot read Next, nor claims that start
 	lose    map[string]int // answers of a method to lose after the work is done
 	slow    time.Duration  // until a connection that is accepted hears the first word
 	dials   int
@@ -343,19 +344,33 @@ func (s *fakeServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1
 	return &vigilv1.LeaveResponse{}, nil
 }
 
+// claim takes the first task, nil when there is none; the caller holds mu.
+func (f *fakeCluster) claim(start bool) *vigilv1.ClaimResponse {
+	for _, t := range f.tasks {
+		if t.State == vigilv1.TaskState_PENDING {
+			t.State, t.Attempt = vigilv1.TaskState_ACKNOWLEDGED, t.Attempt+1
+			if start {
+				t.State = vigilv1.TaskState_IN_PROGRESS
+			}
+			return &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt,
+				Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}
+		}
+	}
+	return nil
+}
+
 func (s *fakeServer) Wait(ctx context.Context, r *vigilv1.WaitRequest) (*vigilv1.ClaimResponse, error) {
 	f := s.all
 	deadline := time.After(r.GetMaxWait().AsDuration())
 	for {
 		f.mu.Lock()
-		for _, t := range f.tasks {
-			if t.State == vigilv1.TaskState_PENDING {
-				t.State, t.Attempt = vigilv1.TaskState_ACKNOWLEDGED, t.Attempt+1
-				answer := &vigilv1.ClaimResponse{Task: copyOf(t), Attempt: t.Attempt,
-					Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}
-				f.mu.Unlock()
-				return answer, nil
-			}
+		if f.old && r.GetStart() {
+			f.mu.Unlock()
+			return nil, refuse(codes.FailedPrecondition, "old_servers", "")
+		}
+		if answer := f.claim(r.GetStart()); answer != nil {
+			f.mu.Unlock()
+			return answer, nil
 		}
 		w := make(chan struct{})
 		f.waiters = append(f.waiters, w)
@@ -394,6 +409,27 @@ func (s *fakeServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequ
 
 func (s *fakeServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 	return s.set(r, r.GetText(), vigilv1.TaskState_FAILED)
+}
+
+func (s *fakeServer) Next(_ context.Context, r *vigilv1.NextRequest) (*vigilv1.NextResponse, error) {
+	if s.all.old {
+		return nil, refuse(codes.FailedPrecondition, "old_servers", "")
+	}
+	result, state := r.GetComplete().GetResult(), vigilv1.TaskState_COMPLETED
+	if r.GetFail() != nil {
+		result, state = r.GetFail().GetReason(), vigilv1.TaskState_FAILED
+	}
+	ended, err := s.set(r, result, state)
+	if err != nil {
+		return nil, err
+	}
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	answer := &vigilv1.NextResponse{State: ended.GetState()}
+	if answer.Claim = s.all.claim(r.GetStart()); answer.Claim == nil {
+		answer.None = &vigilv1.ErrorInfo{Code: "no_task"}
+	}
+	return answer, nil
 }
 
 func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {

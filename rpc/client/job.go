@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -51,8 +52,6 @@ func (w *Worker) Resume(task *vigilv1.Task, attempt uint32) *Job {
 // ErrSuperseded, ErrRejoin when the lease has ended and the task was recovered, or
 // ErrClosed when the job is finished.
 func (j *Job) Context() context.Context { return j.ctx }
-
-func (j *Job) end(cause error) { j.stop(cause) }
 
 func (j *Job) request(text string) *vigilv1.WorkRequest {
 	return &vigilv1.WorkRequest{Speaker: j.w.speaker, Task: j.Task.GetId(), Attempt: j.Attempt, Text: text}
@@ -132,6 +131,80 @@ func (j *Job) Handoff(ctx context.Context, result string, next Next) (uint64, er
 	return answer.GetNextTask(), j.finish(err)
 }
 
+// End is how a job ends: it is completed with Result, handed off too where Handoff is given, or given up
+// where Failure is.
+type End struct {
+	Result  string // at most 256 KiB
+	Handoff *Next
+	Failure *Failure
+}
+
+// Failure gives a task up.
+type Failure struct {
+	Reason    string
+	Retryable bool          // another attempt may succeed
+	After     time.Duration // as in FailUntil; 0: by the rules of the role
+}
+
+// Next ends the job and takes the role's next one in the same step. Without an error the end counts, and what
+// follows is the next job; nil: there is none now, so Wait for it. made is the task of a hand-off. The next
+// one is started where WorkerConfig.Starts says so.
+func (j *Job) Next(ctx context.Context, end End) (next *Job, made uint64, err error) {
+	w, joins := j.w, j.w.joined()
+	answer, err := w.work.Next(ctx, j.nextRequest(end))
+	if errors.Is(err, ErrOldServers) || errors.Is(err, ErrUnimplemented) { // nothing was executed
+		made, err = j.End(ctx, end)
+		return nil, made, err
+	}
+	if err := j.finish(err); err != nil {
+		return nil, 0, err
+	}
+	made = answer.GetNextTask()
+	if answer.GetClaim() == nil {
+		w.mu.Lock()
+		w.waiting = answer.GetNone().GetCode() == code.NoTask && w.joins == joins
+		w.mu.Unlock()
+		return nil, made, nil
+	}
+	if next, err = w.accept(ctx, answer.GetClaim(), joins); err != nil {
+		w.outside() // Wait tells what it holds, or why not
+		return nil, made, nil
+	}
+	return next, made, nil
+}
+
+func (j *Job) nextRequest(end End) *vigilv1.NextRequest {
+	r := &vigilv1.NextRequest{Speaker: j.w.speaker, Task: j.Task.GetId(), Attempt: j.Attempt, Start: j.w.starts}
+	switch f, h := end.Failure, end.Handoff; {
+	case f != nil:
+		fail := &vigilv1.Failure{Reason: f.Reason, Retryable: f.Retryable}
+		if f.After != 0 {
+			fail.After = durationpb.New(f.After)
+		}
+		r.End = &vigilv1.NextRequest_Fail{Fail: fail}
+	case h != nil:
+		r.End = &vigilv1.NextRequest_Handoff{Handoff: &vigilv1.Handover{Result: end.Result, ToRole: h.Role,
+			Title: h.Title, Text: h.Text, Priority: h.Priority}}
+	default:
+		r.End = &vigilv1.NextRequest_Complete{Complete: &vigilv1.Completion{Result: end.Result}}
+	}
+	return r
+}
+
+// End ends the job and takes no other one: Complete, Handoff, Fail or FailUntil in one. made is the task of a
+// hand-off.
+func (j *Job) End(ctx context.Context, end End) (made uint64, err error) {
+	switch f := end.Failure; {
+	case f != nil && f.After != 0:
+		return 0, j.FailUntil(ctx, f.Reason, f.After)
+	case f != nil:
+		return 0, j.Fail(ctx, f.Reason, f.Retryable)
+	case end.Handoff != nil:
+		return j.Handoff(ctx, end.Result, *end.Handoff)
+	}
+	return 0, j.Complete(ctx, end.Result)
+}
+
 // heard ends the job when the answer says that it is no longer ours.
 func (j *Job) heard(err error) error {
 	if errors.Is(err, ErrSuperseded) || errors.Is(err, ErrRejoin) || errors.Is(err, ErrStopped) {
@@ -155,37 +228,40 @@ func (j *Job) finished(cause error) {
 		j.w.job = nil
 	}
 	j.w.mu.Unlock()
-	j.end(cause)
+	j.stop(cause)
 }
 
-// run starts the job, calls do, and says how it ended. An attempt that nobody wants
-// any more is not an error of the worker.
-func (j *Job) run(ctx context.Context, do func(context.Context, *Job) (string, error)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// run calls do and says how the job ended; it gives the next one where that came with it. An attempt that
+// nobody wants any more is not an error of the worker.
+func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string, error)) (next *Job, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	defer context.AfterFunc(j.ctx, func() { cancel(context.Cause(j.ctx)) })()
 	defer j.finished(ErrClosed)
-	if err := j.Start(ctx); err != nil {
-		return j.unwanted(err)
+	if j.Task.GetState() != vigilv1.TaskState_IN_PROGRESS { // of servers that do not start what is claimed
+		if err := j.Start(ctx); err != nil {
+			return nil, j.unwanted(err)
+		}
 	}
 	result, err := do(ctx, j)
 	if j.ctx.Err() != nil {
-		return nil
+		return nil, nil
 	}
-	// What was done is said even when the caller is about to leave.
-	last, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
-	if ctx.Err() == nil {
-		stop()
-		last, stop = context.WithCancel(ctx)
-	}
-	defer stop()
+	end := End{Result: result}
 	if err != nil {
-		return j.unwanted(j.Fail(last, err.Error(), errors.Is(err, ErrRetry) || ctx.Err() != nil))
+		end.Failure = &Failure{Reason: err.Error(), Retryable: errors.Is(err, ErrRetry) || ctx.Err() != nil}
 	}
-	if err := j.unwanted(j.Complete(last, result)); err != nil {
-		return fmt.Errorf("complete task %d: %w", j.Task.GetId(), err)
+	if ctx.Err() != nil { // what was done is said even when the caller is about to leave
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
+		defer stop()
+		_, err = j.End(last, end)
+	} else {
+		next, _, err = j.Next(parent, end) // it outlives the job's own context
 	}
-	return nil
+	if err = j.unwanted(err); err != nil && end.Failure == nil {
+		err = fmt.Errorf("complete task %d: %w", j.Task.GetId(), err)
+	}
+	return next, err
 }
 
 // unwanted turns the refusal of one attempt into nil: the worker goes on.

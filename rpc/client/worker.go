@@ -35,6 +35,9 @@ type WorkerConfig struct {
 	// MaxWait is how long one parked call lasts before it is made again: up to
 	// 10 min; 0: 1 min. Worker.Wait as a whole lasts until its context ends.
 	MaxWait time.Duration
+	// Starts says that the caller begins at once what it has claimed, so that a task is started in the same step
+	// and Job.Start is not needed. The acknowledgement limit does not run then.
+	Starts bool
 	// Patience is how long Wait goes on while no server answers; 0: for ever.
 	Patience time.Duration
 }
@@ -103,6 +106,7 @@ type Worker struct {
 	client   *Client
 	work     vigilv1.WorkClient
 	maxWait  time.Duration
+	starts   bool
 	patience time.Duration
 
 	speaker *vigilv1.Speaker // as the cluster named it; never changed
@@ -127,7 +131,7 @@ type Worker struct {
 // bounds the call only; end the worker with Leave on every way out (law L5).
 func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
 	w := &Worker{client: c, work: vigilv1.NewWorkClient(c), maxWait: cfg.MaxWait, patience: cfg.Patience,
-		unsure: make(chan struct{}, 1), speaker: &vigilv1.Speaker{Agent: cfg.Agent,
+		starts: cfg.Starts, unsure: make(chan struct{}, 1), speaker: &vigilv1.Speaker{Agent: cfg.Agent,
 			Incarnation: cfg.Incarnation, Token: cfg.Token}}
 	if w.maxWait == 0 {
 		w.maxWait = time.Minute
@@ -282,7 +286,12 @@ func (w *Worker) Wait(ctx context.Context) (*Job, error) {
 
 // waitOnce parks for MaxWait at most.
 func (w *Worker) waitOnce(ctx context.Context) (*vigilv1.ClaimResponse, error) {
-	answer, err := w.work.Wait(ctx, &vigilv1.WaitRequest{Speaker: w.speaker, MaxWait: durationpb.New(w.maxWait)})
+	r := &vigilv1.WaitRequest{Speaker: w.speaker, MaxWait: durationpb.New(w.maxWait), Start: w.starts}
+	answer, err := w.work.Wait(ctx, r)
+	if errors.Is(err, ErrOldServers) { // which start nothing
+		r.Start = false
+		answer, err = w.work.Wait(ctx, r)
+	}
 	if errors.Is(err, ErrRejoin) {
 		w.outside()
 	}
@@ -304,7 +313,7 @@ func (w *Worker) accept(ctx context.Context, answer *vigilv1.ClaimResponse, join
 		return job, nil
 	}
 	if err := w.Beat(ctx); err != nil {
-		job.end(err)
+		job.stop(err)
 		return nil, err
 	}
 	if job.ctx.Err() != nil {
@@ -371,7 +380,7 @@ func (w *Worker) enter(ctx context.Context) error {
 	w.ttl, w.waiting, w.proven = lifetime(answer.GetTtl()), true, sent
 	w.joins++
 	if w.job != nil && answer.GetTask() != w.job.Task.GetId() {
-		w.job.end(ErrRejoin)
+		w.job.stop(ErrRejoin)
 		w.job = nil
 	}
 	return nil
@@ -385,12 +394,14 @@ func (w *Worker) outside() {
 }
 
 // Work is the whole life of an agent: it joins, then waits for tasks and calls do
-// for each, one at a time, until ctx ends or this life is over, and leaves. What do
+// for each, one at a time, until ctx ends or this life is over, and leaves. Where tasks are queued it costs
+// one write a task: the end of one takes and starts the next. What do
 // returns becomes the task's result; its error fails the task, for another attempt
 // when it wraps ErrRetry. The context of do ends when nobody wants its result any
 // more. Work returns nil when ctx has ended.
 func Work(ctx context.Context, c *Client, cfg WorkerConfig,
 	do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
+	cfg.Starts = true
 	w, err := Join(ctx, c, cfg)
 	if err != nil {
 		return err
@@ -402,10 +413,14 @@ func Work(ctx context.Context, c *Client, cfg WorkerConfig,
 			err = fmt.Errorf("leave room: %w", e)
 		}
 	}()
+	var job *Job
 	for {
-		job, err := w.Wait(ctx)
+		var err error
+		if job == nil {
+			job, err = w.Wait(ctx)
+		}
 		if err == nil {
-			err = job.run(ctx, do)
+			job, err = job.run(ctx, do)
 		}
 		switch {
 		case w.ctx.Err() != nil:

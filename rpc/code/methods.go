@@ -78,7 +78,7 @@ var methods = map[Nature][]string{
 		vigilv1.Fleet_ForgetHost_FullMethodName,
 		vigilv1.Work_Join_FullMethodName, vigilv1.Work_StartTask_FullMethodName,
 		vigilv1.Work_CompleteTask_FullMethodName, vigilv1.Work_FailTask_FullMethodName,
-		vigilv1.Work_Handoff_FullMethodName, vigilv1.Work_Batch_FullMethodName,
+		vigilv1.Work_Handoff_FullMethodName, vigilv1.Work_Next_FullMethodName, vigilv1.Work_Batch_FullMethodName,
 		vigilv1.Mailbox_SendMail_FullMethodName, vigilv1.Mailbox_ReadMail_FullMethodName,
 		vigilv1.Overseers_LookAtOverseer_FullMethodName, vigilv1.Overseers_ReportPatrol_FullMethodName,
 		vigilv1.Overseers_HandOver_FullMethodName,

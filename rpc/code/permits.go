@@ -140,6 +140,7 @@ var permits = map[string]Permit{
 	work + "CompleteTask": ofLife("complete tasks"),
 	work + "FailTask":     ofLife("fail tasks"),
 	work + "Handoff":      ofLife("hand tasks off"),
+	work + "Next":         ofLife("end tasks and take the next"),
 	work + "SetResume":    ofLife("set what an agent resumes from"),
 	work + "Declare":      ofLife("declare for an agent"),
 	work + "Renew":        ofLife("beat for an agent"),

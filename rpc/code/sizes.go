@@ -30,6 +30,7 @@ var sizes = map[string]int{
 	vigilv1.Work_CompleteTask_FullMethodName:       long,
 	vigilv1.Work_FailTask_FullMethodName:           long,
 	vigilv1.Work_Handoff_FullMethodName:            long,
+	vigilv1.Work_Next_FullMethodName:               long,
 	vigilv1.Overseers_HandOver_FullMethodName:      long,
 	vigilv1.Cluster_ReportViews_FullMethodName:     long,
 	vigilv1.Cluster_RestoreSnapshot_FullMethodName: long,

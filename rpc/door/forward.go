@@ -75,7 +75,7 @@ func (f *forwarder) unary(
 		if err := f.sound(); err != nil {
 			return nil, err
 		}
-		if m.nature != code.Wait { // also a server that is alone tells how it is
+		if !m.parks(req) { // also a server that is alone tells how it is
 			return h(ctx, req)
 		}
 		err = f.alone.guard(ctx, func(ctx context.Context) error {

@@ -101,11 +101,19 @@ func verbAndPath(r *annotations.HttpRule) string {
 
 // stayHere tells whether this server answers by itself, leader or not.
 func (m *method) stayHere(req any) bool {
-	if m.nature == code.Local || m.nature == code.Wait {
+	if m.nature == code.Local || m.parks(req) {
 		return true
 	}
 	r, ok := req.(interface{ GetStale() bool })
 	return ok && m.nature == code.Read && r.GetStale()
+}
+
+// parks tells whether this server may hold the call for as long as its caller likes.
+func (m *method) parks(req any) bool {
+	if r, ok := req.(*vigilv1.NextRequest); ok {
+		return r.GetMaxWait() != nil
+	}
+	return m.nature.Parked()
 }
 
 // mayRepeat tells whether the request may be sent again after an unknown outcome.
@@ -146,6 +154,8 @@ func WriteCall(w *vigilv1.Write) (method string, req any) {
 		return vigilv1.Work_FailTask_FullMethodName, op.FailTask
 	case *vigilv1.Write_Handoff:
 		return vigilv1.Work_Handoff_FullMethodName, op.Handoff
+	case *vigilv1.Write_Next:
+		return vigilv1.Work_Next_FullMethodName, op.Next
 	case *vigilv1.Write_Join:
 		return vigilv1.Work_Join_FullMethodName, op.Join
 	case *vigilv1.Write_Leave:

@@ -44,7 +44,7 @@ func (o *observer) guarded(ctx context.Context, req any, full string, h grpc.Una
 	o.reach.hearCall(ctx, full)
 	sign(p, req)
 	ctx = withAudit(ctx, p, full, req)
-	if !code.NatureOf(full).Parked() {
+	if m := o.methods[full]; m == nil || !m.parks(req) {
 		return h(ctx, req)
 	}
 	ctx, end := hold(ctx, o.guard.still(p, full, func() any { return req }))

@@ -38,7 +38,7 @@ var (
 		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +
 		"LookAtOverseer")
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
-	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff SetResume Declare Renew " +
+	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff Next SetResume Declare Renew " +
 		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
 	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers Trust/GetGossip Trust/GetRoots")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")

@@ -27,6 +27,7 @@ type word struct {
 	who     life.Flags
 	task    uint64
 	attempt uint32
+	next    bool // the next task is taken in the same step
 }
 
 func (w *word) add(cmd *cobra.Command) {
@@ -40,15 +41,9 @@ func (w *word) add(cmd *cobra.Command) {
 // word ends the attempt.
 func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context, c *cli.Conn,
 	l *life.Life) (state vigilv1.TaskState, extra map[string]any, err error)) error {
-	l, err := w.who.Current(w.App)
+	l, err := w.about()
 	if err != nil {
 		return err
-	}
-	if w.task != 0 && w.task != l.Task {
-		l.Task, l.Attempt = w.task, 0
-	}
-	if w.attempt != 0 {
-		l.Attempt = w.attempt
 	}
 	return w.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 		if err := l.FindTask(ctx, c); err != nil {
@@ -71,6 +66,21 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 		}
 		return w.Done(object, "%s", line)
 	})
+}
+
+// about gives the life that speaks, with the task that flags name.
+func (w *word) about() (*life.Life, error) {
+	l, err := w.who.Current(w.App)
+	if err != nil {
+		return nil, err
+	}
+	if w.task != 0 && w.task != l.Task {
+		l.Task, l.Attempt = w.task, 0
+	}
+	if w.attempt != 0 {
+		l.Attempt = w.attempt
+	}
+	return l, nil
 }
 
 // finished notes for the next command, and for the process that beats, that the
@@ -173,19 +183,32 @@ func newTaskCompleteCmd(a *cli.App) *cobra.Command {
 		Short: "As an agent: finish the task",
 		Long: `Finish the task that this agent holds. When no server answers and the agent was
 started by agentd, the result is left with agentd, which delivers it as soon as one
-does, before it reports the end of the agent.`,
-		Example: "  vigil task complete \"see branch fix-12\"\n  vigil task complete --result-file report.md",
-		Args:    cobra.MaximumNArgs(1),
+does, before it reports the end of the agent; then --next takes nothing.`,
+		Example: "  vigil task complete \"see branch fix-12\"\n  vigil task complete --result-file report.md\n" +
+			"  vigil task complete --next \"see branch fix-12\"",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := result.Read(a, cmd, cli.FirstOf(args))
 			if err != nil {
 				return err
 			}
-			err = w.complete(cmd, text)
+			ended := false
+			if w.next {
+				ended, err = w.follow(cmd, func(r *vigilv1.NextRequest) error {
+					r.End = &vigilv1.NextRequest_Complete{Complete: &vigilv1.Completion{Result: text}}
+					return nil
+				})
+			} else {
+				err = w.complete(cmd, text)
+			}
+			if ended {
+				return err
+			}
 			return w.leaveBehind(text, err)
 		},
 	}
 	w.add(cmd)
+	w.addNext(cmd)
 	result.Add(cmd)
 	return cmd
 }
@@ -207,6 +230,13 @@ func newTaskFailCmd(a *cli.App) *cobra.Command {
 			case wait != nil && !retryable:
 				return cli.Usagef("flag --after goes with --retryable: what is not tried again needs no time for it")
 			}
+			if w.next {
+				_, err := w.follow(cmd, func(r *vigilv1.NextRequest) error {
+					r.End = &vigilv1.NextRequest_Fail{Fail: &vigilv1.Failure{Reason: args[0], Retryable: retryable, After: wait}}
+					return nil
+				})
+				return err
+			}
 			return w.plain(cmd, true, args[0], retryable,
 				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 					r.After = wait
@@ -215,6 +245,7 @@ func newTaskFailCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	w.add(cmd)
+	w.addNext(cmd)
 	cmd.Flags().BoolVar(&retryable, "retryable", false, "another attempt may succeed")
 	after.Add(cmd, "after", "with --retryable: when it may, for instance 30s (default: after a while that grows)")
 	return cmd
@@ -245,12 +276,20 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 			if title == "" {
 				return cli.Usagef("the next task needs a title or a text")
 			}
+			if w.next {
+				_, err := w.follow(cmd, func(r *vigilv1.NextRequest) error {
+					role, err := roleBeside(r.GetSpeaker().GetAgent(), args[0])
+					r.End = &vigilv1.NextRequest_Handoff{Handoff: &vigilv1.Handover{Result: res, ToRole: role, Title: title,
+						Text: body, Priority: priority}}
+					return err
+				})
+				return err
+			}
 			return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
 				map[string]any, error) {
-				room, _, _ := strings.Cut(l.Agent, "/")
-				role := strings.TrimPrefix(args[0], room+"/")
-				if strings.Contains(role, "/") {
-					return 0, nil, cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", args[0], room)
+				role, err := roleBeside(l.Agent, args[0])
+				if err != nil {
+					return 0, nil, err
 				}
 				answer, err := c.Work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: l.Speaker(), Task: l.Task,
 					Attempt: l.Attempt,
@@ -260,6 +299,7 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	w.add(cmd)
+	w.addNext(cmd)
 	result.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&text, "text", "", "text of the next task")
@@ -268,4 +308,14 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 	flags.Int32Var(&priority, "priority", 0, "of the next task")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
+}
+
+// roleBeside reads the name of a role of the room of an agent, written with the room or without.
+func roleBeside(agent, name string) (string, error) {
+	room, _, _ := strings.Cut(agent, "/")
+	role := strings.TrimPrefix(name, room+"/")
+	if strings.Contains(role, "/") {
+		return "", cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", name, room)
+	}
+	return role, nil
 }

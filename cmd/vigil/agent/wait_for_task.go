@@ -141,7 +141,7 @@ func (w *waitForTask) patienceOf(managed bool) time.Duration {
 	return w.patience
 }
 
-// wait claims a task, prints it, and sees to it that the lease goes on.
+// wait claims a task and hands it to the caller.
 func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life.Life, managed bool) error {
 	look, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -156,12 +156,17 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life.L
 		}
 		return err
 	}
-	l.Task, l.Attempt = job.Task.GetId(), job.Attempt
 	if w.start {
 		if err := job.Start(look); err != nil {
 			return err
 		}
 	}
+	return w.hand(l, job, managed)
+}
+
+// hand gives the caller a task that was claimed, and sees to it that the lease goes on.
+func (w *waitForTask) hand(l *life.Life, job *client.Job, managed bool) error {
+	l.Task, l.Attempt = job.Task.GetId(), job.Attempt
 	if !l.Owner.Alive() || !w.caller.Alive() {
 		return ErrParentGone
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -15,9 +17,11 @@ func tasksSpec() *Spec {
 		Name: "tasks", Short: "Whole lives of tasks: create, claim, start, complete",
 		Long: `Every client speaks for --batch agents of a role of its own. It creates as many
 tasks in one call, lets each agent claim one in the next, start it in the third and
-complete it in the fourth: four acknowledged, durable writes a task. --batch 1 makes
-single calls of them. Latency is that of a whole round. At the end every task is
-read back: each must be completed, by exactly one completion.`,
+complete it in the fourth: four acknowledged, durable writes a task. With --batch 1
+it makes single calls, as a Go client does: two a task, one that creates the next task and
+one (Next) that completes the one in hand, takes the next and starts it. Latency is that of
+a whole round. At the end every task is read back: each must be completed, by exactly one
+completion.`,
 		Uses:     []string{"duration", "clients", "batch", "conns"},
 		Defaults: Options{Clients: []int{12}, Batch: 512, Duration: 10 * time.Second, Conns: 4},
 		run:      runTasks,
@@ -29,6 +33,7 @@ type rounds struct {
 	c      *client.Client
 	agents []agent
 	book   *taskBook
+	held   *vigilv1.WorkRequest // with single calls: the task in hand, claimed and started
 }
 
 func runTasks(ctx context.Context, r *run) error {
@@ -45,7 +50,7 @@ func runTasks(ctx context.Context, r *run) error {
 	book := newTaskBook()
 	drivers := make([]*rounds, callers)
 	for i := range drivers {
-		drivers[i] = &rounds{clients[i%len(clients)], agents[i*r.Batch:][:r.Batch], book}
+		drivers[i] = &rounds{c: clients[i%len(clients)], agents: agents[i*r.Batch:][:r.Batch], book: book}
 	}
 	before, err := r.begin(ctx)
 	if err != nil {
@@ -61,8 +66,15 @@ func runTasks(ctx context.Context, r *run) error {
 	r.report.take(t)
 	r.report.set("clients", callers)
 	r.report.set("batch", r.Batch)
-	r.report.set("commands_per_second", 4*r.report.PerSecond)
+	writes := 4.0
+	if r.Batch == 1 {
+		writes = 2
+	}
+	r.report.set("commands_per_second", writes*r.report.PerSecond)
 	if err := r.measureAfter(ctx, before); err != nil {
+		return err
+	}
+	if err := finish(ctx, drivers); err != nil {
 		return err
 	}
 	return book.verify(ctx, r, clients[0], h)
@@ -114,28 +126,70 @@ func completion(w *vigilv1.WorkRequest) *vigilv1.CompleteTaskRequest {
 	return &vigilv1.CompleteTaskRequest{Speaker: w.GetSpeaker(), Task: w.GetTask(), Attempt: w.GetAttempt()}
 }
 
-// single takes one task through its life, in single calls.
+// single takes one task through its life in single calls: it creates the next one, and completes the one in
+// hand and takes the next in one.
 func (d *rounds) single(ctx context.Context) error {
 	a, work := d.agents[0], vigilv1.NewWorkClient(d.c)
+	if d.held == nil {
+		if err := d.create(ctx); err != nil {
+			return err
+		}
+		claim, err := work.Claim(ctx, &vigilv1.ClaimRequest{Speaker: a.speaker, Start: true})
+		if err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		d.held = wordOn(a, claim)
+	}
+	if err := d.create(ctx); err != nil {
+		return err
+	}
+	w := d.held
+	d.held = nil
+	next, err := work.Next(ctx, &vigilv1.NextRequest{Speaker: a.speaker, Task: w.GetTask(), Attempt: w.GetAttempt(),
+		Start: true, End: &vigilv1.NextRequest_Complete{Complete: &vigilv1.Completion{}}})
+	if err != nil {
+		return fmt.Errorf("complete and take the next: %w", err)
+	}
+	d.book.completed(w.GetTask())
+	if next.GetClaim() == nil {
+		return fmt.Errorf("take the next: %s", next.GetNone().GetMessage())
+	}
+	d.held = wordOn(a, next.GetClaim())
+	return nil
+}
+
+// create makes a task of the driver's role.
+func (d *rounds) create(ctx context.Context) error {
+	a := d.agents[0]
 	t, err := vigilv1.NewFleetClient(d.c).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: a.room, Role: a.role,
 		Title: "task", Text: "a small task of the benchmark", By: "bench"})
 	if err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
 	d.book.created(t.GetId())
-	claim, err := work.Claim(ctx, &vigilv1.ClaimRequest{Speaker: a.speaker})
-	if err != nil {
-		return fmt.Errorf("claim: %w", err)
-	}
-	w := &vigilv1.WorkRequest{Speaker: a.speaker, Task: claim.GetTask().GetId(), Attempt: claim.GetAttempt()}
-	if _, err := work.StartTask(ctx, w); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	if _, err := work.CompleteTask(ctx, completion(w)); err != nil {
-		return fmt.Errorf("complete: %w", err)
-	}
-	d.book.completed(w.GetTask())
 	return nil
+}
+
+func wordOn(a agent, claim *vigilv1.ClaimResponse) *vigilv1.WorkRequest {
+	return &vigilv1.WorkRequest{Speaker: a.speaker, Task: claim.GetTask().GetId(), Attempt: claim.GetAttempt()}
+}
+
+// finish completes what is in hand at the end.
+func finish(ctx context.Context, drivers []*rounds) error {
+	var all errgroup.Group
+	for _, d := range drivers {
+		if d.held == nil {
+			continue
+		}
+		all.Go(func() error {
+			if _, err := vigilv1.NewWorkClient(d.c).CompleteTask(ctx, completion(d.held)); err != nil {
+				return fmt.Errorf("complete what is in hand: %w", err)
+			}
+			d.book.completed(d.held.GetTask())
+			return nil
+		})
+	}
+	return all.Wait()
 }
 
 // taskBook keeps what the cluster has acknowledged, to compare it with what the

@@ -67,7 +67,7 @@ func mcpTaskTools() []mcpTool {
 		{name: "complete_task", title: "Complete the task", do: deed((*mcpDesk).completeTask),
 			about: "Finish the task that you hold. Call it once, when the work is done; then call wait_for_task.",
 			params: []mcpParam{required("result", atMost(cli.MaxTaskText),
-				"The answer itself, or where the work is to be found (branch, file). At most 256 KiB.")}},
+				"The answer itself, or where the work is to be found (branch, file). At most 256 KiB."), andNext()}},
 		{name: "handoff_task", title: "Complete the task and pass it on", do: deed((*mcpDesk).handoffTask),
 			about: "Instead of complete_task: finish the task that you hold and create a task for another role of " +
 				"your room, in one step: either both happen or neither. Then call wait_for_task.",
@@ -80,6 +80,7 @@ func mcpTaskTools() []mcpTool {
 						"conversation."),
 				optional("result", atMost(cli.MaxTaskText), "The result of your own task."),
 				optional("priority", wholeNumber(-1<<31, 1<<31-1), "Of the next task; higher comes first, 0 is usual."),
+				andNext(),
 			}},
 		{name: "fail_task", title: "Give the task up", hints: destroys, do: deed((*mcpDesk).failTask),
 			about: "Give up the task that you hold because it cannot be done. Then call wait_for_task.",
@@ -87,8 +88,15 @@ func mcpTaskTools() []mcpTool {
 				required("reason", atMost(4<<10), "Why it cannot be done, for the people who look into it."),
 				optional("retryable", yesNo(), "Another attempt may succeed, for instance because something was "+
 					"down. The task then goes back to its role, after a while."),
+				andNext(),
 			}},
 	}
+}
+
+// andNext is the parameter of what ends a task.
+func andNext() mcpParam {
+	return optional("next", yesNo(), "Get your own next task in this answer when there is one, "+
+		"so that you need not call wait_for_task for it.")
 }
 
 // mcpStateTools are about the agent itself and those beside it.

@@ -246,28 +246,61 @@ const nextTask = " Call wait_for_task for the next one."
 
 type completeArgs struct {
 	Result string `json:"result"`
+	Next   bool   `json:"next"`
 }
 
-func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in completeArgs) (mcpSaid, error) {
-	return d.say(ctx, true, func(ctx context.Context, job *client.Job) (string, error) {
-		err := job.Complete(ctx, in.Result)
+func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in completeArgs) (waitAnswer, error) {
+	var next *client.Job
+	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
+		next, _, err = finish(ctx, job, client.End{Result: in.Result}, in.Next)
 		if err != nil && agent.Unheard(err) && d.leaveBehind(job, in.Result) {
 			d.drop(job)
-			return "No server answers at the moment: the result of task %d is left with this host's agentd, which delivers it." + nextTask, nil
+			return "No server answers at the moment: the result of task %d is left with this host's agentd, which delivers it.", nil
 		}
-		return "Task %d is completed." + nextTask, err
+		return "Task %d is completed.", err
 	})
+	return d.followed(ctx, said, next, err)
+}
+
+// finish ends the job; with next it gives the one that comes with it, nil when none does.
+func finish(ctx context.Context, job *client.Job, end client.End, next bool) (*client.Job, uint64, error) {
+	if next {
+		return job.Next(ctx, end)
+	}
+	made, err := job.End(ctx, end)
+	return nil, made, err
+}
+
+// followed adds the next task to the answer to the last word about one, or how to get it.
+func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, err error) (waitAnswer, error) {
+	switch {
+	case err != nil:
+		return waitAnswer{}, err
+	case next == nil:
+		said.Message += nextTask
+		return waitAnswer{mcpSaid: said}, nil
+	}
+	d.take(next)
+	d.log.Info("claimed a task", "task", next.Task.GetId(), "attempt", next.Attempt)
+	out, err := d.claimed(ctx, next, false, false)
+	out.Message = said.Message + " Here is the next one. " + out.Message
+	return out, err
 }
 
 type failArgs struct {
 	Reason    string `json:"reason"`
 	Retryable bool   `json:"retryable"`
+	Next      bool   `json:"next"`
 }
 
-func (d *mcpDesk) failTask(ctx context.Context, _ *mcp.CallToolRequest, in failArgs) (mcpSaid, error) {
-	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
-		return "Task %d is given up." + nextTask, job.Fail(ctx, in.Reason, in.Retryable)
+func (d *mcpDesk) failTask(ctx context.Context, _ *mcp.CallToolRequest, in failArgs) (waitAnswer, error) {
+	var next *client.Job
+	said, err := d.say(ctx, false, func(ctx context.Context, job *client.Job) (_ string, err error) {
+		end := client.End{Failure: &client.Failure{Reason: in.Reason, Retryable: in.Retryable}}
+		next, _, err = finish(ctx, job, end, in.Next)
+		return "Task %d is given up.", err
 	})
+	return d.followed(ctx, said, next, err)
 }
 
 type handoffArgs struct {
@@ -276,10 +309,11 @@ type handoffArgs struct {
 	Text     string `json:"text"`
 	Result   string `json:"result"`
 	Priority int32  `json:"priority"`
+	Next     bool   `json:"next"`
 }
 
 type handoffAnswer struct {
-	mcpSaid
+	waitAnswer
 	NextTask uint64 `json:"next_task"`
 }
 
@@ -294,13 +328,16 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 		return handoffAnswer{},
 			mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. Nothing was changed.", in.Role, room)
 	}
-	var next uint64
+	var next *client.Job
+	var made uint64
 	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
-		next, err = job.Handoff(ctx, in.Result, client.Next{Role: role, Title: in.Title, Text: in.Text,
-			Priority: in.Priority})
-		return "Task %d is completed; task " + fmt.Sprint(next) + " follows it." + nextTask, err
+		end := client.End{Result: in.Result, Handoff: &client.Next{Role: role, Title: in.Title, Text: in.Text,
+			Priority: in.Priority}}
+		next, made, err = finish(ctx, job, end, in.Next)
+		return "Task %d is completed; task " + fmt.Sprint(made) + " follows it.", err
 	})
-	return handoffAnswer{said, next}, err
+	out, err := d.followed(ctx, said, next, err)
+	return handoffAnswer{out, made}, err
 }
 
 // say speaks about the task that is held; with ends it is the result. The words that it

@@ -330,6 +330,9 @@ type WaitRequest struct {
 	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// At most 10 min; 0: 1 min.
 	MaxWait *durationpb.Duration `protobuf:"bytes,2,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// The task counts as started when it is claimed, as by StartTask: for who begins at once. The
+	// acknowledgement limit does not run then, which takes back what nobody has begun.
+	Start bool `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`
 	// Not needed: an incarnation that asks again gets the task that it holds.
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -380,6 +383,13 @@ func (x *WaitRequest) GetMaxWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *WaitRequest) GetStart() bool {
+	if x != nil {
+		return x.Start
+	}
+	return false
+}
+
 func (x *WaitRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
@@ -391,7 +401,9 @@ type ClaimRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// 0: the first claimable task of the role.
-	Task          uint64   `protobuf:"varint,2,opt,name=task,proto3" json:"task,omitempty"`
+	Task uint64 `protobuf:"varint,2,opt,name=task,proto3" json:"task,omitempty"`
+	// As in WaitRequest.
+	Start         bool     `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -439,6 +451,13 @@ func (x *ClaimRequest) GetTask() uint64 {
 		return x.Task
 	}
 	return 0
+}
+
+func (x *ClaimRequest) GetStart() bool {
+	if x != nil {
+		return x.Start
+	}
+	return false
 }
 
 func (x *ClaimRequest) GetId() *WriteId {
@@ -913,6 +932,429 @@ func (x *HandoffResponse) GetNextTask() uint64 {
 	return 0
 }
 
+type NextRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Speaker *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	// The task that ends; one of the three says how.
+	Task    uint64 `protobuf:"varint,2,opt,name=task,proto3" json:"task,omitempty"`
+	Attempt uint32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Types that are valid to be assigned to End:
+	//
+	//	*NextRequest_Complete
+	//	*NextRequest_Fail
+	//	*NextRequest_Handoff
+	End isNextRequest_End `protobuf_oneof:"end"`
+	// Of the next task, as in WaitRequest.
+	Start bool `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
+	// Where there is no next task yet, the call parks for one as Wait does, at most 10 min; absent: it
+	// does not. Clients that have many writes under way leave it out and call Wait, which holds up no
+	// write id.
+	MaxWait       *durationpb.Duration `protobuf:"bytes,8,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	Id            *WriteId             `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextRequest) Reset() {
+	*x = NextRequest{}
+	mi := &file_vigil_v1_work_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextRequest) ProtoMessage() {}
+
+func (x *NextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextRequest.ProtoReflect.Descriptor instead.
+func (*NextRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *NextRequest) GetSpeaker() *Speaker {
+	if x != nil {
+		return x.Speaker
+	}
+	return nil
+}
+
+func (x *NextRequest) GetTask() uint64 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *NextRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *NextRequest) GetEnd() isNextRequest_End {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *NextRequest) GetComplete() *Completion {
+	if x != nil {
+		if x, ok := x.End.(*NextRequest_Complete); ok {
+			return x.Complete
+		}
+	}
+	return nil
+}
+
+func (x *NextRequest) GetFail() *Failure {
+	if x != nil {
+		if x, ok := x.End.(*NextRequest_Fail); ok {
+			return x.Fail
+		}
+	}
+	return nil
+}
+
+func (x *NextRequest) GetHandoff() *Handover {
+	if x != nil {
+		if x, ok := x.End.(*NextRequest_Handoff); ok {
+			return x.Handoff
+		}
+	}
+	return nil
+}
+
+func (x *NextRequest) GetStart() bool {
+	if x != nil {
+		return x.Start
+	}
+	return false
+}
+
+func (x *NextRequest) GetMaxWait() *durationpb.Duration {
+	if x != nil {
+		return x.MaxWait
+	}
+	return nil
+}
+
+func (x *NextRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type isNextRequest_End interface {
+	isNextRequest_End()
+}
+
+type NextRequest_Complete struct {
+	Complete *Completion `protobuf:"bytes,4,opt,name=complete,proto3,oneof"`
+}
+
+type NextRequest_Fail struct {
+	Fail *Failure `protobuf:"bytes,5,opt,name=fail,proto3,oneof"`
+}
+
+type NextRequest_Handoff struct {
+	Handoff *Handover `protobuf:"bytes,6,opt,name=handoff,proto3,oneof"`
+}
+
+func (*NextRequest_Complete) isNextRequest_End() {}
+
+func (*NextRequest_Fail) isNextRequest_End() {}
+
+func (*NextRequest_Handoff) isNextRequest_End() {}
+
+type Completion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in CompleteTaskRequest.
+	Result        string `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Completion) Reset() {
+	*x = Completion{}
+	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Completion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Completion) ProtoMessage() {}
+
+func (x *Completion) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Completion.ProtoReflect.Descriptor instead.
+func (*Completion) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Completion) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+type Failure struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// As in WorkRequest.
+	Retryable     bool                 `protobuf:"varint,2,opt,name=retryable,proto3" json:"retryable,omitempty"`
+	After         *durationpb.Duration `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Failure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Failure) GetRetryable() bool {
+	if x != nil {
+		return x.Retryable
+	}
+	return false
+}
+
+func (x *Failure) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+type Handover struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in HandoffRequest.
+	Result        string `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	ToRole        string `protobuf:"bytes,2,opt,name=to_role,json=toRole,proto3" json:"to_role,omitempty"`
+	Title         string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Priority      int32  `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Handover) Reset() {
+	*x = Handover{}
+	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Handover) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Handover) ProtoMessage() {}
+
+func (x *Handover) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Handover.ProtoReflect.Descriptor instead.
+func (*Handover) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Handover) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *Handover) GetToRole() string {
+	if x != nil {
+		return x.ToRole
+	}
+	return ""
+}
+
+func (x *Handover) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Handover) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Handover) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+type NextResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How the task ended, and the log index of that.
+	State TaskState `protobuf:"varint,1,opt,name=state,proto3,enum=vigil.v1.TaskState" json:"state,omitempty"`
+	Rev   uint64    `protobuf:"varint,2,opt,name=rev,proto3" json:"rev,omitempty"`
+	Index uint64    `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// With handoff: the task that it has made.
+	NextTask uint64 `protobuf:"varint,4,opt,name=next_task,json=nextTask,proto3" json:"next_task,omitempty"`
+	// The next task; absent: there is none.
+	Claim *ClaimResponse `protobuf:"bytes,5,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Why there is none. With the code no_task the agent is WAITING and may call Wait; any other is what
+	// Wait would have failed with.
+	None          *ErrorInfo `protobuf:"bytes,6,opt,name=none,proto3" json:"none,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextResponse) Reset() {
+	*x = NextResponse{}
+	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextResponse) ProtoMessage() {}
+
+func (x *NextResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextResponse.ProtoReflect.Descriptor instead.
+func (*NextResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *NextResponse) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
+}
+
+func (x *NextResponse) GetRev() uint64 {
+	if x != nil {
+		return x.Rev
+	}
+	return 0
+}
+
+func (x *NextResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *NextResponse) GetNextTask() uint64 {
+	if x != nil {
+		return x.NextTask
+	}
+	return 0
+}
+
+func (x *NextResponse) GetClaim() *ClaimResponse {
+	if x != nil {
+		return x.Claim
+	}
+	return nil
+}
+
+func (x *NextResponse) GetNone() *ErrorInfo {
+	if x != nil {
+		return x.None
+	}
+	return nil
+}
+
 type SetResumeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Speaker       *Speaker               `protobuf:"bytes,1,opt,name=speaker,proto3" json:"speaker,omitempty"`
@@ -924,7 +1366,7 @@ type SetResumeRequest struct {
 
 func (x *SetResumeRequest) Reset() {
 	*x = SetResumeRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[13]
+	mi := &file_vigil_v1_work_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1378,7 @@ func (x *SetResumeRequest) String() string {
 func (*SetResumeRequest) ProtoMessage() {}
 
 func (x *SetResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[13]
+	mi := &file_vigil_v1_work_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1391,7 @@ func (x *SetResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResumeRequest.ProtoReflect.Descriptor instead.
 func (*SetResumeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SetResumeRequest) GetSpeaker() *Speaker {
@@ -981,7 +1423,7 @@ type SetResumeResponse struct {
 
 func (x *SetResumeResponse) Reset() {
 	*x = SetResumeResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	mi := &file_vigil_v1_work_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1435,7 @@ func (x *SetResumeResponse) String() string {
 func (*SetResumeResponse) ProtoMessage() {}
 
 func (x *SetResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[14]
+	mi := &file_vigil_v1_work_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1448,7 @@ func (x *SetResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetResumeResponse.ProtoReflect.Descriptor instead.
 func (*SetResumeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{19}
 }
 
 type DeclareRequest struct {
@@ -1031,7 +1473,7 @@ type DeclareRequest struct {
 
 func (x *DeclareRequest) Reset() {
 	*x = DeclareRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	mi := &file_vigil_v1_work_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1485,7 @@ func (x *DeclareRequest) String() string {
 func (*DeclareRequest) ProtoMessage() {}
 
 func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[15]
+	mi := &file_vigil_v1_work_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1498,7 @@ func (x *DeclareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclareRequest.ProtoReflect.Descriptor instead.
 func (*DeclareRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeclareRequest) GetSpeaker() *Speaker {
@@ -1122,7 +1564,7 @@ type DeclareResponse struct {
 
 func (x *DeclareResponse) Reset() {
 	*x = DeclareResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	mi := &file_vigil_v1_work_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1576,7 @@ func (x *DeclareResponse) String() string {
 func (*DeclareResponse) ProtoMessage() {}
 
 func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[16]
+	mi := &file_vigil_v1_work_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1589,7 @@ func (x *DeclareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclareResponse.ProtoReflect.Descriptor instead.
 func (*DeclareResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeclareResponse) GetApplied() bool {
@@ -1180,7 +1622,7 @@ type BatchRequest struct {
 
 func (x *BatchRequest) Reset() {
 	*x = BatchRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1634,7 @@ func (x *BatchRequest) String() string {
 func (*BatchRequest) ProtoMessage() {}
 
 func (x *BatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[17]
+	mi := &file_vigil_v1_work_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1647,7 @@ func (x *BatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRequest.ProtoReflect.Descriptor instead.
 func (*BatchRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BatchRequest) GetWrites() []*Write {
@@ -1228,6 +1670,7 @@ type Write struct {
 	//	*Write_Handoff
 	//	*Write_Join
 	//	*Write_Leave
+	//	*Write_Next
 	Op            isWrite_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1235,7 +1678,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_vigil_v1_work_proto_msgTypes[18]
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1690,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[18]
+	mi := &file_vigil_v1_work_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1703,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Write) GetOp() isWrite_Op {
@@ -1351,6 +1794,15 @@ func (x *Write) GetLeave() *LeaveRequest {
 	return nil
 }
 
+func (x *Write) GetNext() *NextRequest {
+	if x != nil {
+		if x, ok := x.Op.(*Write_Next); ok {
+			return x.Next
+		}
+	}
+	return nil
+}
+
 type isWrite_Op interface {
 	isWrite_Op()
 }
@@ -1391,6 +1843,10 @@ type Write_Leave struct {
 	Leave *LeaveRequest `protobuf:"bytes,9,opt,name=leave,proto3,oneof"`
 }
 
+type Write_Next struct {
+	Next *NextRequest `protobuf:"bytes,10,opt,name=next,proto3,oneof"`
+}
+
 func (*Write_CreateTask) isWrite_Op() {}
 
 func (*Write_Claim) isWrite_Op() {}
@@ -1409,6 +1865,8 @@ func (*Write_Join) isWrite_Op() {}
 
 func (*Write_Leave) isWrite_Op() {}
 
+func (*Write_Next) isWrite_Op() {}
+
 type BatchResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Results       []*WriteResult         `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
@@ -1418,7 +1876,7 @@ type BatchResponse struct {
 
 func (x *BatchResponse) Reset() {
 	*x = BatchResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[19]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1888,7 @@ func (x *BatchResponse) String() string {
 func (*BatchResponse) ProtoMessage() {}
 
 func (x *BatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[19]
+	mi := &file_vigil_v1_work_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1901,7 @@ func (x *BatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchResponse.ProtoReflect.Descriptor instead.
 func (*BatchResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BatchResponse) GetResults() []*WriteResult {
@@ -1470,7 +1928,7 @@ type WriteResult struct {
 
 func (x *WriteResult) Reset() {
 	*x = WriteResult{}
-	mi := &file_vigil_v1_work_proto_msgTypes[20]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1940,7 @@ func (x *WriteResult) String() string {
 func (*WriteResult) ProtoMessage() {}
 
 func (x *WriteResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[20]
+	mi := &file_vigil_v1_work_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1953,7 @@ func (x *WriteResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResult.ProtoReflect.Descriptor instead.
 func (*WriteResult) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WriteResult) GetError() *ErrorInfo {
@@ -1568,7 +2026,7 @@ type BeatRequest struct {
 
 func (x *BeatRequest) Reset() {
 	*x = BeatRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[21]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +2038,7 @@ func (x *BeatRequest) String() string {
 func (*BeatRequest) ProtoMessage() {}
 
 func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[21]
+	mi := &file_vigil_v1_work_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +2051,7 @@ func (x *BeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
 func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BeatRequest) GetHost() uint32 {
@@ -1653,7 +2111,7 @@ type BeatResponse struct {
 
 func (x *BeatResponse) Reset() {
 	*x = BeatResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +2123,7 @@ func (x *BeatResponse) String() string {
 func (*BeatResponse) ProtoMessage() {}
 
 func (x *BeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[22]
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +2136,7 @@ func (x *BeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatResponse.ProtoReflect.Descriptor instead.
 func (*BeatResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BeatResponse) GetRenewed() uint32 {
@@ -1718,7 +2176,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +2188,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[23]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +2201,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RenewRequest) GetSpeaker() *Speaker {
@@ -1763,7 +2221,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +2233,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[24]
+	mi := &file_vigil_v1_work_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +2246,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RenewResponse) GetTtl() *durationpb.Duration {
@@ -1811,7 +2269,7 @@ type BeatException struct {
 
 func (x *BeatException) Reset() {
 	*x = BeatException{}
-	mi := &file_vigil_v1_work_proto_msgTypes[25]
+	mi := &file_vigil_v1_work_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +2281,7 @@ func (x *BeatException) String() string {
 func (*BeatException) ProtoMessage() {}
 
 func (x *BeatException) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[25]
+	mi := &file_vigil_v1_work_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +2294,7 @@ func (x *BeatException) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatException.ProtoReflect.Descriptor instead.
 func (*BeatException) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BeatException) GetAgent() uint32 {
@@ -1869,7 +2327,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[26]
+	mi := &file_vigil_v1_work_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +2339,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[26]
+	mi := &file_vigil_v1_work_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +2352,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OpenSessionRequest) GetClient() string {
@@ -1913,7 +2371,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	mi := &file_vigil_v1_work_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2383,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	mi := &file_vigil_v1_work_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2396,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OpenSessionResponse) GetSession() uint64 {
@@ -1957,7 +2415,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[28]
+	mi := &file_vigil_v1_work_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2427,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[28]
+	mi := &file_vigil_v1_work_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2440,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CloseSessionRequest) GetSession() uint64 {
@@ -2000,7 +2458,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[29]
+	mi := &file_vigil_v1_work_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2470,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[29]
+	mi := &file_vigil_v1_work_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2483,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{34}
 }
 
 var File_vigil_v1_work_proto protoreflect.FileDescriptor
@@ -2051,14 +2509,16 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x0f\n" +
-	"\rLeaveResponse\"\x98\x01\n" +
+	"\rLeaveResponse\"\xae\x01\n" +
 	"\vWaitRequest\x120\n" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x124\n" +
-	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"w\n" +
+	"\bmax_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12\x14\n" +
+	"\x05start\x18\x03 \x01(\bR\x05start\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x8d\x01\n" +
 	"\fClaimRequest\x120\n" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\x04R\x04task\x12!\n" +
+	"\x04task\x18\x02 \x01(\x04R\x04task\x12\x14\n" +
+	"\x05start\x18\x03 \x01(\bR\x05start\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x90\x01\n" +
 	"\rClaimResponse\x12\"\n" +
 	"\x04task\x18\x01 \x01(\v2\x0e.vigil.v1.TaskR\x04task\x12\x18\n" +
@@ -2097,7 +2557,38 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\bpriority\x18\b \x01(\x05R\bpriority\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\".\n" +
 	"\x0fHandoffResponse\x12\x1b\n" +
-	"\tnext_task\x18\x01 \x01(\x04R\bnextTask\"\x7f\n" +
+	"\tnext_task\x18\x01 \x01(\x04R\bnextTask\"\xfa\x02\n" +
+	"\vNextRequest\x120\n" +
+	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x17\n" +
+	"\x04task\x18\x02 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x1d\n" +
+	"\aattempt\x18\x03 \x01(\rB\x03\xe0A\x02R\aattempt\x122\n" +
+	"\bcomplete\x18\x04 \x01(\v2\x14.vigil.v1.CompletionH\x00R\bcomplete\x12'\n" +
+	"\x04fail\x18\x05 \x01(\v2\x11.vigil.v1.FailureH\x00R\x04fail\x12.\n" +
+	"\ahandoff\x18\x06 \x01(\v2\x12.vigil.v1.HandoverH\x00R\ahandoff\x12\x14\n" +
+	"\x05start\x18\a \x01(\bR\x05start\x124\n" +
+	"\bmax_wait\x18\b \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02idB\x05\n" +
+	"\x03end\"$\n" +
+	"\n" +
+	"Completion\x12\x16\n" +
+	"\x06result\x18\x01 \x01(\tR\x06result\"p\n" +
+	"\aFailure\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1c\n" +
+	"\tretryable\x18\x02 \x01(\bR\tretryable\x12/\n" +
+	"\x05after\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\x81\x01\n" +
+	"\bHandover\x12\x16\n" +
+	"\x06result\x18\x01 \x01(\tR\x06result\x12\x17\n" +
+	"\ato_role\x18\x02 \x01(\tR\x06toRole\x12\x14\n" +
+	"\x05title\x18\x03 \x01(\tR\x05title\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1a\n" +
+	"\bpriority\x18\x05 \x01(\x05R\bpriority\"\xd6\x01\n" +
+	"\fNextResponse\x12)\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x13.vigil.v1.TaskStateR\x05state\x12\x10\n" +
+	"\x03rev\x18\x02 \x01(\x04R\x03rev\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x1b\n" +
+	"\tnext_task\x18\x04 \x01(\x04R\bnextTask\x12-\n" +
+	"\x05claim\x18\x05 \x01(\v2\x17.vigil.v1.ClaimResponseR\x05claim\x12'\n" +
+	"\x04none\x18\x06 \x01(\v2\x13.vigil.v1.ErrorInfoR\x04none\"\x7f\n" +
 	"\x10SetResumeRequest\x120\n" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x16\n" +
 	"\x06resume\x18\x02 \x01(\tR\x06resume\x12!\n" +
@@ -2116,7 +2607,7 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
 	"\x04left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04left\"7\n" +
 	"\fBatchRequest\x12'\n" +
-	"\x06writes\x18\x01 \x03(\v2\x0f.vigil.v1.WriteR\x06writes\"\x82\x04\n" +
+	"\x06writes\x18\x01 \x03(\v2\x0f.vigil.v1.WriteR\x06writes\"\xaf\x04\n" +
 	"\x05Write\x12>\n" +
 	"\vcreate_task\x18\x01 \x01(\v2\x1b.vigil.v1.CreateTaskRequestH\x00R\n" +
 	"createTask\x12.\n" +
@@ -2128,7 +2619,9 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\tfail_task\x18\x06 \x01(\v2\x15.vigil.v1.WorkRequestH\x00R\bfailTask\x124\n" +
 	"\ahandoff\x18\a \x01(\v2\x18.vigil.v1.HandoffRequestH\x00R\ahandoff\x12+\n" +
 	"\x04join\x18\b \x01(\v2\x15.vigil.v1.JoinRequestH\x00R\x04join\x12.\n" +
-	"\x05leave\x18\t \x01(\v2\x16.vigil.v1.LeaveRequestH\x00R\x05leaveB\x04\n" +
+	"\x05leave\x18\t \x01(\v2\x16.vigil.v1.LeaveRequestH\x00R\x05leave\x12+\n" +
+	"\x04next\x18\n" +
+	" \x01(\v2\x15.vigil.v1.NextRequestH\x00R\x04nextB\x04\n" +
 	"\x02op\"@\n" +
 	"\rBatchResponse\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.vigil.v1.WriteResultR\aresults\"\xdf\x01\n" +
@@ -2168,8 +2661,7 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\"/\n" +
 	"\x13CloseSessionRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\"\x16\n" +
-	"\x14CloseSessionResponse2\xf6\n" +
-	"\n" +
+	"\x14CloseSessionResponse2\xc7\v\n" +
 	"\x04Work\x12O\n" +
 	"\x04Join\x12\x15.vigil.v1.JoinRequest\x1a\x16.vigil.v1.JoinResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:join\x12S\n" +
 	"\x05Leave\x12\x16.vigil.v1.LeaveRequest\x1a\x17.vigil.v1.LeaveResponse\"\x19\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/work:leave\x12P\n" +
@@ -2179,7 +2671,8 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\fProgressTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:progress\x12c\n" +
 	"\fCompleteTask\x12\x1d.vigil.v1.CompleteTaskRequest\x1a\x16.vigil.v1.WorkResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/work:complete\x12S\n" +
 	"\bFailTask\x12\x15.vigil.v1.WorkRequest\x1a\x16.vigil.v1.WorkResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:fail\x12[\n" +
-	"\aHandoff\x12\x18.vigil.v1.HandoffRequest\x1a\x19.vigil.v1.HandoffResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:handoff\x12`\n" +
+	"\aHandoff\x12\x18.vigil.v1.HandoffRequest\x1a\x19.vigil.v1.HandoffResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:handoff\x12O\n" +
+	"\x04Next\x12\x15.vigil.v1.NextRequest\x1a\x16.vigil.v1.NextResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/work:next\x12`\n" +
 	"\tSetResume\x12\x1a.vigil.v1.SetResumeRequest\x1a\x1b.vigil.v1.SetResumeResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/work:resume\x12[\n" +
 	"\aDeclare\x12\x18.vigil.v1.DeclareRequest\x1a\x19.vigil.v1.DeclareResponse\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/work:declare\x128\n" +
 	"\x05Batch\x12\x16.vigil.v1.BatchRequest\x1a\x17.vigil.v1.BatchResponse\x125\n" +
@@ -2200,7 +2693,7 @@ func file_vigil_v1_work_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_work_proto_rawDescData
 }
 
-var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_vigil_v1_work_proto_goTypes = []any{
 	(*Speaker)(nil),              // 0: vigil.v1.Speaker
 	(*JoinRequest)(nil),          // 1: vigil.v1.JoinRequest
@@ -2215,112 +2708,130 @@ var file_vigil_v1_work_proto_goTypes = []any{
 	(*WorkResponse)(nil),         // 10: vigil.v1.WorkResponse
 	(*HandoffRequest)(nil),       // 11: vigil.v1.HandoffRequest
 	(*HandoffResponse)(nil),      // 12: vigil.v1.HandoffResponse
-	(*SetResumeRequest)(nil),     // 13: vigil.v1.SetResumeRequest
-	(*SetResumeResponse)(nil),    // 14: vigil.v1.SetResumeResponse
-	(*DeclareRequest)(nil),       // 15: vigil.v1.DeclareRequest
-	(*DeclareResponse)(nil),      // 16: vigil.v1.DeclareResponse
-	(*BatchRequest)(nil),         // 17: vigil.v1.BatchRequest
-	(*Write)(nil),                // 18: vigil.v1.Write
-	(*BatchResponse)(nil),        // 19: vigil.v1.BatchResponse
-	(*WriteResult)(nil),          // 20: vigil.v1.WriteResult
-	(*BeatRequest)(nil),          // 21: vigil.v1.BeatRequest
-	(*BeatResponse)(nil),         // 22: vigil.v1.BeatResponse
-	(*RenewRequest)(nil),         // 23: vigil.v1.RenewRequest
-	(*RenewResponse)(nil),        // 24: vigil.v1.RenewResponse
-	(*BeatException)(nil),        // 25: vigil.v1.BeatException
-	(*OpenSessionRequest)(nil),   // 26: vigil.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),  // 27: vigil.v1.OpenSessionResponse
-	(*CloseSessionRequest)(nil),  // 28: vigil.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 29: vigil.v1.CloseSessionResponse
-	(*WriteId)(nil),              // 30: vigil.v1.WriteId
-	(*durationpb.Duration)(nil),  // 31: google.protobuf.Duration
-	(*Task)(nil),                 // 32: vigil.v1.Task
-	(TaskState)(0),               // 33: vigil.v1.TaskState
-	(*CreateTaskRequest)(nil),    // 34: vigil.v1.CreateTaskRequest
-	(*ErrorInfo)(nil),            // 35: vigil.v1.ErrorInfo
+	(*NextRequest)(nil),          // 13: vigil.v1.NextRequest
+	(*Completion)(nil),           // 14: vigil.v1.Completion
+	(*Failure)(nil),              // 15: vigil.v1.Failure
+	(*Handover)(nil),             // 16: vigil.v1.Handover
+	(*NextResponse)(nil),         // 17: vigil.v1.NextResponse
+	(*SetResumeRequest)(nil),     // 18: vigil.v1.SetResumeRequest
+	(*SetResumeResponse)(nil),    // 19: vigil.v1.SetResumeResponse
+	(*DeclareRequest)(nil),       // 20: vigil.v1.DeclareRequest
+	(*DeclareResponse)(nil),      // 21: vigil.v1.DeclareResponse
+	(*BatchRequest)(nil),         // 22: vigil.v1.BatchRequest
+	(*Write)(nil),                // 23: vigil.v1.Write
+	(*BatchResponse)(nil),        // 24: vigil.v1.BatchResponse
+	(*WriteResult)(nil),          // 25: vigil.v1.WriteResult
+	(*BeatRequest)(nil),          // 26: vigil.v1.BeatRequest
+	(*BeatResponse)(nil),         // 27: vigil.v1.BeatResponse
+	(*RenewRequest)(nil),         // 28: vigil.v1.RenewRequest
+	(*RenewResponse)(nil),        // 29: vigil.v1.RenewResponse
+	(*BeatException)(nil),        // 30: vigil.v1.BeatException
+	(*OpenSessionRequest)(nil),   // 31: vigil.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),  // 32: vigil.v1.OpenSessionResponse
+	(*CloseSessionRequest)(nil),  // 33: vigil.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 34: vigil.v1.CloseSessionResponse
+	(*WriteId)(nil),              // 35: vigil.v1.WriteId
+	(*durationpb.Duration)(nil),  // 36: google.protobuf.Duration
+	(*Task)(nil),                 // 37: vigil.v1.Task
+	(TaskState)(0),               // 38: vigil.v1.TaskState
+	(*ErrorInfo)(nil),            // 39: vigil.v1.ErrorInfo
+	(*CreateTaskRequest)(nil),    // 40: vigil.v1.CreateTaskRequest
 }
 var file_vigil_v1_work_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.JoinRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
-	31, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
+	35, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
+	36, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 3: vigil.v1.LeaveRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
+	35, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 5: vigil.v1.WaitRequest.speaker:type_name -> vigil.v1.Speaker
-	31, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
-	30, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
+	36, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
+	35, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 8: vigil.v1.ClaimRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
-	32, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
-	31, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
+	35, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
+	37, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
+	36, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 12: vigil.v1.WorkRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
-	31, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
-	31, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
+	35, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
+	36, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
+	36, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
 	0,  // 16: vigil.v1.CompleteTaskRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 17: vigil.v1.CompleteTaskRequest.id:type_name -> vigil.v1.WriteId
-	33, // 18: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
+	35, // 17: vigil.v1.CompleteTaskRequest.id:type_name -> vigil.v1.WriteId
+	38, // 18: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
 	0,  // 19: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 20: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 21: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
-	30, // 22: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
-	0,  // 23: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
-	31, // 24: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
-	30, // 25: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
-	31, // 26: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
-	18, // 27: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
-	34, // 28: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
-	6,  // 29: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
-	8,  // 30: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
-	8,  // 31: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
-	9,  // 32: vigil.v1.Write.complete_task:type_name -> vigil.v1.CompleteTaskRequest
-	8,  // 33: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
-	11, // 34: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
-	1,  // 35: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
-	3,  // 36: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
-	20, // 37: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
-	35, // 38: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
-	32, // 39: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
-	25, // 40: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	31, // 41: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
-	0,  // 42: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
-	31, // 43: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	1,  // 44: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 45: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 46: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 47: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 48: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 49: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	9,  // 50: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.CompleteTaskRequest
-	8,  // 51: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	11, // 52: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	13, // 53: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	15, // 54: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
-	17, // 55: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	21, // 56: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	23, // 57: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
-	26, // 58: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	28, // 59: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 60: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 61: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 62: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 63: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	10, // 64: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	10, // 65: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	10, // 66: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	10, // 67: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	12, // 68: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	14, // 69: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	16, // 70: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
-	19, // 71: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	22, // 72: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	24, // 73: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
-	27, // 74: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	29, // 75: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	60, // [60:76] is the sub-list for method output_type
-	44, // [44:60] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	35, // 20: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 21: vigil.v1.NextRequest.speaker:type_name -> vigil.v1.Speaker
+	14, // 22: vigil.v1.NextRequest.complete:type_name -> vigil.v1.Completion
+	15, // 23: vigil.v1.NextRequest.fail:type_name -> vigil.v1.Failure
+	16, // 24: vigil.v1.NextRequest.handoff:type_name -> vigil.v1.Handover
+	36, // 25: vigil.v1.NextRequest.max_wait:type_name -> google.protobuf.Duration
+	35, // 26: vigil.v1.NextRequest.id:type_name -> vigil.v1.WriteId
+	36, // 27: vigil.v1.Failure.after:type_name -> google.protobuf.Duration
+	38, // 28: vigil.v1.NextResponse.state:type_name -> vigil.v1.TaskState
+	7,  // 29: vigil.v1.NextResponse.claim:type_name -> vigil.v1.ClaimResponse
+	39, // 30: vigil.v1.NextResponse.none:type_name -> vigil.v1.ErrorInfo
+	0,  // 31: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
+	35, // 32: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
+	0,  // 33: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
+	36, // 34: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
+	35, // 35: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
+	36, // 36: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
+	23, // 37: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
+	40, // 38: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
+	6,  // 39: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
+	8,  // 40: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
+	8,  // 41: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
+	9,  // 42: vigil.v1.Write.complete_task:type_name -> vigil.v1.CompleteTaskRequest
+	8,  // 43: vigil.v1.Write.fail_task:type_name -> vigil.v1.WorkRequest
+	11, // 44: vigil.v1.Write.handoff:type_name -> vigil.v1.HandoffRequest
+	1,  // 45: vigil.v1.Write.join:type_name -> vigil.v1.JoinRequest
+	3,  // 46: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
+	13, // 47: vigil.v1.Write.next:type_name -> vigil.v1.NextRequest
+	25, // 48: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
+	39, // 49: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
+	37, // 50: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
+	30, // 51: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
+	36, // 52: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 53: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
+	36, // 54: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 55: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 56: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 57: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 58: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 59: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 60: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	9,  // 61: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.CompleteTaskRequest
+	8,  // 62: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	11, // 63: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	13, // 64: vigil.v1.Work.Next:input_type -> vigil.v1.NextRequest
+	18, // 65: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	20, // 66: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
+	22, // 67: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	26, // 68: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	28, // 69: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
+	31, // 70: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	33, // 71: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 72: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 73: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 74: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 75: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	10, // 76: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	10, // 77: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	10, // 78: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	10, // 79: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	12, // 80: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	17, // 81: vigil.v1.Work.Next:output_type -> vigil.v1.NextResponse
+	19, // 82: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	21, // 83: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
+	24, // 84: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	27, // 85: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	29, // 86: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
+	32, // 87: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	34, // 88: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	72, // [72:89] is the sub-list for method output_type
+	55, // [55:72] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }
@@ -2331,7 +2842,12 @@ func file_vigil_v1_work_proto_init() {
 	file_vigil_v1_fleet_proto_init()
 	file_vigil_v1_types_proto_init()
 	file_vigil_v1_work_proto_msgTypes[8].OneofWrappers = []any{}
-	file_vigil_v1_work_proto_msgTypes[18].OneofWrappers = []any{
+	file_vigil_v1_work_proto_msgTypes[13].OneofWrappers = []any{
+		(*NextRequest_Complete)(nil),
+		(*NextRequest_Fail)(nil),
+		(*NextRequest_Handoff)(nil),
+	}
+	file_vigil_v1_work_proto_msgTypes[23].OneofWrappers = []any{
 		(*Write_CreateTask)(nil),
 		(*Write_Claim)(nil),
 		(*Write_StartTask)(nil),
@@ -2341,6 +2857,7 @@ func file_vigil_v1_work_proto_init() {
 		(*Write_Handoff)(nil),
 		(*Write_Join)(nil),
 		(*Write_Leave)(nil),
+		(*Write_Next)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2348,7 +2865,7 @@ func file_vigil_v1_work_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_work_proto_rawDesc), len(file_vigil_v1_work_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

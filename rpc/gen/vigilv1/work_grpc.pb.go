@@ -31,6 +31,7 @@ const (
 	Work_CompleteTask_FullMethodName = "/vigil.v1.Work/CompleteTask"
 	Work_FailTask_FullMethodName     = "/vigil.v1.Work/FailTask"
 	Work_Handoff_FullMethodName      = "/vigil.v1.Work/Handoff"
+	Work_Next_FullMethodName         = "/vigil.v1.Work/Next"
 	Work_SetResume_FullMethodName    = "/vigil.v1.Work/SetResume"
 	Work_Declare_FullMethodName      = "/vigil.v1.Work/Declare"
 	Work_Batch_FullMethodName        = "/vigil.v1.Work/Batch"
@@ -63,6 +64,10 @@ type WorkClient interface {
 	FailTask(ctx context.Context, in *WorkRequest, opts ...grpc.CallOption) (*WorkResponse, error)
 	// Completes a task and creates the next role's task, both or neither.
 	Handoff(ctx context.Context, in *HandoffRequest, opts ...grpc.CallOption) (*HandoffResponse, error)
+	// Ends a task and takes the role's next one, in one step: as CompleteTask, FailTask or Handoff and then
+	// Claim, or Join where there is none. The end counts whatever becomes of the claim. Repeated under its
+	// write id it has the same answer: the same end, the same task.
+	Next(ctx context.Context, in *NextRequest, opts ...grpc.CallOption) (*NextResponse, error)
 	// Keeps a value that the next life gets as VIGIL_RESUME.
 	SetResume(ctx context.Context, in *SetResumeRequest, opts ...grpc.CallOption) (*SetResumeResponse, error)
 	// What the agent says of its own condition; each one is a health report too.
@@ -180,6 +185,16 @@ func (c *workClient) Handoff(ctx context.Context, in *HandoffRequest, opts ...gr
 	return out, nil
 }
 
+func (c *workClient) Next(ctx context.Context, in *NextRequest, opts ...grpc.CallOption) (*NextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NextResponse)
+	err := c.cc.Invoke(ctx, Work_Next_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *workClient) SetResume(ctx context.Context, in *SetResumeRequest, opts ...grpc.CallOption) (*SetResumeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SetResumeResponse)
@@ -273,6 +288,10 @@ type WorkServer interface {
 	FailTask(context.Context, *WorkRequest) (*WorkResponse, error)
 	// Completes a task and creates the next role's task, both or neither.
 	Handoff(context.Context, *HandoffRequest) (*HandoffResponse, error)
+	// Ends a task and takes the role's next one, in one step: as CompleteTask, FailTask or Handoff and then
+	// Claim, or Join where there is none. The end counts whatever becomes of the claim. Repeated under its
+	// write id it has the same answer: the same end, the same task.
+	Next(context.Context, *NextRequest) (*NextResponse, error)
 	// Keeps a value that the next life gets as VIGIL_RESUME.
 	SetResume(context.Context, *SetResumeRequest) (*SetResumeResponse, error)
 	// What the agent says of its own condition; each one is a health report too.
@@ -326,6 +345,9 @@ func (UnimplementedWorkServer) FailTask(context.Context, *WorkRequest) (*WorkRes
 }
 func (UnimplementedWorkServer) Handoff(context.Context, *HandoffRequest) (*HandoffResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Handoff not implemented")
+}
+func (UnimplementedWorkServer) Next(context.Context, *NextRequest) (*NextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Next not implemented")
 }
 func (UnimplementedWorkServer) SetResume(context.Context, *SetResumeRequest) (*SetResumeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetResume not implemented")
@@ -531,6 +553,24 @@ func _Work_Handoff_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Work_Next_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkServer).Next(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Work_Next_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkServer).Next(ctx, req.(*NextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Work_SetResume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetResumeRequest)
 	if err := dec(in); err != nil {
@@ -699,6 +739,10 @@ var Work_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Handoff",
 			Handler:    _Work_Handoff_Handler,
+		},
+		{
+			MethodName: "Next",
+			Handler:    _Work_Next_Handler,
 		},
 		{
 			MethodName: "SetResume",
