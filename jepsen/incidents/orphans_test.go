@@ -274,9 +274,35 @@ func TestI121DaemonKilledTwentyTimes(t *testing.T) {
 			t.Errorf("%s, process %d, has no shim", r.Agent, r.PID)
 		}
 	}
-	if n := len(w.processes(h.Machine, "/proc/self/exe shim")); n != agents {
-		t.Errorf("%d shims for %d agents", n, agents)
+	w.shimsOf(h, here)
+}
+
+// shimsOf makes sure that each agent has a shim of its own, and that any other shim is in the reserve of the agentd
+// that runs: none of the agentds that were killed has left one.
+func (w *world) shimsOf(h *stand.Host, agents []stand.Resident) {
+	w.t.Helper()
+	const mostInReserve = 4 // as many as may start at once
+	held := map[int]bool{}
+	for _, r := range agents {
+		held[r.Shim] = true
 	}
+	w.eventually("a shim for each agent, and a reserve", func() error {
+		with, spare := 0, 0
+		for _, p := range w.processes(h.Machine, "/proc/self/exe shim") {
+			switch {
+			case held[p.PID]:
+				with++
+			case p.Parent == h.Process.PID:
+				spare++
+			default:
+				return fmt.Errorf("shim %d holds no agent and is a child of %d, not of agentd %d", p.PID, p.Parent, h.Process.PID)
+			}
+		}
+		if with != len(agents) || spare > mostInReserve {
+			return fmt.Errorf("%d shims hold %d agents, %d are in reserve", with, len(agents), spare)
+		}
+		return nil
+	})
 }
 
 // replace kills the agentd of a host and starts another one; wait returns when that
