@@ -62,6 +62,34 @@ func TestACreatedTaskIsClaimedInItsEntry(t *testing.T) {
 	}
 }
 
+// So does a task that is handed off.
+func TestAHandedOffTaskIsClaimedInItsEntry(t *testing.T) {
+	w := start(t, 3)
+	w.delegating()
+	w.room("demo", "builder", 2)
+	from, to := w.join("demo/builder.*"), w.join("demo/builder.*")
+	task := w.task(0, "demo", "builder", "x")
+	if _, err := w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: from}); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan waited, 1)
+	w.wait(within(t), 1, 1, to, got)
+	w.parkedAt(0, 1)
+	w.mu.Lock()
+	before := w.index
+	w.mu.Unlock()
+	next, err := w.work(2).Handoff(within(t), &vigilv1.HandoffRequest{Speaker: from, Task: task.GetId(), Attempt: 1,
+		Result: "done", ToRole: "builder", Title: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := <-got
+	if r.err != nil || r.resp.GetTask().GetId() != next.GetNextTask() || r.resp.GetIndex() != before+1 {
+		t.Errorf("the waiter got %v in entry %d, %v; want task %d in entry %d", r.resp.GetTask(), r.resp.GetIndex(), r.err,
+			next.GetNextTask(), before+1)
+	}
+}
+
 // A wait outlives the leader at which it waits: the server that it came to goes on, and no task is forgotten.
 func TestAWaitAtTheLeaderOutlivesIt(t *testing.T) {
 	w := start(t, 3)

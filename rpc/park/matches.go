@@ -3,6 +3,7 @@ package park
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -35,8 +36,17 @@ type match struct {
 
 // See implements fsm.Matcher.
 func (m *Matches) See(cmd fsm.Command) {
-	if c, ok := cmd.(fsm.CreateTask); ok && c.After == 0 && len(m.made) < maxMatches {
-		m.made = append(m.made, roleName{c.Room, c.Role})
+	if len(m.made) == maxMatches {
+		return
+	}
+	switch c := cmd.(type) {
+	case fsm.CreateTask:
+		if c.After == 0 {
+			m.made = append(m.made, roleName{c.Room, c.Role})
+		}
+	case fsm.Handoff:
+		room, _, _ := strings.Cut(c.Agent, "/")
+		m.made = append(m.made, roleName{room, c.ToRole})
 	}
 }
 
