@@ -227,24 +227,50 @@ func TestBadInputOfDaemons(t *testing.T) {
 }
 
 // alone starts a cluster of one server.
-func (f *testFleet) alone(dir, raft string) *proc {
+func (f *testFleet) alone(dir, raft string, more ...string) *proc {
 	f.t.Helper()
 	f.api = []string{freePort(f.t)}
-	return spawn(f.t, dir, "server", "--insecure", "--id", "a", "--data-dir", f.path(dir), "--addr", f.api[0],
-		"--raft-addr", raft, "--found")
+	return spawn(f.t, dir, append([]string{"server", "--insecure", "--id", "a", "--data-dir", f.path(dir), "--addr",
+		f.api[0], "--raft-addr", raft, "--found"}, more...)...)
+}
+
+// smallDisk mounts a disk of that size at a folder of the fleet, and gives what makes it larger.
+func (f *testFleet) smallDisk(folder, size string) (grow func(size string)) {
+	f.t.Helper()
+	f.write(folder+"/.keep", "")
+	if err := syscall.Mount("tmpfs", f.path(folder), "tmpfs", 0, "size="+size); err != nil {
+		f.t.Skipf("no small disk can be made here: %v", err)
+	}
+	f.t.Cleanup(func() { _ = syscall.Unmount(f.path(folder), syscall.MNT_DETACH) })
+	return func(size string) {
+		if err := syscall.Mount("tmpfs", f.path(folder), "tmpfs", syscall.MS_REMOUNT, "size="+size); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// A write-ahead log takes the space of its first segment when it is made: a server for which there is too little
+// says so before it takes part, and starts once there is more.
+func TestDiskThatIsTooSmallForALog(t *testing.T) {
+	t.Parallel()
+	f := &testFleet{t: t, dir: t.TempDir()}
+	grow := f.smallDisk("disk", "800k")
+	raft := freePort(t)
+	p := f.alone("disk/data", raft, "--log-store", "wal")
+	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "no space left on device: free some space") {
+		t.Errorf("the server ended with %d: %s", code, p.out.tail())
+	}
+	grow("80m")
+	f.alone("disk/data", raft, "--log-store", "wal").shows(regexp.MustCompile(`stint open`))
 }
 
 // L8: a server whose disk is full ends, says so, and has what it has acknowledged.
 func TestDiskThatIsFull(t *testing.T) {
 	t.Parallel()
 	f := &testFleet{t: t, dir: t.TempDir()}
-	f.write("disk/.keep", "")
-	if err := syscall.Mount("tmpfs", f.path("disk"), "tmpfs", 0, "size=800k"); err != nil {
-		t.Skipf("no small disk can be made here: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(f.path("disk"), syscall.MNT_DETACH) })
+	grow := f.smallDisk("disk", "800k")
 	raft := freePort(t)
-	p := f.alone("disk/data", raft)
+	p := f.alone("disk/data", raft, "--log-store", "bolt") // it fills a disk this small write by write
 	p.shows(regexp.MustCompile(`stint open`))
 	f.write("room.yaml", "room: web\nroles: [{name: a}]\n")
 	f.write("text", strings.Repeat("x", 100<<10))
@@ -263,9 +289,7 @@ func TestDiskThatIsFull(t *testing.T) {
 	if code := p.end(); code != 1 || !strings.Contains(p.out.String(), "no space left on device: free some space") {
 		t.Errorf("the server ended with %d: %s", code, p.out.tail())
 	}
-	if err := syscall.Mount("tmpfs", f.path("disk"), "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
-		t.Fatal(err)
-	}
+	grow("16m")
 	f.alone("disk/data", raft).shows(regexp.MustCompile(`stint open`))
 	list := spawn(t, "list", "--addr", f.api[0], "task", "list", "--json")
 	if code := list.end(); code != 0 || strings.Count(list.out.String(), `"state":"PENDING"`)+
