@@ -61,10 +61,10 @@ func rows() []row {
 		put = "etcd puts a key. vigil checks a task against role and budgets, gives it a number and an event in the " +
 			"history, and repeats a write of unknown outcome under the same id: it is done once"
 		wake = "etcd: one watcher of each key sees it, nothing is decided. vigil: one of 20 waiting agents holds the " +
-			"claim, fenced by its attempt; each task is completed and its agent joins again beside: three writes for etcd's one"
+			"claim, fenced by its attempt; each task is completed beside: two writes for etcd's one"
 		life = "JetStream: 3 writes (publish, delivery, acknowledgement), delivered at least once, to anybody whose 30 s " +
-			"are not over. vigil: 4 writes (create, claim, start, complete), to one agent with a lease; a late word of " +
-			"an older attempt is refused"
+			"are not over. vigil: 2 writes (create; complete with the claim and the start of the next), to one agent with " +
+			"a lease; a late word of an older attempt is refused"
 		fail = "etcd: default election timeout of 1 s; first of puts begun every 25 ms. vigil: one write that the client " +
 			"repeats; 30 agents work meanwhile and keep their leases"
 		nomad = "Nomad's figure is quoted: its client restarts a task by itself. vigil: the next life is in the " +

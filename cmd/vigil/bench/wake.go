@@ -20,8 +20,8 @@ func wakeSpec() *Spec {
 		Long: `Parks --count agents in waits, spread over all servers, and creates --rate tasks a
 second, each in a call of its own at its own time whatever became of the ones before.
 Latency is the time from sending the creation to the moment when a waiting agent has
-its claim in hand: two writes, one after the other. Agents complete the task, join
-again and wait again.`,
+its claim in hand. Agents complete the task, take the next one in the
+same write if there is one, and wait again.`,
 		Uses: []string{"count", "duration", "rate", "conns"}, CountHelp: "agents that wait",
 		// One identity plays all of them, and may have 1,024 calls under way at a server.
 		Defaults: Options{Count: 800, Rate: 1000, Duration: 10 * time.Second, Conns: 3},
@@ -112,23 +112,43 @@ func (w *waking) make(ctx context.Context, c *client.Client, i int) {
 	}
 }
 
-// wait is the life of one agent.
+// wait is the life of one agent, as client.Work leads it.
 func (w *waking) wait(ctx context.Context, c *client.Client, a agent) {
 	work := vigilv1.NewWorkClient(c)
+	var in *vigilv1.ClaimResponse // hand
 	for ctx.Err() == nil {
-		claim, err := work.Wait(ctx, &vigilv1.WaitRequest{Speaker: a.speaker, MaxWait: durationpb.New(5 * time.Minute)})
-		held := time.Now()
-		if err == nil {
-			w.note(claim, held)
-			err = w.finish(ctx, work, a, claim)
-		}
-		if err != nil && ctx.Err() == nil {
+		var err error
+		if in, err = w.next(ctx, work, a, in); err == nil {
+			w.note(in, time.Now())
+		} else if ctx.Err() == nil {
 			w.mu.Lock()
-			w.tally.fail(fmt.Errorf("wait: %w", err))
+			w.tally.fail(err)
 			w.mu.Unlock()
 			pause(ctx, errorPause)
 		}
 	}
+}
+
+// next completes what is in hand, if anything is, and gives the next task, which it waits for if there is none yet.
+func (w *waking) next(
+	ctx context.Context, work vigilv1.WorkClient, a agent, in *vigilv1.ClaimResponse,
+) (*vigilv1.ClaimResponse, error) {
+	if in != nil {
+		answer, err := work.Next(ctx, &vigilv1.NextRequest{Speaker: a.speaker, Task: in.GetTask().GetId(),
+			Attempt: in.GetAttempt(), End: &vigilv1.NextRequest_Complete{Complete: &vigilv1.Completion{}}})
+		if err != nil {
+			return nil, fmt.Errorf("complete: %w", err)
+		}
+		w.book.completed(in.GetTask().GetId())
+		if answer.GetClaim() != nil {
+			return answer.GetClaim(), nil
+		}
+	}
+	claim, err := work.Wait(ctx, &vigilv1.WaitRequest{Speaker: a.speaker, MaxWait: durationpb.New(5 * time.Minute)})
+	if err != nil {
+		return nil, fmt.Errorf("wait: %w", err)
+	}
+	return claim, nil
 }
 
 func (w *waking) note(claim *vigilv1.ClaimResponse, held time.Time) {
@@ -143,19 +163,6 @@ func (w *waking) note(claim *vigilv1.ClaimResponse, held time.Time) {
 		w.tally.ops++
 		w.tally.add(held.Sub(w.began) - at)
 	}
-}
-
-// finish completes the task and joins again.
-func (w *waking) finish(ctx context.Context, work vigilv1.WorkClient, a agent, claim *vigilv1.ClaimResponse) error {
-	done := &vigilv1.CompleteTaskRequest{Speaker: a.speaker, Task: claim.GetTask().GetId(), Attempt: claim.GetAttempt()}
-	if _, err := work.CompleteTask(ctx, done); err != nil {
-		return fmt.Errorf("complete: %w", err)
-	}
-	w.book.completed(done.GetTask())
-	if _, err := work.Join(ctx, &vigilv1.JoinRequest{Speaker: a.speaker}); err != nil {
-		return fmt.Errorf("join again: %w", err)
-	}
-	return nil
 }
 
 // drain lets the waiters finish what was created.
