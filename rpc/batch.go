@@ -64,7 +64,8 @@ func writeCmd(w *vigilv1.Write) (fsm.Command, error) {
 	case *vigilv1.Write_Leave:
 		return leaveCmd(op.Leave)
 	}
-	return nil, fault.Invalid("The write names no operation that this server knows; compare the versions with `vigil version`.")
+	return nil, fault.Invalid("The write names no operation that this server knows; compare the versions " +
+		"with `vigil version`.")
 }
 
 // claims tells whether the answer to a write may bring a task.

@@ -125,7 +125,8 @@ func leaveCmd(r *vigilv1.LeaveRequest) (fsm.Command, error) {
 
 func claimCmd(r *vigilv1.ClaimRequest) (fsm.Command, error) {
 	var c form.Checks
-	return fsm.Claim{Speaker: c.Speaking(r.GetSpeaker(), false), Task: noun.TaskID(r.GetTask()), Start: r.GetStart()}, c.Err
+	return fsm.Claim{Speaker: c.Speaking(r.GetSpeaker(), false), Task: noun.TaskID(r.GetTask()),
+		Start: r.GetStart()}, c.Err
 }
 
 // work validates a word about a held task; limit is that of its text.

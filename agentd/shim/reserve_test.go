@@ -169,7 +169,8 @@ func TestAShimIsNotForPeople(t *testing.T) {
 	defer tcp.Close()
 	for _, stdin := range []*os.File{null, tcp} {
 		_, _, err := takeOver(stdin)
-		if err == nil || !strings.Contains(err.Error(), "nothing was started") || !strings.Contains(err.Error(), "by agentd") {
+		if err == nil || !strings.Contains(err.Error(), "nothing was started") ||
+			!strings.Contains(err.Error(), "by agentd") {
 			t.Errorf("%s: %v", stdin.Name(), err)
 		}
 	}

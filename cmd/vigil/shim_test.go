@@ -16,7 +16,8 @@ func TestShimByHand(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 2 {
 		t.Errorf("exit code %d, %v", code, err)
 	}
-	if text := string(out); !strings.Contains(text, "nothing was started") || !strings.Contains(text, "by agentd") || strings.Contains(text, "geheim") {
+	if text := string(out); !strings.Contains(text, "nothing was started") || !strings.Contains(text, "by agentd") ||
+		strings.Contains(text, "geheim") {
 		t.Errorf("it says %q", text)
 	}
 }

@@ -143,7 +143,7 @@ type End struct {
 type Failure struct {
 	Reason    string
 	Retryable bool          // another attempt may succeed
-	After     time.Duration // as in FailUntil; 0: by the rules of the role
+	After     time.Duration // as in FailUntil, which is retryable; 0: by the rules of the role
 }
 
 // Next ends the job and takes the role's next one in the same step. Without an error the end counts, and what
@@ -178,8 +178,8 @@ func (j *Job) nextRequest(end End) *vigilv1.NextRequest {
 	switch f, h := end.Failure, end.Handoff; {
 	case f != nil:
 		fail := &vigilv1.Failure{Reason: f.Reason, Retryable: f.Retryable}
-		if f.After != 0 {
-			fail.After = durationpb.New(f.After)
+		if f.After != 0 { // as FailUntil: it says that another attempt may succeed
+			fail.Retryable, fail.After = true, durationpb.New(f.After)
 		}
 		r.End = &vigilv1.NextRequest_Fail{Fail: fail}
 	case h != nil:

@@ -51,6 +51,7 @@ func (n *NextLives) Extras() (extras []fsm.Extra) {
 			}
 		}
 	})
+	clear(n.ended) // their words are not kept until the next end
 	n.ended = n.ended[:0]
 	return extras
 }

@@ -315,7 +315,8 @@ func roleBeside(agent, name string) (string, error) {
 	room, _, _ := strings.Cut(agent, "/")
 	role := strings.TrimPrefix(name, room+"/")
 	if strings.Contains(role, "/") {
-		return "", cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named without the room", name, room)
+		return "", cli.Usagef("%q is not a role of room %s: a task is handed to a role of its own room, named "+
+			"without the room", name, room)
 	}
 	return role, nil
 }

@@ -255,7 +255,8 @@ func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in c
 		next, _, err = finish(ctx, job, client.End{Result: in.Result}, in.Next)
 		if err != nil && agent.Unheard(err) && d.leaveBehind(job, in.Result) {
 			d.drop(job)
-			return "No server answers at the moment: the result of task %d is left with this host's agentd, which delivers it.", nil
+			return "No server answers at the moment: the result of task %d is left with this host's agentd, " +
+				"which delivers it.", nil
 		}
 		return "Task %d is completed.", err
 	})
