@@ -44,6 +44,9 @@ func (k *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 	return k.ClientConn.Invoke(ctx, method, args, reply, opts...)
 }
 
+// Carries tells whether calls go over a stream of many now.
+func (k *Conn) Carries() bool { return k.carried.Load() != nil }
+
 // carrier gives the stream; nil while there is none. One is opened beside the calls that go by themselves.
 func (k *Conn) carrier() *carrier {
 	if c := k.carried.Load(); c != nil {
