@@ -134,8 +134,11 @@ func TestCarriedHeadersAreNotBelieved(t *testing.T) {
 		if tt.kind != who.Server {
 			continue
 		}
-		if got := answersOf(t, s, &vigilv1.Call{Number: 2, Method: create, Request: task}); !slices.Equal(got[2], []string{code.Denied}) {
-			t.Errorf("%s/%s without a claim, after a call with one: %v", tt.kind, tt.name, got[2])
+		for _, headers := range [][]string{nil, {code.HeaderSaid, "1"}} {
+			got := answersOf(t, s, &vigilv1.Call{Number: 2, Method: create, Request: task, Headers: headers})
+			if !slices.Equal(got[2], []string{code.Denied}) {
+				t.Errorf("%s/%s without a claim, after a call with one: %v", tt.kind, tt.name, got[2])
+			}
 		}
 	}
 }
