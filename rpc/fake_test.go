@@ -276,6 +276,7 @@ type world struct {
 	servers []*Server
 	conns   []*grpc.ClientConn
 	regs    []*prometheus.Registry
+	stop    func() // stops all servers
 }
 
 // start runs n servers on real sockets; the first one leads.
@@ -309,6 +310,7 @@ func startAs(
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
+	w.stop = func() { cancel(); wg.Wait() }
 	for _, node := range w.nodes {
 		var l net.Listener
 		var err error
@@ -355,8 +357,7 @@ func startAs(
 		for _, c := range w.conns {
 			_ = c.Close()
 		}
-		cancel()
-		wg.Wait()
+		w.stop()
 	})
 	return w
 }

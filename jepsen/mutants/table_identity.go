@@ -4,7 +4,7 @@ package mutants
 func identityMutants() []Mutant {
 	var all []Mutant
 	for _, part := range [][]Mutant{permitMutants(), ownMutants(), credentialMutants(), tokenMutants(), raftMutants(),
-		localMutants(), pageMutants()} {
+		localMutants(), pageMutants(), carryMutants()} {
 		all = append(all, part...)
 	}
 	return all
@@ -254,6 +254,33 @@ func pageMutants() []Mutant {
 			Edits: []Edit{{File: pages, Old: "err != nil || kind != \"application/json\" {",
 				New: "err != nil && kind == \"application/json\" {"}},
 			Hunt: tests("./rpc", "TestS06"),
+		},
+	}
+}
+
+// carryMutants break calls that come over a stream of many.
+func carryMutants() []Mutant {
+	const carry = "rpc/door/carry.go"
+	return []Mutant{
+		{
+			Name: "carried-calls-unguarded", Law: "identity",
+			Says: "whoever may open a stream of calls makes every call over it",
+			Edits: []Edit{{File: carry, Old: "		return o.unary(ctx, req, info, func(ctx context.Context, req any) (any, error) {\n			return f.unary(ctx, req, info, h)\n		})\n",
+				New: "		next := func(ctx context.Context, req any) (any, error) {\n			return f.unary(ctx, req, info, h)\n		}\n		if _, ok := grpc.ServerTransportStreamFromContext(ctx).(*carriedCall); ok {\n			return next(ctx, req)\n		}\n		return o.unary(ctx, req, info, next)\n"}},
+			Hunt: doors("TestEveryCallIsAllowedOrDenied|TestCarried"),
+		},
+		{
+			Name: "words-of-the-call-before", Law: "identity",
+			Says: "what is said of one call of a stream counts for those after it, too",
+			Edits: []Edit{{File: carry, Old: "		md := make(metadata.MD, len(t.md)+len(kv)/2)\n",
+				New: "		md := t.md\n"}},
+			Hunt: doors("TestCarriedHeadersAreNotBelieved"),
+		},
+		{
+			Name: "carried-calls-of-any-size", Law: "identity", Says: "a call over a stream may be as long as the stream takes",
+			Edits: []Edit{{File: carry, Old: "	if r.size = len(c.call.GetRequest()); r.size > r.most {\n",
+				New: "	if r.size = 0; len(c.call.GetRequest()) > code.MaxMessage {\n"}},
+			Hunt: doors("TestCarriedCallsThatBreakRules"),
 		},
 	}
 }

@@ -74,6 +74,12 @@ func memberMutants() []Mutant {
 			Hunt: tests("./rpc", "TestL3ANextLife"),
 		},
 		{
+			Name: "lost-stream-taken-for-unsent", Law: "L8",
+			Says:  "a call whose stream ends is taken for one that was never sent, and sent again without a number",
+			Edits: []Edit{{File: "rpc/link/calls.go", Old: "	c.tellPeer(opts)\n	select {\n", New: "	select {\n"}},
+			Hunt:  tests("./rpc/link", "TestStreamEndsUnderItsCalls"),
+		},
+		{
 			Name: "refused-claim-handed-out", Law: "L3",
 			Says:  "the outcome of a claim that the leader appends is not looked at",
 			Edits: []Edit{{File: "rpc/wait.go", Old: "	if out.Code != noun.OK {\n", New: "	if out.Code > 1_000 {\n"}},

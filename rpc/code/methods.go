@@ -55,6 +55,10 @@ func (n Nature) Parked() bool { return n == Wait || n == Stream || n == Watch }
 // Long tells whether the answer may take minutes.
 func (n Nature) Long() bool { return n == Move || n.Parked() }
 
+// Carried tells whether calls of the method may be made over a stream of many (Calls/Carry): their
+// answers are short.
+func (n Nature) Carried() bool { return n == Write || n == Idempotent || n == Beat || n == Wait }
+
 var natures = func() map[string]Nature {
 	m := map[string]Nature{}
 	for nature, methods := range methods {
@@ -144,7 +148,7 @@ var methods = map[Nature][]string{
 		vigilv1.Mailbox_WaitMail_FullMethodName,
 	},
 	Stream: {
-		vigilv1.Fleet_AgentLogs_FullMethodName,
+		vigilv1.Calls_Carry_FullMethodName, vigilv1.Fleet_AgentLogs_FullMethodName,
 		vigilv1.Cluster_SaveSnapshot_FullMethodName, vigilv1.Cluster_RestoreSnapshot_FullMethodName,
 	},
 	Watch: {

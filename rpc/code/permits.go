@@ -79,6 +79,7 @@ const (
 	escalations = "/vigil.v1.Escalations/"
 	overseers   = "/vigil.v1.Overseers/"
 	trust       = "/vigil.v1.Trust/"
+	calls       = "/vigil.v1.Calls/"
 )
 
 func sees(does string, r Reach) Permit    { return Permit{Does: does, Role: Viewer, Reach: r} }
@@ -150,6 +151,9 @@ var permits = map[string]Permit{
 	// Who has only the token of a life numbers its writes, too.
 	work + "OpenSession":  open("open sessions"),
 	work + "CloseSession": known("close sessions", false),
+
+	// Every call that is carried is checked by the row of its own, when it comes.
+	calls + "Carry": known("carry calls", false),
 
 	mailbox + "SendMail": ofLife("send mail"),
 	mailbox + "ListMail": reads("list mail", InRoom).andAgent(),

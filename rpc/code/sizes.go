@@ -44,4 +44,6 @@ var sizes = map[string]int{
 
 	vigilv1.Work_Beat_FullMethodName:  8 << 20, // 65,536 beats of agents with tokens
 	vigilv1.Work_Batch_FullMethodName: MaxMessage,
+
+	vigilv1.Calls_Carry_FullMethodName: MaxMessage, // of many; each has the bound of its own
 }

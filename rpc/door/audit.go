@@ -82,9 +82,11 @@ func digest(req any) string {
 	if !ok {
 		return ""
 	}
-	if id := m.ProtoReflect().Descriptor().Fields().ByName("id"); id != nil && id.Message() != nil {
-		m = proto.Clone(m)
-		m.ProtoReflect().Clear(id)
+	r := m.ProtoReflect()
+	if id := r.Descriptor().Fields().ByName("id"); id != nil && id.Message() != nil && r.Has(id) {
+		was := r.Get(id)
+		r.Clear(id) // a copy of the whole request would take longer than all the rest
+		defer r.Set(id, was)
 	}
 	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

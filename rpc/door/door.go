@@ -22,6 +22,7 @@ import (
 	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // MaxMessage is the largest message in bytes. What a call may bring is often far less: see
@@ -96,7 +97,9 @@ func Open(cfg Config) (*Door, error) {
 	d.split.tls = c.openGuard(&cfg)
 	o := &observer{c}
 	d.grpc = newGRPC(o, d.forward)
-	d.services = &registrar{to: d.grpc, observer: o}
+	carrier := &carrier{core: c, methods: map[string]carried{}, around: around(o, d.forward)}
+	d.services = &registrar{to: d.grpc, observer: o, carrier: carrier}
+	vigilv1.RegisterCallsServer(d.services, carrier)
 	grpc_health_v1.RegisterHealthServer(d.services, &healthService{core: c})
 	if err := d.openGateway(base); err != nil {
 		endBase()
@@ -146,8 +149,8 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 	}
 	return grpc.NewServer(
 		grpc.Creds(shown),
-		grpc.ChainUnaryInterceptor(o.unary, f.unary),
-		grpc.ChainStreamInterceptor(o.stream),
+		grpc.UnaryInterceptor(around(o, f)),
+		grpc.StreamInterceptor(o.stream),
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage), grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeader), grpc.ConnectionTimeout(sniffLimit),
 		grpc.WaitForHandlers(true),

@@ -326,6 +326,9 @@ func (g *guard) denied(ctx context.Context, m *method, p *who.Principal, err err
 	if m == nil || fault.Of(err).Code == code.NoLeader { // nobody knows yet
 		return
 	}
+	if m.name == carryName { // every client tries, and whoever may not makes its calls one by one
+		return
+	}
 	g.denials.note(m.name, p, remote(ctx), err)
 }
 

@@ -128,6 +128,8 @@ func copyOf(m any) any {
 		return &vigilv1.HostMessage{Kind: r.GetKind()}
 	case *vigilv1.RestoreSnapshotRequest:
 		return &vigilv1.RestoreSnapshotRequest{}
+	case *vigilv1.CarryRequest:
+		return &vigilv1.CarryRequest{}
 	}
 	return m
 }

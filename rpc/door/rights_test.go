@@ -2,8 +2,10 @@ package door
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -46,8 +48,8 @@ var (
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
 		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot Trust/ListAudit PutSettings AddServer RemoveServer TransferLeadership SaveSnapshot RestoreSnapshot")
 	open     = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
-	known    = append(words("CloseSession Trust/Renew"), open...)
-	agents   = append(words("CloseSession"), open...)
+	known    = append(words("CloseSession Trust/Renew Carry"), open...)
+	agents   = append(words("CloseSession Carry"), open...)
 	outcasts = words("Trust/GetTrust Trust/Join Trust/Login")
 	reports  = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure " +
 		"ReportScreen ReportTerminals DrainSelf")
@@ -86,6 +88,8 @@ func (g *gates) incarnation(id *identity, agent string) uint64 {
 // lead says neither yes nor no to who reads for a life that it has not heard of.
 func (id *identity) answer(name string, leads bool) string {
 	switch {
+	case name == "Carry" && slices.Contains(id.may, name):
+		return code.OK // the door itself answers
 	case id.ago == toCome && !leads && slices.Contains(readsOwn, name):
 		return code.Unavailable
 	case slices.Contains(id.may, name):
@@ -209,9 +213,8 @@ func (g *gates) fill(m proto.Message, id *identity) {
 	}
 }
 
-// callAs makes a call over gRPC, and gives the code of its answer.
-func (g *gates) callAs(ctx context.Context, conn *grpc.ClientConn, id *identity, full string,
-	d protoreflect.MethodDescriptor) (string, error) {
+// shows gives the context of calls of an identity.
+func (g *gates) shows(ctx context.Context, id *identity) context.Context {
 	if id.bearer != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer vigil-api."+id.bearer+".secret")
 	}
@@ -219,12 +222,57 @@ func (g *gates) callAs(ctx context.Context, conn *grpc.ClientConn, id *identity,
 		life := who.Life{Agent: id.life, Incarnation: g.incarnation(id, id.life)}
 		ctx = metadata.AppendToOutgoingContext(ctx, code.HeaderOnBehalf, life.Encode())
 	}
+	return ctx
+}
+
+// request is what an identity asks with.
+func (g *gates) request(id *identity, d protoreflect.MethodDescriptor) proto.Message {
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	req := kind.New().Interface()
 	g.fill(req, id)
+	return req
+}
+
+// callCarried makes a call over a stream of many, and gives the code of its answer, or that of the stream.
+func (g *gates) callCarried(ctx context.Context, conn *grpc.ClientConn, id *identity, full string,
+	d protoreflect.MethodDescriptor) (name string, err error) {
+	ctx, cancel := context.WithCancel(g.shows(ctx, id))
+	defer cancel()
+	s, err := vigilv1.NewCallsClient(conn).Carry(ctx)
+	if err != nil {
+		return codeOf(err), err
+	}
+	body, err := proto.Marshal(g.request(id, d))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, m := range []*vigilv1.CarryRequest{{}, {Calls: []*vigilv1.Call{{Number: 7, Method: full, Request: body}}}} {
+		if err := s.Send(m); err != nil && err != io.EOF {
+			return codeOf(err), err
+		}
+	}
+	for {
+		in, err := s.Recv()
+		if err != nil {
+			return codeOf(err), err
+		}
+		for _, a := range in.GetAnswers() {
+			if a.GetNumber() != 7 {
+				g.t.Errorf("an answer to call %d", a.GetNumber())
+			}
+			return cmp.Or(a.GetError().GetCode(), code.OK), errors.New(a.GetError().GetMessage())
+		}
+	}
+}
+
+// callAs makes a call over gRPC, and gives the code of its answer.
+func (g *gates) callAs(ctx context.Context, conn *grpc.ClientConn, id *identity, full string,
+	d protoreflect.MethodDescriptor) (string, error) {
+	ctx, req := g.shows(ctx, id), g.request(id, d)
+	var err error
 	out := dynamicpb.NewMessage(d.Output())
 	if !d.IsStreamingClient() && !d.IsStreamingServer() {
 		err = conn.Invoke(ctx, full, req, out)
@@ -246,7 +294,7 @@ func (g *gates) callAs(ctx context.Context, conn *grpc.ClientConn, id *identity,
 }
 
 // For each kind of caller and each method: who may is let through, everybody else is denied, on the
-// leader and on another server, over gRPC and over HTTP.
+// leader and on another server, over gRPC, over a stream of many calls, and over HTTP.
 func TestEveryCallIsAllowedOrDenied(t *testing.T) {
 	g := openGates(t)
 	for _, id := range identities() {
@@ -276,6 +324,16 @@ func TestEveryCallIsAllowedOrDenied(t *testing.T) {
 						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 						if got, err := g.callAs(ctx, conn, &id, full, d); got != want {
 							t.Errorf("%s at %s over gRPC: %s (%v), want %s", d.Name(), g.doors[i].self, got, err, want)
+						}
+						carried := id.answer("Carry", i == 0)
+						if carried == code.OK {
+							carried = want
+						}
+						if !code.NatureOf(full).Carried() && id.answer("Carry", i == 0) == code.OK {
+							carried = code.Unimplemented
+						}
+						if got, err := g.callCarried(ctx, conn, &id, full, d); got != carried {
+							t.Errorf("%s at %s over a stream: %s (%v), want %s", d.Name(), g.doors[i].self, got, err, carried)
 						}
 						if got, body := g.ask(ctx, web, i, &id, d); got != want && got != "" {
 							t.Errorf("%s at %s over HTTP: %s (%s), want %s", d.Name(), g.doors[i].self, got, body, want)

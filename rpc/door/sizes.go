@@ -49,6 +49,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 type registrar struct {
 	to       grpc.ServiceRegistrar
 	observer *observer
+	carrier  *carrier // gets the calls that may come over one stream
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
@@ -57,7 +58,9 @@ func (r *registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	bounded.Methods = slices.Clone(desc.Methods)
 	for i := range bounded.Methods {
 		m := &bounded.Methods[i]
-		m.Handler = r.bounded("/"+desc.ServiceName+"/"+m.MethodName, m.Handler)
+		full := "/" + desc.ServiceName + "/" + m.MethodName
+		m.Handler = r.bounded(full, m.Handler)
+		r.carrier.add(full, impl, m.Handler)
 	}
 	r.to.RegisterService(&bounded, impl)
 }

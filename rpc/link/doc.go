@@ -6,4 +6,8 @@
 // is not answered either, it ends: its calls fail at once instead of at their deadlines, and go
 // elsewhere. Both the public client and servers among each other use it. While nothing is owed,
 // it does nothing.
+//
+// Short calls go over one stream of the connection once there are many (Calls/Carry), which saves most of what
+// gRPC does around each. A stream that ends is like a connection that broke: whether its calls were carried out
+// is open.
 package link

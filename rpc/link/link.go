@@ -42,6 +42,16 @@ type Conn struct {
 	asleep      atomic.Bool  // Watch has nothing to look at
 	wake        chan struct{}
 
+	// The stream that carries calls: see Invoke.
+	carried   atomic.Pointer[carrier] // nil: there is none
+	alone     atomic.Int64            // calls that could have been carried
+	opening   atomic.Bool             // a stream is being opened, or is there
+	notBefore atomic.Int64            // since born: when one may be opened again
+	streams   sync.WaitGroup
+	mu        sync.Mutex // between a stream that begins and Close
+
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 	gone    chan struct{} // closed by Close
 	closing sync.Once
 	dialErr atomic.Pointer[error]
@@ -55,6 +65,7 @@ func New(
 ) (*Conn, error) {
 	k := &Conn{Addr: addr, silence: silence, born: time.Now(),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	k.life, k.end = context.WithCancel(context.Background())
 	noted := func(ctx context.Context, addr string) (c net.Conn, err error) {
 		if c, err = dial(ctx, addr); err != nil {
 			k.dialErr.Store(&err)
@@ -129,8 +140,9 @@ func (k *Conn) Hear() { k.heard.Store(int64(time.Since(k.born))) }
 
 // Watch asks a silent server that owes answers for a sign of life, and closes the
 // connection when none comes: lost is told. It returns when the
-// connection is closed.
+// connection is closed and nothing of it is alive.
 func (k *Conn) Watch(lost func(*Conn)) {
+	defer k.streams.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -191,7 +203,10 @@ func (k *Conn) Ask(ctx context.Context) bool {
 // Close ends the connection; calls on it fail. It may be called more than once.
 func (k *Conn) Close() {
 	k.closing.Do(func() {
+		k.mu.Lock()
 		close(k.gone)
+		k.end()
+		k.mu.Unlock()
 		_ = k.ClientConn.Close() // fails only when it was closed before
 	})
 }
