@@ -26,7 +26,6 @@ FUZZED = ./...
 
 # protoc-gen-go, -grpc-gateway and -openapiv2 carry the versions of the libraries in go.mod.
 GENERATORS = \
-	github.com/bufbuild/buf/cmd/buf@v1.70.0 \
 	google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 \
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2 \
 	github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway@v2.30.0 \
@@ -65,7 +64,7 @@ fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	done
 
 generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
-	cd rpc && $(BIN)/buf generate && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
+	cd rpc && go run ./generate $(BIN) && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
 		rm gen/openapi/vigil.swagger.json
 
 check: fmt vet staticcheck generated race ## everything a change must pass
