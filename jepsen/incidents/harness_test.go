@@ -132,7 +132,7 @@ func open() {
 		settings, runners
 	config.Limits, config.Disks = limits, disk.Missing() == ""
 	config.Insecure = true            // some read, hold and repeat calls on their way: see postman
-	if *allFlag && *vigilFlag == "" { // nearly everything is compiled once more
+	if *allFlag && *vigilFlag == "" {
 		config.Vigil, config.Clocks = filepath.Join(shared.folder, "stepped"), true
 		if shared.err = stand.BuildStepped(config.Vigil); shared.err != nil {
 			return
