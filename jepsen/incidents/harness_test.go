@@ -34,6 +34,7 @@ const ttl = 2 * time.Second
 
 var (
 	vigilFlag = flag.String("vigil", "", "program under test (default: it is built)")
+	builtFlag = flag.String("programs", "", "folder with what stands run (default: it is built)")
 	keepFlag  = flag.Bool("keep", false, "keep ledger and logs")
 	allFlag   = flag.Bool("all", false, "also the rows that take long")
 )
@@ -123,15 +124,16 @@ func open() {
 	if shared.err = os.Chmod(shared.folder, 0o711); shared.err != nil {
 		return
 	}
-	config, err := stand.Build(shared.folder, *vigilFlag)
-	if err != nil {
-		shared.err = err
-		return
+	config := stand.Built(*builtFlag, *vigilFlag)
+	if *builtFlag == "" {
+		if config, shared.err = stand.Build(shared.folder, *vigilFlag); shared.err != nil {
+			return
+		}
 	}
 	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3,
 		settings, runners
 	config.Limits, config.Disks = limits, disk.Missing() == ""
-	config.Insecure = true            // some read, hold and repeat calls on their way: see postman
+	config.Insecure = true // some read, hold and repeat calls on their way: see postman
 	if *allFlag && *vigilFlag == "" {
 		config.Vigil, config.Clocks = filepath.Join(shared.folder, "stepped"), true
 		if shared.err = stand.BuildStepped(config.Vigil); shared.err != nil {
