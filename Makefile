@@ -17,11 +17,14 @@ OLDER    =
 # The race detector makes tests slow and large. Only what serves, replicates and watches runs under it, and
 # the simulated fleet, each for a short time: the state machine has no goroutine, commands have few, and the
 # stand drives processes.
-RACE = -race -short -vet=off -p 3 -timeout 20m
+RACE = -race -short -timeout 20m
 # Of these folders, the packages in which a goroutine begins or something is shared, tests included.
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
-# The packages whose tests take longest begin first: they wait for processes while others compute.
+# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two
+# packages more than there are cores are compiled or tested at once. vet is a step of its own.
+TEST = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# The packages whose tests take longest begin first.
 LONGEST = ./jepsen/incidents ./cmd/vigil
 # The packages whose Fuzz functions are run.
 FUZZED = ./...
@@ -52,10 +55,10 @@ build: ## build bin/vigil
 	go build -trimpath -o bin/vigil ./cmd/vigil
 
 test: ## run the tests; needs only Go
-	go test -vet=off $(LONGEST) ./...
+	$(TEST) $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 go test $(RACE) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
+	CGO_ENABLED=1 $(TEST) $(RACE) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
 
 fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	@found=$$(go test -list '^Fuzz' $(FUZZED)) || { echo "$$found"; exit 1; }; \
