@@ -26,12 +26,12 @@ var (
 func begin() uintptr
 
 func init() {
-	switch by = mapped(); {
+	switch by, kernels = mapped(), vdso; {
 	case by == nil:
-	case vdso == 0:
+	case kernels == 0:
 		panic("jepsen/clock: this kernel offers no clock that is read without a system call, so none can be stepped")
 	default:
-		kernels, vdso = vdso, begin()
+		vdso = begin()
 	}
 }
 
