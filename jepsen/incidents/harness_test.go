@@ -124,11 +124,10 @@ func open() {
 	if shared.err = os.Chmod(shared.folder, 0o711); shared.err != nil {
 		return
 	}
-	config := stand.Built(*builtFlag, *vigilFlag)
-	if *builtFlag == "" {
-		if config, shared.err = stand.Build(shared.folder, *vigilFlag); shared.err != nil {
-			return
-		}
+	config, err := programs(shared.folder)
+	if err != nil {
+		shared.err = err
+		return
 	}
 	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3,
 		settings, runners
@@ -145,6 +144,19 @@ func open() {
 	}
 	shared.conn, shared.err = client.Open(client.Config{Addrs: shared.stand.Addrs(),
 		Name: "incidents", RetryFor: patience})
+}
+
+// programs puts what stands run into a folder, where tests find it by name.
+func programs(folder string) (stand.Config, error) {
+	if *builtFlag == "" {
+		return stand.Build(folder, *vigilFlag)
+	}
+	built, here := stand.Built(*builtFlag, *vigilFlag), stand.Built(folder, *vigilFlag)
+	err := errors.Join(os.Link(built.Ticker, here.Ticker), os.Link(built.Box, here.Box))
+	if *vigilFlag == "" {
+		err = errors.Join(err, os.Link(built.Vigil, here.Vigil))
+	}
+	return here, err
 }
 
 // world is the stand as one test uses it, with a room of its own. What it does to
