@@ -17,16 +17,20 @@ OLDER    =
 # The race detector makes tests slow and large. Only what serves, replicates and watches runs under it, and
 # the simulated fleet, each for a short time: the state machine has no goroutine, commands have few, and the
 # stand drives processes.
-RACE = -race -short -p 3 -timeout 20m
-RACED = ./cluster/... ./rpc/... ./agentd/... ./cmd/vigil/serve ./cmd/vigil/mcp ./cmd/vigil/dev ./jepsen/sim
-# The packages whose tests take longest begin first: they wait for processes while others compute.
+RACE = -race -short -timeout 20m
+# Of these folders, the packages in which a goroutine begins or something is shared, tests included.
+RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
+SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
+# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two
+# packages more than there are cores are compiled or tested at once. vet is a step of its own.
+TEST = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# The packages whose tests take longest begin first.
 LONGEST = ./jepsen/incidents ./cmd/vigil
 # The packages whose Fuzz functions are run.
 FUZZED = ./...
 
 # protoc-gen-go, -grpc-gateway and -openapiv2 carry the versions of the libraries in go.mod.
 GENERATORS = \
-	github.com/bufbuild/buf/cmd/buf@v1.70.0 \
 	google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 \
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2 \
 	github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway@v2.30.0 \
@@ -51,10 +55,12 @@ build: ## build bin/vigil
 	go build -trimpath -o bin/vigil ./cmd/vigil
 
 test: ## run the tests; needs only Go
-	go test $(LONGEST) ./...
+	@# Several tests build vigil, at the same time: what that compiles is compiled once, here.
+	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
+	$(TEST) $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 go test $(RACE) $(RACED)
+	CGO_ENABLED=1 $(TEST) $(RACE) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
 
 fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	@found=$$(go test -list '^Fuzz' $(FUZZED)) || { echo "$$found"; exit 1; }; \
@@ -65,7 +71,7 @@ fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	done
 
 generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
-	cd rpc && $(BIN)/buf generate && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
+	cd rpc && go run ./generate $(BIN) && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
 		rm gen/openapi/vigil.swagger.json
 
 check: fmt vet staticcheck generated race ## everything a change must pass
@@ -73,11 +79,11 @@ check: fmt vet staticcheck generated race ## everything a change must pass
 fmt: ## list files that gofmt would change
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
 
-vet: ## run go vet
+vet: ## run go vet; tests are run without the part of it that go test knows
 	go vet ./...
 
 staticcheck: .bin/installed/$(STATICCHECK) ## run staticcheck
-	$(BIN)/staticcheck ./...
+	GOGC=400 GOMEMLIMIT=3GiB $(BIN)/staticcheck ./...
 
 generated: generate ## fail if rpc/gen differs from what git holds
 	git diff --exit-code -- rpc/gen

@@ -70,7 +70,9 @@ func recount[K table.ID, T any](c *Checker, t table.Reader[K, T], sum *ledger, p
 	for id, v := range t.From(0) {
 		bytes := cost(v)
 		charged, settled := t.Charged(id)
-		c.That(settled && charged == bytes, "L11: value %d of %s costs %d and is charged %d", id, p, bytes, charged)
+		if !settled || charged != bytes { // an argument costs memory, and most values are right
+			c.That(false, "L11: value %d of %s costs %d and is charged %d", id, p, bytes, charged)
+		}
 		payer := noun.RoomID(0)
 		if room != nil {
 			payer = room(v)

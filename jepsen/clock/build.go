@@ -1,10 +1,7 @@
 package clock
 
 import (
-	"bytes"
-	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,81 +9,45 @@ import (
 	"strings"
 )
 
-// variable names the file with the offset; stepped.go.txt repeats it.
+// variable names the file with the offset; package stepped repeats it.
 const variable = "JEPSEN_CLOCK"
 
-// ErrSource says that package time of the installed Go does not look as expected.
-var ErrSource = errors.New("the source of package time is not as expected: adapt package clock to this version of Go")
+// imported is the file that the program under test gets beside its own.
+const imported = "package main\n\nimport _ \"vigil/jepsen/clock/stepped\"\n"
 
-//go:embed stepped.go.txt
-var stepped []byte
-
-// The edit of time.go.
-const (
-	before = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	after  = before + "\tsec, nsec = stepped(sec, nsec, mono)\n"
-)
-
-// Overlay writes the overlay for the installed Go into a folder and gives the file
-// that is for go build -overlay.
-func Overlay(folder string) (string, error) {
-	out, err := exec.Command("go", "env", "GOROOT").Output()
+// overlay writes the overlay that adds the file to a program into a folder and gives what is for go build -overlay.
+func overlay(folder, pkg string) (string, error) {
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", pkg).Output()
 	if err != nil {
-		return "", fmt.Errorf("find the source of Go: %w", err)
+		return "", fmt.Errorf("find the source of %s: %w", pkg, err)
 	}
-	dir := filepath.Join(strings.TrimSpace(string(out)), "src", "time")
-	source, err := os.ReadFile(filepath.Join(dir, "time.go"))
+	dir := strings.TrimSpace(string(out))
+	added, file := filepath.Join(folder, "stepped.go"), filepath.Join(folder, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(dir, "jepsen_stepped.go"): added}})
 	if err != nil {
-		return "", fmt.Errorf("read the source of package time: %w", err)
+		return "", fmt.Errorf("write overlay: %w", err)
 	}
-	edited, err := edit(source)
-	if err != nil {
-		return "", err
-	}
-	replace := map[string]string{}
-	for name, text := range map[string][]byte{"time.go": edited, "stepped.go": stepped} {
-		replace[filepath.Join(dir, name)] = filepath.Join(folder, name)
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+	for name, text := range map[string][]byte{added: []byte(imported), file: text} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
 			return "", fmt.Errorf("write overlay: %w", err)
 		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", fmt.Errorf("write overlay: %w", err)
-	}
-	file := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return "", fmt.Errorf("write overlay: %w", err)
 	}
 	return file, nil
 }
 
-// edit makes Now call stepped.
-func edit(source []byte) ([]byte, error) {
-	if n := bytes.Count(source, []byte(before)); n != 1 {
-		return nil, fmt.Errorf("%w (the beginning of Now is there %d times)", ErrSource, n)
-	}
-	if bytes.Contains(source, []byte("stepped")) {
-		return nil, fmt.Errorf("%w (the name stepped is taken)", ErrSource)
-	}
-	return bytes.Replace(source, []byte(before), []byte(after), 1), nil
-}
-
-// Build builds a package of the module of the current directory such that its wall
-// clock can be stepped. Flags are further ones of go build. The first build compiles
-// nearly everything once more, which takes minutes on a slow machine; later ones find
-// it in Go's cache.
+// Build builds a program of the module of the current directory such that its wall clock can be stepped. Flags are
+// further ones of go build. It compiles no more than Go's cache lacks of the program as it is.
 func Build(program, pkg string, flags ...string) error {
 	folder, err := os.MkdirTemp("", "clock")
 	if err != nil {
 		return fmt.Errorf("write overlay: %w", err)
 	}
 	defer os.RemoveAll(folder)
-	overlay, err := Overlay(folder)
+	file, err := overlay(folder, pkg)
 	if err != nil {
 		return err
 	}
-	args := append([]string{"build", "-overlay", overlay, "-o", program}, flags...)
+	args := append([]string{"build", "-overlay", file, "-o", program}, flags...)
 	if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s with a clock that can be stepped: %w: %s", pkg, err, out)
 	}

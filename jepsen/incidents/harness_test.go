@@ -34,6 +34,7 @@ const ttl = 2 * time.Second
 
 var (
 	vigilFlag = flag.String("vigil", "", "program under test (default: it is built)")
+	builtFlag = flag.String("programs", "", "folder with what stands run (default: it is built)")
 	keepFlag  = flag.Bool("keep", false, "keep ledger and logs")
 	allFlag   = flag.Bool("all", false, "also the rows that take long")
 )
@@ -123,7 +124,7 @@ func open() {
 	if shared.err = os.Chmod(shared.folder, 0o711); shared.err != nil {
 		return
 	}
-	config, err := stand.Build(shared.folder, *vigilFlag)
+	config, err := programs(shared.folder)
 	if err != nil {
 		shared.err = err
 		return
@@ -131,8 +132,8 @@ func open() {
 	config.Folder, config.Servers, config.Hosts, config.Settings, config.Runners = shared.folder, 3, 3,
 		settings, runners
 	config.Limits, config.Disks = limits, disk.Missing() == ""
-	config.Insecure = true            // some read, hold and repeat calls on their way: see postman
-	if *allFlag && *vigilFlag == "" { // nearly everything is compiled once more
+	config.Insecure = true // some read, hold and repeat calls on their way: see postman
+	if *allFlag && *vigilFlag == "" {
 		config.Vigil, config.Clocks = filepath.Join(shared.folder, "stepped"), true
 		if shared.err = stand.BuildStepped(config.Vigil); shared.err != nil {
 			return
@@ -143,6 +144,19 @@ func open() {
 	}
 	shared.conn, shared.err = client.Open(client.Config{Addrs: shared.stand.Addrs(),
 		Name: "incidents", RetryFor: patience})
+}
+
+// programs puts what stands run into a folder, where tests find it by name.
+func programs(folder string) (stand.Config, error) {
+	if *builtFlag == "" {
+		return stand.Build(folder, *vigilFlag)
+	}
+	built, here := stand.Built(*builtFlag, *vigilFlag), stand.Built(folder, *vigilFlag)
+	err := errors.Join(os.Link(built.Ticker, here.Ticker), os.Link(built.Box, here.Box))
+	if *vigilFlag == "" {
+		err = errors.Join(err, os.Link(built.Vigil, here.Vigil))
+	}
+	return here, err
 }
 
 // world is the stand as one test uses it, with a room of its own. What it does to

@@ -150,13 +150,17 @@ func (w *world) extra(name string, number, capacity int) *stand.Host {
 		if err := h.PowerOff(); err != nil {
 			w.t.Error(err)
 		}
-		_, err := w.fleet.ConfirmDead(w.ctx(), &vigilv1.ConfirmDeadRequest{Host: name, Force: true, By: "test"})
-		if err == nil {
-			_, err = w.fleet.ForgetHost(w.ctx(), &vigilv1.ForgetHostRequest{Host: name, By: "test"})
-		}
-		if err != nil && !errors.Is(err, client.ErrNotFound) {
-			w.t.Errorf("forget host %s: %v", name, err)
-		}
+		// Beats that are still on their way make it ready once more.
+		w.eventually("host "+name+" is forgotten", func() error {
+			_, err := w.fleet.ConfirmDead(w.ctx(), &vigilv1.ConfirmDeadRequest{Host: name, Force: true, By: "test"})
+			if err == nil {
+				_, err = w.fleet.ForgetHost(w.ctx(), &vigilv1.ForgetHostRequest{Host: name, By: "test"})
+			}
+			if errors.Is(err, client.ErrNotFound) {
+				return nil
+			}
+			return err
+		})
 	})
 	return h
 }

@@ -297,13 +297,20 @@ func lastLine(text []byte) string {
 // interface, for Config.Insecure: machines of a stand are reached by addresses of their own.
 var tags = []string{"-tags", "stand"}
 
+// Built gives the programs that Build has put into a folder, in this process or another.
+func Built(folder, vigil string) Config {
+	if vigil == "" {
+		vigil = filepath.Join(folder, "vigil")
+	}
+	return Config{Vigil: vigil, Ticker: filepath.Join(folder, "ticker"), Box: filepath.Join(folder, "box")}
+}
+
 // Build builds the programs of a stand into a folder, from the module of the
 // current directory. vigil is the program under test, built with -tags stand; empty: it is built too.
 func Build(folder, vigil string) (Config, error) {
-	c := Config{Vigil: vigil, Ticker: filepath.Join(folder, "ticker"), Box: filepath.Join(folder, "box")}
+	c := Built(folder, vigil)
 	packages := map[string]string{c.Ticker: "vigil/jepsen/ticker", c.Box: "vigil/jepsen/box"}
 	if vigil == "" {
-		c.Vigil = filepath.Join(folder, "vigil")
 		packages[c.Vigil] = "vigil/cmd/vigil"
 	}
 	for program, pkg := range packages {

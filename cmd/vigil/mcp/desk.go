@@ -71,14 +71,17 @@ func (d *mcpDesk) aside(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(context.WithoutCancel(ctx), d.callLimit())
 }
 
-// member gives the worker, waiting for the join for a while.
+// member gives the worker, waiting for the join for a while. When the time is up it says that nobody has joined yet:
+// also when it is the context's, which often ends at the same moment.
 func (d *mcpDesk) member(ctx context.Context) (*client.Worker, error) {
 	timer := time.NewTimer(d.callLimit())
 	defer timer.Stop()
 	select {
 	case <-d.settled:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		if err := ctx.Err(); err != context.DeadlineExceeded {
+			return nil, err
+		}
 	case <-d.gone.Done():
 		return nil, context.Cause(d.gone)
 	case <-timer.C:
