@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -125,6 +126,28 @@ func TestCarriedCallsOfMany(t *testing.T) {
 				if err != nil || task.GetTitle() != title {
 					t.Errorf("%s: %v, %v", title, task, err)
 				}
+			}
+		})
+	}
+	all.Wait()
+	if !k.Carries() {
+		t.Error("the stream has ended")
+	}
+}
+
+// What is long together, and short enough one by one, goes in several messages.
+func TestCarriedCallsAreLongTogether(t *testing.T) {
+	w := start(t, 1)
+	w.room("demo", "builder", 1)
+	k := w.linked(0)
+	text := strings.Repeat("x", 60<<10)
+	var all sync.WaitGroup
+	for range 400 { // 23 MiB, where a message has at most 16
+		all.Go(func() {
+			task, err := vigilv1.NewFleetClient(k).CreateTask(within(t),
+				&vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "long", Text: text})
+			if err != nil || task.GetId() == 0 {
+				t.Errorf("%v, %v", task.GetId(), err)
 			}
 		})
 	}

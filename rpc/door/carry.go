@@ -27,6 +27,8 @@ const (
 	keptHands  = 128 // goroutines of a stream that wait for its next call
 	maxCarried = maxStreams
 	maxHeaders = 16 // of one call
+	// maxBatch bounds what goes into one message, in bytes of answers, unless a single one is longer.
+	maxBatch = 512 << 10
 )
 
 const carryName = "Calls/Carry"
@@ -243,12 +245,25 @@ func (t *trip) send() {
 			t.mu.Unlock()
 			return
 		}
-		t.queue = &vigilv1.CarryResponse{Answers: make([]*vigilv1.Answer, 0, len(out.Answers))}
+		fit := fitting(out.Answers)
+		t.queue = &vigilv1.CarryResponse{Answers: append(make([]*vigilv1.Answer, 0, len(out.Answers)), out.Answers[fit:]...)}
+		out.Answers = out.Answers[:fit]
 		t.mu.Unlock()
 		if t.stream.Send(out) != nil {
 			return // the stream has ended: nobody hears any more, and sending stays true
 		}
 	}
+}
+
+// fitting is how many of the answers go into one message.
+func fitting(answers []*vigilv1.Answer) int {
+	size := 0
+	for i, a := range answers {
+		if size += len(a.Response); size > maxBatch && i > 0 {
+			return i
+		}
+	}
+	return len(answers)
 }
 
 // note queues where the servers are when that has changed; the caller holds mu, or is alone.

@@ -27,6 +27,9 @@ const (
 	carryAgain = 10 * time.Second
 	// maxCarried bounds a request that goes over the stream, in bytes: behind a longer one the others would wait.
 	maxCarried = 64 << 10
+	// maxBatch bounds what goes into one message, in bytes of requests: a message has a bound of its own, and the
+	// server begins with none of it before all has come.
+	maxBatch = 512 << 10
 	// maxUnder bounds the calls under way in a stream; the server takes more.
 	maxUnder = 32 << 10
 )
@@ -269,7 +272,9 @@ func (c *carrier) flush() {
 func (c *carrier) sendOnce() bool {
 	c.mu.Lock()
 	out := c.queue
-	c.queue = &vigilv1.CarryRequest{Calls: make([]*vigilv1.Call, 0, len(out.Calls))}
+	fit := fitting(out.Calls)
+	c.queue = &vigilv1.CarryRequest{Calls: append(make([]*vigilv1.Call, 0, len(out.Calls)), out.Calls[fit:]...)}
+	out.Calls = out.Calls[:fit]
 	c.mu.Unlock()
 	err := c.stream.Send(out)
 	c.mu.Lock()
@@ -279,6 +284,17 @@ func (c *carrier) sendOnce() bool {
 		return false
 	}
 	return true
+}
+
+// fitting is how many of the calls go into one message.
+func fitting(calls []*vigilv1.Call) int {
+	size := 0
+	for i, call := range calls {
+		if size += len(call.Request); size > maxBatch && i > 0 {
+			return i
+		}
+	}
+	return len(calls)
 }
 
 // giveUp tells the server that nobody waits for an answer any more; false: it has come.
