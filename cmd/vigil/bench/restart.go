@@ -76,7 +76,14 @@ func runRestart(ctx context.Context, r *run) error {
 	if err := x.await(ctx, r, limit, r.Count, 1, daemon); err != nil {
 		return err
 	}
+	before, err := r.measure(ctx)
+	if err != nil {
+		return err
+	}
 	if err := x.killAll(ctx, r, daemon); err != nil {
+		return err
+	}
+	if err := r.measureAfter(ctx, before); err != nil {
 		return err
 	}
 	x.report(r)
