@@ -240,15 +240,11 @@ func ReadIntent(folder string) (i Intent, err error) {
 // ReadExit gives the record of a life's end, nil when there is none. The shim
 // writes it in one step, so one that cannot be read is none.
 func ReadExit(folder string) *shim.Exit {
-	text, err := os.ReadFile(filepath.Join(folder, shim.ExitFile))
+	exit, err := shim.End(folder)
 	if err != nil {
 		return nil
 	}
-	exit := &shim.Exit{}
-	if json.Unmarshal(text, exit) != nil {
-		return nil
-	}
-	return exit
+	return &exit
 }
 
 // held tells whether somebody holds a lock.

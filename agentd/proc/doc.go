@@ -20,6 +20,9 @@
 // after it was opened, so that a recycled pid never gets a signal. Done is closed
 // when the tree is seen empty, not earlier.
 //
+// Where this process is the subreaper (Spec.Reap) and there is a Cgroup, an empty group and no
+// child mean that no descendant is left, marked or not, and no list of processes is read.
+//
 // # Ties to this process
 //
 // On Linux the leader gets SIGKILL when this process dies (PR_SET_PDEATHSIG).

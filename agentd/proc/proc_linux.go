@@ -62,12 +62,12 @@ func childOf(info *unix.Siginfo) int {
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), (12+word-1)&^(word-1))))
 }
 
-// reapAll reaps all children that have ended.
-func reapAll() {
+// reapAll reaps all children that have ended and tells whether there are others, of whatever kind.
+func reapAll() (left bool) {
 	for {
-		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG|unix.WALL, nil)
 		if pid <= 0 && !errors.Is(err, unix.EINTR) {
-			return
+			return !errors.Is(err, unix.ECHILD)
 		}
 	}
 }

@@ -81,6 +81,12 @@ func TestMain(m *testing.M) {
 		_ = syscall.Kill(1, syscall.SIGTERM) // as the container's runtime does
 		<-terminated
 		os.Exit(7)
+	case "reaper", "reaper without looks":
+		fmt.Println(reaper(os.Getenv("TEST_TREE"), os.Getenv("TEST_PROC") != "reaper"))
+	case "flees":
+		fleer()
+	case "says":
+		fmt.Println("up", os.Getpid())
 	case "terminal":
 		fmt.Println(describeTerminal())
 	case "probe":

@@ -20,6 +20,8 @@ const (
 	// writeLimit is how long the last output may take to be written. A disk that
 	// hangs must not hide that the tree is gone.
 	writeLimit = 10 * time.Second
+	// vanishLimit is for how long a tree is awaited before what is left of it is looked for.
+	vanishLimit = 10 * time.Millisecond
 	// stuckAfter is when a tree that does not die is called stuck.
 	stuckAfter = 5 * time.Second
 	maxPause   = 100 * time.Millisecond
@@ -291,6 +293,9 @@ func (t *Tree) watchHeld(wait func() Exit) {
 
 // bury kills what is left until nothing is.
 func (t *Tree) bury() {
+	if t.vanishes() {
+		return
+	}
 	find := func() []int { return t.scans.Find(t.mark) }
 	if t.sealed {
 		find = func() []int { return nil }
@@ -302,6 +307,28 @@ func (t *Tree) bury() {
 		}
 		return left || t.holder == 0 && groupRuns(t.pid)
 	}, t.sayStuck)
+}
+
+// vanishes kills what the kernel holds together and tells whether all of the tree is gone with that: the control
+// group is empty, and this process, to which all come that lose their parent, has no child. So nothing is a
+// descendant any more, whatever group it went to and whatever environment it has, and the list of all processes,
+// which is long on a host with many agents, need not be read. What is still dying is awaited for no longer than
+// reading it takes.
+func (t *Tree) vanishes() bool {
+	if !t.reap || !t.cgroup.unifies() {
+		return false
+	}
+	begin := time.Now()
+	for d := 100 * time.Microsecond; ; d *= 2 {
+		left := t.cgroup.kill()
+		if !reapAll() && !left {
+			return true
+		}
+		if time.Since(begin) > vanishLimit {
+			return false
+		}
+		pause(nil, d)
+	}
 }
 
 // killAll kills the processes that find gives until there are none and more says

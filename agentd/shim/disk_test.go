@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,59 @@ func TestA07FullDiskKeepsTheRecord(t *testing.T) {
 	}
 	if err := Reserve(folder); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("without room: %v", err)
+	}
+}
+
+// L8: a power failure may take the record of an end back to the name under which it was written, and what was not
+// written whole is none. While the lock is held nobody takes what is being written for an end.
+func TestL8TheRecordOfAnEndOutlivesItsName(t *testing.T) {
+	r := newRig(t)
+	file := filepath.Join(r.folder, ExitFile)
+	if err := Reserve(r.folder); err != nil {
+		t.Fatal(err)
+	}
+	reserved, err := os.ReadFile(file + ".new")
+	if err != nil || len(reserved) == 0 {
+		t.Fatalf("%d bytes, %v", len(reserved), err)
+	}
+	want := Exit{Code: 3, Tail: "the last words"}
+	if err := writeRecord(r.folder, ExitFile, want, true); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		text []byte
+		held bool
+		want error
+	}{
+		"whole":                {text: whole},
+		"while it is written":  {text: whole, held: true, want: os.ErrNotExist},
+		"nothing":              {text: reserved, want: os.ErrNotExist},
+		"half":                 {text: whole[:len(whole)/2], want: os.ErrNotExist},
+		"not cut off":          {text: append(slices.Clone(whole), reserved[len(whole):]...), want: os.ErrNotExist},
+		"a page that is empty": {text: append([]byte("\x00\x00\x00"), whole[3:]...), want: os.ErrNotExist},
+	} {
+		if err := os.WriteFile(file+".new", c.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lock := r.lock()
+		if !c.held {
+			lock.Close()
+		}
+		if got, err := End(r.folder); !errors.Is(err, c.want) || err == nil && got != want {
+			t.Errorf("%s: %+v, %v; want %v", what, got, err, c.want)
+		}
+		lock.Close()
+		exit := Bury(r.folder, r.spec("polite").Mark, func(string) {})
+		if gone := c.want != nil && !c.held; exit.Vanished != gone {
+			t.Errorf("%s: buried as %+v", what, exit)
+		}
 	}
 }
 

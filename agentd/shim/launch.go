@@ -121,8 +121,7 @@ func Adopt(folder string) (*Shim, error) {
 // stuck once when that takes longer than SIGKILL should. Call it only while the
 // lock of the folder is free or held by the caller.
 func Bury(folder string, mark proc.Mark, stuck func(reason string)) Exit {
-	var exit Exit
-	err := readRecord(folder, ExitFile, &exit)
+	exit, err := readEnd(folder, true)
 	if err == nil {
 		return exit
 	}

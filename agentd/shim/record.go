@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeRecord writes a record so that a crash leaves all of it or nothing. With
-// sync it is on disk when that returns.
+// writeRecord writes a record so that a crash leaves all of it or nothing. With sync it is on disk when that
+// returns, perhaps under the name that it had before: only ExitFile is read under both (see readEnd), which saves
+// a second wait for the disk before an end is told.
 func writeRecord(folder, name string, record any, sync bool) error {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -34,9 +35,6 @@ func writeRecord(folder, name string, record any, sync bool) error {
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(path+".new", path)
-	}
-	if err == nil && sync {
-		err = syncFolder(folder)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -70,15 +68,6 @@ func Reserve(folder string) error {
 	return nil
 }
 
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 // readRecord reads a record. There being none is os.ErrNotExist.
 func readRecord(folder, name string, record any) error {
 	text, err := os.ReadFile(filepath.Join(folder, name))
@@ -89,6 +78,28 @@ func readRecord(folder, name string, record any) error {
 		return fmt.Errorf("read %s: %w", filepath.Join(folder, name), err)
 	}
 	return nil
+}
+
+// End gives the record of a life's end. There being none is os.ErrNotExist. Any time is right to call it: what a
+// shim that runs has not finished is none.
+func End(folder string) (Exit, error) {
+	// First of all: a shim that ends meanwhile has left its record under its own name.
+	held, err := locked(folder)
+	return readEnd(folder, err == nil && !held)
+}
+
+// readEnd is End. Of a life whose shim is gone the record may have kept the name under which it was written, after
+// a crash of the machine; it was put into the folder with the intent, and what is not whole is no JSON.
+func readEnd(folder string, gone bool) (exit Exit, err error) {
+	err = readRecord(folder, ExitFile, &exit)
+	if !gone || !errors.Is(err, os.ErrNotExist) {
+		return exit, err
+	}
+	var written Exit
+	if readRecord(folder, ExitFile+".new", &written) != nil {
+		return exit, err
+	}
+	return written, nil
 }
 
 // note is the end of what a shim had to say before it failed, on one line.

@@ -64,5 +64,12 @@ func hostMutants() []Mutant {
 				New: "	all, err := a.journal.List()\n	if err != nil || len(all) > 0 {\n		return err\n	}\n	shims"}},
 			Hunt: incidents("TestI121DaemonKilledTwentyTimes|TestI07SupervisorRestartsReapNobody"),
 		},
+		{
+			Name: "fled-orphans-forgotten", Law: "L7", Says: "a tree counts as gone when its control group is empty",
+			Edits: []Edit{{File: "agentd/proc/tree.go",
+				Old: "		if !reapAll() && !left {\n",
+				New: "		if reapAll(); !left {\n"}},
+			Hunt: tests("./agentd/proc", "TestL7OrphansThatFled"),
+		},
 	}
 }
