@@ -17,7 +17,7 @@ func TestImports(t *testing.T) {
 	rooms := map[string][]string{
 		".": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/door",
 			"vigil/rpc/park", "vigil/rpc/triage", "vigil/rpc/base", "vigil/rpc/form", "vigil/rpc/vouch",
-			"vigil/rpc/hosts", "vigil/rpc/servers", "github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang"),
+			"vigil/rpc/hosts", "vigil/rpc/servers", "vigil/rpc/desk", "github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang"),
 		"base": {"vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault", "vigil/rpc/door",
 			"vigil/rpc/park"},
 		"form": {"google.golang.org/protobuf", "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code",
@@ -25,6 +25,8 @@ func TestImports(t *testing.T) {
 		"hosts": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
 			"vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form"),
 		"servers": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
+			"vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form"),
+		"desk": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
 			"vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form"),
 		"vouch": {"google.golang.org/protobuf", "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code",
 			"vigil/rpc/fault", "vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form", "vigil/rpc/trust"},

@@ -89,7 +89,7 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
 		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler,
 		vigilv1.RegisterMailboxHandler, vigilv1.RegisterEscalationsHandler,
-		vigilv1.RegisterOverseersHandler, vigilv1.RegisterTrustHandler,
+		vigilv1.RegisterOverseersHandler, vigilv1.RegisterTrustHandler, vigilv1.RegisterDeskHandler,
 	} {
 		if err := reg(ctx, g.mux, conn); err != nil {
 			return nil, fmt.Errorf("open gateway: %w", err)
