@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"bufio"
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +164,28 @@ func (w *world) hear(s grpc.ServerStreamingClient[vigilv1.News], want func(*vigi
 		}
 		if want(n) {
 			return n
+		}
+	}
+}
+
+// Over HTTP a stream has the forms of all other answers: names as in the .proto files, and what is always
+// there.
+func TestFollowOverHTTPHasTheFormsOfAllAnswers(t *testing.T) {
+	w := start(t, 1)
+	w.room("demo", "builder", 1)
+	req, err := http.NewRequestWithContext(within(t), "GET", "http://"+w.nodes[0].addr+"/v1/follow", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	line, err := bufio.NewReader(resp.Body).ReadString('\n')
+	for _, part := range []string{`{"result":{`, `"agents_running":0`, `"inbox":{}`, `"api_addr":`, `"events":[]`} {
+		if err != nil || !strings.Contains(line, part) {
+			t.Errorf("%s is missing (%v): %s", part, err, line)
 		}
 	}
 }
