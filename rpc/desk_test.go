@@ -189,3 +189,27 @@ func TestFollowOverHTTPHasTheFormsOfAllAnswers(t *testing.T) {
 		}
 	}
 }
+
+// L9: what a human decides about an agent that has changed since they looked changes nothing.
+func TestL9AStaleClickChangesNothing(t *testing.T) {
+	w := start(t, 1)
+	w.room("demo", "builder", 1)
+	seen, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.join("demo/builder")
+	before, rev := w.newest(), seen.GetAgent().GetRev()
+	_, restart := w.fleet(0).RestartAgent(within(t), &vigilv1.RestartAgentRequest{Agent: "demo/builder", IfRev: rev})
+	_, unpark := w.fleet(0).UnparkAgent(within(t), &vigilv1.UnparkAgentRequest{Agent: "demo/builder", IfRev: rev})
+	_, nudge := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "1", IfRev: rev})
+	for _, err := range []error{restart, unpark, nudge} {
+		if codeOf(err) != "conflict" || !strings.Contains(err.Error(), "has changed") {
+			t.Errorf("a stale click is answered with %v", err)
+		}
+	}
+	events := all(t, w.watch(within(t), 0, &vigilv1.WatchEventsRequest{NoFollow: true}))
+	if last := events[len(events)-1]; last.GetKind() != "agent.joined" {
+		t.Errorf("entries %d to %d have changed something: %v", before, w.newest(), last)
+	}
+}

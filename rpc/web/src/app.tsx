@@ -4,7 +4,11 @@ import { render, type JSX } from "preact";
 import { get, signedOut, signIn, signOut } from "./api";
 import { count, seconds, span } from "./format";
 import { Fleet } from "./fleet";
-import { go, link, place, route } from "./router";
+import { Inbox } from "./inbox";
+import { pressLetters } from "./keys";
+import { Agents, Events, Hosts, Rooms, RoomView, Servers, Tasks, TaskView } from "./lists";
+import { AgentView } from "./agent";
+import { go, link, place, rest, route } from "./router";
 import { begin, fresh, heard, news, overview, silent, trouble } from "./stream";
 import { Age, attempt, Said } from "./ui";
 import { overviewAt } from "./stream";
@@ -13,6 +17,16 @@ interface View { name: string; title: string; view: () => JSX.Element; nav: bool
 
 const views: View[] = [
   { name: "fleet", title: "Fleet", view: Fleet, nav: true },
+  { name: "inbox", title: "Inbox", view: Inbox, nav: true },
+  { name: "rooms", title: "Rooms", view: Rooms, nav: true },
+  { name: "agents", title: "Agents", view: Agents, nav: true },
+  { name: "tasks", title: "Tasks", view: Tasks, nav: true },
+  { name: "hosts", title: "Hosts", view: Hosts, nav: true },
+  { name: "servers", title: "Servers", view: Servers, nav: true },
+  { name: "events", title: "Events", view: Events, nav: true },
+  { name: "room", title: "Room", view: RoomView, nav: false },
+  { name: "agent", title: "Agent", view: AgentView, nav: false },
+  { name: "task", title: "Task", view: TaskView, nav: false },
 ];
 
 /** self is who the page speaks for. */
@@ -37,9 +51,9 @@ function App(): JSX.Element {
       <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), document.getElementById("main")?.focus())}>Skip to the content</a>
       <Nav />
       <main id="main" tabIndex={-1}>
-        <header class="top"><h1>{view.title}</h1><State /></header>
+        <header class="top"><h1>{rest.value ? <>{view.title} <span class="faint">{rest.value}</span></> : view.title}</h1><State /></header>
         <Banners />
-        <view.view key={route.value.split("?")[0]} />
+        <view.view key={route.value.split("?")[0]!} />
       </main>
       <Said />
     </>
@@ -141,6 +155,7 @@ async function start(): Promise<void> {
     // a server's own page has no such thing; a session that has ended shows as signed out
   }
   begin();
+  pressLetters();
   if (!location.hash) go("/fleet");
 }
 

@@ -18,7 +18,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 /** Chart draws lines over seconds before now, which are negative. */
 export function Chart({ title, times, lines }: { title: string; times: number[]; lines: Line[] }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  const newest = lines.map((l) => `${l.name} ${count(l.values.at(-1) ?? 0)}`).join(", ");
+  const newest = lines.map((l) => `${l.name} ${count(Math.round(l.values.at(-1) ?? 0))}`).join(", ");
   useEffect(() => {
     const at = box.current!;
     let plot: uPlot | undefined;
@@ -27,7 +27,7 @@ export function Chart({ title, times, lines }: { title: string; times: number[];
       const faint = css("--line"), text = css("--muted");
       plot = new uPlot({
         width: Math.max(at.clientWidth, 120), height: 96, legend: { show: false }, cursor: { show: false },
-        padding: [6, 4, 0, 0],
+        padding: [6, 16, 0, 0],
         scales: { x: { time: false, range: [-3600, 0] }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
         axes: [
           { stroke: text, grid: { show: false }, ticks: { show: false }, size: 18, font: "11px system-ui",
@@ -37,7 +37,7 @@ export function Chart({ title, times, lines }: { title: string; times: number[];
         ],
         series: [{}, ...lines.map((l) => ({
           stroke: css(l.color), width: 1.5, points: { show: false }, spanGaps: false,
-          fill: lines.length === 1 ? css(l.color) + "22" : undefined,
+          ...(lines.length === 1 ? { fill: css(l.color) + "22" } : {}),
         }))],
       }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, at);
     };
@@ -55,7 +55,7 @@ export function Chart({ title, times, lines }: { title: string; times: number[];
     <figure class="chart">
       <figcaption>
         <b>{title}</b>
-        {lines.map((l) => <span key={l.name} class={"key " + l.color.slice(2)}>{l.name} {count(l.values.at(-1) ?? 0)}</span>)}
+        {lines.map((l) => <span key={l.name} class={"key " + l.color.slice(2)}>{l.name} {count(Math.round(l.values.at(-1) ?? 0))}</span>)}
       </figcaption>
       <div ref={box} role="img" aria-label={`${title}, last hour: ${newest}`} />
     </figure>

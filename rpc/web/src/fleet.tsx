@@ -3,10 +3,11 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { read } from "./api";
 import { Chart, type Line } from "./chart";
-import { clock, count, eventTone, hostTone, plural, sentence, span, seconds, taskTone, verdicts, verdictTone, words } from "./format";
-import { Items } from "./inbox";
+import { count, hostTone, plural, sentence, span, seconds, taskTone, verdicts, verdictTone, words } from "./format";
+import { Feed } from "./feed";
+import { Items, touchesInbox } from "./inbox";
 import { useLive } from "./live";
-import type { Event, GetTrendResponse, ListInboxResponse, Overview } from "./messages";
+import type { GetTrendResponse, ListInboxResponse, Overview } from "./messages";
 import { link } from "./router";
 import { events, news, overview, overviewAt } from "./stream";
 import { Age, Badge, Bar, Card, Empty } from "./ui";
@@ -34,9 +35,6 @@ export function Fleet(): JSX.Element {
     </div>
   );
 }
-
-/** touchesInbox tells whether an event can change what waits for a human. */
-export const touchesInbox = (e: Event): boolean => !/^(agent\.(started|joined|left)|task\.(created|claimed|started|completed)|order\.)/.test(e.kind ?? "");
 
 /** Sum says in one line how it is. */
 function Sum({ o }: { o: Overview }): JSX.Element {
@@ -143,32 +141,5 @@ function Trend({ of }: { of: GetTrendResponse }): JSX.Element {
       <Chart title="Tasks" times={times} lines={tasks} />
       <Chart title="Tasks ended" times={times} lines={ended} />
     </div>
-  );
-}
-
-/** Feed lists events, a line each. */
-export function Feed({ list }: { list: Event[] }): JSX.Element {
-  return (
-    <ol class="feed">
-      {list.map((e) => (
-        <li key={e.seq}>
-          <time class="num">{clock(e.at)}</time>
-          <span class={`kind ${eventTone(e.kind ?? "")}`}>{e.kind}</span>
-          <span class="who"><Subject e={e} /></span>
-          <span class="text">{e.text}</span>
-        </li>
-      ))}
-    </ol>
-  );
-}
-
-function Subject({ e }: { e: Event }): JSX.Element {
-  return (
-    <>
-      {e.agent && <a href={link(`/agent/${e.agent}`)}>{e.agent}</a>}
-      {e.task && <a href={link(`/task/${e.task}`)}>task {e.task}</a>}
-      {!e.agent && !e.task && (e.host ? <a href={link("/hosts")}>{e.host}</a> :
-        e.room && <a href={link(`/room/${e.room}`)}>{e.room}</a>)}
-    </>
   );
 }

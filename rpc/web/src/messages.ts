@@ -379,6 +379,7 @@ export interface FleetDrainHostBody {
 export interface FleetNudgeAgentBody {
   by?: string;
   id?: WriteId;
+  if_rev?: string;
   reason?: string;
   text?: string;
 }
@@ -393,6 +394,7 @@ export interface FleetRestartAgentBody {
   by?: string;
   fresh?: boolean;
   id?: WriteId;
+  if_rev?: string;
   reason?: string;
 }
 
@@ -422,6 +424,7 @@ export interface FleetSetRoomWatchBody {
 export interface FleetUnparkAgentBody {
   by?: string;
   id?: WriteId;
+  if_rev?: string;
 }
 
 export interface FleetUnquarantineTaskBody {
