@@ -35,6 +35,7 @@ func TestImports(t *testing.T) {
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
 		"door/who": {"vigil/rpc/code"},
+		"web":      {},
 		"park":     {"vigil/fsm", "vigil/rpc/code", "vigil/rpc/fault"},
 		"fault":    append(grpc, "vigil/fsm/noun", "vigil/rpc/code", "vigil/rpc/gen/vigilv1"),
 		"triage":   {"vigil/fsm/noun"},

@@ -56,7 +56,9 @@ request, or until this command ends.`,
 
 // Listen listens on a port of loopback, or on any that is free where nobody wants that one and no other.
 func Listen(port int, asked bool) (net.Listener, error) {
-	at := func(port int) (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) }
+	at := func(port int) (net.Listener, error) {
+		return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
 	l, err := at(port)
 	if errors.Is(err, syscall.EADDRINUSE) && !asked {
 		l, err = at(0)

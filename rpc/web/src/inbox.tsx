@@ -106,7 +106,7 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
         </p>
       </header>
       <p>{sentence(i.text)}.{Number(i.count ?? 0) > 1 && <span class="faint"> {i.count} times.</span>}</p>
-      {i.said && <blockquote class="words" aria-label="In its own words">{i.said}</blockquote>}
+      {i.said && i.kind !== "task_failed" && <blockquote class="words" aria-label="In its own words">{i.said}</blockquote>}
       {!i.lasts && <p class="faint">It is over by itself and waits only to be closed.</p>}
       {i.ack_by && <p class="faint">{i.ack_by} looks after it.</p>}
       {i.reasons.length > 0 && (
@@ -135,7 +135,7 @@ function TaskText({ id }: { id: string }): JSX.Element {
     <div class="about">
       <p><b>{t.title || `Task ${t.id}`}</b> <span class="faint">attempt {t.attempt}</span></p>
       {failed && <blockquote class="words" aria-label="Why it failed">{failed.reason}</blockquote>}
-      {!failed && t.note && <blockquote class="words" aria-label="Last note">{t.note}</blockquote>}
+      {!failed && (t.result || t.note) && <blockquote class="words" aria-label="What was said last">{t.result || t.note}</blockquote>}
     </div>
   );
 }

@@ -22,9 +22,9 @@ export function AgentRows({ list, at }: { list: Agent[]; at: number }): JSX.Elem
           <tr key={a.name}>
             <td><a href={link(`/agent/${a.name}`)}><b>{a.name}</b></a>{a.incarnation && <span class="faint"> #{a.incarnation}</span>}</td>
             <td><Badge tone={verdictTone(a.verdict?.kind)}>{words(a.verdict?.kind)}</Badge></td>
-            <td>{a.task && a.task !== "0" ? <a href={link(`/task/${a.task}`)}>{a.task}</a> : <span class="faint">–</span>}</td>
-            <td>{a.host || <span class="faint">–</span>}</td>
-            <td class="n"><Age of={a.up} at={at} /></td>
+            <td data-of="task">{a.task && a.task !== "0" ? <a href={link(`/task/${a.task}`)}>{a.task}</a> : <span class="faint">–</span>}</td>
+            <td data-of="on">{a.host || <span class="faint">–</span>}</td>
+            <td class="n" data-of="up"><Age of={a.up} at={at} /></td>
             <td class="text">{a.why}</td>
           </tr>
         ))}
@@ -68,8 +68,8 @@ export function TaskRows({ list, at }: { list: Task[]; at: number }): JSX.Elemen
             <td class="n"><a href={link(`/task/${t.id}`)}>{t.id}</a></td>
             <td><Badge tone={taskTone(t.state)}>{words(t.state)}</Badge></td>
             <td class="text"><a href={link(`/task/${t.id}`)}>{t.title || "–"}</a></td>
-            <td>{t.room}/{t.role}</td>
-            <td>{t.holder ? <a href={link(`/agent/${t.holder}`)}>{t.holder}</a> : <span class="faint">–</span>}</td>
+            <td data-of="for">{t.room}/{t.role}</td>
+            <td data-of="by">{t.holder ? <a href={link(`/agent/${t.holder}`)}>{t.holder}</a> : <span class="faint">–</span>}</td>
             <td class="n"><Age of={t.in_state} at={at} /></td>
           </tr>
         ))}
@@ -149,10 +149,10 @@ export function RoomView(): JSX.Element {
             {r.roles.map((x) => (
               <tr key={x.spec?.name}>
                 <td><b>{x.spec?.name}</b> <span class="faint">{x.spec?.runner}</span></td>
-                <td class="num">{x.agents_live} of {x.agents}</td>
-                <td class="n num">{count((x.tasks.QUEUED ?? 0) + (x.tasks.PENDING ?? 0))}</td>
-                <td class="n num">{count((x.tasks.ACKNOWLEDGED ?? 0) + (x.tasks.IN_PROGRESS ?? 0))}</td>
-                <td class="n num">{count(x.tasks.COMPLETED)}</td>
+                <td class="num" data-of="agents">{x.agents_live} of {x.agents}</td>
+                <td class="n num" data-of="waiting">{count((x.tasks.QUEUED ?? 0) + (x.tasks.PENDING ?? 0))}</td>
+                <td class="n num" data-of="at work">{count((x.tasks.ACKNOWLEDGED ?? 0) + (x.tasks.IN_PROGRESS ?? 0))}</td>
+                <td class="n num" data-of="done">{count(x.tasks.COMPLETED)}</td>
                 <td class="text">{x.half_open || (x.retired ? "retired" : "")}</td>
               </tr>
             ))}
@@ -273,7 +273,7 @@ export function Servers(): JSX.Element {
             <tr key={s.id}>
               <td><b>{s.id}</b></td>
               <td><Badge tone={s.diverged ? "bad" : s.leader ? "busy" : s.silent ? "warn" : "good"}>{s.diverged ? "differs" : s.leader ? "leads" : s.silent ? "silent" : s.voter ? "votes" : "learns"}</Badge></td>
-              <td class="mono">{s.api_addr}</td><td class="mono">{s.raft_addr}</td><td>{s.version}</td>
+              <td class="mono" data-of="api">{s.api_addr}</td><td class="mono" data-of="raft">{s.raft_addr}</td><td data-of="version">{s.version}</td>
             </tr>
           ))}
         </tbody>

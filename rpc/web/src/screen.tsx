@@ -60,7 +60,7 @@ function Terminal({ name, text }: { name: string; text: string }): JSX.Element {
     };
   }, []);
   useEffect(() => pane.current?.show(text), [text]);
-  return <div class="terminal" ref={box} role="region" aria-label={name} tabIndex={0} />;
+  return <div class="pane" ref={box} role="region" aria-label={name} tabIndex={0} />;
 }
 
 /** Output shows what an agent's processes print, as they print it. */
@@ -88,5 +88,5 @@ export function Output({ agent }: { agent: string }): JSX.Element {
       pane?.close();
     };
   }, [agent]);
-  return <><Wrong error={error} /><div class="terminal tall" ref={box} role="region" aria-label={`Output of ${agent}`} tabIndex={0} /></>;
+  return <><Wrong error={error} /><div class="pane tall" ref={box} role="region" aria-label={`Output of ${agent}`} tabIndex={0} /></>;
 }

@@ -17,8 +17,8 @@ export interface Pane {
 function sheets(): void {
   const make = document.createElement.bind(document);
   document.createElement = ((name: string, options?: ElementCreationOptions) => {
-    const element = make(name, options);
-    if (name !== "style") return element;
+    if (name !== "style") return make(name, options);
+    const element = make("template"); // stands where the style would, and shows nothing
     const sheet = new CSSStyleSheet();
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
     Object.defineProperty(element, "textContent", { get: () => "", set: (css: string) => sheet.replaceSync(css) });

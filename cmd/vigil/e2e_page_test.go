@@ -1,0 +1,113 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// hostileTitle is a title that would do something if it were taken for markup.
+const hostileTitle = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">`
+
+// npmFolder gives a folder with the programs of testdata/page from npm; the test is skipped where that cannot be.
+func npmFolder(t *testing.T, programs ...string) string {
+	t.Helper()
+	if os.Getenv("CI") == "" && os.Getenv("VIGIL_NPM") == "" {
+		t.Skip("takes packages from the npm registry: set VIGIL_NPM=1 (or CI) to run it")
+	}
+	for _, program := range append(programs, "node", "npm") {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: %v", program, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "page"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1",
+		"--fetch-timeout=30000")
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
+		if err != nil && strings.Contains(string(out), wrong) {
+			t.Fatalf("npm ci: %v: %s", err, out)
+		}
+	}
+	if err != nil {
+		t.Skipf("npm cannot install the tools: %v: %s", err, out)
+	}
+	return dir
+}
+
+// The page in a browser against a whole fleet: one link signs one browser in, every view is shown live in both
+// sizes without a fault that axe-core knows, what an agent wrote is text, an answer from the inbox is carried
+// out, and the page goes on when the leader dies.
+func TestPageInABrowserFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	d := newDemo(t, "--every", "2s")
+	shots := os.Getenv("VIGIL_SHOTS") // where somebody wants to look at them
+	if shots == "" {
+		shots = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "smoke.mjs", d.find(`(http://127.0.0.1:\d+/#code=\S+)`), shots)
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, 5*time.Second
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		t.Log(lines.Text())
+		what, asked := strings.CutPrefix(lines.Text(), "please: ")
+		if !asked {
+			continue
+		}
+		switch server, kill := strings.CutPrefix(what, "kill "); {
+		case kill:
+			d.kill(d.pid(`server ` + regexp.QuoteMeta(server) + ` +pid (\d+)`))
+		default:
+			if _, err := d.fleet.CreateTask(d.ctx(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "words",
+				Title: hostileTitle, Text: "no-such-file"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.WriteString(in, "done\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the browser's run ended with %v", err)
+	}
+	d.quit()
+}
+
+// The sources of the page keep to their types.
+func TestPageHasItsTypesFromNPM(t *testing.T) {
+	dir := npmFolder(t)
+	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join("..", "..", "rpc", "web", "src"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "node_modules/typescript/bin/tsc", "-p", ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
