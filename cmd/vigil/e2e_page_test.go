@@ -53,19 +53,26 @@ func npmFolder(t *testing.T, programs ...string) string {
 	return dir
 }
 
+// pageLink is the link that signs a browser in.
+var pageLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/#code=\S+)`)
+
+// shots is the folder for pictures of the page: where somebody wants to look at them.
+func shots(t *testing.T) string {
+	if dir := os.Getenv("VIGIL_SHOTS"); dir != "" {
+		return dir
+	}
+	return t.TempDir()
+}
+
 // The page in a browser against a whole fleet: one link signs one browser in, every view is shown live in both
 // sizes without a fault that axe-core knows, what an agent wrote is text, an answer from the inbox is carried
 // out, and the page goes on when the leader dies.
 func TestPageInABrowserFromNPM(t *testing.T) {
 	dir := npmFolder(t, "chromium")
 	d := newDemo(t, "--every", "2s")
-	shots := os.Getenv("VIGIL_SHOTS") // where somebody wants to look at them
-	if shots == "" {
-		shots = t.TempDir()
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "smoke.mjs", d.find(`(http://127.0.0.1:\d+/#code=\S+)`), shots)
+	cmd := exec.CommandContext(ctx, "node", "smoke.mjs", d.find(pageLink.String()), shots(t))
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, 5*time.Second
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
@@ -95,6 +102,30 @@ func TestPageInABrowserFromNPM(t *testing.T) {
 		t.Errorf("the browser's run ended with %v", err)
 	}
 	d.quit()
+}
+
+// I43 on a phone: an agent that sits at a permission prompt is in the inbox with its screen, and goes on, in the
+// same life, with the answer that is given there.
+func TestPagePromptIsAnsweredFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	c := newAsking(t)
+	c.role("perm", func(s *vigilv1.RoleSpec) { s.Runner, s.Ladder = "ask", "restart" })
+	first := c.joined("perm/a", "")
+	task := c.task("perm", "asks")
+	ui := spawn(t, "ui", "ui", "--port", "0")
+	link := pageLink.FindString(ui.shows(pageLink))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "prompt.mjs", link, shots(t), "perm/a")
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Fatal(err)
+	}
+	c.completed(task)
+	if g := c.agent("perm/a"); g.GetIncarnation() != first.GetIncarnation() {
+		t.Errorf("it is at life %s, was at %s", g.GetIncarnation(), first.GetIncarnation())
+	}
 }
 
 // The sources of the page keep to their types.

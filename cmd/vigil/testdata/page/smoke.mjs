@@ -2,48 +2,26 @@
 // do by itself by a line "please: ...", and goes on when a line comes back.
 import { createInterface } from "node:readline";
 import { once } from "node:events";
-import { chromium } from "playwright-core";
-import axe from "axe-core";
+import { open } from "./browser.mjs";
 
 const [link, folder] = process.argv.slice(2);
 const title = "<script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">";
 const input = createInterface({ input: process.stdin });
-const faults = [];
-const fault = (text) => faults.push(text);
 
 async function please(what) {
   console.log(`please: ${what}`);
   await once(input, "line");
 }
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: "reduce" });
-const page = await context.newPage();
-page.setDefaultTimeout(20_000);
-page.on("pageerror", (e) => fault(`the page threw ${e.message}`));
-page.on("dialog", (d) => (fault(`a dialog says ${d.message()}`), d.dismiss()));
-page.on("console", (m) => /Content Security|Trusted|Refused/.test(m.text()) && fault(`the browser says ${m.text()}`));
-page.on("request", (r) => new URL(r.url()).host !== new URL(link).host && fault(`something was asked of ${r.url()}`));
+const { browser, page, fault, audit, end } = await open(link, { width: 1280, height: 860 });
 
 const at = async (path) => {
   await page.evaluate((p) => (location.hash = p), path);
   await page.waitForTimeout(300);
 };
 
-async function audit(name, schemes) {
-  for (const scheme of schemes) {
-    await page.emulateMedia({ colorScheme: scheme });
-    await page.evaluate(axe.source);
-    const found = await page.evaluate(() => globalThis.axe.run());
-    for (const v of found.violations) {
-      fault(`${name}, ${scheme}: ${v.id}: ${v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary.split("\n").at(-1)).slice(0, 3).join("; ")}`);
-    }
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-}
-
-/** both are the views that are audited in both colours; the others are made of the same parts. */
-const both = new Set(["fleet", "inbox", "agent"]);
+/** audited are the colours in which axe-core looks at a view; the others are made of the same parts. */
+const audited = { fleet: ["light", "dark"], inbox: ["light", "dark"], agent: ["light", "dark"], room: ["dark"], hosts: ["light"], servers: ["dark"], events: ["light"] };
 
 async function seen(name) {
   for (const [width, height] of [[1280, 860], [390, 844]]) {
@@ -52,7 +30,7 @@ async function seen(name) {
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (over > 0) fault(`${name} is ${over} pixels too wide at ${width}`);
     await page.screenshot({ path: `${folder}/${name}-${width}.png` });
-    if (width === 390) await audit(`${name} at ${width}`, both.has(name) ? ["light", "dark"] : ["dark"]);
+    if (width === 390) await audit(`${name} at ${width}`, audited[name] ?? []);
   }
   await page.setViewportSize({ width: 1280, height: 860 });
   console.log(`seen: ${name}`);
@@ -115,7 +93,4 @@ await page.getByText("You are signed out").waitFor();
 await page.reload();
 await page.getByText("You are signed out").waitFor();
 if (await page.evaluate(() => window.hacked)) fault("words of an agent were run");
-await browser.close();
-for (const f of new Set(faults)) console.log(`fault: ${f}`);
-console.log("done");
-process.exit(faults.length > 0 ? 1 : 0);
+await end();
