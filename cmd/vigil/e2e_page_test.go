@@ -112,7 +112,7 @@ func TestPagePromptIsAnsweredFromNPM(t *testing.T) {
 	c.role("perm", func(s *vigilv1.RoleSpec) { s.Runner, s.Ladder = "ask", "restart" })
 	first := c.joined("perm/a", "")
 	task := c.task("perm", "asks")
-	ui := spawn(t, "ui", "ui", "--port", "0")
+	ui := spawn(t, "ui", "ui", "--port", "0", "--addr", strings.Join(c.api, ","))
 	link := pageLink.FindString(ui.shows(pageLink))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -115,4 +115,3 @@ func (f *follower) news() *vigilv1.News {
 	n.Seq = f.at
 	return n
 }
-

@@ -69,8 +69,8 @@ func TestThePageForbidsWhatIsNotItsOwn(t *testing.T) {
 	for _, path := range []string{"/", "/assets/licences.txt", "/nothing"} {
 		h := p.get(path).Header()
 		csp := h.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'",
-			"base-uri 'none'", "require-trusted-types-for 'script'"} {
+		for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';",
+			"frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"} {
 			if !strings.Contains(csp, part) {
 				t.Errorf("%s: the policy lacks %s: %s", path, part, csp)
 			}

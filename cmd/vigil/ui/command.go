@@ -82,8 +82,8 @@ func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener) error {
 		l.Close()
 		return err
 	}
-	if err := a.Printf("Open %s\nThe link signs one browser in, once, within 15 minutes; Enter prints another. Ctrl-C ends the page.\n",
-		s.Link()); err != nil {
+	if err := a.Printf("Open %s\nThe link signs one browser in, once, within 15 minutes; Enter prints another. "+
+		"Ctrl-C ends the page.\n", s.Link()); err != nil {
 		l.Close()
 		return err
 	}

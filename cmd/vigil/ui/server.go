@@ -127,7 +127,8 @@ func (s *Server) foreign(r *http.Request) string {
 		return "This page is served as " + s.hosts[0] + " only."
 	}
 	site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
-	followed := mode == "navigate" && r.Method == http.MethodGet && s.page.Has(r.URL.Path) // a link, to the page alone
+	// a link that a person followed, to the page alone
+	followed := mode == "navigate" && r.Method == http.MethodGet && s.page.Has(r.URL.Path)
 	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) ||
 		site != "" && site != "same-origin" && site != "none" && !followed {
 		return "Another web page sent this; nothing was done."

@@ -3,7 +3,12 @@ import { signal } from "@preact/signals";
 
 /** Failure is an answer that is no success, in the words of the server. */
 export class Failure extends Error {
-  constructor(readonly status: number, readonly code: string, message: string, readonly rev = "") {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly rev = "",
+  ) {
     super(message);
   }
 }
@@ -21,7 +26,9 @@ function half(): Record<string, string> {
 }
 
 async function failure(r: Response): Promise<Failure> {
-  let code = "", message = "", rev = "";
+  let code = "",
+    message = "",
+    rev = "";
   try {
     ({ code = "", message = "", rev = "" } = await r.json());
   } catch {
@@ -34,7 +41,12 @@ async function failure(r: Response): Promise<Failure> {
 async function send(path: string, init: RequestInit): Promise<Response> {
   let r: Response;
   try {
-    r = await fetch(path, { ...init, headers: { ...half(), ...init.headers }, redirect: "error", cache: "no-store" });
+    r = await fetch(path, {
+      ...init,
+      headers: { ...half(), ...init.headers },
+      redirect: "error",
+      cache: "no-store",
+    });
   } catch (e) {
     if (init.signal?.aborted) throw e;
     throw new Failure(0, "unavailable", "The server of this page does not answer.");
@@ -59,7 +71,7 @@ function query(params: Params): string {
 /** get reads, from whichever server answers first: what is shown may be a moment old, and says so. */
 export async function get<T>(path: string, params: Params = {}, abort?: AbortSignal): Promise<T> {
   const r = await send(path + query(params), { signal: abort ?? null });
-  return await r.json() as T;
+  return (await r.json()) as T;
 }
 
 /** read is get for calls that may answer from what a server has. */
@@ -70,13 +82,20 @@ export function read<T>(path: string, params: Params = {}, abort?: AbortSignal):
 /** post changes something; the leader does it. */
 export async function post<T>(path: string, body: unknown = {}): Promise<T> {
   const r = await send(path, {
-    method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "Content-Type": "application/json" },
   });
-  return await r.json() as T;
+  return (await r.json()) as T;
 }
 
 /** lines reads a stream, a message at a time, until it ends or fails. */
-export async function lines<T>(path: string, params: Params, abort: AbortSignal, each: (m: T) => void): Promise<void> {
+export async function lines<T>(
+  path: string,
+  params: Params,
+  abort: AbortSignal,
+  each: (m: T) => void,
+): Promise<void> {
   const r = await send(path + query(params), { signal: abort });
   const reader = r.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -109,4 +128,5 @@ export async function signOut(): Promise<void> {
 }
 
 /** name puts an agent's name into a path. */
-export const agentPath = (name: string): string => "v1/agents/" + name.split("/").map(encodeURIComponent).join("/");
+export const agentPath = (name: string): string =>
+  "v1/agents/" + name.split("/").map(encodeURIComponent).join("/");

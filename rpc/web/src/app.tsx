@@ -6,14 +6,21 @@ import { count, seconds, span } from "./format";
 import { Fleet } from "./fleet";
 import { Inbox } from "./inbox";
 import { pressLetters } from "./keys";
-import { Agents, Events, Hosts, Rooms, RoomView, Servers, Tasks, TaskView } from "./lists";
+import { Agents, Events, Tasks } from "./lists";
+import { Hosts, Servers } from "./machines";
+import { Rooms, RoomView } from "./rooms";
+import { TaskView } from "./task";
 import { AgentView } from "./agent";
 import { go, link, place, rest, route } from "./router";
-import { begin, fresh, heard, news, overview, silent, trouble } from "./stream";
+import { begin, fresh, heard, news, overview, overviewAt, silent, trouble } from "./stream";
 import { Age, attempt, Said } from "./ui";
-import { overviewAt } from "./stream";
 
-interface View { name: string; title: string; view: () => JSX.Element; nav: boolean }
+interface View {
+  name: string;
+  title: string;
+  view: () => JSX.Element;
+  nav: boolean;
+}
 
 const views: View[] = [
   { name: "fleet", title: "Fleet", view: Fleet, nav: true },
@@ -48,10 +55,27 @@ function App(): JSX.Element {
   document.title = (waiting() > 0 ? `(${waiting()}) ` : "") + `${view.title} · vigil`;
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), document.getElementById("main")?.focus())}>Skip to the content</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(e) => (e.preventDefault(), document.getElementById("main")?.focus())}
+      >
+        Skip to the content
+      </a>
       <Nav />
       <main id="main" tabIndex={-1}>
-        <header class="top"><h1>{rest.value ? <>{view.title} <span class="faint">{rest.value}</span></> : view.title}</h1><State /></header>
+        <header class="top">
+          <h1>
+            {rest.value ? (
+              <>
+                {view.title} <span class="faint">{rest.value}</span>
+              </>
+            ) : (
+              view.title
+            )}
+          </h1>
+          <State />
+        </header>
         <Banners />
         <view.view key={route.value.split("?")[0]!} />
       </main>
@@ -67,21 +91,38 @@ function waiting(): number {
 function Nav(): JSX.Element {
   return (
     <nav class="nav" aria-label="Views">
-      <a class="brand" href={link("/fleet")} aria-label="vigil, to the fleet"><Eye />vigil</a>
+      <a class="brand" href={link("/fleet")} aria-label="vigil, to the fleet">
+        <Eye />
+        vigil
+      </a>
       <ul>
-        {views.filter((v) => v.nav).map((v) => (
-          <li key={v.name}>
-            <a href={link("/" + v.name)} aria-current={place.value === v.name ? "page" : undefined}>
-              {v.title}
-              {v.name === "inbox" && waiting() > 0 && <span class="pill" aria-label={`${waiting()} wait`}>{count(waiting())}</span>}
-            </a>
-          </li>
-        ))}
+        {views
+          .filter((v) => v.nav)
+          .map((v) => (
+            <li key={v.name}>
+              <a href={link("/" + v.name)} aria-current={place.value === v.name ? "page" : undefined}>
+                {v.title}
+                {v.name === "inbox" && waiting() > 0 && (
+                  <span class="pill" aria-label={`${waiting()} wait`}>
+                    {count(waiting())}
+                  </span>
+                )}
+              </a>
+            </li>
+          ))}
       </ul>
       <div class="foot">
-        {self.value.name && <span class="faint" title="who this page speaks for">{self.value.name}</span>}
-        <button type="button" onClick={changeLook}>Look: {look.value}</button>
-        <button type="button" onClick={() => void signOut()}>Sign out</button>
+        {self.value.name && (
+          <span class="faint" title="who this page speaks for">
+            {self.value.name}
+          </span>
+        )}
+        <button type="button" onClick={changeLook}>
+          Look: {look.value}
+        </button>
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
       </div>
     </nav>
   );
@@ -90,7 +131,13 @@ function Nav(): JSX.Element {
 function Eye(): JSX.Element {
   return (
     <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true">
-      <path d="M3 16c3.6-6 8-9 13-9s9.4 3 13 9c-3.6 6-8 9-13 9S6.6 22 3 16z" fill="none" stroke="currentColor" stroke-width="2.6" stroke-linejoin="round" />
+      <path
+        d="M3 16c3.6-6 8-9 13-9s9.4 3 13 9c-3.6 6-8 9-13 9S6.6 22 3 16z"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="2.6"
+        stroke-linejoin="round"
+      />
       <circle cx="16" cy="16" r="4.2" fill="currentColor" />
     </svg>
   );
@@ -98,34 +145,69 @@ function Eye(): JSX.Element {
 
 /** State tells how fresh what is shown is. */
 function State(): JSX.Element {
-  const text = heard.value === 0 ? "connecting" : silent.value > 0 ? `silent for ${silent.value}s` :
-    fresh.value ? "live" : "no leader";
+  const text =
+    heard.value === 0
+      ? "connecting"
+      : silent.value > 0
+        ? `silent for ${silent.value}s`
+        : fresh.value
+          ? "live"
+          : "no leader";
   return (
-    <span class={"state " + (fresh.value ? "good" : "bad")} id="state" title={`log index ${news.value?.index ?? 0} of ${news.value?.server ?? "no server"}`}>
-      <i aria-hidden="true" />{text}
+    <span
+      class={"state " + (fresh.value ? "good" : "bad")}
+      id="state"
+      title={`log index ${news.value?.index ?? 0} of ${news.value?.server ?? "no server"}`}
+    >
+      <i aria-hidden="true" />
+      {text}
     </span>
   );
 }
 
 /** Banners are what must be seen at once. */
 function Banners(): JSX.Element {
-  const o = overview.value, n = news.value;
+  const o = overview.value,
+    n = news.value;
   const leaderless = n && !n.leader;
   return (
     <div class="banners" aria-live="polite">
       {silent.value > 0 && (
-        <p class="bad" id="stale"><b>What you see is {silent.value}s old.</b> {trouble.value || "No server answers this page; it goes on looking."}</p>
+        <p class="bad" id="stale">
+          <b>What you see is {silent.value}s old.</b>{" "}
+          {trouble.value || "No server answers this page; it goes on looking."}
+        </p>
       )}
       {leaderless && silent.value === 0 && (
-        <p class="bad" id="leaderless"><b>No server leads</b> for {span(Math.max(1, seconds(n.leaderless)))}, as far as {n.server} knows. Cluster
-          time stands still and nothing can be changed; agents go on.</p>
+        <p class="bad" id="leaderless">
+          <b>No server leads</b> for {span(Math.max(1, seconds(n.leaderless)))}, as far as {n.server} knows.
+          Cluster time stands still and nothing can be changed; agents go on.
+        </p>
       )}
-      {o?.brake && <p class="warn" id="brake"><b>The brake is set.</b> {o.brake}</p>}
+      {o?.brake && (
+        <p class="warn" id="brake">
+          <b>The brake is set.</b> {o.brake}
+        </p>
+      )}
       {o?.paused && (
-        <p class="warn" id="paused"><b>Everything is paused</b> by {o.pause_by || "somebody"}{o.pause_why && <>: {o.pause_why}</>}.
-          {o.pause_ends_in && <> It ends in <Age of={o.pause_ends_in} at={overviewAt.value} down />.</>} What runs goes on; nothing new is started or claimed.</p>
+        <p class="warn" id="paused">
+          <b>Everything is paused</b> by {o.pause_by || "somebody"}
+          {o.pause_why && <>: {o.pause_why}</>}.
+          {o.pause_ends_in && (
+            <>
+              {" "}
+              It ends in <Age of={o.pause_ends_in} at={overviewAt.value} down />.
+            </>
+          )}{" "}
+          What runs goes on; nothing new is started or claimed.
+        </p>
       )}
-      {o?.hold && <p class="warn" id="hold"><b>Starts are held</b> after a backup was restored, for <Age of={o.hold} at={overviewAt.value} down />.</p>}
+      {o?.hold && (
+        <p class="warn" id="hold">
+          <b>Starts are held</b> after a backup was restored, for{" "}
+          <Age of={o.hold} at={overviewAt.value} down />.
+        </p>
+      )}
     </div>
   );
 }
@@ -135,7 +217,10 @@ function SignedOut(): JSX.Element {
     <main class="out">
       <Eye />
       <h1>You are signed out</h1>
-      <p>Run <code>vigil ui</code> on the machine where you are logged in, and open the link that it prints. A link works once.</p>
+      <p>
+        Run <code>vigil ui</code> on the machine where you are logged in, and open the link that it prints. A
+        link works once.
+      </p>
     </main>
   );
 }
@@ -146,7 +231,7 @@ async function start(): Promise<void> {
   if (code) {
     history.replaceState(null, "", location.pathname + link("/fleet"));
     route.value = "/fleet";
-    if (!await attempt("You are signed in.", () => signIn(code))) signedOut.value = true;
+    if (!(await attempt("You are signed in.", () => signIn(code)))) signedOut.value = true;
   }
   render(<App />, document.getElementById("page")!);
   try {

@@ -11,7 +11,9 @@ export function Feed({ list }: { list: Event[] }): JSX.Element {
         <li key={e.seq}>
           <time class="num">{clock(e.at)}</time>
           <span class={`kind ${eventTone(e.kind ?? "")}`}>{e.kind}</span>
-          <span class="who"><Subject e={e} /></span>
+          <span class="who">
+            <Subject e={e} />
+          </span>
           <span class="text">{e.text}</span>
         </li>
       ))}
@@ -22,10 +24,20 @@ export function Feed({ list }: { list: Event[] }): JSX.Element {
 function Subject({ e }: { e: Event }): JSX.Element {
   return (
     <>
-      {e.agent && <a href={link(`/agent/${e.agent}`)}>{e.agent}{e.incarnation && <span class="faint">#{e.incarnation}</span>}</a>}
+      {e.agent && (
+        <a href={link(`/agent/${e.agent}`)}>
+          {e.agent}
+          {e.incarnation && <span class="faint">#{e.incarnation}</span>}
+        </a>
+      )}
       {e.task && <a href={link(`/task/${e.task}`)}>task {e.task}</a>}
-      {!e.agent && !e.task && (e.host ? <a href={link("/hosts")}>{e.host}</a> :
-        e.room && <a href={link(`/room/${e.room}`)}>{e.room}</a>)}
+      {!e.agent &&
+        !e.task &&
+        (e.host ? (
+          <a href={link("/hosts")}>{e.host}</a>
+        ) : (
+          e.room && <a href={link(`/room/${e.room}`)}>{e.room}</a>
+        ))}
     </>
   );
 }

@@ -11,7 +11,12 @@ export function seconds(span: string | undefined): number {
 export function span(s: number): string {
   s = Math.max(0, Math.floor(s));
   if (s < 60) return `${s}s`;
-  const units: [string, number][] = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+  const units: [string, number][] = [
+    ["d", 86400],
+    ["h", 3600],
+    ["m", 60],
+    ["s", 1],
+  ];
   const at = units.findIndex(([, n]) => s >= n);
   const [name, size] = units[at]!;
   const [next, small] = units[at + 1]!;
@@ -54,21 +59,48 @@ export function sentence(text: string | undefined): string {
 export type Tone = "good" | "busy" | "warn" | "bad" | "off";
 
 const verdictTones: Record<string, Tone> = {
-  healthy: "good", busy: "busy", idle: "good", degraded: "warn", needs_input: "warn", sleeping: "off",
-  suspect: "warn", deaf: "bad", stalled: "bad", unresponsive: "bad", offline: "off", not_found: "off",
+  healthy: "good",
+  busy: "busy",
+  idle: "good",
+  degraded: "warn",
+  needs_input: "warn",
+  sleeping: "off",
+  suspect: "warn",
+  deaf: "bad",
+  stalled: "bad",
+  unresponsive: "bad",
+  offline: "off",
+  not_found: "off",
 };
 
 /** verdicts in the order in which they are shown. */
-export const verdicts = ["unresponsive", "stalled", "deaf", "needs_input", "suspect", "degraded", "busy", "healthy",
-  "idle", "sleeping", "offline"];
+export const verdicts = [
+  "unresponsive",
+  "stalled",
+  "deaf",
+  "needs_input",
+  "suspect",
+  "degraded",
+  "busy",
+  "healthy",
+  "idle",
+  "sleeping",
+  "offline",
+];
 
 export function verdictTone(kind: string | undefined): Tone {
   return verdictTones[kind ?? ""] ?? "off";
 }
 
 const taskTones: Record<string, Tone> = {
-  QUEUED: "off", PENDING: "warn", ACKNOWLEDGED: "busy", IN_PROGRESS: "busy", COMPLETED: "good", FAILED: "bad",
-  CANCELED: "off", QUARANTINED: "bad",
+  QUEUED: "off",
+  PENDING: "warn",
+  ACKNOWLEDGED: "busy",
+  IN_PROGRESS: "busy",
+  COMPLETED: "good",
+  FAILED: "bad",
+  CANCELED: "off",
+  QUARANTINED: "bad",
 };
 
 export function taskTone(state: string | undefined): Tone {
@@ -76,7 +108,12 @@ export function taskTone(state: string | undefined): Tone {
 }
 
 const hostTones: Record<string, Tone> = {
-  ready: "good", suspect: "warn", lost: "bad", returning: "busy", draining: "busy", left: "off",
+  ready: "good",
+  suspect: "warn",
+  lost: "bad",
+  returning: "busy",
+  draining: "busy",
+  left: "off",
 };
 
 export function hostTone(state: string | undefined): Tone {
@@ -91,10 +128,18 @@ export function priorityTone(priority: string | undefined): Tone {
 
 /** eventTone tells good news from bad. */
 export function eventTone(kind: string): Tone {
-  if (/(lost|ended|parked|unkillable|failed|quarantined|diverged|brake\.set|stuck|needs_human|canceled|exited|recovered|surrendered)/.test(kind)) {
+  if (
+    /(lost|ended|parked|unkillable|failed|quarantined|diverged|brake\.set|stuck|needs_human|canceled|exited|recovered|surrendered)/.test(
+      kind,
+    )
+  ) {
     return "bad";
   }
-  if (/(suspect|returning|drained|blocked|start_limit|stopped|paused|late_result|nudged|woken|interrupted|stalling|untaken)/.test(kind)) {
+  if (
+    /(suspect|returning|drained|blocked|start_limit|stopped|paused|late_result|nudged|woken|interrupted|stalling|untaken)/.test(
+      kind,
+    )
+  ) {
     return "warn";
   }
   if (/(started|joined|adopted|completed|ready|over$|undrained)/.test(kind)) return "good";

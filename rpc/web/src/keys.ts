@@ -1,7 +1,8 @@
 // Keys without a modifier: views register theirs, and a letter on a button presses it.
 import { useEffect } from "preact/hooks";
 
-const typing = (e: KeyboardEvent): boolean => e.target instanceof HTMLElement &&
+const typing = (e: KeyboardEvent): boolean =>
+  e.target instanceof HTMLElement &&
   (e.target.matches("input, textarea, select") || e.target.closest(".xterm") !== null);
 
 /** useKeys calls the function of a key while the view is shown. */
@@ -27,8 +28,11 @@ export function useKeys(keys: Record<string, () => void>): void {
 /** pressLetters has a letter press the button that carries it. */
 export function pressLetters(): void {
   addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || typing(e) || !/^[a-z]$/.test(e.key)) return;
-    const button = document.querySelector<HTMLButtonElement>(`main button[data-key="${e.key}"]:not(:disabled)`);
+    if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || typing(e) || !/^[a-z]$/.test(e.key))
+      return;
+    const button = document.querySelector<HTMLButtonElement>(
+      `main button[data-key="${e.key}"]:not(:disabled)`,
+    );
     if (button) {
       e.preventDefault();
       button.click();

@@ -15,18 +15,27 @@ export interface Live<T> {
 }
 
 /** apart is the least time between two reads, in milliseconds, gather how long what happens is gathered. */
-const apart = 1000, gather = 150;
+const apart = 1000,
+  gather = 150;
 
 /**
  * useLive reads by load, and again when an event concerns it, when something was missed, and every so many
  * milliseconds where no event tells of a change. deps are what load depends on.
  */
-export function useLive<T>(load: (abort: AbortSignal) => Promise<T>, concerns: (e: Event) => boolean,
-  deps: unknown[], every = 0): Live<T> {
+export function useLive<T>(
+  load: (abort: AbortSignal) => Promise<T>,
+  concerns: (e: Event) => boolean,
+  deps: unknown[],
+  every = 0,
+): Live<T> {
   const [state, set] = useState<{ value?: T; error?: unknown; at: number }>({ at: 0 });
   const [again, setAgain] = useState<() => void>(() => () => undefined);
   useEffect(() => {
-    let timer = 0, last = 0, busy = false, more = false, over = false;
+    let timer = 0,
+      last = 0,
+      busy = false,
+      more = false,
+      over = false;
     const abort = new AbortController();
     const run = async (): Promise<void> => {
       if (busy) {
@@ -57,7 +66,8 @@ export function useLive<T>(load: (abort: AbortSignal) => Promise<T>, concerns: (
     const off = onNews((fresh, anew) => {
       if (anew || fresh.some(concerns)) soon();
     });
-    const tick = every > 0 ? window.setInterval(() => document.visibilityState === "visible" && soon(), every) : 0;
+    const tick =
+      every > 0 ? window.setInterval(() => document.visibilityState === "visible" && soon(), every) : 0;
     return () => {
       over = true;
       abort.abort();

@@ -14,7 +14,8 @@ export function Screen({ agent }: { agent: string }): JSX.Element {
   const [text, set] = useState<string | undefined>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
-    let over = false, timer = 0;
+    let over = false,
+      timer = 0;
     const abort = new AbortController();
     const look = async (): Promise<void> => {
       if (document.visibilityState === "visible") {
@@ -88,5 +89,10 @@ export function Output({ agent }: { agent: string }): JSX.Element {
       pane?.close();
     };
   }, [agent]);
-  return <><Wrong error={error} /><div class="pane tall" ref={box} role="region" aria-label={`Output of ${agent}`} tabIndex={0} /></>;
+  return (
+    <>
+      <Wrong error={error} />
+      <div class="pane tall" ref={box} role="region" aria-label={`Output of ${agent}`} tabIndex={0} />
+    </>
+  );
 }

@@ -40,7 +40,9 @@ export function onNews(fn: Listener): () => void {
   return () => listeners.delete(fn);
 }
 
-let after = "0", epoch = 0, stop: AbortController | undefined;
+let after = "0",
+  epoch = 0,
+  stop: AbortController | undefined;
 
 function take(n: News): void {
   const at = performance.now();
@@ -67,10 +69,14 @@ function take(n: News): void {
 async function follow(): Promise<void> {
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
     const began = performance.now();
-    const abort = stop = new AbortController();
+    const abort = (stop = new AbortController());
     try {
-      await lines<News>("v1/follow", { after: after === "0" ? undefined : after, epoch: epoch || undefined },
-        abort.signal, take);
+      await lines<News>(
+        "v1/follow",
+        { after: after === "0" ? undefined : after, epoch: epoch || undefined },
+        abort.signal,
+        take,
+      );
     } catch (e) {
       if (e instanceof Failure) trouble.value = e.message;
     }

@@ -21,7 +21,10 @@ function sheets(): void {
     const element = make("template"); // stands where the style would, and shows nothing
     const sheet = new CSSStyleSheet();
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-    Object.defineProperty(element, "textContent", { get: () => "", set: (css: string) => sheet.replaceSync(css) });
+    Object.defineProperty(element, "textContent", {
+      get: () => "",
+      set: (css: string) => sheet.replaceSync(css),
+    });
     const remove = element.remove.bind(element);
     element.remove = () => {
       document.adoptedStyleSheets = document.adoptedStyleSheets.filter((s) => s !== sheet);
@@ -35,9 +38,16 @@ sheets();
 
 export function open(at: HTMLElement): Pane {
   const term = new Terminal({
-    convertEol: true, disableStdin: true, cursorInactiveStyle: "none", scrollback: 5000, fontSize: 12, lineHeight: 1.2,
+    convertEol: true,
+    disableStdin: true,
+    cursorInactiveStyle: "none",
+    scrollback: 5000,
+    fontSize: 12,
+    lineHeight: 1.2,
     fontFamily: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace',
-    theme: { background: "#121217", foreground: "#e6e6ec", cursor: "#121217" }, screenReaderMode: false, linkHandler: null,
+    theme: { background: "#121217", foreground: "#e6e6ec", cursor: "#121217" },
+    screenReaderMode: false,
+    linkHandler: null,
     minimumContrastRatio: 4.5,
   });
   const fit = new FitAddon();

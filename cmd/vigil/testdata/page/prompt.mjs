@@ -11,7 +11,10 @@ await page.locator("#detail .xterm-rows").getByText("Do you want to proceed?").w
 console.log("the agent's screen is shown");
 await audit("a prompt", ["light", "dark"]);
 await page.screenshot({ path: `${folder}/prompt-390.png` });
-await page.getByRole("group", { name: "Usual answers" }).getByRole("button", { name: "1", exact: true }).click();
+await page
+  .getByRole("group", { name: "Usual answers" })
+  .getByRole("button", { name: "1", exact: true })
+  .click();
 await page.getByText(`Typed to ${agent}.`).waitFor();
 console.log("answered");
 await end();

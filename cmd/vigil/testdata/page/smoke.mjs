@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { open } from "./browser.mjs";
 
 const [link, folder] = process.argv.slice(2);
-const title = "<script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">";
+const title = '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">';
 const input = createInterface({ input: process.stdin });
 
 async function please(what) {
@@ -21,10 +21,21 @@ const at = async (path) => {
 };
 
 /** audited are the colours in which axe-core looks at a view; the others are made of the same parts. */
-const audited = { fleet: ["light", "dark"], inbox: ["light", "dark"], agent: ["light", "dark"], room: ["dark"], hosts: ["light"], servers: ["dark"], events: ["light"] };
+const audited = {
+  fleet: ["light", "dark"],
+  inbox: ["light", "dark"],
+  agent: ["light", "dark"],
+  room: ["dark"],
+  hosts: ["light"],
+  servers: ["dark"],
+  events: ["light"],
+};
 
 async function seen(name) {
-  for (const [width, height] of [[1280, 860], [390, 844]]) {
+  for (const [width, height] of [
+    [1280, 860],
+    [390, 844],
+  ]) {
     await page.setViewportSize({ width, height });
     await page.waitForTimeout(150);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -68,9 +79,16 @@ await page.setViewportSize({ width: 1280, height: 860 });
 await page.locator(".items a", { hasText: "window.hacked" }).waitFor(); // it fails again
 await seen("inbox");
 
-for (const [path, name, wanted] of [["/agents", "agents", "demo/words"], ["/tasks", "tasks", "window.hacked"],
-  ["/room/demo", "room", "checksum"], ["/agent/demo/words", "agent", "What is due"], ["/agent/demo/words?tab=output", "output", "Fence left"],
-  ["/hosts", "hosts", "east"], ["/servers", "servers", "leads"], ["/events", "events", "task."]]) {
+for (const [path, name, wanted] of [
+  ["/agents", "agents", "demo/words"],
+  ["/tasks", "tasks", "window.hacked"],
+  ["/room/demo", "room", "checksum"],
+  ["/agent/demo/words", "agent", "What is due"],
+  ["/agent/demo/words?tab=output", "output", "Fence left"],
+  ["/hosts", "hosts", "east"],
+  ["/servers", "servers", "leads"],
+  ["/events", "events", "task."],
+]) {
   await at(path);
   await page.locator("main").getByText(wanted).first().waitFor();
   if (name === "output") await page.locator(".xterm-rows").getByText("starts with runner").waitFor();
