@@ -32,6 +32,10 @@ type inbox struct {
 	tasks  map[noun.TaskID]bool
 }
 
+// sameAs are the kinds of items that an escalation takes the place of: whoever looks at one before a human is
+// called goes on looking at the same thing.
+var sameAs = map[noun.EscalationKind]string{noun.EscPrompt: "prompt", noun.EscBreaker: "parked"}
+
 func (in *inbox) add(i *vigilv1.InboxItem) { in.items = append(in.items, i) }
 
 // escalations adds what nobody has closed.
@@ -61,6 +65,9 @@ func (in *inbox) escalations(st *fsm.View) {
 			in.tasks[e.Task] = true
 		}
 		in.about(st, a, i)
+		if kind := sameAs[e.Kind]; kind != "" && a != nil && i.Lasts {
+			i.Key = agentKey(kind, a)
+		}
 		i.Actions = append(answers(e, i.Lasts), unacknowledged(e)...)
 		in.add(i)
 	}
@@ -149,8 +156,13 @@ func (in *inbox) agent(st *fsm.View, a *noun.Agent, kind judge.Kind) {
 		return
 	}
 	in.about(st, a, i)
-	i.Key = fmt.Sprintf("%s/%s#%s", i.Kind, a.Name, i.Incarnation)
+	i.Key = agentKey(i.Kind, a)
 	in.add(i)
+}
+
+// agentKey is the key of what is about one life of an agent.
+func agentKey(kind string, a *noun.Agent) string {
+	return fmt.Sprintf("%s/%s#%s", kind, a.Name, form.IncName(a.Inc))
 }
 
 // endedTasks adds tasks that have failed, or that nobody gets any more. It comes after the escalations.
