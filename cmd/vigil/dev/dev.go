@@ -293,7 +293,10 @@ func (f *fleet) openPage() error {
 	if err != nil {
 		return err
 	}
-	self, _ := f.conn.Self()
+	self := ""
+	if peer, known := f.self.Self(); known {
+		self = peer.Short()
+	}
 	if f.page, err = ui.Open(ui.Config{Listener: l, Conn: f.conn, Self: self, Cluster: "vigil dev"}); err != nil {
 		l.Close()
 	}

@@ -174,12 +174,6 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
           {i.reasons.map((r) => (
             <li key={r.text} class="bad">
               {sentence(r.text)}
-              {r.age && (
-                <span class="faint">
-                  {" "}
-                  for <Age of={r.age} at={readAt} />
-                </span>
-              )}
             </li>
           ))}
         </ul>
