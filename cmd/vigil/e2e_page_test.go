@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func shots(t *testing.T) string {
 
 // The page in a browser against a whole fleet: one link signs one browser in, every view is shown live in both
 // sizes without a fault that axe-core knows, what an agent wrote is text, an answer from the inbox is carried
-// out, and the page goes on when the leader dies.
+// out, and the page goes on when the leader dies, and when what serves it has stood still.
 func TestPageInABrowserFromNPM(t *testing.T) {
 	dir := npmFolder(t, "chromium")
 	d := newDemo(t, "--every", "2s")
@@ -88,6 +89,10 @@ func TestPageInABrowserFromNPM(t *testing.T) {
 		switch server, kill := strings.CutPrefix(what, "kill "); {
 		case kill:
 			d.kill(d.pid(`server ` + regexp.QuoteMeta(server) + ` +pid (\d+)`))
+		case what == "freeze":
+			d.signal(syscall.SIGSTOP)
+		case what == "thaw":
+			d.signal(syscall.SIGCONT)
 		default:
 			if _, err := d.fleet.CreateTask(d.ctx(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "words",
 				Title: hostileTitle, Text: "no-such-file"}); err != nil {

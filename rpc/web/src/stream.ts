@@ -4,7 +4,7 @@ import { Failure, lines, signedOut } from "./api";
 import type { Event, News, Overview } from "./messages";
 
 /** oldAfter is when what is shown counts as old, in milliseconds; a sign of life comes each second. */
-const oldAfter = 2500;
+const oldAfter = 2000;
 /** deadAfter is when a silent stream is given up, in milliseconds. */
 const deadAfter = 4000;
 /** eventsKept is how many events the page remembers. */

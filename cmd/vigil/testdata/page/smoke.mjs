@@ -105,6 +105,16 @@ await page.waitForFunction((was) => {
 }, leader);
 console.log("the page has a new leader");
 
+// What serves the page stands still: the page says within 3 s that what it shows is old, and goes on afterwards.
+await please("freeze");
+const froze = Date.now();
+await page.locator("#stale").waitFor();
+if (Date.now() - froze > 3000) fault(`what is shown counts as old after ${Date.now() - froze} ms`);
+await page.screenshot({ path: `${folder}/stale-1280.png` });
+await please("thaw");
+await page.locator("#state.good").waitFor();
+console.log("the page goes on");
+
 // A browser that is signed out sees nothing more.
 await page.getByRole("button", { name: "Sign out" }).click();
 await page.getByText("You are signed out").waitFor();
