@@ -42,7 +42,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults clean
+.PHONY: help run build test race fuzz generate web check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,9 @@ generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
 	cd rpc && go run ./generate $(BIN) && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
 		rm gen/openapi/vigil.swagger.json
 
+web: ## make rpc/web/assets of the sources of the page; fetches esbuild the first time
+	cd rpc/web/build && go run .
+
 check: fmt vet staticcheck generated race ## everything a change must pass
 
 fmt: ## list files that gofmt would change
@@ -85,9 +88,9 @@ vet: ## run go vet; tests are run without the part of it that go test knows
 staticcheck: .bin/installed/$(STATICCHECK) ## run staticcheck
 	GOGC=400 GOMEMLIMIT=3GiB $(BIN)/staticcheck ./...
 
-generated: generate ## fail if rpc/gen differs from what git holds
-	git diff --exit-code -- rpc/gen
-	@new=$$(git ls-files --others --exclude-standard rpc/gen) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
+generated: generate web ## fail if rpc/gen or the page differs from what git holds
+	git diff --exit-code -- rpc/gen rpc/web
+	@new=$$(git ls-files --others --exclude-standard rpc/gen rpc/web) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 ./...

@@ -108,7 +108,8 @@ func restartAgentCmd(r *vigilv1.RestartAgentRequest) (fsm.Command, error) {
 	c.Agent("agent", r.GetAgent(), false)
 	c.Line("by", r.GetBy(), form.MaxWho)
 	c.Text("reason", r.GetReason(), noun.MaxReason)
-	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy(), Fresh: r.GetFresh(), Reason: r.GetReason()}, c.Err
+	return fsm.RestartAgent{Agent: r.GetAgent(), By: r.GetBy(), Fresh: r.GetFresh(), Reason: r.GetReason(),
+		IfRev: r.GetIfRev()}, c.Err
 }
 
 func joinCmd(r *vigilv1.JoinRequest) (fsm.Command, error) {

@@ -34,7 +34,7 @@ func unparkAgentCmd(r *vigilv1.UnparkAgentRequest) (fsm.Command, error) {
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)
 	c.Line("by", r.GetBy(), form.MaxWho)
-	return fsm.UnparkAgent{Agent: r.GetAgent(), By: r.GetBy()}, c.Err
+	return fsm.UnparkAgent{Agent: r.GetAgent(), By: r.GetBy(), IfRev: r.GetIfRev()}, c.Err
 }
 
 func unquarantineTaskCmd(r *vigilv1.UnquarantineTaskRequest) (fsm.Command, error) {

@@ -9,6 +9,7 @@ import (
 
 	"vigil/fsm/noun"
 	"vigil/rpc/base"
+	"vigil/rpc/desk"
 	"vigil/rpc/door"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/hosts"
@@ -27,7 +28,9 @@ type Server struct {
 	park      *park.Engine
 	hosts     *hosts.Streams
 	desk      *hosts.Desk
+	news      *desk.Service
 	watches   door.Places
+	followers door.Places
 	saves     door.Places
 	delegates *park.Quota
 	trust     *vouch.Service
@@ -52,7 +55,7 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
 		next:    hosts.NewNextLives(cfg.Reader),
-		watches: door.Places{Most: maxWatches}, saves: door.Places{Most: servers.MaxSaves},
+		watches: door.Places{Most: maxWatches}, followers: door.Places{Most: desk.MaxFollowers}, saves: door.Places{Most: servers.MaxSaves},
 		delegates: &park.Quota{Most: maxDelegates, MostOfRole: maxRoleDelegates}}
 	c := base.NewCore(cfg.ServerID, cfg.Writer, cfg.Reader, d, s.park, cfg.Keys)
 	d.ReadHere(func(ctx context.Context) error {
@@ -83,6 +86,8 @@ func (s *Server) services(c *base.Core) {
 	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})
 	s.trust = &vouch.Service{Core: c, Signer: s.cfg.Signer}
 	vigilv1.RegisterTrustServer(r, s.trust)
+	s.news = desk.NewService(c, &s.followers)
+	vigilv1.RegisterDeskServer(r, s.news)
 	vigilv1.RegisterClusterServer(r, &servers.Service{Core: c, Members: s.cfg.Members, Backups: s.cfg.Backups,
 		Saves: &s.saves, ClusterID: s.cfg.ClusterID, Version: s.cfg.Version, Identities: s.cfg.TLS != nil,
 		Health: s.cfg.Health, Watchdog: watchdog})
@@ -92,6 +97,7 @@ func (s *Server) services(c *base.Core) {
 func (s *Server) applied(e noun.Effects) {
 	s.door.Look()
 	s.park.Applied(e)
+	s.news.Applied()
 }
 
 // Addr is the address that is listened on.

@@ -109,6 +109,7 @@ var hosts = []kind{
 		w.str(1, &c.Agent)
 		w.str(2, &c.By)
 		w.str(3, &c.Reason)
+		uns(w, 4, &c.IfRev)
 	}),
 	of(80, func(w *wire, c *fsm.ReportScreen) {
 		uns(w, 1, &c.Host)

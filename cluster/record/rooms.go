@@ -61,6 +61,7 @@ var rooms = []kind{
 		w.str(2, &c.By)
 		w.bool(3, &c.Fresh)
 		w.str(4, &c.Reason)
+		uns(w, 5, &c.IfRev)
 	}),
 	of(42, func(w *wire, c *fsm.SetPause) {
 		w.str(1, &c.Scope)
@@ -72,6 +73,7 @@ var rooms = []kind{
 	of(43, func(w *wire, c *fsm.UnparkAgent) {
 		w.str(1, &c.Agent)
 		w.str(2, &c.By)
+		uns(w, 3, &c.IfRev)
 	}),
 	of(44, func(w *wire, c *fsm.ReleaseBrake) { w.str(1, &c.By) }),
 	of(90, func(w *wire, c *fsm.WarnRoom) {

@@ -23,6 +23,7 @@ import (
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
 	"vigil/cmd/vigil/trust"
+	"vigil/cmd/vigil/ui"
 )
 
 // parts give the commands below the root; the help sorts them by who needs them.
@@ -30,6 +31,7 @@ var parts = [...]func(*cli.App) []*cobra.Command{
 	serve.Commands,
 	dev.Commands,
 	people.Commands,
+	ui.Commands,
 	servers.Commands,
 	trust.Commands,
 	agent.Commands,
@@ -163,7 +165,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:",
-			"status apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
+			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {

@@ -206,14 +206,16 @@ type NoteNudge struct {
 	Agent  string // room/role or room/role.2
 	By     string
 	Reason string
+	IfRev  uint64 // 0: whatever it is now
 }
 
-// Apply says who wakes an agent. One that does not run hears nothing.
+// Apply says who wakes an agent. One that does not run hears nothing, and what was meant for one that has
+// changed since is not for this one.
 func (c NoteNudge) Apply(s *State) noun.Outcome {
-	a := s.AgentByName(c.Agent)
+	a, no := s.ChangeableAgent(c.Agent, c.IfRev)
 	switch {
 	case a == nil:
-		return s.NoAgent(c.Agent)
+		return no
 	case a.Proc != noun.ProcRunning:
 		return Refuse(noun.Conflict, "%s does not run on any host: nobody would read it", a.Name)
 	}

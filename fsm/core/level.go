@@ -49,6 +49,12 @@ func Level(c Command) uint32 {
 		return LevelWhen(c.Start, LevelRetry)
 	case SetAgent:
 		return LevelWhen(c.For != 0, LevelRetry)
+	case RestartAgent:
+		return LevelWhen(c.IfRev != 0, LevelRetry)
+	case UnparkAgent:
+		return LevelWhen(c.IfRev != 0, LevelRetry)
+	case NoteNudge:
+		return LevelWhen(c.IfRev != 0, LevelRetry)
 	case SetPause:
 		return LevelWhen(c.For != 0, LevelRetry)
 	case DrainHost:

@@ -261,11 +261,14 @@ func saidAt(by, why string, at noun.Wall) string {
 }
 
 // UnparkAgent ends a back-off, an open breaker or a usage-limit pause.
-type UnparkAgent struct{ Agent, By string }
+type UnparkAgent struct {
+	Agent, By string
+	IfRev     uint64 // 0: whatever it is now
+}
 
 // Apply ends a back-off, an open breaker or a pause for a usage limit.
 func (c UnparkAgent) Apply(s *State) noun.Outcome {
-	a, no := s.ChangeableAgent(c.Agent, 0)
+	a, no := s.ChangeableAgent(c.Agent, c.IfRev)
 	if a == nil {
 		return no
 	}

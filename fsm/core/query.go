@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"vigil/fsm/noun"
 	"vigil/fsm/table"
@@ -134,6 +135,20 @@ func (v *View) TasksBack(before noun.TaskID) iter.Seq[*noun.Task] {
 	}
 	return Values(v.TaskTable.Back(before))
 }
+
+// EndedTasks yields the tasks that have ended, the last one first. It costs what is taken from it.
+func (v *View) EndedTasks() iter.Seq[*noun.Task] {
+	return func(yield func(*noun.Task) bool) {
+		v.Finished.Reverse(func(f FinishedTask) bool { return yield(v.TaskTable.Get(f.Id)) })
+	}
+}
+
+// TasksEnded is how many tasks have ended since the cluster began, those that came back and ended again
+// counted twice.
+func (v *View) TasksEnded() uint64 { return v.Meta.FinishSeq }
+
+// HoldLeft is for how long nothing is started since a backup was restored; 0: nothing holds starts.
+func (v *View) HoldLeft() time.Duration { return max(0, v.Meta.HoldUntil.Sub(v.Meta.Clock)) }
 
 func Values[K table.ID, T any](seq iter.Seq2[K, *T]) iter.Seq[*T] {
 	return func(yield func(*T) bool) {

@@ -294,10 +294,11 @@ type RestartAgent struct {
 	Fresh bool // without the resume value
 	// Reason is why, for people.
 	Reason string
+	IfRev  uint64 // 0: whatever it is now
 }
 
 func (c RestartAgent) Apply(s *State) noun.Outcome {
-	a, no := s.ChangeableAgent(c.Agent, 0)
+	a, no := s.ChangeableAgent(c.Agent, c.IfRev)
 	if a == nil {
 		return no
 	}

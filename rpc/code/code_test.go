@@ -88,7 +88,7 @@ func TestNaturesFitTheMessages(t *testing.T) {
 		vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_host_proto,
 		vigilv1.File_vigil_v1_cluster_proto, vigilv1.File_vigil_v1_mail_proto,
 		vigilv1.File_vigil_v1_escalation_proto, vigilv1.File_vigil_v1_overseer_proto,
-		vigilv1.File_vigil_v1_trust_proto, vigilv1.File_vigil_v1_calls_proto,
+		vigilv1.File_vigil_v1_trust_proto, vigilv1.File_vigil_v1_calls_proto, vigilv1.File_vigil_v1_desk_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)

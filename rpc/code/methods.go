@@ -134,6 +134,8 @@ var methods = map[Nature][]string{
 		vigilv1.Trust_ListIdentities_FullMethodName, vigilv1.Trust_ListUsers_FullMethodName,
 		vigilv1.Trust_ListAPITokens_FullMethodName, vigilv1.Trust_GetGossip_FullMethodName,
 		vigilv1.Trust_GetRoots_FullMethodName, vigilv1.Trust_ListAudit_FullMethodName,
+		vigilv1.Desk_GetOverview_FullMethodName, vigilv1.Desk_ListInbox_FullMethodName,
+		vigilv1.Desk_GetTrend_FullMethodName,
 	},
 	Beat: {
 		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,
@@ -148,7 +150,10 @@ var methods = map[Nature][]string{
 		vigilv1.Mailbox_WaitMail_FullMethodName,
 	},
 	Stream: {
-		vigilv1.Calls_Carry_FullMethodName, vigilv1.Fleet_AgentLogs_FullMethodName,
+		vigilv1.Calls_Carry_FullMethodName,
+		// Not a Watch: who follows wants to see that a server is cut off, too.
+		vigilv1.Desk_Follow_FullMethodName,
+		vigilv1.Fleet_AgentLogs_FullMethodName,
 		vigilv1.Cluster_SaveSnapshot_FullMethodName, vigilv1.Cluster_RestoreSnapshot_FullMethodName,
 	},
 	Watch: {

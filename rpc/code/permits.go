@@ -78,6 +78,7 @@ const (
 	cluster     = "/vigil.v1.Cluster/"
 	escalations = "/vigil.v1.Escalations/"
 	overseers   = "/vigil.v1.Overseers/"
+	desk        = "/vigil.v1.Desk/"
 	trust       = "/vigil.v1.Trust/"
 	calls       = "/vigil.v1.Calls/"
 )
@@ -198,6 +199,11 @@ var permits = map[string]Permit{
 	overseers + "LookAtOverseer": runs("have overseers looked at", InRoom),
 	overseers + "ReportPatrol":   ofLife("report patrols"),
 	overseers + "HandOver":       ofLife("hand over for an overseer"),
+
+	desk + "GetOverview": sees("look at the fleet", InRoom),
+	desk + "Follow":      sees("follow the fleet", InRoom),
+	desk + "GetTrend":    sees("look at the fleet", Cluster),
+	desk + "ListInbox":   sees("list what waits for a human", InRoom),
 
 	trust + "GetTrust":       open("read the roots").andOutcast(),
 	trust + "Join":           open("join with a token").andOutcast(),

@@ -70,7 +70,13 @@ type gateway struct {
 	fleet  vigilv1.FleetClient
 }
 
-func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
+// NewGateway serves HTTP/JSON under /v1 by calls on conn, in the forms of every server: for a program that
+// speaks to servers in the name of its user. It ends with ctx. Whoever may ask is for its caller to decide.
+func NewGateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handler, error) {
+	return newGateway(ctx, conn)
+}
+
+func newGateway(ctx context.Context, conn grpc.ClientConnInterface) (*gateway, error) {
 	g := &gateway{parameters: parameters(), bodies: bodies(), query: &query{}, fleet: vigilv1.NewFleetClient(conn)}
 	g.mux = runtime.NewServeMux(
 		runtime.WithMiddlewares(g.bounded),
@@ -86,14 +92,18 @@ func newGateway(ctx context.Context, conn *grpc.ClientConn) (*gateway, error) {
 		runtime.WithMetadata(passed),
 		runtime.WithDisablePathLengthFallback(),
 	)
-	for _, reg := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
-		vigilv1.RegisterFleetHandler, vigilv1.RegisterWorkHandler, vigilv1.RegisterClusterHandler,
-		vigilv1.RegisterMailboxHandler, vigilv1.RegisterEscalationsHandler,
-		vigilv1.RegisterOverseersHandler, vigilv1.RegisterTrustHandler,
-	} {
-		if err := reg(ctx, g.mux, conn); err != nil {
-			return nil, fmt.Errorf("open gateway: %w", err)
-		}
+	err := errors.Join(
+		vigilv1.RegisterFleetHandlerClient(ctx, g.mux, g.fleet),
+		vigilv1.RegisterWorkHandlerClient(ctx, g.mux, vigilv1.NewWorkClient(conn)),
+		vigilv1.RegisterClusterHandlerClient(ctx, g.mux, vigilv1.NewClusterClient(conn)),
+		vigilv1.RegisterMailboxHandlerClient(ctx, g.mux, vigilv1.NewMailboxClient(conn)),
+		vigilv1.RegisterEscalationsHandlerClient(ctx, g.mux, vigilv1.NewEscalationsClient(conn)),
+		vigilv1.RegisterOverseersHandlerClient(ctx, g.mux, vigilv1.NewOverseersClient(conn)),
+		vigilv1.RegisterTrustHandlerClient(ctx, g.mux, vigilv1.NewTrustClient(conn)),
+		vigilv1.RegisterDeskHandlerClient(ctx, g.mux, vigilv1.NewDeskClient(conn)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("open gateway: %w", err)
 	}
 	return g, nil
 }
@@ -246,7 +256,9 @@ func (j *jsonForm) Marshal(v any) ([]byte, error) {
 			p := fault.FromStatus(status.FromProto(st))
 			return json.Marshal(map[string]errorBody{"error": j.g.body(p)})
 		}
-		if result := chunk["result"]; result != nil {
+	}
+	if chunk, ok := v.(map[string]any); ok { // one message of a stream
+		if result, ok := chunk["result"].(proto.Message); ok {
 			b, err := jsonform.Append([]byte(`{"result":`), result.ProtoReflect())
 			return append(b, '}'), err
 		}

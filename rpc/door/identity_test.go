@@ -291,6 +291,7 @@ func openGates(t testing.TB) *gates {
 		vigilv1.RegisterHostAgentServer(r, bidi{})
 		vigilv1.RegisterEscalationsServer(r, vigilv1.UnimplementedEscalationsServer{})
 		vigilv1.RegisterOverseersServer(r, vigilv1.UnimplementedOverseersServer{})
+		vigilv1.RegisterDeskServer(r, vigilv1.UnimplementedDeskServer{})
 		vigilv1.RegisterClusterServer(r, restore{})
 		vigilv1.RegisterTrustServer(r, vigilv1.UnimplementedTrustServer{})
 		g.doors, g.addrs = append(g.doors, d), append(g.addrs, l.Addr().String())

@@ -27,7 +27,7 @@ func services() []protoreflect.ServiceDescriptor {
 		vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_host_proto,
 		vigilv1.File_vigil_v1_cluster_proto, vigilv1.File_vigil_v1_mail_proto,
 		vigilv1.File_vigil_v1_escalation_proto, vigilv1.File_vigil_v1_overseer_proto,
-		vigilv1.File_vigil_v1_trust_proto, vigilv1.File_vigil_v1_calls_proto,
+		vigilv1.File_vigil_v1_trust_proto, vigilv1.File_vigil_v1_calls_proto, vigilv1.File_vigil_v1_desk_proto,
 	} {
 		for i := range f.Services().Len() {
 			out = append(out, f.Services().Get(i))

@@ -34,7 +34,7 @@ import (
 // Who may do what, by hand: not from the table that the doors use.
 var (
 	seesRoom = words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
-		"ListEscalations GetEscalation ListOverseers GetOverseer")
+		"ListEscalations GetEscalation ListOverseers GetOverseer GetOverview Follow ListInbox")
 	readsRoom   = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
 	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask " +
 		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +
@@ -42,7 +42,7 @@ var (
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
 	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff Next SetResume Declare Renew " +
 		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
-	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers Trust/GetGossip Trust/GetRoots")
+	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers GetTrend Trust/GetGossip Trust/GetRoots")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +

@@ -94,5 +94,6 @@ func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	c.Typed("text", r.GetText())
 	c.Line("by", r.GetBy(), form.MaxWho)
 	c.Text("reason", r.GetReason(), noun.MaxReason)
-	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason()}, c.Err
+	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason(),
+		IfRev: r.GetIfRev()}, c.Err
 }

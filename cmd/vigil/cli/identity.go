@@ -134,6 +134,10 @@ func (a *App) followServers(c *Conn) {
 // cluster time, let it be renewed for 30 days.
 const renewAfter = trust.RenewUser
 
+// RenewOf gives the person of a connection the next certificate when it is time, for commands that run for
+// days. It is best effort: what follows tells whether it was needed.
+func (a *App) RenewOf(ctx context.Context, c *Conn) { a.renew(ctx, c) }
+
 // renew is best effort: what the command gets as an answer tells whether it was needed.
 func (a *App) renew(ctx context.Context, c *Conn) {
 	if c.self == nil || a.Renew == nil {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/ui"
 	"vigil/rpc/trust"
 )
 
@@ -128,6 +129,7 @@ type fleet struct {
 	self    *trust.Holder // of conn
 	began   time.Time
 	context string // the demo's, once it is announced
+	page    *ui.Server
 
 	mu     sync.Mutex        // guards the output and what follows
 	quiet  bool              // nothing more is to be said by children
@@ -264,10 +266,14 @@ func (f *fleet) live(ctx context.Context) error {
 	if err := f.comeUp(ctx); err != nil {
 		return err
 	}
+	if err := f.openPage(); err != nil {
+		return err
+	}
 	if err := f.greet(ctx); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return f.page.Run(ctx) })
 	g.Go(func() error { return f.feed(ctx) })
 	g.Go(func() error { return f.createTasks(ctx) })
 	g.Go(func() error { return f.keepIdentity(ctx) })
@@ -275,4 +281,24 @@ func (f *fleet) live(ctx context.Context) error {
 		g.Go(func() error { return newChaos(f).run(ctx) })
 	}
 	return g.Wait()
+}
+
+// openPage prepares the page of the demo, for the browser of whoever runs it.
+func (f *fleet) openPage() error {
+	port := ui.DefaultPort
+	if f.options.port == 0 {
+		port = 0
+	}
+	l, err := ui.Listen(port, false)
+	if err != nil {
+		return err
+	}
+	self := ""
+	if peer, known := f.self.Self(); known {
+		self = peer.Short()
+	}
+	if f.page, err = ui.Open(ui.Config{Listener: l, Conn: f.conn, Self: self, Cluster: "vigil dev"}); err != nil {
+		l.Close()
+	}
+	return err
 }

@@ -2127,7 +2127,9 @@ type RestartAgentRequest struct {
 	// Forgets the resume value.
 	Fresh bool `protobuf:"varint,3,opt,name=fresh,proto3" json:"fresh,omitempty"`
 	// Why, for people.
-	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Only while this is the agent's revision; 0: whatever it is.
+	IfRev         uint64   `protobuf:"varint,5,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2191,6 +2193,13 @@ func (x *RestartAgentRequest) GetReason() string {
 	return ""
 }
 
+func (x *RestartAgentRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
 func (x *RestartAgentRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
@@ -2199,10 +2208,12 @@ func (x *RestartAgentRequest) GetId() *WriteId {
 }
 
 type UnparkAgentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	Id            *WriteId               `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By    string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Only while this is the agent's revision; 0: whatever it is.
+	IfRev         uint64   `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2249,6 +2260,13 @@ func (x *UnparkAgentRequest) GetBy() string {
 		return x.By
 	}
 	return ""
+}
+
+func (x *UnparkAgentRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
 }
 
 func (x *UnparkAgentRequest) GetId() *WriteId {
@@ -2920,7 +2938,9 @@ type NudgeAgentRequest struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	By   string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// Why, for people.
-	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Only while this is the agent's revision; 0: whatever it is.
+	IfRev         uint64   `protobuf:"varint,5,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2982,6 +3002,13 @@ func (x *NudgeAgentRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *NudgeAgentRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
 }
 
 func (x *NudgeAgentRequest) GetId() *WriteId {
@@ -3625,16 +3652,18 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05fresh\x18\x05 \x01(\bR\x05fresh\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12+\n" +
 	"\x03for\x18\a \x01(\v2\x19.google.protobuf.DurationR\x03for\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x91\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xa8\x01\n" +
 	"\x13RestartAgentRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +
 	"\x05fresh\x18\x03 \x01(\bR\x05fresh\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"b\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x15\n" +
+	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"y\n" +
 	"\x12UnparkAgentRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\x12!\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"|\n" +
 	"\x17UnquarantineTaskRequest\x12\x17\n" +
 	"\x04task\x18\x01 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x0e\n" +
@@ -3678,12 +3707,13 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x06Screen\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\x8d\x01\n" +
+	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\xa4\x01\n" +
 	"\x11NudgeAgentRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12!\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x15\n" +
+	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd2\x01\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +

@@ -1,0 +1,149 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vigil/rpc/gen/vigilv1"
+)
+
+// hostileTitle is a title that would do something if it were taken for markup.
+const hostileTitle = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">`
+
+// npmFolder gives a folder with the programs of testdata/page from npm; the test is skipped where that cannot be.
+func npmFolder(t *testing.T, programs ...string) string {
+	t.Helper()
+	if os.Getenv("CI") == "" && os.Getenv("VIGIL_NPM") == "" {
+		t.Skip("takes packages from the npm registry: set VIGIL_NPM=1 (or CI) to run it")
+	}
+	for _, program := range append(programs, "node", "npm") {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs %s: %v", program, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "page"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1",
+		"--fetch-timeout=30000")
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
+		if err != nil && strings.Contains(string(out), wrong) {
+			t.Fatalf("npm ci: %v: %s", err, out)
+		}
+	}
+	if err != nil {
+		t.Skipf("npm cannot install the tools: %v: %s", err, out)
+	}
+	return dir
+}
+
+// pageLink is the link that signs a browser in.
+var pageLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+/#code=\S+)`)
+
+// shots is the folder for pictures of the page: where somebody wants to look at them.
+func shots(t *testing.T) string {
+	if dir := os.Getenv("VIGIL_SHOTS"); dir != "" {
+		return dir
+	}
+	return t.TempDir()
+}
+
+// The page in a browser against a whole fleet: one link signs one browser in, every view is shown live in both
+// sizes without a fault that axe-core knows, what an agent wrote is text, an answer from the inbox is carried
+// out, and the page goes on when the leader dies, and when what serves it has stood still.
+func TestPageInABrowserFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	d := newDemo(t, "--every", "2s")
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "smoke.mjs", d.find(pageLink.String()), shots(t))
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, 5*time.Second
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		t.Log(lines.Text())
+		what, asked := strings.CutPrefix(lines.Text(), "please: ")
+		if !asked {
+			continue
+		}
+		switch server, kill := strings.CutPrefix(what, "kill "); {
+		case kill:
+			d.kill(d.pid(`server ` + regexp.QuoteMeta(server) + ` +pid (\d+)`))
+		case what == "freeze":
+			d.signal(syscall.SIGSTOP)
+		case what == "thaw":
+			d.signal(syscall.SIGCONT)
+		default:
+			if _, err := d.fleet.CreateTask(d.ctx(), &vigilv1.CreateTaskRequest{Room: "demo", Role: "words",
+				Title: hostileTitle, Text: "no-such-file"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.WriteString(in, "done\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the browser's run ended with %v", err)
+	}
+	d.quit()
+}
+
+// I43 on a phone: an agent that sits at a permission prompt is in the inbox with its screen, and goes on, in the
+// same life, with the answer that is given there.
+func TestPagePromptIsAnsweredFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	c := newAsking(t)
+	c.role("perm", func(s *vigilv1.RoleSpec) { s.Runner, s.Ladder = "ask", "restart" })
+	first := c.joined("perm/a", "")
+	task := c.task("perm", "asks")
+	ui := spawn(t, "ui", "ui", "--port", "0", "--addr", strings.Join(c.api, ","))
+	link := pageLink.FindString(ui.shows(pageLink))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "prompt.mjs", link, shots(t), "perm/a")
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Fatal(err)
+	}
+	c.completed(task)
+	if g := c.agent("perm/a"); g.GetIncarnation() != first.GetIncarnation() {
+		t.Errorf("it is at life %s, was at %s", g.GetIncarnation(), first.GetIncarnation())
+	}
+}
+
+// The sources of the page keep to their types.
+func TestPageHasItsTypesFromNPM(t *testing.T) {
+	dir := npmFolder(t)
+	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join("..", "..", "rpc", "web", "src"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "node_modules/typescript/bin/tsc", "-p", ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

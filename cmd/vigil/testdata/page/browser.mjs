@@ -1,0 +1,52 @@
+// What the scripts of this folder share: a browser, and a page whose every fault is noted.
+import { chromium } from "playwright-core";
+import axe from "axe-core";
+
+/** open gives a page of a browser; link is where it will be. */
+export async function open(link, viewport) {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+  const page = await (await browser.newContext({ viewport, reducedMotion: "reduce" })).newPage();
+  const faults = [],
+    fault = (text) => faults.push(text);
+  page.setDefaultTimeout(20_000);
+  page.on("pageerror", (e) => fault(`the page threw ${e.message}`));
+  page.on("dialog", (d) => (fault(`a dialog says ${d.message()}`), d.dismiss()));
+  page.on(
+    "console",
+    (m) => /Content Security|Trusted|Refused/.test(m.text()) && fault(`the browser says ${m.text()}`),
+  );
+  page.on(
+    "request",
+    (r) => new URL(r.url()).host !== new URL(link).host && fault(`something was asked of ${r.url()}`),
+  );
+
+  /** audit has axe-core look at what is shown. */
+  const audit = async (name, schemes) => {
+    for (const scheme of schemes) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.evaluate(axe.source);
+      const found = await page.evaluate(() => globalThis.axe.run());
+      for (const v of found.violations) {
+        fault(
+          `${name}, ${scheme}: ${v.id}: ${v.nodes
+            .map((n) => n.target.join(" ") + " " + n.failureSummary.split("\n").at(-1))
+            .slice(0, 3)
+            .join("; ")}`,
+        );
+      }
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+  };
+
+  /** end says what was wrong, and ends the program accordingly. */
+  const end = async () => {
+    await browser.close();
+    for (const f of new Set(faults)) console.log(`fault: ${f}`);
+    console.log("done");
+    process.exit(faults.length > 0 ? 1 : 0);
+  };
+  return { browser, page, fault, audit, end };
+}

@@ -1,0 +1,167 @@
+// Rooms, and one room: roles, tasks as a board, agents.
+import type { JSX } from "preact";
+import { read } from "./api";
+import { count, plural, seconds, sentence, span, taskTone, words } from "./format";
+import { AgentRows, page, states } from "./lists";
+import { useLive } from "./live";
+import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room } from "./messages";
+import { link, rest } from "./router";
+import { Badge, Bar, Card, Empty, Wrong } from "./ui";
+
+export function Rooms(): JSX.Element {
+  const list = useLive(
+    (abort) => read<ListRoomsResponse>("v1/rooms", { limit: 1000 }, abort),
+    (e) => /^(room|agent|task)\./.test(e.kind ?? ""),
+    [],
+  );
+  return (
+    <div class="grid">
+      <Wrong error={list.error} />
+      {list.value?.rooms.map((r) => (
+        <RoomCard key={r.name} r={r} />
+      ))}
+      {list.value?.rooms.length === 0 && <Empty>There is no room yet: vigil apply declares one.</Empty>}
+    </div>
+  );
+}
+
+function sumTasks(r: Room, state: string): number {
+  return r.roles.reduce((n, x) => n + (x.tasks[state] ?? 0), 0);
+}
+
+function RoomCard({ r }: { r: Room }): JSX.Element {
+  const open = states.slice(0, 4).map((s) => ({ name: s, n: sumTasks(r, s), tone: taskTone(s) }));
+  return (
+    <section class="card" aria-label={r.name}>
+      <header>
+        <h2>
+          <a href={link(`/room/${r.name}`)}>{r.name}</a>
+        </h2>
+        <div class="side">
+          {r.paused && <Badge tone="warn">paused</Badge>} {plural(r.roles.length, "role")}
+        </div>
+      </header>
+      <Bar parts={open} />
+      <dl class="facts">
+        <dt>Agents</dt>
+        <dd class="num">
+          {count(r.roles.reduce((n, x) => n + x.agents_live, 0))}{" "}
+          <span class="faint">of {count(r.roles.reduce((n, x) => n + x.agents, 0))} in the room</span>
+        </dd>
+        <dt>Open tasks</dt>
+        <dd class="num">{count(open.reduce((n, p) => n + p.n, 0))}</dd>
+        <dt>Silent for</dt>
+        <dd>
+          {r.quiet?.silent ? <span class="num">{span(seconds(r.quiet.silent))}</span> : "–"}{" "}
+          <span class="faint">{words(r.quiet?.state)}</span>
+        </dd>
+      </dl>
+    </section>
+  );
+}
+
+export function RoomView(): JSX.Element {
+  const name = rest.value;
+  const concerns = (e: { room?: string }): boolean => e.room === name;
+  const room = useLive((abort) => read<Room>(`v1/rooms/${encodeURIComponent(name)}`, {}, abort), concerns, [
+    name,
+  ]);
+  const agents = useLive(
+    (abort) => read<ListAgentsResponse>("v1/agents", { room: name, limit: page }, abort),
+    concerns,
+    [name],
+  );
+  const tasks = useLive(
+    (abort) => read<ListTasksResponse>("v1/tasks", { room: name, newest_first: true, limit: page }, abort),
+    concerns,
+    [name],
+  );
+  if (!room.value) return room.error ? <Wrong error={room.error} /> : <Empty>Looking…</Empty>;
+  const r = room.value,
+    list = tasks.value?.tasks ?? [];
+  const columns: [string, string[]][] = [
+    ["Waiting", ["QUEUED", "PENDING"]],
+    ["At work", ["ACKNOWLEDGED", "IN_PROGRESS"]],
+    ["Done", ["COMPLETED"]],
+    ["Not done", ["FAILED", "QUARANTINED", "CANCELED"]],
+  ];
+  return (
+    <div class="grid">
+      {r.paused && (
+        <p class="warn banner wide">
+          Paused by {r.pause_by}
+          {r.pause_why && `: ${r.pause_why}`}.
+        </p>
+      )}
+      {r.quiet?.why && <p class="faint wide">{sentence(r.quiet.why)}.</p>}
+      <Card title="Roles" wide>
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Role</th>
+              <th scope="col">Agents</th>
+              <th scope="col" class="n">
+                Waiting
+              </th>
+              <th scope="col" class="n">
+                At work
+              </th>
+              <th scope="col" class="n">
+                Done
+              </th>
+              <th scope="col">State</th>
+            </tr>
+          </thead>
+          <tbody>
+            {r.roles.map((x) => (
+              <tr key={x.spec?.name}>
+                <td>
+                  <b>{x.spec?.name}</b> <span class="faint">{x.spec?.runner}</span>
+                </td>
+                <td class="num" data-of="agents">
+                  {x.agents_live} of {x.agents}
+                </td>
+                <td class="n num" data-of="waiting">
+                  {count((x.tasks.QUEUED ?? 0) + (x.tasks.PENDING ?? 0))}
+                </td>
+                <td class="n num" data-of="at work">
+                  {count((x.tasks.ACKNOWLEDGED ?? 0) + (x.tasks.IN_PROGRESS ?? 0))}
+                </td>
+                <td class="n num" data-of="done">
+                  {count(x.tasks.COMPLETED)}
+                </td>
+                <td class="text">{x.half_open || (x.retired ? "retired" : "")}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Card>
+      <Card title="Tasks" wide side={<a href={link(`/tasks?room=${name}`)}>All tasks</a>}>
+        <div class="board">
+          {columns.map(([title, of]) => {
+            const these = list.filter((t) => of.includes(t.state ?? ""));
+            return (
+              <section key={title} aria-label={title}>
+                <h3>
+                  {title} <span class="num">{these.length}</span>
+                </h3>
+                {these.slice(0, 12).map((t) => (
+                  <a key={t.id} class="note" href={link(`/task/${t.id}`)}>
+                    <span class="t">{t.title || `Task ${t.id}`}</span>
+                    <span class="faint">
+                      {t.id} · {t.role}
+                      {t.holder && ` · ${t.holder.split("/")[1]}`}
+                    </span>
+                  </a>
+                ))}
+              </section>
+            );
+          })}
+        </div>
+      </Card>
+      <Card title="Agents" wide>
+        {agents.value && <AgentRows list={agents.value.agents} at={agents.at} />}
+      </Card>
+    </div>
+  );
+}
