@@ -68,7 +68,8 @@ func TestCarriedCallsAreLikeOthers(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = vigilv1.NewFleetClient(k).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "y"})
+		_, err = vigilv1.NewFleetClient(k).CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder",
+			Title: "y"})
 		if codeOf(err) != code.Canceled {
 			t.Errorf("of a caller who has gone: %v", err)
 		}
@@ -173,7 +174,8 @@ func TestCarriedCallsOfAServerThatStops(t *testing.T) {
 	if err := <-ended; codeOf(err) != code.Unavailable {
 		t.Fatalf("of a call that waited: %v, want unavailable", err)
 	}
-	_, err := vigilv1.NewFleetClient(k).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x"})
+	_, err := vigilv1.NewFleetClient(k).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder",
+		Title: "x"})
 	if codeOf(err) != code.Unavailable {
 		t.Fatalf("after the end: %v, want unavailable", err)
 	}

@@ -58,7 +58,8 @@ func TestN15RequiredFields(t *testing.T) {
 	seen := map[string]bool{}
 	for _, file := range []protoreflect.FileDescriptor{vigilv1.File_vigil_v1_cluster_proto,
 		vigilv1.File_vigil_v1_escalation_proto, vigilv1.File_vigil_v1_fleet_proto, vigilv1.File_vigil_v1_mail_proto,
-		vigilv1.File_vigil_v1_overseer_proto, vigilv1.File_vigil_v1_trust_proto, vigilv1.File_vigil_v1_work_proto, vigilv1.File_vigil_v1_desk_proto} {
+		vigilv1.File_vigil_v1_overseer_proto, vigilv1.File_vigil_v1_trust_proto, vigilv1.File_vigil_v1_work_proto,
+		vigilv1.File_vigil_v1_desk_proto} {
 		for i := range file.Services().Len() {
 			for j := range file.Services().Get(i).Methods().Len() {
 				m := file.Services().Get(i).Methods().Get(j)

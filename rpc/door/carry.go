@@ -140,7 +140,8 @@ func (t *trip) begin(call *vigilv1.Call) {
 	var no error
 	switch {
 	case !known:
-		no = fault.New(code.Unimplemented, "%s is not carried by this stream; call it by itself.", fault.Quote(call.GetMethod()))
+		no = fault.New(code.Unimplemented, "%s is not carried by this stream; call it by itself.",
+			fault.Quote(call.GetMethod()))
 	case len(call.GetHeaders()) > 2*maxHeaders || len(call.GetHeaders())%2 == 1:
 		no = fault.Invalid("headers must be keys and values in turn, at most %d of each.", maxHeaders)
 	case t.ended:
@@ -148,7 +149,8 @@ func (t *trip) begin(call *vigilv1.Call) {
 	case twice:
 		no = fault.Invalid("number %d has an unanswered call already; choose another one.", call.GetNumber())
 	case len(t.cancels) >= maxCarried:
-		no = fault.New(code.Unavailable, "This stream has %d calls under way, the most that it carries; wait for answers.", maxCarried)
+		no = fault.New(code.Unavailable, "This stream has %d calls under way, the most that it carries; wait for "+
+			"answers.", maxCarried)
 	}
 	if no != nil {
 		t.mu.Unlock()

@@ -104,7 +104,8 @@ func TestCarriedHeadersAreNotBelieved(t *testing.T) {
 	life := (&who.Life{Agent: "web/a", Incarnation: uint64(g.lives["web/a"])}).Encode()
 	const create, claim = vigilv1.Fleet_CreateTask_FullMethodName, vigilv1.Work_Claim_FullMethodName
 	task := marshal(t, &vigilv1.CreateTaskRequest{Room: "web", Role: "a", Title: "x"})
-	work := marshal(t, &vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "web/a", Incarnation: uint64(g.lives["web/a"])}})
+	me := &vigilv1.Speaker{Agent: "web/a", Incarnation: uint64(g.lives["web/a"])}
+	work := marshal(t, &vigilv1.ClaimRequest{Speaker: me})
 	for _, tt := range []struct {
 		kind    who.Kind
 		name    string

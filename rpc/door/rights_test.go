@@ -42,7 +42,8 @@ var (
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
 	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff Next SetResume Declare Renew " +
 		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
-	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers GetTrend Trust/GetGossip Trust/GetRoots")
+	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers GetTrend " +
+		"Trust/GetGossip Trust/GetRoots")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
