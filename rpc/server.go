@@ -56,7 +56,7 @@ func Open(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, door: d, park: park.Open(cfg.Reader, d.Stopping()), hosts: hosts.NewStreams(), undo: func() {},
 		next:    hosts.NewNextLives(cfg.Reader),
 		watches: door.Places{Most: maxWatches}, followers: door.Places{Most: desk.MaxFollowers},
-		saves: door.Places{Most: servers.MaxSaves},
+		saves:     door.Places{Most: servers.MaxSaves},
 		delegates: &park.Quota{Most: maxDelegates, MostOfRole: maxRoleDelegates}}
 	c := base.NewCore(cfg.ServerID, cfg.Writer, cfg.Reader, d, s.park, cfg.Keys)
 	d.ReadHere(func(ctx context.Context) error {
