@@ -18,10 +18,10 @@ import (
 )
 
 // What never goes through the socket of a life, by hand: what is for admins, servers and hosts, and all about
-// identities. The rest is an agent's own work and mail, or what its role may be granted.
+// identities, and streams that carry many calls, whose methods the socket does not see. The rest is an agent's own work and mail, or what its role may be granted.
 var neverThroughSocket = strings.Fields("Cluster/AddServer Cluster/AnnounceServer Cluster/PutSettings Cluster/RemoveServer " +
 	"Cluster/ReportHash Cluster/ReportViews Cluster/RestoreSnapshot Cluster/SaveSnapshot Cluster/TransferLeadership " +
-	"Fleet/AtTerminal Trust/ HostAgent/")
+	"Fleet/AtTerminal Trust/ HostAgent/ Calls/")
 
 // Each method of the API passes the socket of a life or does not, over gRPC and over HTTP by each of its paths;
 // no method passes that no agent could be allowed.
