@@ -18,7 +18,9 @@ OLDER    =
 # the simulated fleet, each for a short time: the state machine has no goroutine, commands have few, and the
 # stand drives processes.
 RACE = -race -short -timeout 20m
-# Of these folders, the packages in which a goroutine begins or something is shared, tests included.
+# Of these folders, the packages in which a goroutine begins or something is shared, tests included; the longest
+# begin first.
+LONGEST_RACED = ./cmd/vigil/serve ./agentd ./jepsen/sim ./agentd/shim ./cluster
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
 # Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two
@@ -60,7 +62,7 @@ test: ## run the tests; needs only Go
 	$(TEST) $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(TEST) $(RACE) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
+	CGO_ENABLED=1 $(TEST) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
 
 fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	@found=$$(go test -list '^Fuzz' $(FUZZED)) || { echo "$$found"; exit 1; }; \
