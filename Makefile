@@ -19,13 +19,14 @@ OLDER    =
 # stand drives processes.
 RACE = -race -short -timeout 20m
 # Of these folders, the packages in which a goroutine begins or something is shared, tests included; the longest
-# begin first.
-LONGEST_RACED = ./cmd/vigil/serve ./agentd ./jepsen/sim ./agentd/shim ./cluster
+# begins first.
+LONGEST_RACED = ./cmd/vigil/serve
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
-# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two
-# packages more than there are cores are compiled or tested at once. vet is a step of its own.
-TEST = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so more
+# packages than there are cores are compiled or tested at once, two under the race detector, and one where whole
+# clusters run beside, whose leaders would lose their majority. vet is a step of its own.
+more = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(1))
 # The packages whose tests take longest begin first.
 LONGEST = ./jepsen/incidents ./cmd/vigil
 # The packages whose Fuzz functions are run.
@@ -59,10 +60,10 @@ build: ## build bin/vigil
 test: ## run the tests; needs only Go
 	@# Several tests build vigil, at the same time: what that compiles is compiled once, here.
 	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
-	$(TEST) $(LONGEST) ./...
+	$(call more,1) $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(TEST) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
+	CGO_ENABLED=1 $(call more,2) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
 
 fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	@found=$$(go test -list '^Fuzz' $(FUZZED)) || { echo "$$found"; exit 1; }; \
