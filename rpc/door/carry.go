@@ -3,6 +3,7 @@ package door
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"runtime"
 	"strings"
@@ -27,6 +28,9 @@ const (
 	keptHands  = 128 // goroutines of a stream that wait for its next call
 	maxCarried = maxStreams
 	maxHeaders = 16 // of one call
+	// maxUnread is how many answers may wait for a caller that does not read them before no more of its calls are
+	// read: what nobody fetches must not fill the memory.
+	maxUnread = 8192
 	// maxBatch bounds what goes into one message, in bytes of answers, unless a single one is longer.
 	maxBatch = 512 << 10
 )
@@ -70,6 +74,7 @@ func (c *carrier) Carry(s grpc.BidiStreamingServer[vigilv1.CarryRequest, vigilv1
 	}
 	t := &trip{carrier: c, stream: s, work: make(chan *carriedCall), cancels: map[uint64]context.CancelFunc{},
 		queue: &vigilv1.CarryResponse{}}
+	t.fetched = sync.NewCond(&t.mu)
 	t.md, _ = metadata.FromIncomingContext(s.Context())
 	t.note(c.reach.signpost.header(c.leaderElsewhere()))
 	t.send()
@@ -81,6 +86,9 @@ func (c *carrier) Carry(s grpc.BidiStreamingServer[vigilv1.CarryRequest, vigilv1
 	case <-c.stop: // nothing more is begun: see begin
 	}
 	t.finish()
+	if errors.Is(err, io.EOF) { // the caller has said all it wanted to, and has its answers
+		return nil
+	}
 	return err
 }
 
@@ -106,12 +114,19 @@ type trip struct {
 	cancels map[uint64]context.CancelFunc // of calls under way
 	queue   *vigilv1.CarryResponse        // to be sent
 	sending bool
+	broken  bool           // nothing can be sent any more
+	fetched *sync.Cond     // of mu: something was sent, or never will be
 	signs   *vigilv1.Signs // what the other side has been told last, or will be
 }
 
 // receive begins the calls that come, until the stream ends.
 func (t *trip) receive() error {
 	for {
+		t.mu.Lock()
+		for len(t.queue.Answers) > maxUnread && !t.broken {
+			t.fetched.Wait()
+		}
+		t.mu.Unlock()
 		in, err := t.stream.Recv()
 		if err != nil {
 			return err
@@ -251,7 +266,14 @@ func (t *trip) send() {
 		t.queue = &vigilv1.CarryResponse{Answers: append(make([]*vigilv1.Answer, 0, len(out.Answers)), out.Answers[fit:]...)}
 		out.Answers = out.Answers[:fit]
 		t.mu.Unlock()
-		if t.stream.Send(out) != nil {
+		err := t.stream.Send(out)
+		if err != nil {
+			t.mu.Lock()
+			t.broken = true
+			t.mu.Unlock()
+		}
+		t.fetched.Broadcast()
+		if err != nil {
 			return // the stream has ended: nobody hears any more, and sending stays true
 		}
 	}

@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -202,5 +203,41 @@ func TestCarriedCallsByToken(t *testing.T) {
 			Request: marshal(t, &vigilv1.CreateTaskRequest{Room: "ops", Role: "a", Title: "x"})})
 	if got[1][0] != code.Unimplemented || got[2][0] != code.Denied {
 		t.Fatalf("in its room, in another one: %v", got)
+	}
+}
+
+// A caller that does not read its answers is not read either, so what it is owed stays bounded; once it reads, it
+// gets them all. What it says last is its end, and no fault.
+func TestCarriedCallsOfWhoDoesNotRead(t *testing.T) {
+	g := openGates(t)
+	g.known.give("user/anna", []who.Right{{Role: code.Admin, Room: who.AllRooms}})
+	s := ride(t.Context(), t, g.dial(0, who.User, "anna"))
+	const messages, each = 40, 2000
+	sent := make(chan error, 1)
+	go func() {
+		for m := range uint64(messages) {
+			in := &vigilv1.CarryRequest{}
+			for n := range uint64(each) {
+				in.Calls = append(in.Calls, &vigilv1.Call{Number: 1 + m*each + n, Method: "/none"})
+			}
+			if err := s.Send(in); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- s.CloseSend()
+	}()
+	for n := 0; n < messages*each; {
+		in, err := s.Recv()
+		if err != nil {
+			t.Fatalf("after %d answers: %v", n, err)
+		}
+		n += len(in.GetAnswers())
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recv(); err != io.EOF {
+		t.Errorf("the stream ended with %v", err)
 	}
 }
