@@ -316,6 +316,7 @@ func (v *lives) forget(l *life) {
 		l.giveUp()
 	}
 	v.callers.remove(l.who())
+	v.keepUsage(l.who(), v.telemetry.Total(local.Life(l.who())))
 	v.telemetry.End(local.Life(l.who()))
 	if v.all[l.agent] == l {
 		delete(v.all, l.agent)

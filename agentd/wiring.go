@@ -40,6 +40,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.outbox.next = func(o *vigilv1.Order) { k.send(func() { k.orders.takeNext(o) }) }
 	k.exit = &exit{base: b, lives: k.lives, again: &k.outbox.again}
 	k.beats = &beats{base: b, member: member, lives: k.lives, gone: enroll, resumed: k.resume}
+	k.lives.keepUsage = k.beats.used.end
 	k.pressure = &pressure{base: b, member: member}
 	k.orders = &orders{base: b, member: member, lives: k.lives, beats: k.beats, pressure: k.pressure,
 		exit: k.exit, outbox: k.outbox}

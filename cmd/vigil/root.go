@@ -165,7 +165,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:",
-			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
+			"status ui apply room task agent mail nudge host pause resume brake usage budget watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
