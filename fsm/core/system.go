@@ -78,6 +78,7 @@ func (c DropServer) Apply(s *State) noun.Outcome {
 	}
 	s.Meta.Servers = slices.DeleteFunc(slices.Clone(s.Meta.Servers), gone)
 	s.Meta.Diverged = slices.DeleteFunc(slices.Clone(s.Meta.Diverged), func(id string) bool { return id == c.ID })
+	s.Meta.Standbys = slices.DeleteFunc(slices.Clone(s.Meta.Standbys), func(id string) bool { return id == c.ID })
 	s.dropViews(c.ID, nil)
 	s.Event("server.removed", About{}, c.ID)
 	s.Hooks.ServerGoes.Call(c.ID)
