@@ -32,6 +32,7 @@ func roleOf(r *cluster.Replica, id string) string {
 func TestStandbyIsKeptPromotedAndDemoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3, clustertest.Spare(1))
+		c.Restart(3)
 		l := c.Leader()
 		rep, id := c.Replica(l), c.ID(3)
 		want := func(role string) {
@@ -80,6 +81,7 @@ func TestStandbyIsKeptPromotedAndDemoted(t *testing.T) {
 				t.Error("a server that was removed is still called a standby")
 			}
 		})
+		c.Kill(3)
 		c.Agree()
 	})
 }
@@ -89,9 +91,13 @@ func TestStandbyIsKeptPromotedAndDemoted(t *testing.T) {
 func TestStandbyTakesThePlaceOfALostServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3, clustertest.Spare(1))
+		c.Restart(3)
 		l := c.Leader()
 		if err := c.Replica(l).AddStandby(within(t, time.Minute), c.ID(3), c.Addr(3)); err != nil {
 			t.Fatal(err)
+		}
+		for i := range 4 { // as servers do, and else nobody knows what they can read
+			c.Submit(fsm.Request{Cmd: fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Features: cluster.FeatureLevel}})
 		}
 		lost := (l + 1) % 3
 		c.Kill(lost)

@@ -63,8 +63,8 @@ func newListServersCmd(a *cli.App) *cobra.Command {
 func newAddServerCmd(a *cli.App) *cobra.Command {
 	var standby bool
 	cmd := &cobra.Command{
-		Use:   "add ID RAFT-ADDR",
-		Short: "Add a server: it learns the log first, then it gets a vote",
+		Use:     "add ID RAFT-ADDR",
+		Short:   "Add a server: it learns the log first, then it gets a vote",
 		Example: `  vigil server add s4 10.0.0.14:7421`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
