@@ -39,8 +39,8 @@ machine down they are ended, while the cluster can be told. With --drain (or on_
 the agents are handed over to other hosts first and the host is taken out of service;
 a second signal breaks that off. With on_stop: end they are stopped at once.
 
-On SIGHUP the runners are read again, from the configuration and the folder, and nothing
-else of it. The log says which were added, changed and taken away. Agents that run keep
+On SIGHUP runners, labels and capacity are read again, from the configuration and the folder,
+and nothing else of it. The log says which were added, changed and taken away. Agents that run keep
 what they were started with; a runner whose declaration is broken now stays as it was.
 
 A runner whose declaration is broken from the start is not offered, the others are: the log and

@@ -2071,12 +2071,12 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x02R\x02id\x12 \n" +
 	"\traft_addr\x18\x02 \x01(\tB\x03\xe0A\x02R\braftAddr\x12\x18\n" +
 	"\astandby\x18\x03 \x01(\bR\astandby\"\x13\n" +
-	"\x11AddServerResponse\".\n" +
-	"\x14PromoteServerRequest\x12\x16\n" +
-	"\x06server\x18\x01 \x01(\tR\x06server\"\x17\n" +
-	"\x15PromoteServerResponse\"C\n" +
-	"\x13DemoteServerRequest\x12\x16\n" +
-	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
+	"\x11AddServerResponse\"3\n" +
+	"\x14PromoteServerRequest\x12\x1b\n" +
+	"\x06server\x18\x01 \x01(\tB\x03\xe0A\x02R\x06server\"\x17\n" +
+	"\x15PromoteServerResponse\"H\n" +
+	"\x13DemoteServerRequest\x12\x1b\n" +
+	"\x06server\x18\x01 \x01(\tB\x03\xe0A\x02R\x06server\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x16\n" +
 	"\x14DemoteServerResponse\"C\n" +
 	"\x13RemoveServerRequest\x12\x16\n" +
