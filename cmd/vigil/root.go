@@ -146,6 +146,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	}
 	root.AddCommand(mcp.NewCommand(a), newVersionCmd(a))
 	servers.AddVerbs(root, a)
+	addManuals(root)
 	arrange(root)
 	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there

@@ -116,3 +116,26 @@ func Version() string {
 	}
 	return "devel" + commit + dirty
 }
+
+// Commit is the first twelve digits of the commit that this program was built from, and Date the time
+// of that commit (RFC 3339, UTC); "" when the build did not know.
+func Commit() string { return cut(setting("vcs.revision"), 12) }
+
+// Date: see Commit.
+func Date() string { return setting("vcs.time") }
+
+func cut(text string, n int) string { return text[:min(len(text), n)] }
+
+// setting is one of the build's; "" when it has none of that name.
+func setting(name string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == name {
+			return s.Value
+		}
+	}
+	return ""
+}
