@@ -139,14 +139,25 @@ func (r *release) build(p platform, program string, tags ...string) error {
 	if p.client() {
 		tags = append(tags, "client")
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-tags="+strings.Join(tags, ","),
-		"-o", program, "./cmd/vigil")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+r.linked(),
+		"-tags="+strings.Join(tags, ","), "-o", program, "./cmd/vigil")
 	cmd.Dir = r.root
-	// What the caller has set for his own builds must not change the bytes.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS="+p.system,
+	// What the caller has set for his own builds must not change the bytes. What only debuggers read is
+	// stripped anyway; left out from the start, CI and this compile in one form, and share what is compiled.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-gcflags=all=-dwarf=false", "GOWORK=off", "GOOS="+p.system,
 		"GOARCH="+p.machine, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
 	_, err := said(cmd)
 	return err
+}
+
+// linked tells the linker what the program says of itself: git is asked once, here, so that a checkout of any
+// form (a work tree of its own, a shallow clone) gives the same bytes.
+func (r *release) linked() string {
+	text := "-s -w"
+	for _, said := range []string{"release=" + r.version, "commit=" + r.commit, "date=" + r.at.Format(time.RFC3339)} {
+		text += " -X=vigil/cmd/vigil/cli." + said
+	}
+	return text
 }
 
 // writeTexts makes manuals and completions, by the program that is described.
