@@ -119,6 +119,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	}
 	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel),
 		Output: logTo, JSONFormat: conf.LogJSON})
+	manager := supervised(log)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -153,6 +154,10 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 			return cli.ExitWith(cli.ExitFailed, err)
 		}
 		return errAgentdEnded
+	})
+	group.Go(func() error {
+		manager.run(groupCtx, daemon.Answers)
+		return nil
 	})
 	group.Go(func() error {
 		reread(groupCtx, conf, hangups, offers)
