@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -120,9 +119,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel),
 		Output: logTo, JSONFormat: conf.LogJSON})
 	manager := supervised(log)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := processFigures()
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),
 		Name: "agentd " + conf.Name, TLS: self.client(), Dial: reaching(conf)})
 	if err != nil {

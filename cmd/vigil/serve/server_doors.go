@@ -140,7 +140,7 @@ func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 	orders := counter("orders_total", "Orders planned, by what became of them.", "order", "outcome")
 	effects := counter("effects_total", "What followed outside of the state, at a terminal or notifier.",
 		"target", "outcome")
-	effect := counter("effect_seconds_total", "Time that this took.", "target")
+	effect := counter("effect_seconds_total", "Time that what followed outside of the state took.", "target")
 	for _, x := range f.Duties {
 		passes(float64(x.Passes), x.Duty)
 		looks(float64(x.Looks), x.Duty)
