@@ -48,7 +48,7 @@ export function Events(): JSX.Element {
     <Card>
       <form class="fields" role="search" aria-label="Only events with" onSubmit={(e) => e.preventDefault()}>
         {fields.map(([name, example]) => (
-          <label key={name} class={name}>
+          <label key={name} class={name === "words" ? "most" : ""}>
             <span>{name}</span>
             <input
               type="search"
