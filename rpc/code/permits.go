@@ -206,6 +206,9 @@ var permits = map[string]Permit{
 	desk + "Follow":      sees("follow the fleet", InRoom),
 	desk + "GetTrend":    sees("look at the fleet", Cluster),
 	desk + "ListInbox":   sees("list what waits for a human", InRoom),
+	desk + "Search":      sees("search", Anywhere),
+	desk + "ListEvents":  sees("list events", Anywhere),
+	desk + "GetTimeline": sees("look at what has happened", Anywhere),
 
 	trust + "GetTrust":       open("read the roots").andOutcast(),
 	trust + "Join":           open("join with a token").andOutcast(),

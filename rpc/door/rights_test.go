@@ -34,7 +34,8 @@ import (
 // Who may do what, by hand: not from the table that the doors use.
 var (
 	seesRoom = words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
-		"ListEscalations GetEscalation ListOverseers GetOverseer GetOverview Follow ListInbox")
+		"ListEscalations GetEscalation ListOverseers GetOverseer GetOverview Follow ListInbox " +
+		"Search ListEvents GetTimeline")
 	readsRoom   = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
 	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask " +
 		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +
