@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vigil/agentd/accounts"
@@ -42,6 +43,8 @@ type Agentd struct {
 
 	told      *net.UnixListener    // telemetry of agents comes in by it
 	forwarder *telemetry.Forwarder // nil: it is not passed on
+
+	loop atomic.Pointer[loop] // of the keeper, once it is to run
 
 	once sync.Once // releases the data directory
 }
@@ -163,6 +166,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 		case <-stop.Done():
 		}
 	})
+	a.loop.Store(k.loop)
 	err := k.run(stop)
 	for _, l := range k.lives.all {
 		letGo(l.process)
