@@ -163,7 +163,8 @@ func arrange(root *cobra.Command) {
 		{"people", "The fleet:",
 			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd upgrade keygen bench"},
+		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range root.Commands() {
