@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -59,7 +61,10 @@ func (c *Conn) Direct(addr string) (*link.Conn, error) {
 	if c.self != nil {
 		secure = c.self.Client(nil)
 	}
-	return link.New(addr, client.DefaultSilence, nil, secure)
+	dial := func(ctx context.Context, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
+	return link.New(addr, client.DefaultSilence, dial, secure)
 }
 
 // Nobody tells whoever opens streams again and again since began that no server was ever reached,
