@@ -35,6 +35,9 @@ type Server struct {
 	RaftBind      string `yaml:"raft_bind"`
 	Insecure      bool   `yaml:"insecure"`
 
+	Zone    string `yaml:"zone"`
+	Standby bool   `yaml:"standby"`
+
 	HTTPHosts []string `yaml:"http_hosts"`
 	HTTPCert  string   `yaml:"http_cert"`
 	HTTPKey   string   `yaml:"http_key"`

@@ -88,7 +88,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 
 // open opens all parts, each once those that it stands on are there.
 func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
-	registry := serverFigures()
+	registry := processFigures()
 	var servers *tls.Config // how this server calls servers; nil: in clear
 	if s.identity != nil {
 		servers = s.identity.holder.Client(nil)
@@ -125,8 +125,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	return s.openDuties(registry)
 }
 
-// serverFigures is where the parts of a server register their figures; those of the process are there.
-func serverFigures() *prometheus.Registry {
+// processFigures is where the parts of a server or of agentd register their figures; those of the process are
+// there.
+func processFigures() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	// Of Go's memory the runtime's own words; the forty older names of the same stay out.
 	memory := collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
