@@ -14,6 +14,7 @@ import (
 
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/doctor"
 	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/mcp"
 	"vigil/cmd/vigil/people"
@@ -144,7 +145,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), newVersionCmd(a))
+	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), newVersionCmd(a))
 	servers.AddVerbs(root, a)
 	addManuals(root)
 	arrange(root)
@@ -163,7 +164,7 @@ func arrange(root *cobra.Command) {
 		{"people", "The fleet:",
 			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd upgrade keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd upgrade doctor keygen bench"},
 		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
