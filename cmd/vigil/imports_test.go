@@ -26,6 +26,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"people", "servers agent join conf life cli term fsm rpc agentd"},
 	{"mcp", "agent life cli term rpc agentd"},
 	{"ui", "cli rpc"},
+	{"top", "cli term rpc"},
 	{"dev", "ui people serve join conf life cli term rpc agentd"},
 	{"bench", "bench cli fsm cluster rpc agentd"},
 }

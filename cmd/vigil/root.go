@@ -22,6 +22,7 @@ import (
 	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
+	"vigil/cmd/vigil/top"
 	"vigil/cmd/vigil/trust"
 	"vigil/cmd/vigil/ui"
 )
@@ -41,6 +42,11 @@ var parts = [...]func(*cli.App) []*cobra.Command{
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv, Renew: renewPerson}
 	return runApp(ctx, a, args)
+}
+
+// runFor runs a command for another one that shows what it prints.
+func runFor(ctx context.Context, args []string, out io.Writer) {
+	run(ctx, args, strings.NewReader(""), out, out)
 }
 
 func runApp(ctx context.Context, a *cli.App, args []string) int {
@@ -149,7 +155,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		root.AddCommand(commands(a)...)
 	}
 	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), bench.NewSessionsCommand(a),
-		newVersionCmd(a))
+		newVersionCmd(a), top.NewCommand(a, runFor))
 	servers.AddVerbs(root, a)
 	arrange(root)
 	cli.Tune(root)
@@ -165,7 +171,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:",
-			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
+			"status top ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
 	} {
