@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,26 +55,33 @@ func (p *paneOf) press(keys ...string) {
 // shows waits until the terminal shows all of that, and gives what it shows.
 func (p *paneOf) shows(want ...string) (screen string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		screen = p.tmux("capture-pane", "-p", "-e")
-		missing := ""
+	return p.until(strings.Join(want, ", "), func(screen string) bool {
 		for _, w := range want {
 			if !strings.Contains(screen, w) {
-				missing = w
+				return false
 			}
 		}
-		if missing == "" {
+		return true
+	})
+}
+
+func (p *paneOf) until(what string, ok func(screen string) bool) (screen string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if screen = p.tmux("capture-pane", "-p", "-e"); ok(screen) {
 			return screen
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("the terminal does not show %q:\n%s", missing, screen)
+			p.t.Fatalf("the terminal does not show %s:\n%s", what, screen)
 		}
 	}
 }
 
 // A person watches a real fleet in a terminal, looks why an agent runs, drains a host, loses the leader and a
-// part of the terminal, and leaves; in a pipe one look is printed.
-func TestTopInATerminal(t *testing.T) {
+// part of the terminal, and leaves; in a pipe one look is printed. Another one watches a table, which is drawn
+// anew when something has happened, also after the loss of the leader, and left there at the end; in a pipe it
+// comes again only when it has changed.
+func TestFleetsAreWatchedInTerminals(t *testing.T) {
 	d := newDemo(t)
 	defer d.quit()
 	program := filepath.Join(d.dir, "bin", "vigil")
@@ -82,8 +91,13 @@ func TestTopInATerminal(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "demo/checksum.2 ") || strings.Contains(string(out), "\x1b") {
 		t.Fatalf("in a pipe: %v\n%s", err, out)
 	}
+	pipe := spawn(t, "watch", "host", "list", "--watch")
+	pipe.shows(regexp.MustCompile(`west +ready`))
+	table := newPane(t, "80", "12", program+" host list --watch; echo it ended with $?; read x")
+	defer table.close() // before the demo, which looks for what is left
+	table.shows("east", "ready", "Ctrl-C ends this")
 	p := newPane(t, "80", "24", "NO_COLOR=1 "+program+" top; echo it ended with $?; read x")
-	defer p.close() // before the demo, which looks for what is left
+	defer p.close()
 	screen := p.shows("s1 leads", "of 5 run", "[1 Inbox 0]", "Nothing waits for a human.")
 	if strings.Contains(screen, "\x1b") {
 		t.Errorf("NO_COLOR is set and there are escapes: %q", screen)
@@ -102,18 +116,30 @@ func TestTopInATerminal(t *testing.T) {
 	if err != nil || !h.GetDrain() {
 		t.Fatalf("%v: %v", h, err)
 	}
+	table.shows("draining", "drained by")
+	pipe.shows(regexp.MustCompile(`drained by`))
 	p.press("4")
 	p.shows("EVENT", "agent.joined")
 	p.tmux("resize-window", "-x", "40", "-y", "12")
 	p.shows("[4 Events]")
 	d.kill(d.pid(`server s1 +pid (\d+)`))
-	p.shows("3 servers", "of 5 run")
-	for end := time.Now().Add(patience); !strings.Contains(p.shows("leads"), "s2 leads") &&
-		!strings.Contains(p.shows("leads"), "s3 leads"); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it does not follow another leader:\n%s", p.shows())
-		}
+	p.until("another leader", func(screen string) bool {
+		return strings.Contains(screen, "s2 leads") || strings.Contains(screen, "s3 leads")
+	})
+	if _, err := d.fleet.DrainHost(d.ctx(), &vigilv1.DrainHostRequest{Host: "west", By: "bert"}); err != nil {
+		t.Fatal(err)
 	}
+	table.until("the second drain", func(screen string) bool { return strings.Count(screen, "draining") == 2 })
 	p.press("q")
 	p.shows("it ended with 0")
+	table.press("C-c")
+	table.shows("draining", "it ended with 130")
+	pipe.signal(syscall.SIGINT)
+	if code := pipe.end(); code != 130 {
+		t.Errorf("the pipe ended with %d", code)
+	}
+	text := pipe.out.String()
+	if n := strings.Count(text, "HOST "); n < 2 || n > 8 || strings.Contains(text, "\x1b") {
+		t.Errorf("%d tables in a pipe:\n%s", n, text)
+	}
 }

@@ -158,6 +158,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		newVersionCmd(a), top.NewCommand(a, runFor))
 	servers.AddVerbs(root, a)
 	arrange(root)
+	watchable(a, root)
 	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string,
@@ -165,6 +166,19 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		return a.ContextNames(), cobra.ShellCompDirectiveNoFileComp
 	})
 	return root
+}
+
+// watched are the commands that say how something is and take --watch.
+var watched = [...]string{"status", "agent list", "agent show", "agent explain", "agent status", "agent deadlines",
+	"task list", "task show", "room list", "room show", "room deadlines", "host list", "host show", "host explain",
+	"server list", "escalation list", "escalation show", "watchdog status"}
+
+// watchable gives them the flag.
+func watchable(a *cli.App, root *cobra.Command) {
+	for _, path := range watched {
+		cmd, _, _ := root.Find(strings.Fields(path)) // a test looks whether each is there
+		a.Watchable(cmd)
+	}
 }
 
 // arrange sorts the commands of the help by who needs them.
