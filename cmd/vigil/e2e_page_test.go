@@ -133,6 +133,24 @@ func TestPagePromptIsAnsweredFromNPM(t *testing.T) {
 	}
 }
 
+// Every view and action of the page beside those of the test above, for `make ui`: pictures go to VIGIL_SHOTS.
+func TestPageViewsFromNPM(t *testing.T) {
+	if os.Getenv("VIGIL_UI") == "" {
+		t.Skip("takes minutes: `make ui` runs it")
+	}
+	dir := npmFolder(t, "chromium")
+	d := newDemo(t, "--every", "2s")
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "views.mjs", d.find(pageLink.String()), shots(t))
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Errorf("the browser's run ended with %v", err)
+	}
+	d.quit()
+}
+
 // The sources of the page keep to their types.
 func TestPageHasItsTypesFromNPM(t *testing.T) {
 	dir := npmFolder(t)

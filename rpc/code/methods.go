@@ -117,6 +117,7 @@ var methods = map[Nature][]string{
 	Move: {
 		vigilv1.Cluster_AddServer_FullMethodName, vigilv1.Cluster_RemoveServer_FullMethodName,
 		vigilv1.Cluster_TransferLeadership_FullMethodName,
+		vigilv1.Cluster_PromoteServer_FullMethodName, vigilv1.Cluster_DemoteServer_FullMethodName,
 	},
 	Read: {
 		vigilv1.Fleet_ListRooms_FullMethodName, vigilv1.Fleet_GetRoom_FullMethodName,
@@ -135,7 +136,8 @@ var methods = map[Nature][]string{
 		vigilv1.Trust_ListAPITokens_FullMethodName, vigilv1.Trust_GetGossip_FullMethodName,
 		vigilv1.Trust_GetRoots_FullMethodName, vigilv1.Trust_ListAudit_FullMethodName,
 		vigilv1.Desk_GetOverview_FullMethodName, vigilv1.Desk_ListInbox_FullMethodName,
-		vigilv1.Desk_GetTrend_FullMethodName,
+		vigilv1.Desk_GetTrend_FullMethodName, vigilv1.Desk_Search_FullMethodName,
+		vigilv1.Desk_ListEvents_FullMethodName, vigilv1.Desk_GetTimeline_FullMethodName,
 	},
 	Beat: {
 		vigilv1.Work_Beat_FullMethodName, vigilv1.Work_Renew_FullMethodName,

@@ -183,6 +183,8 @@ var permits = map[string]Permit{
 	cluster + "AddServer":          admin("add servers").andServer(),
 	cluster + "RemoveServer":       admin("remove servers"),
 	cluster + "TransferLeadership": admin("move the leadership"),
+	cluster + "PromoteServer":      admin("give servers votes"),
+	cluster + "DemoteServer":       admin("take the votes of servers"),
 	cluster + "AnnounceServer":     ofServer("announce servers"),
 	cluster + "ReportHash":         ofServer("report hashes of servers"),
 	cluster + "ReportViews":        ofServer("report what servers hear"),
@@ -204,6 +206,9 @@ var permits = map[string]Permit{
 	desk + "Follow":      sees("follow the fleet", InRoom),
 	desk + "GetTrend":    sees("look at the fleet", Cluster),
 	desk + "ListInbox":   sees("list what waits for a human", InRoom),
+	desk + "Search":      sees("search", Anywhere),
+	desk + "ListEvents":  sees("list events", Anywhere),
+	desk + "GetTimeline": sees("look at what has happened", Anywhere),
 
 	trust + "GetTrust":       open("read the roots").andOutcast(),
 	trust + "Join":           open("join with a token").andOutcast(),

@@ -49,6 +49,7 @@ type server struct {
 	identity *identity   // nil: it serves in clear
 	keys     *gossipKeys // nil: as well
 	denials  *denialsLog // nil without an identity
+	manager  *supervisor // nil: nobody waits for words of this process
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -71,6 +72,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	s := &server{conf: conf, identity: self, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
 	})}
+	s.manager = supervised(s.log)
 	listener, err := net.Listen("tcp", conf.Addr)
 	if err != nil {
 		return nil, cli.ExitWith(cli.ExitFailed,
@@ -289,6 +291,10 @@ func (s *server) runRest(ctx context.Context) error {
 	if s.conf.Debug {
 		g.Go(func() error { return s.serveProfiles(ctx) })
 	}
+	g.Go(func() error {
+		s.manager.run(ctx, s.works())
+		return nil
+	})
 	g.Go(func() error { return s.watchMemory(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	if s.gossip != nil {

@@ -16,7 +16,9 @@ type meter struct {
 }
 
 // ProgressPart says of what the next lines of progress are a part, as "3 of 12: "; "" takes it back.
-func (t *Terminal) ProgressPart(format string, args ...any) { t.meter.part = fmt.Sprintf(format, args...) }
+func (t *Terminal) ProgressPart(format string, args ...any) {
+	t.meter.part = fmt.Sprintf(format, args...)
+}
 
 // Progress rewrites the line, a few times a second at most and only for people.
 func (t *Terminal) Progress(format string, args ...any) {

@@ -304,8 +304,7 @@ func (m *model) reader(width int) (lines []string) {
 func (m *model) foot(width int) string {
 	switch {
 	case m.mode == typing:
-		prompt := words(m.order.verb) + " " + m.order.subject() + ": "
-		line := []rune(term.OneLine(prompt))
+		line := []rune(term.OneLine(words(m.order.verb)+" "+m.order.subject()) + ": ")
 		typed := append(slices.Clone(m.typed), '_')
 		room := max(width-len(line), 10)
 		if width < 60 {

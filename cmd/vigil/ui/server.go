@@ -115,6 +115,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.logout(w, r)
 	case r.URL.Path == "/session":
 		s.session(w, r)
+	case r.URL.Path == "/room-file":
+		s.roomFile(w, r)
 	default:
 		s.page.ServeHTTP(w, r) // says that there is nothing
 	}

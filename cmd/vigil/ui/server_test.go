@@ -202,3 +202,27 @@ func TestThePageIsServedOnLoopbackOnly(t *testing.T) {
 		t.Errorf("it is served on %s: %v", l.Addr(), err)
 	}
 }
+
+// A room file becomes what the API is asked for; a mistake in it is named with its line, and strangers get nothing.
+func TestARoomFileIsRead(t *testing.T) {
+	b := served(t)
+	const file = `{"text":"room: web\nroles:\n  - name: builder\n    replicas: 2\n    ttl: 90s\n"}`
+	if status, _ := b.ask("POST", "/room-file", file, nil); status != 401 {
+		t.Errorf("a stranger is answered with %d", status)
+	}
+	b.signIn()
+	status, got := b.ask("POST", "/room-file", file, nil)
+	text, err := json.Marshal(got)
+	if want := `{"rooms":[{"roles":[{"name":"builder","replicas":2,"ttl":"90s"}],"room":"web"}]}`; err != nil ||
+		status != 200 || string(text) != want {
+		t.Errorf("it is read as %d %s", status, text)
+	}
+	status, got = b.ask("POST", "/room-file", `{"text":"room: web\nroles:\n  - nam: builder\n"}`, nil)
+	if message, _ := got["message"].(string); status != 400 || !strings.Contains(message, "line 3") &&
+		!strings.Contains(message, ":3") {
+		t.Errorf("a mistake is answered with %d %v", status, got)
+	}
+	if len(b.fleet.asked) > 0 {
+		t.Errorf("the cluster was asked %v", b.fleet.asked)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1167,11 +1168,814 @@ func (x *InboxItem) GetCount() uint64 {
 	return 0
 }
 
+type SearchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Words that all have to be in the name or the title, in any case; a number finds the task, too.
+	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	// Only of this room; empty: everything.
+	Room string `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
+	// At most 100; 0: 20.
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Let any server answer from what it has.
+	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchRequest) Reset() {
+	*x = SearchRequest{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchRequest) ProtoMessage() {}
+
+func (x *SearchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchRequest.ProtoReflect.Descriptor instead.
+func (*SearchRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SearchRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *SearchRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *SearchRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *SearchRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type SearchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What fits best first.
+	Hits []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
+	// More may fit: not everything was looked at, or shown.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchResponse) Reset() {
+	*x = SearchResponse{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchResponse) ProtoMessage() {}
+
+func (x *SearchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
+func (*SearchResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SearchResponse) GetHits() []*Hit {
+	if x != nil {
+		return x.Hits
+	}
+	return nil
+}
+
+func (x *SearchResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// Hit is something that fits.
+type Hit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// room, agent, host or task
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// A name; of a task its number.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// What it is, for people: the title of a task, the state of the others.
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hit) Reset() {
+	*x = Hit{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hit) ProtoMessage() {}
+
+func (x *Hit) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hit.ProtoReflect.Descriptor instead.
+func (*Hit) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Hit) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Hit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Hit) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type ListEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events before this one; 0: from the newest on.
+	Before uint64 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
+	// At most 1,000; 0: 200.
+	Limit uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only of this room; empty: everything.
+	Room string `protobuf:"bytes,3,opt,name=room,proto3" json:"room,omitempty"`
+	// Only of one agent, host or task; empty or 0: of all.
+	Agent string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	Host  string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
+	Task  uint64 `protobuf:"varint,6,opt,name=task,proto3" json:"task,omitempty"`
+	// Only kinds that begin so: "task." or "agent.exited"; empty: all.
+	Kind string `protobuf:"bytes,7,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Only where all these words are in one of the fields, in any case; empty: all.
+	Words string `protobuf:"bytes,8,opt,name=words,proto3" json:"words,omitempty"`
+	// Let any server answer from what it has.
+	Stale         bool `protobuf:"varint,9,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEventsRequest) Reset() {
+	*x = ListEventsRequest{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEventsRequest) ProtoMessage() {}
+
+func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListEventsRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListEventsRequest) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ListEventsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListEventsRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetTask() uint64 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *ListEventsRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetWords() string {
+	if x != nil {
+		return x.Words
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type ListEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest first.
+	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// What to give as `before` to go on; 0: there are no older ones. A call looks at 20,000 events at most,
+	// so there may be more though this answer is empty.
+	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEventsResponse) Reset() {
+	*x = ListEventsResponse{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEventsResponse) ProtoMessage() {}
+
+func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListEventsResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListEventsResponse) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListEventsResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type GetTimelineRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The span; without an end until now, without a beginning the hour before the end.
+	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// Only of this room; empty: everything.
+	Room string `protobuf:"bytes,3,opt,name=room,proto3" json:"room,omitempty"`
+	// Only of this agent; empty: all.
+	Agent string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Lanes of agents, at most 500; 0: 100.
+	Limit uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Let any server answer from what it has.
+	Stale         bool `protobuf:"varint,6,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTimelineRequest) Reset() {
+	*x = GetTimelineRequest{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTimelineRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTimelineRequest) ProtoMessage() {}
+
+func (x *GetTimelineRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTimelineRequest.ProtoReflect.Descriptor instead.
+func (*GetTimelineRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetTimelineRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *GetTimelineRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *GetTimelineRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *GetTimelineRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *GetTimelineRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *GetTimelineRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+// Timeline is what has happened between two moments, as the history tells it, by the clocks of the leaders.
+type Timeline struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// Agents by name, then hosts.
+	Lanes []*Lane `protobuf:"bytes,3,rep,name=lanes,proto3" json:"lanes,omitempty"`
+	// Elections, pauses of everything, the brake: of no single lane.
+	Marks []*Mark `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
+	// How many more agents something has happened to.
+	More uint32 `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
+	// The history begins within the span, at this moment; absent: it is older.
+	Begins *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=begins,proto3" json:"begins,omitempty"`
+	// Not everything of the span was looked at.
+	Cut           bool `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Timeline) Reset() {
+	*x = Timeline{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Timeline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Timeline) ProtoMessage() {}
+
+func (x *Timeline) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Timeline.ProtoReflect.Descriptor instead.
+func (*Timeline) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Timeline) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Timeline) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *Timeline) GetLanes() []*Lane {
+	if x != nil {
+		return x.Lanes
+	}
+	return nil
+}
+
+func (x *Timeline) GetMarks() []*Mark {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+func (x *Timeline) GetMore() uint32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+func (x *Timeline) GetBegins() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Begins
+	}
+	return nil
+}
+
+func (x *Timeline) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+// Lane is what has happened to one agent or host.
+type Lane struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// agent or host
+	Kind          string  `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Spans         []*Span `protobuf:"bytes,3,rep,name=spans,proto3" json:"spans,omitempty"`
+	Marks         []*Mark `protobuf:"bytes,4,rep,name=marks,proto3" json:"marks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lane) Reset() {
+	*x = Lane{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lane) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lane) ProtoMessage() {}
+
+func (x *Lane) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lane.ProtoReflect.Descriptor instead.
+func (*Lane) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Lane) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Lane) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Lane) GetSpans() []*Span {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *Lane) GetMarks() []*Mark {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+// Span is something that lasted.
+type Span struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// life, task, paused; of hosts suspect, lost, returning, drained
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// When it began and ended, in milliseconds since `from`; clipped to the span that was asked for.
+	Begin int32 `protobuf:"varint,2,opt,name=begin,proto3" json:"begin,omitempty"`
+	End   int32 `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	// It goes on.
+	Open bool `protobuf:"varint,4,opt,name=open,proto3" json:"open,omitempty"`
+	// The life, or the number of the task.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// How it ended, for people.
+	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
+	// It ended badly.
+	Bad bool `protobuf:"varint,7,opt,name=bad,proto3" json:"bad,omitempty"`
+	// The event that it began or ended with.
+	Seq uint64 `protobuf:"varint,8,opt,name=seq,proto3" json:"seq,omitempty"`
+	// So many short ones are drawn as this one; 0: it is one.
+	Joined        uint32 `protobuf:"varint,9,opt,name=joined,proto3" json:"joined,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span) Reset() {
+	*x = Span{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span) ProtoMessage() {}
+
+func (x *Span) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span.ProtoReflect.Descriptor instead.
+func (*Span) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Span) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Span) GetBegin() int32 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
+func (x *Span) GetEnd() int32 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *Span) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *Span) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Span) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Span) GetBad() bool {
+	if x != nil {
+		return x.Bad
+	}
+	return false
+}
+
+func (x *Span) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Span) GetJoined() uint32 {
+	if x != nil {
+		return x.Joined
+	}
+	return 0
+}
+
+// Mark is something at one moment.
+type Mark struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            int32                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Seq           uint64                 `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mark) Reset() {
+	*x = Mark{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mark) ProtoMessage() {}
+
+func (x *Mark) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mark.ProtoReflect.Descriptor instead.
+func (*Mark) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Mark) GetAt() int32 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Mark) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Mark) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Mark) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
 var File_vigil_v1_desk_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_desk_proto_rawDesc = "" +
 	"\n" +
-	"\x13vigil/v1/desk.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x14vigil/v1/types.proto\">\n" +
+	"\x13vigil/v1/desk.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\">\n" +
 	"\x12GetOverviewRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
 	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x83\a\n" +
@@ -1284,13 +2088,78 @@ const file_vigil_v1_desk_proto_rawDesc = "" +
 	"\aactions\x18\x16 \x03(\tR\aactions\x12\x1b\n" +
 	"\tagent_rev\x18\x17 \x01(\x04R\bagentRev\x12\x19\n" +
 	"\btask_rev\x18\x18 \x01(\x04R\ataskRev\x12\x14\n" +
-	"\x05count\x18\x19 \x01(\x04R\x05count2\xd5\x02\n" +
+	"\x05count\x18\x19 \x01(\x04R\x05count\"e\n" +
+	"\rSearchRequest\x12\x14\n" +
+	"\x05query\x18\x01 \x01(\tR\x05query\x12\x12\n" +
+	"\x04room\x18\x02 \x01(\tR\x04room\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05stale\"G\n" +
+	"\x0eSearchResponse\x12!\n" +
+	"\x04hits\x18\x01 \x03(\v2\r.vigil.v1.HitR\x04hits\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"A\n" +
+	"\x03Hit\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xd3\x01\n" +
+	"\x11ListEventsRequest\x12\x16\n" +
+	"\x06before\x18\x01 \x01(\x04R\x06before\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x12\n" +
+	"\x04room\x18\x03 \x01(\tR\x04room\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\x12\x12\n" +
+	"\x04task\x18\x06 \x01(\x04R\x04task\x12\x12\n" +
+	"\x04kind\x18\a \x01(\tR\x04kind\x12\x14\n" +
+	"\x05words\x18\b \x01(\tR\x05words\x12\x14\n" +
+	"\x05stale\x18\t \x01(\bR\x05stale\"Q\n" +
+	"\x12ListEventsResponse\x12'\n" +
+	"\x06events\x18\x01 \x03(\v2\x0f.vigil.v1.EventR\x06events\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xc6\x01\n" +
+	"\x12GetTimelineRequest\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x12\n" +
+	"\x04room\x18\x03 \x01(\tR\x04room\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05stale\x18\x06 \x01(\bR\x05stale\"\x8c\x02\n" +
+	"\bTimeline\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12$\n" +
+	"\x05lanes\x18\x03 \x03(\v2\x0e.vigil.v1.LaneR\x05lanes\x12$\n" +
+	"\x05marks\x18\x04 \x03(\v2\x0e.vigil.v1.MarkR\x05marks\x12\x12\n" +
+	"\x04more\x18\x05 \x01(\rR\x04more\x122\n" +
+	"\x06begins\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06begins\x12\x10\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\"z\n" +
+	"\x04Lane\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12$\n" +
+	"\x05spans\x18\x03 \x03(\v2\x0e.vigil.v1.SpanR\x05spans\x12$\n" +
+	"\x05marks\x18\x04 \x03(\v2\x0e.vigil.v1.MarkR\x05marks\"\xba\x01\n" +
+	"\x04Span\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05begin\x18\x02 \x01(\x05R\x05begin\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\x05R\x03end\x12\x12\n" +
+	"\x04open\x18\x04 \x01(\bR\x04open\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x12\n" +
+	"\x04text\x18\x06 \x01(\tR\x04text\x12\x10\n" +
+	"\x03bad\x18\a \x01(\bR\x03bad\x12\x10\n" +
+	"\x03seq\x18\b \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06joined\x18\t \x01(\rR\x06joined\"P\n" +
+	"\x04Mark\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x05R\x02at\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x10\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq2\xdf\x04\n" +
 	"\x04Desk\x12U\n" +
 	"\vGetOverview\x12\x1c.vigil.v1.GetOverviewRequest\x1a\x12.vigil.v1.Overview\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12G\n" +
 	"\x06Follow\x12\x17.vigil.v1.FollowRequest\x1a\x0e.vigil.v1.News\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/follow0\x01\x12T\n" +
 	"\bGetTrend\x12\x19.vigil.v1.GetTrendRequest\x1a\x1a.vigil.v1.GetTrendResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trend\x12W\n" +
-	"\tListInbox\x12\x1a.vigil.v1.ListInboxRequest\x1a\x1b.vigil.v1.ListInboxResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/inboxB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
+	"\tListInbox\x12\x1a.vigil.v1.ListInboxRequest\x1a\x1b.vigil.v1.ListInboxResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/inbox\x12O\n" +
+	"\x06Search\x12\x17.vigil.v1.SearchRequest\x1a\x18.vigil.v1.SearchResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/search\x12`\n" +
+	"\n" +
+	"ListEvents\x12\x1b.vigil.v1.ListEventsRequest\x1a\x1c.vigil.v1.ListEventsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/events:back\x12U\n" +
+	"\vGetTimeline\x12\x1c.vigil.v1.GetTimelineRequest\x1a\x12.vigil.v1.Timeline\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/timelineB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
 var (
 	file_vigil_v1_desk_proto_rawDescOnce sync.Once
@@ -1304,61 +2173,89 @@ func file_vigil_v1_desk_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_desk_proto_rawDescData
 }
 
-var file_vigil_v1_desk_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_vigil_v1_desk_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_vigil_v1_desk_proto_goTypes = []any{
-	(*GetOverviewRequest)(nil),  // 0: vigil.v1.GetOverviewRequest
-	(*Overview)(nil),            // 1: vigil.v1.Overview
-	(*GetTrendRequest)(nil),     // 2: vigil.v1.GetTrendRequest
-	(*GetTrendResponse)(nil),    // 3: vigil.v1.GetTrendResponse
-	(*TrendPoint)(nil),          // 4: vigil.v1.TrendPoint
-	(*OverviewServer)(nil),      // 5: vigil.v1.OverviewServer
-	(*TaskCount)(nil),           // 6: vigil.v1.TaskCount
-	(*FollowRequest)(nil),       // 7: vigil.v1.FollowRequest
-	(*News)(nil),                // 8: vigil.v1.News
-	(*ListInboxRequest)(nil),    // 9: vigil.v1.ListInboxRequest
-	(*ListInboxResponse)(nil),   // 10: vigil.v1.ListInboxResponse
-	(*InboxItem)(nil),           // 11: vigil.v1.InboxItem
-	nil,                         // 12: vigil.v1.Overview.VerdictsEntry
-	nil,                         // 13: vigil.v1.Overview.HostsEntry
-	nil,                         // 14: vigil.v1.Overview.InboxEntry
-	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
-	(TaskState)(0),              // 16: vigil.v1.TaskState
-	(*Event)(nil),               // 17: vigil.v1.Event
-	(*Reason)(nil),              // 18: vigil.v1.Reason
+	(*GetOverviewRequest)(nil),    // 0: vigil.v1.GetOverviewRequest
+	(*Overview)(nil),              // 1: vigil.v1.Overview
+	(*GetTrendRequest)(nil),       // 2: vigil.v1.GetTrendRequest
+	(*GetTrendResponse)(nil),      // 3: vigil.v1.GetTrendResponse
+	(*TrendPoint)(nil),            // 4: vigil.v1.TrendPoint
+	(*OverviewServer)(nil),        // 5: vigil.v1.OverviewServer
+	(*TaskCount)(nil),             // 6: vigil.v1.TaskCount
+	(*FollowRequest)(nil),         // 7: vigil.v1.FollowRequest
+	(*News)(nil),                  // 8: vigil.v1.News
+	(*ListInboxRequest)(nil),      // 9: vigil.v1.ListInboxRequest
+	(*ListInboxResponse)(nil),     // 10: vigil.v1.ListInboxResponse
+	(*InboxItem)(nil),             // 11: vigil.v1.InboxItem
+	(*SearchRequest)(nil),         // 12: vigil.v1.SearchRequest
+	(*SearchResponse)(nil),        // 13: vigil.v1.SearchResponse
+	(*Hit)(nil),                   // 14: vigil.v1.Hit
+	(*ListEventsRequest)(nil),     // 15: vigil.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),    // 16: vigil.v1.ListEventsResponse
+	(*GetTimelineRequest)(nil),    // 17: vigil.v1.GetTimelineRequest
+	(*Timeline)(nil),              // 18: vigil.v1.Timeline
+	(*Lane)(nil),                  // 19: vigil.v1.Lane
+	(*Span)(nil),                  // 20: vigil.v1.Span
+	(*Mark)(nil),                  // 21: vigil.v1.Mark
+	nil,                           // 22: vigil.v1.Overview.VerdictsEntry
+	nil,                           // 23: vigil.v1.Overview.HostsEntry
+	nil,                           // 24: vigil.v1.Overview.InboxEntry
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(TaskState)(0),                // 26: vigil.v1.TaskState
+	(*Event)(nil),                 // 27: vigil.v1.Event
+	(*Reason)(nil),                // 28: vigil.v1.Reason
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
 }
 var file_vigil_v1_desk_proto_depIdxs = []int32{
-	15, // 0: vigil.v1.Overview.clock:type_name -> google.protobuf.Duration
+	25, // 0: vigil.v1.Overview.clock:type_name -> google.protobuf.Duration
 	5,  // 1: vigil.v1.Overview.servers:type_name -> vigil.v1.OverviewServer
-	12, // 2: vigil.v1.Overview.verdicts:type_name -> vigil.v1.Overview.VerdictsEntry
+	22, // 2: vigil.v1.Overview.verdicts:type_name -> vigil.v1.Overview.VerdictsEntry
 	6,  // 3: vigil.v1.Overview.tasks:type_name -> vigil.v1.TaskCount
-	13, // 4: vigil.v1.Overview.hosts:type_name -> vigil.v1.Overview.HostsEntry
-	15, // 5: vigil.v1.Overview.pause_ends_in:type_name -> google.protobuf.Duration
-	15, // 6: vigil.v1.Overview.hold:type_name -> google.protobuf.Duration
-	14, // 7: vigil.v1.Overview.inbox:type_name -> vigil.v1.Overview.InboxEntry
+	23, // 4: vigil.v1.Overview.hosts:type_name -> vigil.v1.Overview.HostsEntry
+	25, // 5: vigil.v1.Overview.pause_ends_in:type_name -> google.protobuf.Duration
+	25, // 6: vigil.v1.Overview.hold:type_name -> google.protobuf.Duration
+	24, // 7: vigil.v1.Overview.inbox:type_name -> vigil.v1.Overview.InboxEntry
 	4,  // 8: vigil.v1.GetTrendResponse.points:type_name -> vigil.v1.TrendPoint
-	15, // 9: vigil.v1.TrendPoint.ago:type_name -> google.protobuf.Duration
-	16, // 10: vigil.v1.TaskCount.state:type_name -> vigil.v1.TaskState
-	15, // 11: vigil.v1.TaskCount.oldest:type_name -> google.protobuf.Duration
-	15, // 12: vigil.v1.News.leaderless:type_name -> google.protobuf.Duration
-	17, // 13: vigil.v1.News.events:type_name -> vigil.v1.Event
+	25, // 9: vigil.v1.TrendPoint.ago:type_name -> google.protobuf.Duration
+	26, // 10: vigil.v1.TaskCount.state:type_name -> vigil.v1.TaskState
+	25, // 11: vigil.v1.TaskCount.oldest:type_name -> google.protobuf.Duration
+	25, // 12: vigil.v1.News.leaderless:type_name -> google.protobuf.Duration
+	27, // 13: vigil.v1.News.events:type_name -> vigil.v1.Event
 	1,  // 14: vigil.v1.News.overview:type_name -> vigil.v1.Overview
-	15, // 15: vigil.v1.News.clock:type_name -> google.protobuf.Duration
+	25, // 15: vigil.v1.News.clock:type_name -> google.protobuf.Duration
 	11, // 16: vigil.v1.ListInboxResponse.items:type_name -> vigil.v1.InboxItem
-	15, // 17: vigil.v1.InboxItem.age:type_name -> google.protobuf.Duration
-	18, // 18: vigil.v1.InboxItem.reasons:type_name -> vigil.v1.Reason
-	0,  // 19: vigil.v1.Desk.GetOverview:input_type -> vigil.v1.GetOverviewRequest
-	7,  // 20: vigil.v1.Desk.Follow:input_type -> vigil.v1.FollowRequest
-	2,  // 21: vigil.v1.Desk.GetTrend:input_type -> vigil.v1.GetTrendRequest
-	9,  // 22: vigil.v1.Desk.ListInbox:input_type -> vigil.v1.ListInboxRequest
-	1,  // 23: vigil.v1.Desk.GetOverview:output_type -> vigil.v1.Overview
-	8,  // 24: vigil.v1.Desk.Follow:output_type -> vigil.v1.News
-	3,  // 25: vigil.v1.Desk.GetTrend:output_type -> vigil.v1.GetTrendResponse
-	10, // 26: vigil.v1.Desk.ListInbox:output_type -> vigil.v1.ListInboxResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	25, // 17: vigil.v1.InboxItem.age:type_name -> google.protobuf.Duration
+	28, // 18: vigil.v1.InboxItem.reasons:type_name -> vigil.v1.Reason
+	14, // 19: vigil.v1.SearchResponse.hits:type_name -> vigil.v1.Hit
+	27, // 20: vigil.v1.ListEventsResponse.events:type_name -> vigil.v1.Event
+	29, // 21: vigil.v1.GetTimelineRequest.from:type_name -> google.protobuf.Timestamp
+	29, // 22: vigil.v1.GetTimelineRequest.to:type_name -> google.protobuf.Timestamp
+	29, // 23: vigil.v1.Timeline.from:type_name -> google.protobuf.Timestamp
+	29, // 24: vigil.v1.Timeline.to:type_name -> google.protobuf.Timestamp
+	19, // 25: vigil.v1.Timeline.lanes:type_name -> vigil.v1.Lane
+	21, // 26: vigil.v1.Timeline.marks:type_name -> vigil.v1.Mark
+	29, // 27: vigil.v1.Timeline.begins:type_name -> google.protobuf.Timestamp
+	20, // 28: vigil.v1.Lane.spans:type_name -> vigil.v1.Span
+	21, // 29: vigil.v1.Lane.marks:type_name -> vigil.v1.Mark
+	0,  // 30: vigil.v1.Desk.GetOverview:input_type -> vigil.v1.GetOverviewRequest
+	7,  // 31: vigil.v1.Desk.Follow:input_type -> vigil.v1.FollowRequest
+	2,  // 32: vigil.v1.Desk.GetTrend:input_type -> vigil.v1.GetTrendRequest
+	9,  // 33: vigil.v1.Desk.ListInbox:input_type -> vigil.v1.ListInboxRequest
+	12, // 34: vigil.v1.Desk.Search:input_type -> vigil.v1.SearchRequest
+	15, // 35: vigil.v1.Desk.ListEvents:input_type -> vigil.v1.ListEventsRequest
+	17, // 36: vigil.v1.Desk.GetTimeline:input_type -> vigil.v1.GetTimelineRequest
+	1,  // 37: vigil.v1.Desk.GetOverview:output_type -> vigil.v1.Overview
+	8,  // 38: vigil.v1.Desk.Follow:output_type -> vigil.v1.News
+	3,  // 39: vigil.v1.Desk.GetTrend:output_type -> vigil.v1.GetTrendResponse
+	10, // 40: vigil.v1.Desk.ListInbox:output_type -> vigil.v1.ListInboxResponse
+	13, // 41: vigil.v1.Desk.Search:output_type -> vigil.v1.SearchResponse
+	16, // 42: vigil.v1.Desk.ListEvents:output_type -> vigil.v1.ListEventsResponse
+	18, // 43: vigil.v1.Desk.GetTimeline:output_type -> vigil.v1.Timeline
+	37, // [37:44] is the sub-list for method output_type
+	30, // [30:37] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_desk_proto_init() }
@@ -1373,7 +2270,7 @@ func file_vigil_v1_desk_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_desk_proto_rawDesc), len(file_vigil_v1_desk_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

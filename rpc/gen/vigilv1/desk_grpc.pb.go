@@ -26,6 +26,9 @@ const (
 	Desk_Follow_FullMethodName      = "/vigil.v1.Desk/Follow"
 	Desk_GetTrend_FullMethodName    = "/vigil.v1.Desk/GetTrend"
 	Desk_ListInbox_FullMethodName   = "/vigil.v1.Desk/ListInbox"
+	Desk_Search_FullMethodName      = "/vigil.v1.Desk/Search"
+	Desk_ListEvents_FullMethodName  = "/vigil.v1.Desk/ListEvents"
+	Desk_GetTimeline_FullMethodName = "/vigil.v1.Desk/GetTimeline"
 )
 
 // DeskClient is the client API for Desk service.
@@ -40,6 +43,12 @@ type DeskClient interface {
 	GetTrend(ctx context.Context, in *GetTrendRequest, opts ...grpc.CallOption) (*GetTrendResponse, error)
 	// Everything that waits for a human, the most urgent first.
 	ListInbox(ctx context.Context, in *ListInboxRequest, opts ...grpc.CallOption) (*ListInboxResponse, error)
+	// Names and tasks that fit some words.
+	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
+	// The history from an event back, the newest first.
+	ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error)
+	// What a span of time was filled with: lives, tasks, faults of hosts, elections.
+	GetTimeline(ctx context.Context, in *GetTimelineRequest, opts ...grpc.CallOption) (*Timeline, error)
 }
 
 type deskClient struct {
@@ -99,6 +108,36 @@ func (c *deskClient) ListInbox(ctx context.Context, in *ListInboxRequest, opts .
 	return out, nil
 }
 
+func (c *deskClient) Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SearchResponse)
+	err := c.cc.Invoke(ctx, Desk_Search_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *deskClient) ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListEventsResponse)
+	err := c.cc.Invoke(ctx, Desk_ListEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *deskClient) GetTimeline(ctx context.Context, in *GetTimelineRequest, opts ...grpc.CallOption) (*Timeline, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Timeline)
+	err := c.cc.Invoke(ctx, Desk_GetTimeline_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DeskServer is the server API for Desk service.
 // All implementations must embed UnimplementedDeskServer
 // for forward compatibility.
@@ -111,6 +150,12 @@ type DeskServer interface {
 	GetTrend(context.Context, *GetTrendRequest) (*GetTrendResponse, error)
 	// Everything that waits for a human, the most urgent first.
 	ListInbox(context.Context, *ListInboxRequest) (*ListInboxResponse, error)
+	// Names and tasks that fit some words.
+	Search(context.Context, *SearchRequest) (*SearchResponse, error)
+	// The history from an event back, the newest first.
+	ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error)
+	// What a span of time was filled with: lives, tasks, faults of hosts, elections.
+	GetTimeline(context.Context, *GetTimelineRequest) (*Timeline, error)
 	mustEmbedUnimplementedDeskServer()
 }
 
@@ -132,6 +177,15 @@ func (UnimplementedDeskServer) GetTrend(context.Context, *GetTrendRequest) (*Get
 }
 func (UnimplementedDeskServer) ListInbox(context.Context, *ListInboxRequest) (*ListInboxResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListInbox not implemented")
+}
+func (UnimplementedDeskServer) Search(context.Context, *SearchRequest) (*SearchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Search not implemented")
+}
+func (UnimplementedDeskServer) ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListEvents not implemented")
+}
+func (UnimplementedDeskServer) GetTimeline(context.Context, *GetTimelineRequest) (*Timeline, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetTimeline not implemented")
 }
 func (UnimplementedDeskServer) mustEmbedUnimplementedDeskServer() {}
 func (UnimplementedDeskServer) testEmbeddedByValue()              {}
@@ -219,6 +273,60 @@ func _Desk_ListInbox_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Desk_Search_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SearchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeskServer).Search(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Desk_Search_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeskServer).Search(ctx, req.(*SearchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Desk_ListEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeskServer).ListEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Desk_ListEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeskServer).ListEvents(ctx, req.(*ListEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Desk_GetTimeline_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetTimelineRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeskServer).GetTimeline(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Desk_GetTimeline_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeskServer).GetTimeline(ctx, req.(*GetTimelineRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Desk_ServiceDesc is the grpc.ServiceDesc for Desk service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -237,6 +345,18 @@ var Desk_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListInbox",
 			Handler:    _Desk_ListInbox_Handler,
+		},
+		{
+			MethodName: "Search",
+			Handler:    _Desk_Search_Handler,
+		},
+		{
+			MethodName: "ListEvents",
+			Handler:    _Desk_ListEvents_Handler,
+		},
+		{
+			MethodName: "GetTimeline",
+			Handler:    _Desk_GetTimeline_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

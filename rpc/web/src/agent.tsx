@@ -2,12 +2,14 @@
 import type { JSX } from "preact";
 import { agentActions } from "./actions";
 import { agentPath, get, read } from "./api";
+import { Write } from "./compose";
 import { Feed } from "./feed";
-import { clock, sentence, taskTone, verdictTone, words } from "./format";
+import { clock, sentence, span, taskTone, verdictTone, words } from "./format";
 import { useLive } from "./live";
 import type { Agent, GetAgentResponse, ListDeadlinesResponse, ListMailResponse } from "./messages";
 import { link, params, rest } from "./router";
 import { Output, Screen } from "./screen";
+import { useTimeline } from "./timeline";
 import { Act, Age, Badge, Card, Empty, Wrong } from "./ui";
 
 export function AgentView(): JSX.Element {
@@ -25,6 +27,7 @@ export function AgentView(): JSX.Element {
   if (!a) return got.error ? <Wrong error={got.error} /> : <Empty>Looking…</Empty>;
   const tabs: [string, string][] = [
     ["events", "Events"],
+    ["lives", "Lives"],
     ["mail", "Mail"],
     ["output", "Output"],
     ["screen", "Screen"],
@@ -77,6 +80,7 @@ export function AgentView(): JSX.Element {
           ))}
         </div>
         {tab === "events" && <Feed list={(got.value?.events ?? []).toReversed()} />}
+        {tab === "lives" && <PastLives agent={name} />}
         {tab === "mail" && <Mails agent={name} />}
         {tab === "output" && <Output agent={name} />}
         {tab === "screen" && <Screen agent={name} />}
@@ -230,6 +234,56 @@ function Lives({ a, got, at }: { a: Agent; got: GetAgentResponse; at: number }):
   );
 }
 
+/** week is how far back lives are looked for, in milliseconds. */
+const week = 7 * 86400 * 1000;
+
+function PastLives({ agent }: { agent: string }): JSX.Element {
+  const { line, error, from } = useTimeline({ agent }, { wide: week });
+  const lives = (line?.lanes.find((l) => l.kind === "agent")?.spans ?? []).filter((s) => s.kind === "life");
+  const at = (ms: number): string => clock(new Date(from + ms).toISOString());
+  return (
+    <>
+      <Wrong error={error} />
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Life</th>
+            <th scope="col">From</th>
+            <th scope="col">To</th>
+            <th scope="col" class="n">
+              Lasted
+            </th>
+            <th scope="col">How it ended</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lives.toReversed().map((s) => (
+            <tr key={`${s.name} ${s.begin}`}>
+              <td>
+                <a href={link(`/events?at=${s.seq ?? 0}`)}>
+                  {s.joined > 0 ? `${s.joined} short ones` : `#${s.name}`}
+                </a>
+              </td>
+              <td class="num" data-of="from">
+                {s.begin > 0 ? at(s.begin) : "earlier"}
+              </td>
+              <td class="num" data-of="to">
+                {s.open ? "now" : at(s.end)}
+              </td>
+              <td class="n num">{span((s.end - s.begin) / 1000)}</td>
+              <td class="text">
+                {s.open ? <Badge tone="good">goes on</Badge> : s.bad ? <Badge tone="bad">{s.text}</Badge> : s.text}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {line && lives.length === 0 && <Empty>It has not lived in the last week.</Empty>}
+      {line?.begins && <Empty>The history begins {clock(line.begins)}.</Empty>}
+    </>
+  );
+}
+
 function Mails({ agent }: { agent: string }): JSX.Element {
   const list = useLive(
     (abort) => get<ListMailResponse>("v1/mail", { agent, limit: 100, stale: true }, abort),
@@ -239,6 +293,7 @@ function Mails({ agent }: { agent: string }): JSX.Element {
   return (
     <>
       <Wrong error={list.error} />
+      <Write to={agent.includes(".") ? agent : `${agent}.1`} then={list.again} />
       <ul class="mails">
         {(list.value?.mails ?? []).toReversed().map((m) => (
           <li key={m.id}>

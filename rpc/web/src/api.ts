@@ -80,9 +80,14 @@ export function read<T>(path: string, params: Params = {}, abort?: AbortSignal):
 }
 
 /** post changes something; the leader does it. */
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+export function post<T>(path: string, body: unknown = {}): Promise<T> {
+  return ask<T>(path, body);
+}
+
+/** ask sends a body by a method. */
+export async function ask<T>(path: string, body: unknown, method: "POST" | "PUT" = "POST"): Promise<T> {
   const r = await send(path, {
-    method: "POST",
+    method,
     body: JSON.stringify(body),
     headers: { "Content-Type": "application/json" },
   });

@@ -2,11 +2,16 @@
 import { signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import { get, signedOut, signIn, signOut } from "./api";
+import { Apply, MailTo, NewTask } from "./compose";
+import { Events } from "./events";
 import { count, seconds, span } from "./format";
 import { Fleet } from "./fleet";
 import { Inbox } from "./inbox";
 import { pressLetters } from "./keys";
-import { Agents, Events, Tasks } from "./lists";
+import { Notify, watchInbox } from "./notify";
+import { Palette, search, type Command } from "./palette";
+import { TimelineView } from "./timeline";
+import { Agents, Tasks } from "./lists";
 import { Hosts, Servers } from "./machines";
 import { Rooms, RoomView } from "./rooms";
 import { TaskView } from "./task";
@@ -30,7 +35,11 @@ const views: View[] = [
   { name: "tasks", title: "Tasks", view: Tasks, nav: true },
   { name: "hosts", title: "Hosts", view: Hosts, nav: true },
   { name: "servers", title: "Servers", view: Servers, nav: true },
+  { name: "timeline", title: "Timeline", view: TimelineView, nav: true },
   { name: "events", title: "Events", view: Events, nav: true },
+  { name: "new-task", title: "New task", view: NewTask, nav: false },
+  { name: "new-mail", title: "New mail", view: MailTo, nav: false },
+  { name: "apply", title: "Apply a room file", view: Apply, nav: false },
   { name: "room", title: "Room", view: RoomView, nav: false },
   { name: "agent", title: "Agent", view: AgentView, nav: false },
   { name: "task", title: "Task", view: TaskView, nav: false },
@@ -74,15 +83,31 @@ function App(): JSX.Element {
               view.title
             )}
           </h1>
-          <State />
+          <span class="side">
+            <button type="button" class="find" onClick={search} aria-keyshortcuts="Control+K">
+              Search<kbd aria-hidden="true">Ctrl K</kbd>
+            </button>
+            <State />
+          </span>
         </header>
         <Banners />
         <view.view key={route.value.split("?")[0]!} />
       </main>
+      <Palette commands={commands} />
       <Said />
     </>
   );
 }
+
+/** commands are what the search offers beside names. */
+const commands: Command[] = [
+  ...views.filter((v) => v.nav).map((v) => ({ name: `Go to ${v.title}`, go: () => go("/" + v.name) })),
+  { name: "Create a task", go: () => go("/new-task") },
+  { name: "Send mail", go: () => go("/new-mail") },
+  { name: "Apply a room file", go: () => go("/apply") },
+  { name: "Change the look: light, dark, as the system", go: changeLook },
+  { name: "Sign out", go: () => void signOut() },
+];
 
 function waiting(): number {
   return Object.values(overview.value?.inbox ?? {}).reduce((n, v) => n + v, 0);
@@ -117,6 +142,7 @@ function Nav(): JSX.Element {
             {self.value.name}
           </span>
         )}
+        <Notify />
         <button type="button" onClick={changeLook}>
           Look: {look.value}
         </button>
@@ -240,6 +266,7 @@ async function start(): Promise<void> {
     // a server's own page has no such thing; a session that has ended shows as signed out
   }
   begin();
+  watchInbox();
   pressLetters();
   if (!location.hash) go("/fleet");
 }

@@ -4,11 +4,15 @@ import { clock, eventTone } from "./format";
 import type { Event } from "./messages";
 import { link } from "./router";
 
-export function Feed({ list }: { list: Event[] }): JSX.Element {
+export function Feed({ list, here = "" }: { list: Event[]; here?: string }): JSX.Element {
   return (
     <ol class="feed">
       {list.map((e) => (
-        <li key={e.seq}>
+        <li
+          key={e.seq}
+          class={e.seq === here ? "here" : ""}
+          aria-current={e.seq === here ? "true" : undefined}
+        >
           <time class="num">{clock(e.at)}</time>
           <span class={`kind ${eventTone(e.kind ?? "")}`}>{e.kind}</span>
           <span class="who">

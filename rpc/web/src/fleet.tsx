@@ -49,7 +49,7 @@ export function Fleet(): JSX.Element {
         {inbox.value && inbox.value.items.length > 0 && <Items items={inbox.value.items} at={inbox.at} />}
       </Card>
       <Card title="Last hour" wide>
-        {trend.value && <Trend of={trend.value} />}
+        {trend.value && <Trend of={trend.value} o={o} />}
       </Card>
       <Card title="What happens" wide side={<a href={link("/events")}>All events</a>}>
         <Feed list={events.value.slice(0, 12)} />
@@ -188,30 +188,43 @@ function Cluster({ o }: { o: Overview }): JSX.Element {
   );
 }
 
-function Trend({ of }: { of: GetTrendResponse }): JSX.Element {
-  const { times, running, tasks, ended } = useMemo(() => {
+/** sum adds the tasks of some states. */
+const sum = (o: Overview, ...states: string[]): number =>
+  o.tasks.reduce((n, t) => n + (states.includes(t.state ?? "") ? Number(t.count ?? 0) : 0), 0);
+
+function Trend({ of, o }: { of: GetTrendResponse; o: Overview }): JSX.Element {
+  const running = o.agents_running,
+    waiting = sum(o, "QUEUED", "PENDING"),
+    working = sum(o, "ACKNOWLEDGED", "IN_PROGRESS");
+  const { times, agents, tasks, ended } = useMemo(() => {
     const points = of.points;
-    const times = points.map((p) => -seconds(p.ago));
-    const rate = (get: (p: (typeof points)[number]) => string | undefined): (number | null)[] =>
-      points.map((p, i) => {
-        const was = points[i - 1];
-        if (!was) return null;
-        const minutes = (seconds(was.ago) - seconds(p.ago)) / 60;
-        return minutes > 0 ? Math.max(0, (Number(get(p) ?? 0) - Number(get(was) ?? 0)) / minutes) : null;
-      });
+    const rates = points.map((p, i) => {
+      const was = points[i - 1];
+      const minutes = was ? (seconds(was.ago) - seconds(p.ago)) / 60 : 0;
+      return minutes > 0
+        ? Math.max(0, (Number(p.ended ?? 0) - Number(was!.ended ?? 0)) / minutes)
+        : (null as number | null);
+    });
+    // What is now ends each line: the servers note a point only now and then.
     return {
-      times,
-      running: [{ name: "running", color: "--good", values: points.map((p) => p.agents_running) }] as Line[],
-      tasks: [
-        { name: "waiting", color: "--warn", values: points.map((p) => Number(p.waiting ?? 0)) },
-        { name: "worked on", color: "--accent", values: points.map((p) => Number(p.working ?? 0)) },
+      times: [...points.map((p) => -seconds(p.ago)), 0],
+      agents: [
+        { name: "running", color: "--good", values: [...points.map((p) => p.agents_running), running] },
       ] as Line[],
-      ended: [{ name: "a minute", color: "--accent", values: rate((p) => p.ended) }] as Line[],
+      tasks: [
+        { name: "waiting", color: "--warn", values: [...points.map((p) => Number(p.waiting ?? 0)), waiting] },
+        {
+          name: "worked on",
+          color: "--accent",
+          values: [...points.map((p) => Number(p.working ?? 0)), working],
+        },
+      ] as Line[],
+      ended: [{ name: "a minute", color: "--accent", values: [...rates, rates.at(-1) ?? null] }] as Line[],
     };
-  }, [of]);
+  }, [of, running, waiting, working]);
   return (
     <div class="charts">
-      <Chart title="Agents" times={times} lines={running} />
+      <Chart title="Agents" times={times} lines={agents} />
       <Chart title="Tasks" times={times} lines={tasks} />
       <Chart title="Tasks ended" times={times} lines={ended} />
     </div>

@@ -1,13 +1,10 @@
 // Lists: agents, tasks, events.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { read } from "./api";
 import { count, taskTone, verdicts, verdictTone, words } from "./format";
-import { Feed } from "./feed";
 import { useLive } from "./live";
 import type { Agent, ListAgentsResponse, ListTasksResponse, Task } from "./messages";
-import { go, link, params } from "./router";
-import { events } from "./stream";
+import { link, params } from "./router";
 import { Age, Badge, Card, Empty, Wrong } from "./ui";
 
 /** page is how many rows a list asks for at once. */
@@ -175,41 +172,14 @@ export function Tasks(): JSX.Element {
         {states.map((s) => (
           <Choice key={s} label={words(s)} on={s === state} to={`/tasks?state=${s}&room=${room}`} />
         ))}
+        <a class="choice new" href={link("/new-task")}>
+          New task
+        </a>
       </div>
       <Wrong error={list.error} />
       {list.value && <TaskRows list={list.value.tasks} at={list.at} />}
       {list.value?.tasks.length === 0 && <Empty>No task is like that.</Empty>}
       {list.value?.more && <Empty>These are the newest {count(page)}.</Empty>}
-    </Card>
-  );
-}
-
-export function Events(): JSX.Element {
-  const [only, set] = useState(params.value.get("only") ?? "");
-  const words = only.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = events.value.filter((e) => {
-    const text = `${e.kind} ${e.agent} ${e.room} ${e.host} task ${e.task} ${e.text}`.toLowerCase();
-    return words.every((w) => text.includes(w));
-  });
-  return (
-    <Card>
-      <label class="filter">
-        <span class="hidden">Only events with these words</span>
-        <input
-          type="search"
-          value={only}
-          placeholder="Only events with these words"
-          onInput={(e) => (set(e.currentTarget.value), go(`/events?only=${e.currentTarget.value}`))}
-        />
-      </label>
-      <Feed list={shown.slice(0, 400)} />
-      {shown.length === 0 && (
-        <Empty>
-          {events.value.length === 0
-            ? "Nothing has happened since this page was opened."
-            : "No event has these words."}
-        </Empty>
-      )}
     </Card>
   );
 }

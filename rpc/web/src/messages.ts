@@ -530,6 +530,12 @@ export interface HealthWatchdog {
   stats?: WatchdogStats;
 }
 
+export interface Hit {
+  kind?: string;
+  name?: string;
+  text?: string;
+}
+
 export interface Host {
   capacity: number;
   containment?: string;
@@ -649,6 +655,13 @@ export interface Ladder {
   why?: string;
 }
 
+export interface Lane {
+  kind?: string;
+  marks: Mark[];
+  name?: string;
+  spans: Span[];
+}
+
 export interface LateResult {
   at?: string;
   attempt: number;
@@ -693,6 +706,11 @@ export interface ListEscalationsResponse {
   next?: string;
   open: number;
   pending: number;
+}
+
+export interface ListEventsResponse {
+  events: Event[];
+  next?: string;
 }
 
 export interface ListHostsResponse {
@@ -786,6 +804,13 @@ export interface Mail {
 export interface MailboxAckMailBody {
   id?: WriteId;
   speaker: Speaker;
+}
+
+export interface Mark {
+  at: number;
+  kind?: string;
+  seq?: string;
+  text?: string;
 }
 
 export interface News {
@@ -1134,6 +1159,11 @@ export interface ScreenState {
   shown?: string;
 }
 
+export interface SearchResponse {
+  hits: Hit[];
+  more: boolean;
+}
+
 export interface SendMailRequest {
   body?: string;
   from?: string;
@@ -1195,6 +1225,18 @@ export interface Settings {
   help: Record<string, string>;
   rev?: string;
   values: Record<string, string>;
+}
+
+export interface Span {
+  bad: boolean;
+  begin: number;
+  end: number;
+  joined: number;
+  kind?: string;
+  name?: string;
+  open: boolean;
+  seq?: string;
+  text?: string;
 }
 
 export interface Speaker {
@@ -1283,6 +1325,16 @@ export interface TaskCount {
 }
 
 export type TaskState = "QUEUED" | "PENDING" | "ACKNOWLEDGED" | "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELED" | "QUARANTINED";
+
+export interface Timeline {
+  begins?: string;
+  cut: boolean;
+  from?: string;
+  lanes: Lane[];
+  marks: Mark[];
+  more: number;
+  to?: string;
+}
 
 export interface Token {
   by?: string;

@@ -4,6 +4,7 @@ import { read } from "./api";
 import { count, plural, seconds, sentence, span, taskTone, words } from "./format";
 import { AgentRows, page, states } from "./lists";
 import { useLive } from "./live";
+import { Conversations } from "./mails";
 import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room } from "./messages";
 import { link, rest } from "./router";
 import { Badge, Bar, Card, Empty, Wrong } from "./ui";
@@ -16,6 +17,11 @@ export function Rooms(): JSX.Element {
   );
   return (
     <div class="grid">
+      <p class="wide line">
+        <a class="choice on" href={link("/apply")}>
+          Apply a room file
+        </a>
+      </p>
       <Wrong error={list.error} />
       {list.value?.rooms.map((r) => (
         <RoomCard key={r.name} r={r} />
@@ -136,7 +142,13 @@ export function RoomView(): JSX.Element {
           </tbody>
         </table>
       </Card>
-      <Card title="Tasks" wide side={<a href={link(`/tasks?room=${name}`)}>All tasks</a>}>
+      <Card title="Tasks" wide side={
+          <>
+            <a href={link(`/new-task?to=${name}/${r.roles[0]?.spec?.name ?? ""}`)}>New task</a>
+            <a href={link(`/tasks?room=${name}`)}>All tasks</a>
+            <a href={link(`/timeline?room=${name}`)}>Timeline</a>
+          </>
+        }>
         <div class="board">
           {columns.map(([title, of]) => {
             const these = list.filter((t) => of.includes(t.state ?? ""));
@@ -158,6 +170,9 @@ export function RoomView(): JSX.Element {
             );
           })}
         </div>
+      </Card>
+      <Card title="Mail" wide id="mail">
+        <Conversations room={name} />
       </Card>
       <Card title="Agents" wide>
         {agents.value && <AgentRows list={agents.value.agents} at={agents.at} />}

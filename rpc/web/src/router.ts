@@ -19,6 +19,12 @@ export function go(to: string): void {
   location.hash = encodeURI(to);
 }
 
+/** put changes the address while one stays where one is, so that it can be handed on. */
+export function put(to: string): void {
+  history.replaceState(null, "", location.pathname + location.search + link(to));
+  route.value = to;
+}
+
 /** link is the address of a place. */
 export const link = (to: string): string => "#" + encodeURI(to);
 

@@ -88,12 +88,21 @@ for (const [path, name, wanted] of [
   ["/hosts", "hosts", "east"],
   ["/servers", "servers", "leads"],
   ["/events", "events", "task."],
+  ["/timeline", "timeline", "election"],
 ]) {
   await at(path);
   await page.locator("main").getByText(wanted).first().waitFor();
   if (name === "output") await page.locator(".xterm-rows").getByText("starts with runner").waitFor();
   await seen(name);
 }
+
+// Search, by keyboard alone.
+await page.keyboard.press("Control+k");
+await page.getByRole("combobox").fill("words.2");
+await page.getByRole("option", { name: "demo/words.2" }).waitFor();
+await page.keyboard.press("Enter");
+await page.locator("h1", { hasText: "demo/words.2" }).waitFor();
+console.log("found");
 
 // A task ends while one looks: the page follows without being asked.
 await at("/fleet");

@@ -1,0 +1,139 @@
+// Events: live, filtered by any field, and back to the oldest.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { read } from "./api";
+import { Feed } from "./feed";
+import { count } from "./format";
+import { onNews } from "./stream";
+import type { Event, ListEventsResponse } from "./messages";
+import { params, put } from "./router";
+import { Card, Empty, Wrong } from "./ui";
+
+const fields: [string, string][] = [
+  ["kind", "task. or agent.exited"],
+  ["room", "web"],
+  ["agent", "web/builder"],
+  ["host", "h1"],
+  ["task", "17"],
+  ["words", "in any field"],
+];
+
+/** most is how many events are shown at once; more are no help and cost memory. */
+const most = 5000;
+
+/** fits is the rule of the servers, for what streams in. */
+export function fits(e: Event, f: Record<string, string>): boolean {
+  if (f.room && e.room !== f.room) return false;
+  if (f.agent && e.agent !== f.agent) return false;
+  if (f.host && e.host !== f.host) return false;
+  if (f.task && e.task !== f.task) return false;
+  if (f.kind && !e.kind?.startsWith(f.kind)) return false;
+  const text = [e.kind, e.room, e.agent, e.host, e.text, e.task && `task ${e.task}`].join(" ").toLowerCase();
+  return (f.words ?? "")
+    .toLowerCase()
+    .split(/\s+/)
+    .every((w) => text.includes(w));
+}
+
+export function Events(): JSX.Element {
+  const filter = Object.fromEntries(
+    fields.map(([name]) => [name, params.value.get(name) ?? ""]).filter(([, v]) => v),
+  ) as Record<string, string>;
+  const around = params.value.get("at") ?? "";
+  const change = (name: string, value: string): void => {
+    const q = new URLSearchParams(Object.entries({ ...filter, [name]: value.trim() }).filter(([, v]) => v));
+    put("/events" + (q.size ? `?${q}` : ""));
+  };
+  return (
+    <Card>
+      <form class="fields" role="search" aria-label="Only events with" onSubmit={(e) => e.preventDefault()}>
+        {fields.map(([name, example]) => (
+          <label key={name} class={name === "words" ? "most" : ""}>
+            <span>{name}</span>
+            <input
+              type="search"
+              value={filter[name] ?? ""}
+              placeholder={example}
+              onInput={(e) => change(name, e.currentTarget.value)}
+            />
+          </label>
+        ))}
+      </form>
+      <Back key={JSON.stringify(filter) + around} filter={filter} around={around} />
+    </Card>
+  );
+}
+
+function Back({ filter, around }: { filter: Record<string, string>; around: string }): JSX.Element {
+  const [list, set] = useState<Event[]>([]);
+  const [next, setNext] = useState<string | undefined>(around ? String(Number(around) + 31) : "0");
+  const [error, setError] = useState<unknown>();
+  const [more, ask] = useState(0);
+  const end = useRef<HTMLDivElement>(null);
+  const seen = useRef(false);
+  const ours = JSON.stringify(filter);
+  useEffect(() => {
+    if (next === undefined || list.length >= most) return;
+    const abort = new AbortController();
+    const timer = window.setTimeout(
+      async () => {
+        try {
+          const got = await read<ListEventsResponse>(
+            "v1/events:back",
+            { ...filter, before: next === "0" ? undefined : next, limit: 100 },
+            abort.signal,
+          );
+          set((was) => [...was, ...got.events]);
+          setNext(got.next && got.next !== "0" ? got.next : undefined);
+          setError(undefined);
+          // an answer without events has only looked: the end is still to be seen, so go on
+          if (got.events.length === 0 || seen.current) ask((n) => n + 1);
+        } catch (e) {
+          if (!abort.signal.aborted) setError(e);
+        }
+      },
+      list.length === 0 ? 200 : 0,
+    );
+    return () => (clearTimeout(timer), abort.abort());
+  }, [more]);
+  useEffect(() => {
+    const watch = new IntersectionObserver(
+      ([x]) => {
+        seen.current = !!x?.isIntersecting;
+        if (seen.current) ask((n) => n + 1);
+      },
+      { rootMargin: "400px" },
+    );
+    watch.observe(end.current!);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => {
+    if (around) return;
+    return onNews((fresh) => {
+      const fit = fresh.filter((e) => fits(e, filter)).toReversed();
+      if (fit.length === 0) return;
+      set((was) => {
+        const newest = Number(was[0]?.seq ?? 0);
+        return [...fit.filter((e) => Number(e.seq) > newest), ...was].slice(0, most);
+      });
+    });
+  }, [ours]);
+  return (
+    <>
+      <Wrong error={error} />
+      {around && (
+        <p class="line">
+          <span class="faint">Around event {count(around)}.</span>
+          <button type="button" onClick={() => put("/events")}>
+            Show the newest
+          </button>
+        </p>
+      )}
+      <Feed list={list} here={around} />
+      {list.length === 0 && next === undefined && <Empty>No event is like that.</Empty>}
+      {list.length >= most && <Empty>{count(most)} events are shown; choose fewer by a filter.</Empty>}
+      {list.length > 0 && next === undefined && <Empty>The history begins here.</Empty>}
+      <div ref={end} />
+    </>
+  );
+}
