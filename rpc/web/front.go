@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// halfHeader is in which the page shows what it holds beside the cookie.
-const halfHeader = "Vigil-Page"
+// HalfHeader is in which the page shows what it holds beside the cookie.
+const HalfHeader = "Vigil-Page"
 
 // Front is the page with its sign-ins and the way to the API. Its fields are set before the first request; it may
 // be used by any number of goroutines.
@@ -59,7 +59,7 @@ func (s *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Front) signedIn(w http.ResponseWriter, r *http.Request) *Session {
 	cookie, err := r.Cookie(s.Cookie)
 	if err == nil {
-		if x := s.Sessions.find(cookie.Value, r.Header.Get(halfHeader)); x != nil {
+		if x := s.Sessions.find(cookie.Value, r.Header.Get(HalfHeader)); x != nil {
 			return x
 		}
 	}
@@ -169,7 +169,14 @@ const maxRoomFile = 1 << 20
 // roomFile reads a room file, and gives what the API would be asked for, room by room. It asks nobody and changes
 // nothing.
 func (s *Front) roomFile(w http.ResponseWriter, r *http.Request) {
-	if !isPost(w, r) || s.signedIn(w, r) == nil {
+	if s.signedIn(w, r) != nil {
+		s.ReadRoomFile(w, r)
+	}
+}
+
+// ReadRoomFile answers with what a room file says, whoever asks.
+func (s *Front) ReadRoomFile(w http.ResponseWriter, r *http.Request) {
+	if !isPost(w, r) {
 		return
 	}
 	var body struct {
