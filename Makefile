@@ -45,7 +45,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate web ui check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults clean
+.PHONY: help run build test race fuzz generate web ui check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -97,6 +97,17 @@ staticcheck: .bin/installed/$(STATICCHECK) ## run staticcheck
 generated: generate web ## fail if rpc/gen or the page differs from what git holds
 	git diff --exit-code -- rpc/gen rpc/web
 	@new=$$(git ls-files --others --exclude-standard rpc/gen rpc/web) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
+
+DIST = $(CURDIR)/bin/dist
+# Platforms of `make dist`, such as linux/amd64,windows/amd64; empty: all.
+ONLY =
+
+dist: ## make archives, deb, rpm, sums and lists of parts of this commit in bin/dist, twice: the bytes must be the same
+	cd configs/dist && go run . -out $(DIST) -only '$(ONLY)' -compare
+
+dist-test: ## install, upgrade and remove the deb in a fresh Debian, and look at the rpm; needs root, debootstrap, the network of apt
+	cd configs/dist && go run . -out $(DIST) -only linux/amd64
+	cd configs/dist && VIGIL_DIST=$(DIST) go test -count 1 -v ./...
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem -p 1 ./...

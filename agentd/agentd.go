@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vigil/agentd/accounts"
@@ -38,6 +39,8 @@ type Agentd struct {
 	shims    launcher          // as well
 	agents   *net.UnixListener // calls of agents come in by it
 	gossip   Gossip            // nil: none
+
+	loop atomic.Pointer[loop] // of the keeper, once it is to run
 
 	once sync.Once // releases the data directory
 }
@@ -153,6 +156,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 		case <-stop.Done():
 		}
 	})
+	a.loop.Store(k.loop)
 	err := k.run(stop)
 	for _, l := range k.lives.all {
 		letGo(l.process)

@@ -64,10 +64,6 @@ type Config struct {
 	HostKeyFile string
 	// Name is shown to people; empty: the host's name.
 	Name string
-	// Labels are matched by what roles ask for.
-	Labels map[string]string
-	// Capacity is the greatest number of agents; 0: the cluster's default.
-	Capacity uint32
 	// Offer is what the host offers at first, and each of Offers takes its place while Run runs;
 	// nil: none ever comes.
 	Offer
@@ -173,6 +169,8 @@ type Seams struct {
 	Memory func() (uint64, error)
 	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it.
 	Disk func() (Room, error)
+	// Processes tells how many more processes and threads there may be; nil: the kernel says. Tests set it.
+	Processes func() (uint64, error)
 	// Terminals gives what makes terminals on this host, such as "tmux 3.3a"; nil: the host's
 	// tmux. Tests set it. It must be safe for concurrent use.
 	Terminals func() (string, error)
@@ -290,6 +288,9 @@ func (s *Seams) prepare(dir string) {
 	}
 	if s.Disk == nil {
 		s.Disk = func() (Room, error) { return roomAt(dir) }
+	}
+	if s.Processes == nil {
+		s.Processes = func() (uint64, error) { return freeProcesses("/") }
 	}
 	if s.Memory == nil {
 		s.Memory = availableMemory

@@ -43,7 +43,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		agents: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: space + "agents",
 			Help: "Agents on this host by phase."}, []string{"phase"}),
-		frozen:  gauge("frozen", "Agents that are frozen because no beat was acknowledged."),
+		frozen:  gauge("agents_frozen", "Agents that are frozen because no beat was acknowledged."),
 		reports: gauge("reports_pending", "Exit reports that the cluster has not taken yet."),
 		letters: gauge("dead_letters", "Results that the cluster refused and this host keeps."),
 		starts:  counter("starts_total", "Agents started."),

@@ -3,6 +3,7 @@ package agentd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,10 @@ import (
 
 // Offer is what a host can start, as its owner has declared it.
 type Offer struct {
+	// Labels are matched by what roles ask for.
+	Labels map[string]string
+	// Capacity is the greatest number of agents; 0: the cluster's default. Fewer than run end none.
+	Capacity uint32
 	// Runners are the ways to start agents.
 	Runners []runner.Runner
 	// Broken are declarations that are none: whoever orders a start with one is told why.
@@ -44,6 +49,8 @@ func (b Broken) declared(r runner.Runner) bool {
 // offer is an Offer, checked. It does not change once it is put.
 type offer struct {
 	*runner.Set
+	labels   map[string]string
+	capacity uint32
 	broken   map[string]string // by runner: why it is not offered
 	warnings []string
 	// containment is what holds agents' processes together here, of the weakest account.
@@ -67,7 +74,8 @@ func (o *offers) compile(next Offer) (made *offer, kept []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	made = &offer{Set: set, broken: map[string]string{}, warnings: slices.Clone(next.Warnings)}
+	made = &offer{Set: set, broken: map[string]string{}, warnings: slices.Clone(next.Warnings),
+		labels: maps.Clone(next.Labels), capacity: next.Capacity}
 	for _, b := range next.Broken {
 		var same []string
 		if now := o.get(); now != nil {
@@ -133,8 +141,9 @@ func (k *keeper) replace(next Offer) {
 	made.tell(k.log)
 	k.measure(made)
 	added, gone, changed := made.Since(was.Set)
-	k.log.Info("the runners were read again; agents that run keep what they were started with", "added", added,
-		"gone", gone, "changed", changed, "broken_and_kept", kept)
+	k.log.Info("runners, labels and capacity were read again; agents that run keep what they were started with",
+		"added", added, "gone", gone, "changed", changed, "broken_and_kept", kept, "labels", made.labels,
+		"capacity", made.capacity)
 	k.send(func() {
 		k.offers.current.Store(made)
 		k.terminals.told = false

@@ -12,6 +12,10 @@ import (
 // lookAtMemory is the time between two looks at the memory and at the disk.
 const lookAtMemory = time.Second
 
+// minProcesses is how many processes and threads there must be room for: a tool of an agent starts dozens, and
+// agentd itself must be able to look after those that run.
+const minProcesses = 256
+
 // minInodes is how many files the disk must have room for, where it says so: a life needs
 // a dozen.
 const minInodes = 1000
@@ -26,7 +30,7 @@ type pressure struct {
 	told     bool // the cluster knows; what an earlier agentd said is unknown
 	underway bool
 
-	memory, space, inodes shortage
+	memory, space, inodes, processes shortage
 }
 
 // shortage is one thing of which there may be too little.
@@ -68,6 +72,10 @@ func (p *pressure) look(now time.Duration) time.Duration {
 				}
 			}
 		}
+		free, err := p.config.Processes()
+		if p.measured(&p.processes, "the bound on processes", err) {
+			p.processes.judge("processes that it may have", free, minProcesses, func(n uint64) string { return fmt.Sprint(n) })
+		}
 		p.weighed()
 	}
 	if !p.told && !p.underway && p.member.registered {
@@ -88,7 +96,7 @@ func (p *pressure) measured(s *shortage, setting string, err error) bool {
 // weighed puts the reasons together.
 func (p *pressure) weighed() {
 	var all []string
-	for _, s := range []*shortage{&p.memory, &p.space, &p.inodes} {
+	for _, s := range []*shortage{&p.memory, &p.space, &p.inodes, &p.processes} {
 		if s.reason != "" { // with the figures of the moment at which it began
 			all = append(all, s.reason)
 		}

@@ -76,7 +76,7 @@ func (r *registration) look(now time.Duration) time.Duration {
 	}
 	r.offered = r.offers.get()
 	request := &vigilv1.RegisterRequest{Key: r.key, Name: r.config.Name, Boot: r.boot, Version: r.config.Version,
-		Runners: r.offered.Names(), Labels: r.config.Labels, Capacity: r.config.Capacity,
+		Runners: r.offered.Names(), Labels: r.offered.labels, Capacity: r.offered.capacity,
 		Taken: uint64(max(now, 1)), Warnings: r.warnings(), GossipAddr: r.gossipAddr(), Servers: r.servers.told(),
 		Containment: string(r.offered.containment)}
 	ended := r.outbox.untold()

@@ -82,6 +82,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 	s.wg.Go(func() { r.watchReach(st) })
 	s.wg.Go(func() { r.levels.raiseLevel(st) })
 	s.wg.Go(func() { r.dropOrphans(st) })
+	s.wg.Go(func() { r.keepSeats(st) })
 	tick := time.NewTicker(clockReading)
 	defer tick.Stop()
 	for {
@@ -137,7 +138,7 @@ func (r *Replica) introduce(ctx context.Context) {
 	r.Read(func(s *fsm.View) {
 		for _, srv := range s.Servers() {
 			if srv.ID == self.ID {
-				self.GossipAddr = srv.GossipAddr // it says so itself, through its API
+				self.GossipAddr, self.Zone = srv.GossipAddr, srv.Zone // it says so itself, through its API
 			}
 			known = known || srv == self
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	caughtUp    = 64 // entries behind that still count as up to date
+	caughtUp    = 64          // entries behind that still count as up to date
+	steadyFor   = time.Second // a new server is up to date for so long before it gets its vote
 	reachable   = time.Second
 	catchUpLook = 25 * time.Millisecond
 )
@@ -39,24 +40,26 @@ func (m *members) AddServer(ctx context.Context, id, addr string) error {
 	if member || err != nil {
 		return err
 	}
-	if err := m.awaitCatchUp(ctx, rf, id); err != nil {
-		err = fmt.Errorf("add server %s: %w: is it running at %s with an empty data directory?", id, err, addr)
-		if done() > 0 { // somebody else still waits for it
-			return err
-		}
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		return errors.Join(err, m.removeOrphan(back, id))
+	if err := m.learns(ctx, rf, id, addr, done); err != nil {
+		return err
 	}
-	if err := m.enterMembers(ctx); err != nil {
-		return fmt.Errorf("give server %s its vote: %w", id, err)
+	return m.giveVote(ctx, rf, id, addr, "it was added as a voter")
+}
+
+// learns waits until a new member has caught up. When ctx ends before, and nobody else waits for it, it is taken out
+// again; done ends the caller's own addition.
+func (m *members) learns(ctx context.Context, rf *raft.Raft, id, addr string, done func() int) error {
+	err := m.awaitCatchUp(ctx, rf, id)
+	if err == nil {
+		return nil
 	}
-	defer m.leaveMembers()
-	if err := m.change(ctx, rf.AddVoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
-		return fmt.Errorf("give server %s its vote: %w", id, err)
+	err = fmt.Errorf("add server %s: %w: is it running at %s with an empty data directory?", id, err, addr)
+	if done() > 0 { // somebody else still waits for it
+		return err
 	}
-	m.log.Info("server added", "server", id, "address", addr)
-	return nil
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, m.removeOrphan(back, id))
 }
 
 // addNonvoter makes the server a member without a vote; member tells that it has one already.
@@ -103,13 +106,19 @@ func (m *members) outcast(id string) (no error) {
 }
 
 // awaitCatchUp waits until the server holds nearly all of the log. A server that holds
-// nothing never gets a vote: it would be taken for one that lost its data.
+// nothing never gets a vote: it would be taken for one that lost its data. Nor does one get it that comes and goes.
 func (m *members) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) error {
 	tick := time.NewTicker(catchUpLook)
 	defer tick.Stop()
+	var since time.Time // it is up to date
 	for {
 		c := m.trans.contactOf(id)
-		if time.Since(c.at) < reachable && c.last > 0 && c.last+caughtUp >= rf.LastIndex() {
+		switch upToDate := time.Since(c.at) < reachable && c.last > 0 && c.last+caughtUp >= rf.LastIndex(); {
+		case !upToDate:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= steadyFor:
 			return nil
 		}
 		select {

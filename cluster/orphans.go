@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A member without a vote is on its way to get one: somebody waits in AddServer for it. When
+// A member without a vote that is no standby is on its way to get one: somebody waits in AddServer for it. When
 // leadership moves meanwhile, whoever waits may repeat the call at the new leader; if nobody
 // does, the member is an orphan. It would be sent the log for ever and hold back the next
 // feature level, so the leader takes it out again.
@@ -81,7 +81,7 @@ func (m *members) dropOrphans(st *stint) {
 		seen := map[string]time.Time{}
 		for _, s := range m.configuration() {
 			id := string(s.ID)
-			if s.Suffrage == raft.Voter || m.additions.has(id) {
+			if s.Suffrage == raft.Voter || m.additions.has(id) || m.standby(id) {
 				continue
 			}
 			if seen[id] = since[id]; seen[id].IsZero() {
@@ -110,7 +110,7 @@ func (m *members) removeOrphan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !m.isNonvoter(id) || m.additions.has(id) {
+	if !m.isNonvoter(id) || m.additions.has(id) || m.standby(id) {
 		return nil
 	}
 	if err := m.change(ctx, rf.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {

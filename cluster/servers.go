@@ -19,6 +19,8 @@ type Server struct {
 	Version               string
 	Features              uint32
 	Voter, Leader, Self   bool
+	Standby               bool   // kept without a vote
+	Zone                  string // empty: not said
 	Diverged              bool
 	Contact               time.Duration // since its last sign of life, or since it was found unreachable; -1: unknown
 	Lag                   uint64        // log entries behind this server
@@ -70,9 +72,11 @@ func (n *node) Servers() []Server {
 		for _, srv := range s.Servers() {
 			if i := slices.IndexFunc(list, func(m Server) bool { return m.ID == srv.ID }); i >= 0 {
 				list[i].APIAddr, list[i].Version, list[i].Features = srv.APIAddr, srv.Version, srv.Features
+				list[i].Zone = srv.Zone
 			}
 		}
 		for i := range list {
+			list[i].Standby = !list[i].Voter && s.Standby(list[i].ID)
 			list[i].Diverged = slices.Contains(s.Diverged(), list[i].ID)
 		}
 	})
@@ -154,7 +158,7 @@ func (n *node) transfer(ctx context.Context, to string) error {
 		}
 		s := n.configuration()[i]
 		if s.Suffrage != raft.Voter {
-			return refuse(noun.Conflict, "server %s has no vote yet", to)
+			return refuse(noun.Conflict, "server %s has no vote: promote it first", to)
 		}
 		go func() { done <- rf.LeadershipTransferToServer(s.ID, s.Address).Error() }()
 	}

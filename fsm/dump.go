@@ -160,6 +160,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Notes]():            fieldsBefore[noun.Notes]("Ends"),
 		reflect.TypeFor[noun.Host]():             fieldsBefore[noun.Host]("DrainEnd"),
 		reflect.TypeFor[noun.BudgetSettings]():   fieldsBefore[noun.BudgetSettings]("Trust"),
+		reflect.TypeFor[noun.Server]():           fieldsBefore[noun.Server]("Zone"),
 	}},
 }
 

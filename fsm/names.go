@@ -99,6 +99,7 @@ type (
 	LeaderUnreached   = core.LeaderUnreached
 	PutServer         = core.PutServer
 	DropServer        = core.DropServer
+	SetStandby        = core.SetStandby
 	ReportViews       = core.ReportViews
 	SuspectHost       = core.SuspectHost
 	OrderStart        = core.OrderStart

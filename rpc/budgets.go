@@ -17,10 +17,10 @@ func newBudgetFigures() *budgetFigures {
 	return &budgetFigures{
 		used: prometheus.NewDesc("vigil_budget_used_bytes",
 			"Memory that what is replicated takes, as budgets count it.", of, nil),
-		limit: prometheus.NewDesc("vigil_budget_bytes",
-			"Budgets of memory. What is new is refused when nine tenths are used.", of, nil),
-		have:    prometheus.NewDesc("vigil_budget_used", "What is bounded in number.", of, nil),
-		allowed: prometheus.NewDesc("vigil_budget_limit", "Its limit.", of, nil),
+		limit: prometheus.NewDesc("vigil_budget_limit_bytes",
+			"Memory that what is replicated may take. What is new is refused when nine tenths are used.", of, nil),
+		have:    prometheus.NewDesc("vigil_budget_used", "How many there are of what is bounded in number.", of, nil),
+		allowed: prometheus.NewDesc("vigil_budget_limit", "How many there may be of what is bounded in number.", of, nil),
 	}
 }
 

@@ -56,8 +56,8 @@ func TestF07FullSaysWhatAndStatusWarnsBefore(t *testing.T) {
 		t.Errorf("over HTTP: %d %v", status, got)
 	}
 	_, got, _ = w.call(0, "GET", "/metrics", "")
-	for _, want := range []string{`vigil_budget_bytes{budget="tasks"} 262144`,
-		`vigil_budget_limit{budget="rooms"} 10000`, "vigil_full_total 2"} {
+	for _, want := range []string{`vigil_budget_limit_bytes{budget="tasks"} 262144`,
+		`vigil_budget_limit{budget="rooms"} 10000`, "vigil_budget_refusals_total 2"} {
 		if !strings.Contains(got["text"].(string), want) {
 			t.Errorf("metrics lack %s", want)
 		}

@@ -65,7 +65,7 @@ func Open(cfg Config) (*Server, error) {
 	})
 	s.services(c)
 	if cfg.Registerer != nil {
-		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts, s.next))
+		all := append(d.Collectors(), newCollector(c, cfg.Version, &s.watches, s.hosts, s.next), s.news)
 		if s.undo, err = register(cfg.Registerer, all...); err != nil {
 			d.Close()
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -155,9 +155,9 @@ func TestFiguresAreServed(t *testing.T) {
 		`vigil_rpc_calls_total{code="ok",method="Fleet/CreateTask"} 1`,
 		`vigil_rpc_calls_total{code="not_found",method="Fleet/GetRoom"} 1`,
 		`vigil_tasks{state="PENDING"} 1`,
-		"vigil_leases_active 1", "vigil_waiters 0", "vigil_superseded_total 0", "vigil_leader 1",
+		"vigil_leases_active 1", "vigil_waiters 0", "vigil_superseded_words_total 0", "vigil_leader 1",
 		"vigil_paused 0", "vigil_brake_set 0", "vigil_brakes_total 0",
-		`vigil_host_states{state="draining"} 0`, `vigil_exits_total{kind="usage_limit"} 0`,
+		`vigil_hosts{state="draining"} 0`, `vigil_agent_exits_total{kind="usage_limit"} 0`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("/metrics lacks %s", want)

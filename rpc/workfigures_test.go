@@ -73,6 +73,41 @@ func TestN13FiguresByRoomAreBounded(t *testing.T) {
 	}
 }
 
+// N13: how many series a server gives does not depend on the size of the fleet.
+func TestN13SeriesDoNotGrowWithTheFleet(t *testing.T) {
+	figures := func(n int) (text string, series int) {
+		w := start(t, 1)
+		for i := range n {
+			room, role := fmt.Sprintf("r%d", i), fmt.Sprintf("role%d", i)
+			w.room(room, role, 2)
+			w.task(0, room, role, "x")
+			w.join(room + "/" + role)
+			w.register(fmt.Sprintf("key%d", i), fmt.Sprintf("host%d", i))
+		}
+		text = w.metrics(0)
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "#") {
+				series++
+			}
+		}
+		return text, series
+	}
+	_, small := figures(25)
+	text, large := figures(75)
+	if large != small || small < 100 {
+		t.Errorf("25 rooms, roles and hosts give %d series, 75 give %d", small, large)
+	}
+	for _, want := range []string{"vigil_agents 150", "vigil_agents_wanted 0", `vigil_agent_verdicts{verdict="idle"} `,
+		`vigil_hosts{state="ready"} 75`, `vigil_inbox_items{priority="urgent"} 0`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
 // N13: names, units and help are by the conventions of Prometheus.
 func TestN13FiguresFollowConventions(t *testing.T) {
 	w := start(t, 1)

@@ -17,6 +17,7 @@ var servers = []kind{
 		w.str(4, &c.Version)
 		uns(w, 5, &c.Features)
 		w.str(6, &c.GossipAddr)
+		w.str(7, &c.Zone)
 	}),
 	of(12, func(w *wire, c *fsm.DropServer) { w.str(1, &c.ID) }),
 	of(13, func(w *wire, c *fsm.OpenSession) { w.str(1, &c.Client) }),
@@ -36,6 +37,11 @@ var servers = []kind{
 		w.str(1, &c.Server)
 		w.str(2, &c.To)
 		sig(w, 3, &c.Silent)
+	}),
+	of(111, func(w *wire, c *fsm.SetStandby) {
+		w.str(1, &c.ID)
+		w.bool(2, &c.Standby)
+		w.str(3, &c.Why)
 	}),
 	of(74, func(w *wire, c *fsm.RaiseLevel) { uns(w, 1, &c.Level) }),
 }

@@ -21,6 +21,8 @@ func TestN10HangupEndsNoDaemon(t *testing.T) {
 	agentd.shows(regexp.MustCompile(`host registered`))
 
 	f.write("h/runners.d/a.yaml", "name: a\nprogramm: sh\n")
+	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\ninsecure: true\nname: h\ncapacity: 3\nlabels: {zone: b}\ndata_dir: "+
+		f.path("h/data")+"\n")
 	f.write("h/runners.d/b.yaml", owned("name: b\nprogram: sh\n"))
 	agentd.signal(syscall.SIGHUP)
 	agentd.shows(regexp.MustCompile(`runner a stays as it was: \S+a\.yaml:2:1: unknown key`))
@@ -28,7 +30,9 @@ func TestN10HangupEndsNoDaemon(t *testing.T) {
 	agentd.shows(regexp.MustCompile(`(?s)read again.*host registered`))
 	show := spawn(t, "show", "host", "show", "h", "--addr", f.api[0])
 	if code := show.end(); code != 0 || !regexp.MustCompile(`runners\W+a, b\b`).MatchString(show.out.String()) ||
-		!strings.Contains(show.out.String(), "runner a stays as it was") {
+		!strings.Contains(show.out.String(), "runner a stays as it was") ||
+		!regexp.MustCompile(`zone[=:] ?b`).MatchString(show.out.String()) ||
+		!regexp.MustCompile(`(of|capacity)\W+3\b`).MatchString(show.out.String()) {
 		t.Errorf("exit code %d:\n%s", code, show.out.String())
 	}
 	server.signal(syscall.SIGHUP)

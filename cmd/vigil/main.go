@@ -2,33 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"vigil/agentd/proc"
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/serve"
 )
 
 func main() {
-	if os.Getpid() == 1 { // of a container
-		program, err := os.Executable()
-		code := 0
-		if err == nil {
-			code, err = proc.RunAsInit(program, os.Args)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = cli.ExitFailed
-		}
-		os.Exit(code)
-	}
-	if code, is := serve.BeShim(os.Args[1:]); is {
-		os.Exit(code)
-	}
+	beOther()
 	// Registered so that a write to a closed pipe gives an error instead of ending
 	// the process: an agent has to leave its room first.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -13,13 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/agent"
-	"vigil/cmd/vigil/bench"
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/dev"
 	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/mcp"
 	"vigil/cmd/vigil/people"
-	"vigil/cmd/vigil/serve"
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
 	"vigil/cmd/vigil/trust"
@@ -28,8 +25,7 @@ import (
 
 // parts give the commands below the root; the help sorts them by who needs them.
 var parts = [...]func(*cli.App) []*cobra.Command{
-	serve.Commands,
-	dev.Commands,
+	servingCommands,
 	people.Commands,
 	ui.Commands,
 	servers.Commands,
@@ -148,9 +144,9 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), bench.NewCommand(a), bench.NewAgentCommand(a), bench.NewSessionsCommand(a),
-		newVersionCmd(a))
+	root.AddCommand(mcp.NewCommand(a), newVersionCmd(a))
 	servers.AddVerbs(root, a)
+	addManuals(root)
 	arrange(root)
 	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there

@@ -16,7 +16,7 @@ func newVersionCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.JSON {
-				return a.PrintJSON(map[string]string{"version": cli.Version(), "go": runtime.Version(),
+				return a.PrintJSON(map[string]string{"version": cli.Version(), "commit": cli.Commit(), "date": cli.Date(), "go": runtime.Version(),
 					"platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
 			return a.Printf("%s\n", versionLine())
@@ -26,5 +26,9 @@ func newVersionCmd(a *cli.App) *cobra.Command {
 
 // versionLine is what `vigil version` and `vigil --version` print.
 func versionLine() string {
-	return fmt.Sprintf("vigil %s (%s, %s/%s)", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	built := runtime.Version()
+	if date := cli.Date(); date != "" {
+		built = cli.Commit() + " of " + date + ", " + built
+	}
+	return fmt.Sprintf("vigil %s (%s, %s/%s)", cli.Version(), built, runtime.GOOS, runtime.GOARCH)
 }

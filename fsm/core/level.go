@@ -59,10 +59,12 @@ func Level(c Command) uint32 {
 		return LevelWhen(c.For != 0, LevelRetry)
 	case DrainHost:
 		return LevelWhen(c.For != 0, LevelRetry)
+	case PutServer:
+		return LevelWhen(c.Zone != "", LevelRetry)
 	case PutSettings:
 		put := Put(c.Values)
 		return LevelWhen(put.Any("retry_") || put.Any("circuit_") || put.Any("watchdog_untaken") ||
-			put.Any("mail_wakes") || put.Any("budget_trust"), LevelRetry)
+			put.Any("mail_wakes") || put.Any("replace_servers") || put.Any("budget_trust"), LevelRetry)
 	case ApplyRoom:
 		return LevelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
 			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm ||

@@ -57,7 +57,8 @@ func (s *State) Outnumber(replaced *View) {
 		s.TaskTable.Mut(id).Attempt = was.Attempt
 	}
 	s.keepAudit(replaced)
-	m.Diverged = nil // all servers get this state
+	m.Diverged = nil          // all servers get this state
+	m.Standbys = old.Standbys // who has a vote is no matter of the backup
 	s.Hooks.Outnumbers.Call(Replaced{replaced, leap})
 }
 

@@ -90,6 +90,8 @@ type Meta struct {
 
 	LastAudit uint64 // number of the newest entry of the audit
 	PastAudit uint64 // number of the newest one that is no longer kept
+
+	Standbys []string // servers that are kept without a vote, by id; replaced, never changed
 }
 
 // State is the live state: the replicated image and the indexes that are built

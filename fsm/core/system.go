@@ -72,6 +72,7 @@ type DropServer struct{ ID string }
 
 func (c DropServer) Apply(s *State) noun.Outcome {
 	gone := func(p noun.Server) bool { return p.ID == c.ID }
+	s.Meta.Standbys = slices.DeleteFunc(slices.Clone(s.Meta.Standbys), func(id string) bool { return id == c.ID })
 	if !slices.ContainsFunc(s.Meta.Servers, gone) {
 		s.Hooks.ServerGoes.Call(c.ID)
 		return Refuse(noun.NotFound, "%s", noun.AbsentServer(c.ID))

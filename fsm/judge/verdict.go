@@ -33,6 +33,15 @@ var verdictKindNames = [...]string{"healthy", "busy", "idle", "degraded", "needs
 
 func (k Kind) String() string { return verdictKindNames[k] }
 
+// Kinds lists what an agent that exists can be, in order.
+func Kinds() []Kind {
+	all := make([]Kind, AgentNotFound)
+	for i := range all {
+		all[i] = Kind(i)
+	}
+	return all
+}
+
 // Grave tells whether the verdict says that the agent may be dead. It is never given
 // on one signal.
 func (k Kind) Grave() bool { return k == AgentUnresponsive || k == AgentOffline }

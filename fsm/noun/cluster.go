@@ -54,4 +54,5 @@ type Server struct {
 	ID, APIAddr, RaftAddr, Version string
 	Features                       uint32
 	GossipAddr                     string // empty: it does not gossip
+	Zone                           string // what fails together: a rack, a building; empty: not said
 }

@@ -61,6 +61,9 @@ type Settings struct {
 	Retry RetrySettings
 
 	MailWakes MailWakes // the mail that starts an agent on demand which does not run
+
+	// ReplaceServers is the silence after which a standby gets the vote of a server; 0: never by itself.
+	ReplaceServers time.Duration
 }
 
 // WatchdogSettings are those of the conversation watchdog.
@@ -116,7 +119,8 @@ func DefaultSettings() Settings {
 		Chain: ChainSettings{Enabled: true, Interval: 3 * time.Minute, Fresh: 5 * time.Minute,
 			Stale: 15 * time.Minute, TriageLimit: 5 * time.Minute},
 		Budget: defaultBudget(), ForgetHosts: 7 * 24 * time.Hour,
-		Retry:     RetrySettings{First: time.Second, Most: 5 * time.Minute, Failures: 5, Window: time.Minute},
-		MailWakes: WakesUrgent,
+		ReplaceServers: 10 * time.Minute,
+		Retry:          RetrySettings{First: time.Second, Most: 5 * time.Minute, Failures: 5, Window: time.Minute},
+		MailWakes:      WakesUrgent,
 	}
 }

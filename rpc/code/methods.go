@@ -117,6 +117,7 @@ var methods = map[Nature][]string{
 	Move: {
 		vigilv1.Cluster_AddServer_FullMethodName, vigilv1.Cluster_RemoveServer_FullMethodName,
 		vigilv1.Cluster_TransferLeadership_FullMethodName,
+		vigilv1.Cluster_PromoteServer_FullMethodName, vigilv1.Cluster_DemoteServer_FullMethodName,
 	},
 	Read: {
 		vigilv1.Fleet_ListRooms_FullMethodName, vigilv1.Fleet_GetRoom_FullMethodName,

@@ -183,6 +183,8 @@ var permits = map[string]Permit{
 	cluster + "AddServer":          admin("add servers").andServer(),
 	cluster + "RemoveServer":       admin("remove servers"),
 	cluster + "TransferLeadership": admin("move the leadership"),
+	cluster + "PromoteServer":      admin("give servers votes"),
+	cluster + "DemoteServer":       admin("take the votes of servers"),
 	cluster + "AnnounceServer":     ofServer("announce servers"),
 	cluster + "ReportHash":         ofServer("report hashes of servers"),
 	cluster + "ReportViews":        ofServer("report what servers hear"),

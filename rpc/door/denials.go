@@ -61,7 +61,7 @@ func newDenials(out io.Writer) *denials {
 	return &denials{out: out, all: bucket{denialBurst, now}, of: map[string]*allowance{},
 		others: allowance{bucket: bucket{ownBurst, now}, who: "others"},
 		count: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "vigil_denied_total", Help: "Calls refused for who has made them, by method.",
+			Name: "vigil_rpc_denied_total", Help: "Calls refused for who has made them, by method.",
 		}, []string{"method"})}
 }
 

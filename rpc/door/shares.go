@@ -56,7 +56,7 @@ type quotas struct {
 
 func newQuotas() *quotas {
 	return &quotas{of: map[sharer]*use{}, tidy: 1024, limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "vigil_limited_total",
+		Name: "vigil_rpc_limited_total",
 		Help: "Calls refused because their identity uses its whole share of this server, by kind of identity.",
 	}, []string{"kind"})}
 }

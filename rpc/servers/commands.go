@@ -18,8 +18,9 @@ func announceServerCmd(r *vigilv1.AnnounceServerRequest) (fsm.Command, error) {
 	c.Line("raft_addr", r.GetRaftAddr(), form.MaxKVValue)
 	c.Line("version", r.GetVersion(), form.MaxWho)
 	c.Line("gossip_addr", r.GetGossipAddr(), form.MaxKVValue)
+	c.Line("zone", r.GetZone(), form.MaxWho)
 	return fsm.PutServer{ID: r.GetId(), APIAddr: r.GetApiAddr(), RaftAddr: r.GetRaftAddr(),
-		Version: r.GetVersion(), Features: r.GetFeatures(), GossipAddr: r.GetGossipAddr()}, c.Err
+		Version: r.GetVersion(), Features: r.GetFeatures(), GossipAddr: r.GetGossipAddr(), Zone: r.GetZone()}, c.Err
 }
 
 func putSettingsCmd(r *vigilv1.PutSettingsRequest) (fsm.Command, error) {

@@ -30,7 +30,8 @@ func (c *Service) servers(ctx context.Context) ([]*vigilv1.Server, error) {
 	leader := c.Reader.Leader().ID
 	byID := map[string]*vigilv1.Server{}
 	for _, m := range members {
-		byID[m.ID] = &vigilv1.Server{Id: m.ID, RaftAddr: m.RaftAddr, Voter: m.Voter, Health: m.Health}
+		byID[m.ID] = &vigilv1.Server{Id: m.ID, RaftAddr: m.RaftAddr, Voter: m.Voter, Standby: m.Standby,
+			Health: m.Health}
 		if m.Silent > 0 {
 			byID[m.ID].Silent = durationpb.New(m.Silent)
 		}
@@ -46,6 +47,7 @@ func (c *Service) servers(ctx context.Context) ([]*vigilv1.Server, error) {
 				byID[s.ID] = to
 			}
 			to.ApiAddr, to.Version, to.Features, to.GossipAddr = s.APIAddr, s.Version, s.Features, s.GossipAddr
+			to.Zone = s.Zone
 			to.Diverged = slices.Contains(st.Diverged(), s.ID)
 		}
 	})
@@ -98,7 +100,7 @@ func (c *Service) AddServer(
 	if err := c.Note(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr()); err != nil {
+	if err := m.Add(ctx, r.GetId(), r.GetRaftAddr(), r.GetStandby()); err != nil {
 		return nil, fmt.Errorf("add server %s: %w", r.GetId(), err)
 	}
 	return &vigilv1.AddServerResponse{}, nil
@@ -135,6 +137,44 @@ func (c *Service) RemoveServer(
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
 	return &vigilv1.RemoveServerResponse{}, nil
+}
+
+// PromoteServer gives a standby its vote.
+func (c *Service) PromoteServer(
+	ctx context.Context, r *vigilv1.PromoteServerRequest,
+) (*vigilv1.PromoteServerResponse, error) {
+	if err := c.vote(ctx, r.GetServer(), true, false); err != nil {
+		return nil, err
+	}
+	return &vigilv1.PromoteServerResponse{}, nil
+}
+
+// DemoteServer makes a voter a standby.
+func (c *Service) DemoteServer(
+	ctx context.Context, r *vigilv1.DemoteServerRequest,
+) (*vigilv1.DemoteServerResponse, error) {
+	if err := c.vote(ctx, r.GetServer(), false, r.GetForce()); err != nil {
+		return nil, err
+	}
+	return &vigilv1.DemoteServerResponse{}, nil
+}
+
+func (c *Service) vote(ctx context.Context, server string, vote, force bool) error {
+	var k form.Checks
+	if k.Name("server", server); k.Err != nil {
+		return k.Err
+	}
+	m, err := c.membership()
+	if err != nil {
+		return err
+	}
+	if err := c.Note(ctx); err != nil {
+		return err
+	}
+	if err := m.Vote(ctx, server, vote, force); err != nil {
+		return fmt.Errorf("change the vote of server %s: %w", server, err)
+	}
+	return nil
 }
 
 // TransferLeadership gives the leadership to another server.

@@ -12,6 +12,7 @@ import (
 type Member struct {
 	ID, RaftAddr string
 	Voter        bool
+	Standby      bool          // kept without a vote
 	Health       string        // alive, suspect, dead; empty: not known
 	Silent       time.Duration // not heard, or not reached, for so long; 0: it is heard, or nothing is known
 }
@@ -20,7 +21,11 @@ type Member struct {
 // leader only and return fsm.ErrNotLeader elsewhere.
 type Members interface {
 	List(ctx context.Context) ([]Member, error)
-	Add(ctx context.Context, id, raftAddr string) error
+	// Add waits until the server has its vote, or as a standby until it has caught up.
+	Add(ctx context.Context, id, raftAddr string, standby bool) error
+	// Vote gives a standby its vote, or makes a voter a standby: that is refused when less than a majority
+	// of the voters that are left answer, unless force is set.
+	Vote(ctx context.Context, id string, vote, force bool) error
 	Remove(ctx context.Context, id string, force bool) error
 	// Transfer gives the leadership to the named server, with "" to the one that
 	// is most up to date.

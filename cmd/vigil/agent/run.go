@@ -97,8 +97,7 @@ func leaveRun(err error) string {
 func (r *wrapper) supervise(ctx context.Context, w *client.Worker, program, token string) error {
 	// From here on the program decides what a signal means.
 	signals := make(chan os.Signal, 16)
-	passed := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1,
-		syscall.SIGUSR2}
+	passed := passedOn[:]
 	signal.Reset(passed...)
 	signal.Notify(signals, passed...)
 	defer signal.Stop(signals)

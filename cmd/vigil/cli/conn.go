@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -94,25 +93,4 @@ func NewConn(c *client.Client) *Conn {
 	return &Conn{Client: c, Fleet: vigilv1.NewFleetClient(c), Work: vigilv1.NewWorkClient(c),
 		Cluster: vigilv1.NewClusterClient(c), Mail: vigilv1.NewMailboxClient(c),
 		Trust: vigilv1.NewTrustClient(c)}
-}
-
-// Version is the module's version, or the commit that it was built from.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	commit, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			commit = "-" + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "-dirty"
-		}
-	}
-	return "devel" + commit + dirty
 }

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -130,7 +129,7 @@ func (a *App) ChangeContexts(fn func(*Contexts) error) error {
 		return fmt.Errorf("write contexts: %w", err)
 	}
 	defer lock.Close() // and with it the lock
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := lockFile(lock); err != nil {
 		return fmt.Errorf("write contexts: lock %s: %w", lock.Name(), err)
 	}
 	all, err := readContexts(file)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package conf
 
 import (
@@ -265,8 +267,9 @@ func (f *Agentd) wrong(at *token.Token, message string) error {
 	return placed(f.document.file, f.document.text, at, message)
 }
 
-// Offer gives the runners that are sound, and why the others are not offered.
+// Offer gives labels, capacity and the runners that are sound, and why the others are not offered.
 func (f *Agentd) Offer() (offer agentd.Offer) {
+	offer.Labels, offer.Capacity = f.Labels, f.Capacity.n
 	var broken []finding
 	offer.Runners, broken = f.sift()
 	for _, b := range broken {
@@ -281,7 +284,7 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 	ids, _ := accounts.Parse(f.Accounts) // mistakes has told
 	return agentd.Config{
 		Accounts: ids, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile,
-		Name: f.Name, Labels: f.Labels, Capacity: f.Capacity.n,
+		Name: f.Name,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
 		Offer: f.Offer(), Logger: log, Registerer: registerer,
 		Stops: agentd.Stops{StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span,

@@ -46,10 +46,15 @@ func TestN10RunnersAreReadAgain(t *testing.T) {
 	if got := names(f.Offer()); !slices.Equal(got, []string{"first", "a"}) {
 		t.Fatalf("at the start %q", got)
 	}
-	write("agentd.yaml", inline("second"))
+	write("agentd.yaml", "labels: {zone: b}\ncapacity: 7\n"+inline("second"))
 	write("runners.d/b.yaml", one("b"))
 	if got := f.Reread(); !slices.Equal(names(got), []string{"second", "a", "b"}) || len(got.Broken) > 0 {
 		t.Errorf("again %q, broken %v", names(got), got.Broken)
+	}
+	for range 2 { // what a file says that cannot be read does not count
+		if got := f.Reread(); got.Labels["zone"] != "b" || got.Capacity != 7 {
+			t.Errorf("again: labels %v, capacity %d", got.Labels, got.Capacity)
+		}
 	}
 	write("agentd.yaml", "runners: [\n")
 	write("runners.d/a.yaml", "name: a\nprogramm: sh\n")

@@ -1,3 +1,5 @@
+//go:build unix
+
 package conf
 
 import (
@@ -188,7 +190,7 @@ func (f *Agentd) runnersFolder() string {
 }
 
 // Reread gives what the files offer by now. What cannot be read is broken in the offer, so that
-// what it declared before stays. f itself does not change, nor does anything but the runners.
+// what it declared before stays. f itself does not change, nor does anything but runners, labels and capacity.
 func (f *Agentd) Reread() agentd.Offer {
 	next, lost := *f, []agentd.Broken(nil)
 	next.Runners, next.places, next.broken = nil, nil, nil
@@ -198,6 +200,7 @@ func (f *Agentd) Reread() agentd.Offer {
 			lost = append(lost, agentd.Broken{File: f.file, Why: InOneLine(err)})
 		} else {
 			next.Runners, next.document = again.Runners, again.document
+			next.Labels, next.Capacity = again.Labels, again.Capacity
 			if !f.dirByFlag {
 				next.RunnersDir = again.RunnersDir
 			}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package conf
 
 import (
@@ -32,6 +34,9 @@ type Server struct {
 	RaftAddr      string `yaml:"raft_addr"`
 	RaftBind      string `yaml:"raft_bind"`
 	Insecure      bool   `yaml:"insecure"`
+
+	Zone    string `yaml:"zone"`
+	Standby bool   `yaml:"standby"`
 
 	HTTPHosts []string `yaml:"http_hosts"`
 	HTTPCert  string   `yaml:"http_cert"`

@@ -1,3 +1,5 @@
+//go:build unix
+
 package conf
 
 import (
@@ -29,6 +31,8 @@ func (f *Server) Flags(fl *pflag.FlagSet) {
 		"serve without an identity and in clear, on the loopback interface, to try things out")
 	fl.StringSliceVar(&f.HTTPHosts, "http-hosts", nil,
 		"names under which HTTP clients ask this server, beside its addresses")
+	fl.StringVar(&f.Zone, "zone", "", "what fails together with this server: a rack, a building")
+	fl.BoolVar(&f.Standby, "standby", false, "join without a vote, to take the place of a server that is lost")
 	f.Gossip.flags(fl)
 	fl.StringVar(&f.Cluster, "cluster", "", "name of the cluster (default: a name of chance)")
 	fl.BoolVar(&f.Found, "found", false, "found a cluster without identities, with --insecure, when there is no data")
@@ -50,6 +54,8 @@ func (f *Server) Override(flags *Server, said func(string) bool) {
 		"raft-bind":      func() { f.RaftBind = flags.RaftBind },
 		"insecure":       func() { f.Insecure = flags.Insecure },
 		"http-hosts":     func() { f.HTTPHosts = flags.HTTPHosts },
+		"zone":           func() { f.Zone = flags.Zone },
+		"standby":        func() { f.Standby = flags.Standby },
 		"cluster":        func() { f.Cluster = flags.Cluster },
 		"found":          func() { f.Found = flags.Found },
 		"join":           func() { f.Join = flags.Join },

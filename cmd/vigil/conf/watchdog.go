@@ -1,3 +1,5 @@
+//go:build unix
+
 package conf
 
 import (
@@ -5,7 +7,6 @@ import (
 
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
-	"vigil/rpc/gen/vigilv1"
 )
 
 // watchdogKeys are the settings of the conversation watchdog as the server's file names
@@ -33,20 +34,4 @@ func (f *Server) WatchdogEnv(getenv func(string) string) error {
 		f.Watchdog[key] = textValue{text: text}
 	}
 	return nil
-}
-
-// roomWatchFile is what a room's file says to the conversation watchdog.
-type roomWatchFile struct {
-	IdleLimit spanValue `yaml:"idle_limit"`
-	Deadline  spanValue `yaml:"deadline"`
-	Disabled  bool      `yaml:"disabled"`
-	Untaken   textValue `yaml:"untaken"`
-}
-
-func (w *roomWatchFile) wire() *vigilv1.RoomWatch {
-	if w == nil {
-		return nil
-	}
-	return &vigilv1.RoomWatch{IdleLimit: w.IdleLimit.wire(), Deadline: w.Deadline.wire(), Disabled: w.Disabled,
-		Untaken: w.Untaken.text}
 }

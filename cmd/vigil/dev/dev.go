@@ -52,6 +52,7 @@ type devOptions struct {
 	seed    uint64
 	port    int  // of the first server, the others follow; 0: any that is free
 	asked   bool // somebody wants this port and no other
+	metrics bool // hosts give figures, too, and a configuration of Prometheus is written
 }
 
 // newDevCmd is `vigil dev`.
@@ -75,12 +76,16 @@ While it runs, the other commands of vigil find it in every terminal: its server
 usual ports (7420 to 7425) if these are free, and they are the selected context, named dev;
 see vigil context. At the end the context goes and the earlier one is selected again.
 
+With --metrics hosts give figures as servers do, and prometheus.yaml in the folder of the demo is a
+configuration with which Prometheus reads them all.
+
 With --chaos parts are killed and frozen at random while you watch: at most one
 server, one host and one agent at a time, so that the fleet has to survive every step.
 
 Leases are short here (10 s), so that one can watch them end. When vigil dev itself is
 killed, its servers and daemons end with it, and its agents freeze and end within 20 s.`,
-		Example: "  vigil dev\n  vigil dev --hosts 3\n  vigil dev --chaos --seed 7\n  vigil dev --data-dir ./fleet",
+		Example: "  vigil dev\n  vigil dev --hosts 3\n  vigil dev --chaos --seed 7\n" +
+			"  vigil dev --data-dir ./fleet --metrics",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.ChooseSubcommand(cmd, args)
@@ -111,6 +116,7 @@ killed, its servers and daemons end with it, and its agents freeze and end withi
 	fl.DurationVar(&o.every, "every", 10*time.Second, "create a task so often, with --chaos every 2s (0: none)")
 	fl.IntVar(&o.port, "port", devPort,
 		"first of the ports that the servers listen on, one after the other (0: any that are free)")
+	fl.BoolVar(&o.metrics, "metrics", false, "hosts give figures, too, and prometheus.yaml is written for Prometheus")
 	fl.BoolVar(&o.chaos, "chaos", false, "kill and freeze parts at random")
 	fl.Uint64Var(&o.seed, "seed", 0, "seed of --chaos (default: a random one)")
 	_ = cmd.MarkFlagDirname("data-dir") // the flag is there
@@ -152,6 +158,11 @@ func runDev(ctx context.Context, a *cli.App, o devOptions) (err error) {
 		return err
 	}
 	f := &fleet{app: a, options: o, place: place, began: time.Now(), joined: map[string]string{}}
+	if o.metrics {
+		if err := place.openFigures(); err != nil {
+			return err
+		}
+	}
 	if err := place.write(exe, o.settings()); err != nil {
 		return err
 	}

@@ -193,6 +193,9 @@ func (p *devPlace) write(exe string, settings map[string]string) error {
 			// The end of the demo is the end of its agents, also when it is killed itself.
 			"on_stop": "end", "orphan_limit": devOrphan.String(),
 			"runners": []any{runner("checksum"), runner("words"), runner("vet", "--idle", devIdle.String())}}
+		if h.figures != "" {
+			conf["metrics"] = h.figures
+		}
 		if err := p.put(conf, h.name, "agentd.yaml"); err != nil {
 			return err
 		}

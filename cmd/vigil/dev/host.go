@@ -35,6 +35,8 @@ var errNoProc = errors.New("this needs Linux, where processes show what they bel
 type devHost struct {
 	name string
 	dir  string // absolute, without symbolic links
+
+	figures string // address at which it gives them; "": nowhere
 }
 
 func (h devHost) config() string { return filepath.Join(h.dir, "agentd.yaml") }

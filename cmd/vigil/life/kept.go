@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
@@ -55,8 +54,7 @@ func ownFolder(dir string) error {
 	if err != nil {
 		return fmt.Errorf("look at directory for lives: %w", err)
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 || ok && int(owner.Uid) != os.Getuid() {
+	if !info.IsDir() || !onlyOurs(info) {
 		return fmt.Errorf("%s is no directory that only you may write: remove it, or set HOME or XDG_RUNTIME_DIR", dir)
 	}
 	return nil

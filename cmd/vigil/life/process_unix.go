@@ -25,3 +25,9 @@ func ReaderGone(f *os.File) bool {
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLNVAL) != 0
 }
+
+// onlyOurs tells whether nobody but this user may write what info is of.
+func onlyOurs(info os.FileInfo) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return info.Mode().Perm()&0o022 == 0 && (!ok || int(owner.Uid) == os.Getuid())
+}

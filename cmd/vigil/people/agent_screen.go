@@ -6,9 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/agentd/runner"
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -33,10 +31,10 @@ any agent. The exit code is 1 when none does.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var prompts runner.Prompts
+			var declared prompts
 			if match != "" {
 				var err error
-				if prompts, err = conf.ReadPrompts(match); err != nil {
+				if declared, err = readPrompts(match); err != nil {
 					return err
 				}
 			}
@@ -50,7 +48,7 @@ any agent. The exit code is 1 when none does.`,
 				if err != nil {
 					return err
 				}
-				return printMatched(a, prompts, saved)
+				return printMatched(a, declared, saved)
 			}
 			request.Agent = args[0]
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
@@ -58,8 +56,8 @@ any agent. The exit code is 1 when none does.`,
 				if err != nil {
 					return err
 				}
-				if prompts != nil {
-					return printMatched(a, prompts, screen.GetText())
+				if declared != nil {
+					return printMatched(a, declared, screen.GetText())
 				}
 				if a.JSON {
 					return a.PrintJSON(screen)
@@ -75,18 +73,4 @@ any agent. The exit code is 1 when none does.`,
 	_ = cmd.MarkFlagFilename("match", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagFilename("text")
 	return cmd
-}
-
-// printMatched tells which prompt stands at the end of a screen.
-func printMatched(a *cli.App, prompts runner.Prompts, screen string) error {
-	m, ok := prompts.Match(runner.Tidy(screen))
-	if !ok {
-		if err := a.Done(map[string]any{"prompt": "none"}, "no prompt: none of the %d patterns fits",
-			len(prompts)); err != nil {
-			return err
-		}
-		return cli.ExitWith(cli.ExitFailed, nil)
-	}
-	return a.Done(map[string]any{"prompt": m.Kind, "rule": m.Rule, "matched": m.Text},
-		"%s prompt, by prompts[%d], which fits %q", strings.ReplaceAll(m.Kind, "_", " "), m.Rule, m.Text)
 }

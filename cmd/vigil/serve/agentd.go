@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -39,8 +38,8 @@ machine down they are ended, while the cluster can be told. With --drain (or on_
 the agents are handed over to other hosts first and the host is taken out of service;
 a second signal breaks that off. With on_stop: end they are stopped at once.
 
-On SIGHUP the runners are read again, from the configuration and the folder, and nothing
-else of it. The log says which were added, changed and taken away. Agents that run keep
+On SIGHUP runners, labels and capacity are read again, from the configuration and the folder,
+and nothing else of it. The log says which were added, changed and taken away. Agents that run keep
 what they were started with; a runner whose declaration is broken now stays as it was.
 
 A runner whose declaration is broken from the start is not offered, the others are: the log and
@@ -119,9 +118,8 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	}
 	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel),
 		Output: logTo, JSONFormat: conf.LogJSON})
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	manager := supervised(log)
+	registry := processFigures()
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),
 		Name: "agentd " + conf.Name, TLS: self.client(), Dial: reaching(conf)})
 	if err != nil {
@@ -153,6 +151,10 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 			return cli.ExitWith(cli.ExitFailed, err)
 		}
 		return errAgentdEnded
+	})
+	group.Go(func() error {
+		manager.run(groupCtx, daemon.Answers)
+		return nil
 	})
 	group.Go(func() error {
 		reread(groupCtx, conf, hangups, offers)

@@ -134,7 +134,7 @@ func TestRootMayBeAwayForHalfAYear(t *testing.T) {
 			t.Errorf("a certificate that was not renewed for a day: %v", err)
 		}
 	})
-	alerts, err := os.ReadFile("../../../docs/alerts.md")
+	alerts, err := os.ReadFile("../../../configs/alerts.yaml")
 	if err != nil || !strings.Contains(string(alerts), "vigil_issuing_key_age_seconds > 61 * 86400") {
 		t.Errorf("the alert is another one: %v", err)
 	}

@@ -54,7 +54,7 @@ func (m members) List(context.Context) ([]servers.Member, error) {
 		case s.Contact > suspectAfter:
 			health = "suspect"
 		}
-		list = append(list, servers.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Health: health,
+		list = append(list, servers.Member{ID: s.ID, RaftAddr: s.RaftAddr, Voter: s.Voter, Standby: s.Standby, Health: health,
 			Silent: silence(s)})
 	}
 	return list, nil
@@ -68,8 +68,18 @@ func silence(s cluster.Server) time.Duration {
 	return s.Contact
 }
 
-func (m members) Add(ctx context.Context, id, raftAddr string) error {
+func (m members) Add(ctx context.Context, id, raftAddr string, standby bool) error {
+	if standby {
+		return answer(m.replica.AddStandby(ctx, id, raftAddr))
+	}
 	return answer(m.replica.AddServer(ctx, id, raftAddr))
+}
+
+func (m members) Vote(ctx context.Context, id string, vote, force bool) error {
+	if vote {
+		return answer(m.replica.Promote(ctx, id))
+	}
+	return answer(m.replica.Demote(ctx, id, force))
 }
 
 func (m members) Remove(ctx context.Context, id string, force bool) error {
@@ -130,7 +140,7 @@ func (d dutyFigures) Collect(ch chan<- prometheus.Metric) {
 	orders := counter("orders_total", "Orders planned, by what became of them.", "order", "outcome")
 	effects := counter("effects_total", "What followed outside of the state, at a terminal or notifier.",
 		"target", "outcome")
-	effect := counter("effect_seconds_total", "Time that this took.", "target")
+	effect := counter("effect_seconds_total", "Time that what followed outside of the state took.", "target")
 	for _, x := range f.Duties {
 		passes(float64(x.Passes), x.Duty)
 		looks(float64(x.Looks), x.Duty)

@@ -70,6 +70,7 @@ func ownFlags(cmd *cobra.Command, flags *conf.Server, file *string) {
 	fl.StringVar(&flags.Addr, "addr", flags.Addr, "listen here for clients")
 	fl.StringVar(&flags.AdvertiseAddr, "advertise-addr", "", "where clients and servers reach --addr (default: the same)")
 	fl.StringVar(&flags.RaftAddr, "raft-addr", flags.RaftAddr, "where the other servers reach this one")
+	fl.StringVar(&flags.Zone, "zone", "", "what fails together with this server: a rack, a building")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagDirname("data-dir")
 }

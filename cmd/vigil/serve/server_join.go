@@ -71,6 +71,7 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	ownFlags(cmd, flags, &file)
+	cmd.Flags().BoolVar(&flags.Standby, "standby", false, "join without a vote, to take the place of a server that is lost")
 	return cmd
 }
 
@@ -92,6 +93,12 @@ func writeServerConf(set *conf.Server, joins []string) (string, error) {
 	values := map[string]any{"id": set.ID, "data_dir": set.DataDir, "addr": set.Addr, "raft_addr": set.RaftAddr}
 	if set.AdvertiseAddr != set.Addr {
 		values["advertise_addr"] = set.AdvertiseAddr
+	}
+	if set.Zone != "" {
+		values["zone"] = set.Zone
+	}
+	if set.Standby {
+		values["standby"] = true
 	}
 	if len(joins) > 0 {
 		values["join"] = joins

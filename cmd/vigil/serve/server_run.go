@@ -49,6 +49,7 @@ type server struct {
 	identity *identity   // nil: it serves in clear
 	keys     *gossipKeys // nil: as well
 	denials  *denialsLog // nil without an identity
+	manager  *supervisor // nil: nobody waits for words of this process
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -71,6 +72,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	s := &server{conf: conf, identity: self, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
 	})}
+	s.manager = supervised(s.log)
 	listener, err := net.Listen("tcp", conf.Addr)
 	if err != nil {
 		return nil, cli.ExitWith(cli.ExitFailed,
@@ -86,7 +88,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 
 // open opens all parts, each once those that it stands on are there.
 func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
-	registry := serverFigures()
+	registry := processFigures()
 	var servers *tls.Config // how this server calls servers; nil: in clear
 	if s.identity != nil {
 		servers = s.identity.holder.Client(nil)
@@ -123,8 +125,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	return s.openDuties(registry)
 }
 
-// serverFigures is where the parts of a server register their figures; those of the process are there.
-func serverFigures() *prometheus.Registry {
+// processFigures is where the parts of a server or of agentd register their figures; those of the process are
+// there.
+func processFigures() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	// Of Go's memory the runtime's own words; the forty older names of the same stay out.
 	memory := collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
@@ -289,6 +292,10 @@ func (s *server) runRest(ctx context.Context) error {
 	if s.conf.Debug {
 		g.Go(func() error { return s.serveProfiles(ctx) })
 	}
+	g.Go(func() error {
+		s.manager.run(ctx, s.works())
+		return nil
+	})
 	g.Go(func() error { return s.watchMemory(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	if s.gossip != nil {

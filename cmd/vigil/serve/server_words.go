@@ -28,11 +28,12 @@ const (
 func (s *server) announce(ctx context.Context) error {
 	self := vigilv1.AnnounceServerRequest{Id: s.conf.ID, ApiAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr,
 		Version:  cli.Version(),
-		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
+		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr(), Zone: s.zone()}
 	tick := time.NewTicker(announceLook)
 	defer tick.Stop()
 	for {
 		if s.replica.Leader().ID != "" && s.member() && !s.announced() {
+			self.Zone = s.zone() // it may come later than the rest
 			// What fails is said again.
 			if _, err := vigilv1.NewClusterClient(s.client).AnnounceServer(ctx, &self); err != nil && ctx.Err() == nil {
 				s.log.Debug("server not announced", "error", err)
@@ -46,6 +47,16 @@ func (s *server) announce(ctx context.Context) error {
 	}
 }
 
+// zone is what the cluster may be told: no server of a version before zones may read of one.
+func (s *server) zone() (zone string) {
+	s.replica.Read(func(st *fsm.View) {
+		if st.Level() >= (fsm.SetStandby{}).NeedsLevel() {
+			zone = s.conf.Zone
+		}
+	})
+	return zone
+}
+
 // member tells whether this server is one of the cluster. One that is not, because it was not
 // taken in yet or was removed, has nothing to say.
 func (s *server) member() bool {
@@ -55,7 +66,7 @@ func (s *server) member() bool {
 // announced tells whether the state knows what this server says of itself.
 func (s *server) announced() (known bool) {
 	self := noun.Server{ID: s.conf.ID, APIAddr: s.conf.AdvertiseAddr, RaftAddr: s.conf.RaftAddr, Version: cli.Version(),
-		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr()}
+		Features: cluster.FeatureLevel, GossipAddr: s.gossipAddr(), Zone: s.zone()}
 	s.replica.Read(func(st *fsm.View) {
 		for _, srv := range st.Servers() {
 			known = known || srv == self
@@ -84,7 +95,7 @@ func (s *server) join(ctx context.Context) error {
 	for {
 		try, cancel := context.WithTimeout(ctx, joinLimit)
 		_, err := vigilv1.NewClusterClient(s.others).AddServer(try,
-			&vigilv1.AddServerRequest{Id: s.conf.ID, RaftAddr: s.conf.RaftAddr})
+			&vigilv1.AddServerRequest{Id: s.conf.ID, RaftAddr: s.conf.RaftAddr, Standby: s.conf.Standby})
 		cancel()
 		switch {
 		case err == nil:

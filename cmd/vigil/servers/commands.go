@@ -14,6 +14,7 @@ func Commands(a *cli.App) []*cobra.Command {
 // AddVerbs adds the verbs about servers to the command that runs one.
 func AddVerbs(root *cobra.Command, a *cli.App) {
 	verbs := []*cobra.Command{newListServersCmd(a), newAddServerCmd(a), newRemoveServerCmd(a), newTransferCmd(a),
+		newPromoteCmd(a), newDemoteCmd(a), newReplaceCmd(a),
 		newSnapshotCmd(a)}
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "server" {

@@ -16,12 +16,14 @@ import (
 
 // Table shows servers to people, with their roles, addresses and health.
 func Table(servers []*vigilv1.Server) *term.Table {
-	t := term.NewTable("SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~")
+	t := term.NewTable("SERVER", "ROLE", "ZONE", "API", "RAFT", "VERSION", "HEALTH~")
 	for _, s := range servers {
 		role := "voter"
 		switch {
 		case s.GetLeader():
 			role = "leader"
+		case s.GetStandby():
+			role = "standby"
 		case !s.GetVoter():
 			role = "learner"
 		}
@@ -32,7 +34,7 @@ func Table(servers []*vigilv1.Server) *term.Table {
 		if s.GetDiverged() {
 			health = "diverged: its state differs from the majority's, rebuild it"
 		}
-		t.Add(s.GetId(), role, s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
+		t.Add(s.GetId(), role, s.GetZone(), s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
 	}
 	return t
 }
@@ -59,7 +61,8 @@ func newListServersCmd(a *cli.App) *cobra.Command {
 }
 
 func newAddServerCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var standby bool
+	cmd := &cobra.Command{
 		Use:     "add ID RAFT-ADDR",
 		Short:   "Add a server: it learns the log first, then it gets a vote",
 		Example: `  vigil server add s4 10.0.0.14:7421`,
@@ -70,7 +73,7 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				a.Progress("waiting until server %s at %s has learned the log", args[0], args[1])
-				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1]})
+				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1], Standby: standby})
 				a.ProgressEnd()
 				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) {
 					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
@@ -79,10 +82,15 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if standby {
+					return a.Done(map[string]any{"server": args[0]}, "server %s is a standby now", args[0])
+				}
 				return a.Done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&standby, "standby", false, "keep it without a vote, to take the place of a server that is lost")
+	return cmd
 }
 
 // addServerLimit is how long a new server may take to learn the log.

@@ -560,7 +560,11 @@ type Server struct {
 	GossipAddr string `protobuf:"bytes,10,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
 	// For how long the answering server has not heard it, or has not reached it. Absent: it hears
 	// it, or nothing is known.
-	Silent        *durationpb.Duration `protobuf:"bytes,20,opt,name=silent,proto3" json:"silent,omitempty"`
+	Silent *durationpb.Duration `protobuf:"bytes,20,opt,name=silent,proto3" json:"silent,omitempty"`
+	// It has no vote and is kept to take the place of a server that is lost.
+	Standby bool `protobuf:"varint,21,opt,name=standby,proto3" json:"standby,omitempty"`
+	// What fails together, as its configuration says; empty: not said.
+	Zone          string `protobuf:"bytes,22,opt,name=zone,proto3" json:"zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,6 +674,20 @@ func (x *Server) GetSilent() *durationpb.Duration {
 		return x.Silent
 	}
 	return nil
+}
+
+func (x *Server) GetStandby() bool {
+	if x != nil {
+		return x.Standby
+	}
+	return false
+}
+
+func (x *Server) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 type GetSettingsRequest struct {
@@ -919,9 +937,11 @@ func (x *ListServersResponse) GetServers() []*Server {
 }
 
 type AddServerRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	RaftAddr      string                 `protobuf:"bytes,2,opt,name=raft_addr,json=raftAddr,proto3" json:"raft_addr,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	RaftAddr string                 `protobuf:"bytes,2,opt,name=raft_addr,json=raftAddr,proto3" json:"raft_addr,omitempty"`
+	// Keep it without a vote, to take the place of a server that is lost.
+	Standby       bool `protobuf:"varint,3,opt,name=standby,proto3" json:"standby,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -970,6 +990,13 @@ func (x *AddServerRequest) GetRaftAddr() string {
 	return ""
 }
 
+func (x *AddServerRequest) GetStandby() bool {
+	if x != nil {
+		return x.Standby
+	}
+	return false
+}
+
 type AddServerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1006,6 +1033,175 @@ func (*AddServerResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
+type PromoteServerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteServerRequest) Reset() {
+	*x = PromoteServerRequest{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteServerRequest) ProtoMessage() {}
+
+func (x *PromoteServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteServerRequest.ProtoReflect.Descriptor instead.
+func (*PromoteServerRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PromoteServerRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+type PromoteServerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteServerResponse) Reset() {
+	*x = PromoteServerResponse{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteServerResponse) ProtoMessage() {}
+
+func (x *PromoteServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteServerResponse.ProtoReflect.Descriptor instead.
+func (*PromoteServerResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+type DemoteServerRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Take its vote although that leaves fewer than a majority of servers alive.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemoteServerRequest) Reset() {
+	*x = DemoteServerRequest{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemoteServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemoteServerRequest) ProtoMessage() {}
+
+func (x *DemoteServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemoteServerRequest.ProtoReflect.Descriptor instead.
+func (*DemoteServerRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DemoteServerRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *DemoteServerRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+type DemoteServerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemoteServerResponse) Reset() {
+	*x = DemoteServerResponse{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemoteServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemoteServerResponse) ProtoMessage() {}
+
+func (x *DemoteServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemoteServerResponse.ProtoReflect.Descriptor instead.
+func (*DemoteServerResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
+}
+
 type RemoveServerRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Server string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
@@ -1017,7 +1213,7 @@ type RemoveServerRequest struct {
 
 func (x *RemoveServerRequest) Reset() {
 	*x = RemoveServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1225,7 @@ func (x *RemoveServerRequest) String() string {
 func (*RemoveServerRequest) ProtoMessage() {}
 
 func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1238,7 @@ func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
 func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RemoveServerRequest) GetServer() string {
@@ -1067,7 +1263,7 @@ type RemoveServerResponse struct {
 
 func (x *RemoveServerResponse) Reset() {
 	*x = RemoveServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1275,7 @@ func (x *RemoveServerResponse) String() string {
 func (*RemoveServerResponse) ProtoMessage() {}
 
 func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1288,7 @@ func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
 func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 type TransferLeadershipRequest struct {
@@ -1105,7 +1301,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1313,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1326,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TransferLeadershipRequest) GetTo() string {
@@ -1149,7 +1345,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1357,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1370,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TransferLeadershipResponse) GetLeader() string {
@@ -1192,13 +1388,14 @@ type AnnounceServerRequest struct {
 	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	Features      uint32                 `protobuf:"varint,5,opt,name=features,proto3" json:"features,omitempty"`
 	GossipAddr    string                 `protobuf:"bytes,6,opt,name=gossip_addr,json=gossipAddr,proto3" json:"gossip_addr,omitempty"`
+	Zone          string                 `protobuf:"bytes,7,opt,name=zone,proto3" json:"zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnnounceServerRequest) Reset() {
 	*x = AnnounceServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1407,7 @@ func (x *AnnounceServerRequest) String() string {
 func (*AnnounceServerRequest) ProtoMessage() {}
 
 func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1420,7 @@ func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerRequest.ProtoReflect.Descriptor instead.
 func (*AnnounceServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AnnounceServerRequest) GetId() string {
@@ -1268,6 +1465,13 @@ func (x *AnnounceServerRequest) GetGossipAddr() string {
 	return ""
 }
 
+func (x *AnnounceServerRequest) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
 type AnnounceServerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1276,7 +1480,7 @@ type AnnounceServerResponse struct {
 
 func (x *AnnounceServerResponse) Reset() {
 	*x = AnnounceServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1492,7 @@ func (x *AnnounceServerResponse) String() string {
 func (*AnnounceServerResponse) ProtoMessage() {}
 
 func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1505,7 @@ func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerResponse.ProtoReflect.Descriptor instead.
 func (*AnnounceServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 type ReportHashRequest struct {
@@ -1316,7 +1520,7 @@ type ReportHashRequest struct {
 
 func (x *ReportHashRequest) Reset() {
 	*x = ReportHashRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1532,7 @@ func (x *ReportHashRequest) String() string {
 func (*ReportHashRequest) ProtoMessage() {}
 
 func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1545,7 @@ func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashRequest.ProtoReflect.Descriptor instead.
 func (*ReportHashRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportHashRequest) GetServer() string {
@@ -1373,7 +1577,7 @@ type ReportHashResponse struct {
 
 func (x *ReportHashResponse) Reset() {
 	*x = ReportHashResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1589,7 @@ func (x *ReportHashResponse) String() string {
 func (*ReportHashResponse) ProtoMessage() {}
 
 func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1602,7 @@ func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashResponse.ProtoReflect.Descriptor instead.
 func (*ReportHashResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 type ReportViewsRequest struct {
@@ -1413,7 +1617,7 @@ type ReportViewsRequest struct {
 
 func (x *ReportViewsRequest) Reset() {
 	*x = ReportViewsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1629,7 @@ func (x *ReportViewsRequest) String() string {
 func (*ReportViewsRequest) ProtoMessage() {}
 
 func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1642,7 @@ func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsRequest.ProtoReflect.Descriptor instead.
 func (*ReportViewsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportViewsRequest) GetServer() string {
@@ -1474,7 +1678,7 @@ type HeardHost struct {
 
 func (x *HeardHost) Reset() {
 	*x = HeardHost{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1690,7 @@ func (x *HeardHost) String() string {
 func (*HeardHost) ProtoMessage() {}
 
 func (x *HeardHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1703,7 @@ func (x *HeardHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeardHost.ProtoReflect.Descriptor instead.
 func (*HeardHost) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HeardHost) GetHost() uint32 {
@@ -1531,7 +1735,7 @@ type ReportViewsResponse struct {
 
 func (x *ReportViewsResponse) Reset() {
 	*x = ReportViewsResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1747,7 @@ func (x *ReportViewsResponse) String() string {
 func (*ReportViewsResponse) ProtoMessage() {}
 
 func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1760,7 @@ func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsResponse.ProtoReflect.Descriptor instead.
 func (*ReportViewsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 type SaveSnapshotRequest struct {
@@ -1567,7 +1771,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1783,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1796,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 type SnapshotChunk struct {
@@ -1604,7 +1808,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1820,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1833,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -1653,7 +1857,7 @@ type RestoreSnapshotRequest struct {
 
 func (x *RestoreSnapshotRequest) Reset() {
 	*x = RestoreSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1869,7 @@ func (x *RestoreSnapshotRequest) String() string {
 func (*RestoreSnapshotRequest) ProtoMessage() {}
 
 func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1882,7 @@ func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RestoreSnapshotRequest) GetData() []byte {
@@ -1712,7 +1916,7 @@ type RestoreSnapshotResponse struct {
 
 func (x *RestoreSnapshotResponse) Reset() {
 	*x = RestoreSnapshotResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +1928,7 @@ func (x *RestoreSnapshotResponse) String() string {
 func (*RestoreSnapshotResponse) ProtoMessage() {}
 
 func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +1941,7 @@ func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RestoreSnapshotResponse) GetIndex() uint64 {
@@ -1821,7 +2025,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fHostStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xbc\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xea\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\traft_addr\x18\x02 \x01(\tR\braftAddr\x12\x19\n" +
@@ -1835,7 +2039,9 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\vgossip_addr\x18\n" +
 	" \x01(\tR\n" +
 	"gossipAddr\x121\n" +
-	"\x06silent\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x06silent\"*\n" +
+	"\x06silent\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x06silent\x12\x18\n" +
+	"\astandby\x18\x15 \x01(\bR\astandby\x12\x12\n" +
+	"\x04zone\x18\x16 \x01(\tR\x04zone\"*\n" +
 	"\x12GetSettingsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xf5\x02\n" +
 	"\bSettings\x126\n" +
@@ -1860,11 +2066,19 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x14\n" +
 	"\x12ListServersRequest\"A\n" +
 	"\x13ListServersResponse\x12*\n" +
-	"\aservers\x18\x01 \x03(\v2\x10.vigil.v1.ServerR\aservers\"I\n" +
+	"\aservers\x18\x01 \x03(\v2\x10.vigil.v1.ServerR\aservers\"c\n" +
 	"\x10AddServerRequest\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x02R\x02id\x12 \n" +
-	"\traft_addr\x18\x02 \x01(\tB\x03\xe0A\x02R\braftAddr\"\x13\n" +
-	"\x11AddServerResponse\"C\n" +
+	"\traft_addr\x18\x02 \x01(\tB\x03\xe0A\x02R\braftAddr\x12\x18\n" +
+	"\astandby\x18\x03 \x01(\bR\astandby\"\x13\n" +
+	"\x11AddServerResponse\"3\n" +
+	"\x14PromoteServerRequest\x12\x1b\n" +
+	"\x06server\x18\x01 \x01(\tB\x03\xe0A\x02R\x06server\"\x17\n" +
+	"\x15PromoteServerResponse\"H\n" +
+	"\x13DemoteServerRequest\x12\x1b\n" +
+	"\x06server\x18\x01 \x01(\tB\x03\xe0A\x02R\x06server\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"\x16\n" +
+	"\x14DemoteServerResponse\"C\n" +
 	"\x13RemoveServerRequest\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x16\n" +
@@ -1872,7 +2086,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x19TransferLeadershipRequest\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\"4\n" +
 	"\x1aTransferLeadershipResponse\x12\x16\n" +
-	"\x06leader\x18\x01 \x01(\tR\x06leader\"\xb6\x01\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\"\xca\x01\n" +
 	"\x15AnnounceServerRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bapi_addr\x18\x02 \x01(\tR\aapiAddr\x12\x1b\n" +
@@ -1880,7 +2094,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12\x1a\n" +
 	"\bfeatures\x18\x05 \x01(\rR\bfeatures\x12\x1f\n" +
 	"\vgossip_addr\x18\x06 \x01(\tR\n" +
-	"gossipAddr\"\x18\n" +
+	"gossipAddr\x12\x12\n" +
+	"\x04zone\x18\a \x01(\tR\x04zone\"\x18\n" +
 	"\x16AnnounceServerResponse\"U\n" +
 	"\x11ReportHashRequest\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
@@ -1905,7 +2120,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05trust\x18\x03 \x01(\bR\x05trust\"E\n" +
 	"\x17RestoreSnapshotResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\xa2\t\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\x94\v\n" +
 	"\aCluster\x12O\n" +
 	"\x06Status\x12\x17.vigil.v1.StatusRequest\x1a\x18.vigil.v1.StatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12X\n" +
@@ -1915,7 +2130,9 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\vPutSettings\x12\x1c.vigil.v1.PutSettingsRequest\x1a\x12.vigil.v1.Settings\"\x17\x82\xd3\xe4\x93\x02\x11:\x01*2\f/v1/settings\x12_\n" +
 	"\vListServers\x12\x1c.vigil.v1.ListServersRequest\x1a\x1d.vigil.v1.ListServersResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/servers\x12\\\n" +
 	"\tAddServer\x12\x1a.vigil.v1.AddServerRequest\x1a\x1b.vigil.v1.AddServerResponse\"\x16\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/v1/servers\x12k\n" +
-	"\fRemoveServer\x12\x1d.vigil.v1.RemoveServerRequest\x1a\x1e.vigil.v1.RemoveServerResponse\"\x1c\x82\xd3\xe4\x93\x02\x16*\x14/v1/servers/{server}\x12\x80\x01\n" +
+	"\fRemoveServer\x12\x1d.vigil.v1.RemoveServerRequest\x1a\x1e.vigil.v1.RemoveServerResponse\"\x1c\x82\xd3\xe4\x93\x02\x16*\x14/v1/servers/{server}\x12y\n" +
+	"\rPromoteServer\x12\x1e.vigil.v1.PromoteServerRequest\x1a\x1f.vigil.v1.PromoteServerResponse\"'\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/servers/{server}:promote\x12u\n" +
+	"\fDemoteServer\x12\x1d.vigil.v1.DemoteServerRequest\x1a\x1e.vigil.v1.DemoteServerResponse\"&\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/servers/{server}:demote\x12\x80\x01\n" +
 	"\x12TransferLeadership\x12#.vigil.v1.TransferLeadershipRequest\x1a$.vigil.v1.TransferLeadershipResponse\"\x1f\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/servers:transfer\x12S\n" +
 	"\x0eAnnounceServer\x12\x1f.vigil.v1.AnnounceServerRequest\x1a .vigil.v1.AnnounceServerResponse\x12G\n" +
 	"\n" +
@@ -1936,7 +2153,7 @@ func file_vigil_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_cluster_proto_rawDescData
 }
 
-var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*GetHealthRequest)(nil),           // 0: vigil.v1.GetHealthRequest
 	(*GetHealthResponse)(nil),          // 1: vigil.v1.GetHealthResponse
@@ -1951,77 +2168,85 @@ var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*ListServersResponse)(nil),        // 10: vigil.v1.ListServersResponse
 	(*AddServerRequest)(nil),           // 11: vigil.v1.AddServerRequest
 	(*AddServerResponse)(nil),          // 12: vigil.v1.AddServerResponse
-	(*RemoveServerRequest)(nil),        // 13: vigil.v1.RemoveServerRequest
-	(*RemoveServerResponse)(nil),       // 14: vigil.v1.RemoveServerResponse
-	(*TransferLeadershipRequest)(nil),  // 15: vigil.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 16: vigil.v1.TransferLeadershipResponse
-	(*AnnounceServerRequest)(nil),      // 17: vigil.v1.AnnounceServerRequest
-	(*AnnounceServerResponse)(nil),     // 18: vigil.v1.AnnounceServerResponse
-	(*ReportHashRequest)(nil),          // 19: vigil.v1.ReportHashRequest
-	(*ReportHashResponse)(nil),         // 20: vigil.v1.ReportHashResponse
-	(*ReportViewsRequest)(nil),         // 21: vigil.v1.ReportViewsRequest
-	(*HeardHost)(nil),                  // 22: vigil.v1.HeardHost
-	(*ReportViewsResponse)(nil),        // 23: vigil.v1.ReportViewsResponse
-	(*SaveSnapshotRequest)(nil),        // 24: vigil.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),              // 25: vigil.v1.SnapshotChunk
-	(*RestoreSnapshotRequest)(nil),     // 26: vigil.v1.RestoreSnapshotRequest
-	(*RestoreSnapshotResponse)(nil),    // 27: vigil.v1.RestoreSnapshotResponse
-	nil,                                // 28: vigil.v1.StatusResponse.TasksEntry
-	nil,                                // 29: vigil.v1.StatusResponse.HostStatesEntry
-	nil,                                // 30: vigil.v1.Settings.ValuesEntry
-	nil,                                // 31: vigil.v1.Settings.DefaultsEntry
-	nil,                                // 32: vigil.v1.Settings.HelpEntry
-	nil,                                // 33: vigil.v1.PutSettingsRequest.ValuesEntry
-	(*WatchdogStats)(nil),              // 34: vigil.v1.WatchdogStats
-	(*durationpb.Duration)(nil),        // 35: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 36: google.protobuf.Timestamp
-	(*UnservedRole)(nil),               // 37: vigil.v1.UnservedRole
+	(*PromoteServerRequest)(nil),       // 13: vigil.v1.PromoteServerRequest
+	(*PromoteServerResponse)(nil),      // 14: vigil.v1.PromoteServerResponse
+	(*DemoteServerRequest)(nil),        // 15: vigil.v1.DemoteServerRequest
+	(*DemoteServerResponse)(nil),       // 16: vigil.v1.DemoteServerResponse
+	(*RemoveServerRequest)(nil),        // 17: vigil.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),       // 18: vigil.v1.RemoveServerResponse
+	(*TransferLeadershipRequest)(nil),  // 19: vigil.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 20: vigil.v1.TransferLeadershipResponse
+	(*AnnounceServerRequest)(nil),      // 21: vigil.v1.AnnounceServerRequest
+	(*AnnounceServerResponse)(nil),     // 22: vigil.v1.AnnounceServerResponse
+	(*ReportHashRequest)(nil),          // 23: vigil.v1.ReportHashRequest
+	(*ReportHashResponse)(nil),         // 24: vigil.v1.ReportHashResponse
+	(*ReportViewsRequest)(nil),         // 25: vigil.v1.ReportViewsRequest
+	(*HeardHost)(nil),                  // 26: vigil.v1.HeardHost
+	(*ReportViewsResponse)(nil),        // 27: vigil.v1.ReportViewsResponse
+	(*SaveSnapshotRequest)(nil),        // 28: vigil.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),              // 29: vigil.v1.SnapshotChunk
+	(*RestoreSnapshotRequest)(nil),     // 30: vigil.v1.RestoreSnapshotRequest
+	(*RestoreSnapshotResponse)(nil),    // 31: vigil.v1.RestoreSnapshotResponse
+	nil,                                // 32: vigil.v1.StatusResponse.TasksEntry
+	nil,                                // 33: vigil.v1.StatusResponse.HostStatesEntry
+	nil,                                // 34: vigil.v1.Settings.ValuesEntry
+	nil,                                // 35: vigil.v1.Settings.DefaultsEntry
+	nil,                                // 36: vigil.v1.Settings.HelpEntry
+	nil,                                // 37: vigil.v1.PutSettingsRequest.ValuesEntry
+	(*WatchdogStats)(nil),              // 38: vigil.v1.WatchdogStats
+	(*durationpb.Duration)(nil),        // 39: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 40: google.protobuf.Timestamp
+	(*UnservedRole)(nil),               // 41: vigil.v1.UnservedRole
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: vigil.v1.GetHealthResponse.watchdog:type_name -> vigil.v1.HealthWatchdog
-	34, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
-	35, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
-	28, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
+	38, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
+	39, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
+	32, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
 	5,  // 4: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
-	29, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
-	36, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
-	37, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
-	35, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
-	35, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
-	30, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	31, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	32, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	33, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	33, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
+	40, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
+	41, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
+	39, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
+	39, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
+	34, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	35, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	36, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	37, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
 	5,  // 14: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	22, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	26, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
 	3,  // 16: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
 	0,  // 17: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
 	6,  // 18: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
 	8,  // 19: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
 	9,  // 20: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
 	11, // 21: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	13, // 22: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	15, // 23: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	17, // 24: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	19, // 25: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	21, // 26: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	24, // 27: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	26, // 28: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
-	4,  // 29: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	1,  // 30: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
-	7,  // 31: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	7,  // 32: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	10, // 33: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	12, // 34: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	14, // 35: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	16, // 36: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	18, // 37: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	20, // 38: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	23, // 39: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	25, // 40: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	27, // 41: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	29, // [29:42] is the sub-list for method output_type
-	16, // [16:29] is the sub-list for method input_type
+	17, // 22: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	13, // 23: vigil.v1.Cluster.PromoteServer:input_type -> vigil.v1.PromoteServerRequest
+	15, // 24: vigil.v1.Cluster.DemoteServer:input_type -> vigil.v1.DemoteServerRequest
+	19, // 25: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	21, // 26: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	23, // 27: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	25, // 28: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	28, // 29: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	30, // 30: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
+	4,  // 31: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 32: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	7,  // 33: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	7,  // 34: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	10, // 35: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	12, // 36: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	18, // 37: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	14, // 38: vigil.v1.Cluster.PromoteServer:output_type -> vigil.v1.PromoteServerResponse
+	16, // 39: vigil.v1.Cluster.DemoteServer:output_type -> vigil.v1.DemoteServerResponse
+	20, // 40: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	22, // 41: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	24, // 42: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	27, // 43: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	29, // 44: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	31, // 45: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	31, // [31:46] is the sub-list for method output_type
+	16, // [16:31] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -2039,7 +2264,7 @@ func file_vigil_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_cluster_proto_rawDesc), len(file_vigil_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,8 @@ const (
 	Cluster_ListServers_FullMethodName        = "/vigil.v1.Cluster/ListServers"
 	Cluster_AddServer_FullMethodName          = "/vigil.v1.Cluster/AddServer"
 	Cluster_RemoveServer_FullMethodName       = "/vigil.v1.Cluster/RemoveServer"
+	Cluster_PromoteServer_FullMethodName      = "/vigil.v1.Cluster/PromoteServer"
+	Cluster_DemoteServer_FullMethodName       = "/vigil.v1.Cluster/DemoteServer"
 	Cluster_TransferLeadership_FullMethodName = "/vigil.v1.Cluster/TransferLeadership"
 	Cluster_AnnounceServer_FullMethodName     = "/vigil.v1.Cluster/AnnounceServer"
 	Cluster_ReportHash_FullMethodName         = "/vigil.v1.Cluster/ReportHash"
@@ -54,6 +56,10 @@ type ClusterClient interface {
 	AddServer(ctx context.Context, in *AddServerRequest, opts ...grpc.CallOption) (*AddServerResponse, error)
 	// Removes a server from the cluster.
 	RemoveServer(ctx context.Context, in *RemoveServerRequest, opts ...grpc.CallOption) (*RemoveServerResponse, error)
+	// Gives a standby its vote.
+	PromoteServer(ctx context.Context, in *PromoteServerRequest, opts ...grpc.CallOption) (*PromoteServerResponse, error)
+	// Takes a server's vote and keeps it as a standby.
+	DemoteServer(ctx context.Context, in *DemoteServerRequest, opts ...grpc.CallOption) (*DemoteServerResponse, error)
 	// Hands leadership to another server.
 	TransferLeadership(ctx context.Context, in *TransferLeadershipRequest, opts ...grpc.CallOption) (*TransferLeadershipResponse, error)
 	// Announces a server to the cluster; servers call it when they start.
@@ -138,6 +144,26 @@ func (c *clusterClient) RemoveServer(ctx context.Context, in *RemoveServerReques
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RemoveServerResponse)
 	err := c.cc.Invoke(ctx, Cluster_RemoveServer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) PromoteServer(ctx context.Context, in *PromoteServerRequest, opts ...grpc.CallOption) (*PromoteServerResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PromoteServerResponse)
+	err := c.cc.Invoke(ctx, Cluster_PromoteServer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) DemoteServer(ctx context.Context, in *DemoteServerRequest, opts ...grpc.CallOption) (*DemoteServerResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DemoteServerResponse)
+	err := c.cc.Invoke(ctx, Cluster_DemoteServer_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,6 +260,10 @@ type ClusterServer interface {
 	AddServer(context.Context, *AddServerRequest) (*AddServerResponse, error)
 	// Removes a server from the cluster.
 	RemoveServer(context.Context, *RemoveServerRequest) (*RemoveServerResponse, error)
+	// Gives a standby its vote.
+	PromoteServer(context.Context, *PromoteServerRequest) (*PromoteServerResponse, error)
+	// Takes a server's vote and keeps it as a standby.
+	DemoteServer(context.Context, *DemoteServerRequest) (*DemoteServerResponse, error)
 	// Hands leadership to another server.
 	TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error)
 	// Announces a server to the cluster; servers call it when they start.
@@ -274,6 +304,12 @@ func (UnimplementedClusterServer) AddServer(context.Context, *AddServerRequest) 
 }
 func (UnimplementedClusterServer) RemoveServer(context.Context, *RemoveServerRequest) (*RemoveServerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveServer not implemented")
+}
+func (UnimplementedClusterServer) PromoteServer(context.Context, *PromoteServerRequest) (*PromoteServerResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PromoteServer not implemented")
+}
+func (UnimplementedClusterServer) DemoteServer(context.Context, *DemoteServerRequest) (*DemoteServerResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DemoteServer not implemented")
 }
 func (UnimplementedClusterServer) TransferLeadership(context.Context, *TransferLeadershipRequest) (*TransferLeadershipResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TransferLeadership not implemented")
@@ -440,6 +476,42 @@ func _Cluster_RemoveServer_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Cluster_PromoteServer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PromoteServerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).PromoteServer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_PromoteServer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).PromoteServer(ctx, req.(*PromoteServerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_DemoteServer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DemoteServerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).DemoteServer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_DemoteServer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).DemoteServer(ctx, req.(*DemoteServerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Cluster_TransferLeadership_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TransferLeadershipRequest)
 	if err := dec(in); err != nil {
@@ -564,6 +636,14 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveServer",
 			Handler:    _Cluster_RemoveServer_Handler,
+		},
+		{
+			MethodName: "PromoteServer",
+			Handler:    _Cluster_PromoteServer_Handler,
+		},
+		{
+			MethodName: "DemoteServer",
+			Handler:    _Cluster_DemoteServer_Handler,
 		},
 		{
 			MethodName: "TransferLeadership",
