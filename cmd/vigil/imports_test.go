@@ -21,6 +21,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"trust", "join cli term rpc"},
 	{"servers", "cli term fsm rpc"},
 	{"conf", "cli term fsm cluster rpc agentd"},
+	{"doctor", "conf cli term rpc"},
 	{"serve", "join conf cli term fsm cluster rpc agentd"},
 	{"agent", "life cli term fsm rpc agentd"},
 	{"people", "servers agent join conf life cli term fsm rpc agentd"},

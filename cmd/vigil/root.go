@@ -14,6 +14,7 @@ import (
 
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/doctor"
 	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/mcp"
 	"vigil/cmd/vigil/people"
@@ -150,7 +151,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), newVersionCmd(a), top.NewCommand(a, runFor))
+	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), newVersionCmd(a), top.NewCommand(a, runFor))
 	servers.AddVerbs(root, a)
 	addManuals(root)
 	arrange(root)
@@ -183,7 +184,8 @@ func arrange(root *cobra.Command) {
 		{"people", "The fleet:",
 			"status top ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd upgrade doctor keygen bench"},
+		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range root.Commands() {

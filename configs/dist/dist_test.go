@@ -146,6 +146,7 @@ func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 		got, "vigil\nvigil 700\nroot 711\n") || strings.Contains(got, "devel") {
 		t.Errorf("installed: %s", got)
 	}
+	in("grep -q '^data_dir: /var/lib/vigil-server' /etc/vigil/server.yaml; grep -q '^data_dir: /var/lib/vigil-agentd' /etc/vigil/agentd.yaml")
 	run := exec.Command("chroot", root, "vigil", "server", "--insecure", "--found", "--id", "s1",
 		"--addr", "127.0.93.1:7420", "--raft-addr", "127.0.93.1:7421", "--data-dir", "/var/lib/vigil-server/trial")
 	if err := run.Start(); err != nil {

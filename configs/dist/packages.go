@@ -90,7 +90,19 @@ func (r *release) contents(program, texts, work string) (all files.Contents, err
 	add("files/vigil.tmpfiles", "/usr/lib/tmpfiles.d/vigil.conf", "", 0o644)
 	add("files/copyright", "/usr/share/doc/vigil/copyright", "", 0o644)
 	for _, name := range []string{"server.yaml", "agentd.yaml"} {
-		add(filepath.Join(r.root, "configs", name), "/etc/vigil/"+name, files.TypeConfigNoReplace, 0o644)
+		text, err := os.ReadFile(filepath.Join(r.root, "configs", name))
+		if err != nil {
+			return nil, err
+		}
+		// Where the units have their data, so that every command that reads the file finds it.
+		for from, to := range map[string]string{"data_dir: vigil-data": "data_dir: /var/lib/vigil-server",
+			"data_dir: vigil-agentd": "data_dir: /var/lib/vigil-agentd"} {
+			text = bytes.ReplaceAll(text, []byte("\n"+from+"\n"), []byte("\n"+to+"\n"))
+		}
+		if err := os.WriteFile(filepath.Join(work, name), text, 0o644); err != nil {
+			return nil, err
+		}
+		add(filepath.Join(work, name), "/etc/vigil/"+name, files.TypeConfigNoReplace, 0o644)
 	}
 	for _, name := range []string{"room.yaml", "overseer.yaml"} {
 		add(filepath.Join(r.root, "configs", name), "/usr/share/doc/vigil/examples/"+name, "", 0o644)

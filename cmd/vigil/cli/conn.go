@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/link"
 	"vigil/rpc/trust"
 )
 
@@ -49,6 +53,18 @@ func (a *App) dial(absent time.Duration) (*Conn, error) {
 	conn := NewConn(c)
 	conn.absent, conn.self, conn.dir = absent, self, trust.Dir(s.identity)
 	return conn, nil
+}
+
+// Direct gives a connection to one server and no other, as the same person; the caller closes it.
+func (c *Conn) Direct(addr string) (*link.Conn, error) {
+	var secure *tls.Config
+	if c.self != nil {
+		secure = c.self.Client(nil)
+	}
+	dial := func(ctx context.Context, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
+	return link.New(addr, client.DefaultSilence, dial, secure)
 }
 
 // Nobody tells whoever opens streams again and again since began that no server was ever reached,

@@ -1,0 +1,279 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vigil/cmd/vigil/conf"
+	"vigil/rpc/trust"
+)
+
+// The writes whose time is measured: as many as need a second of a disk that is slow already.
+const (
+	syncs     = 20
+	syncBytes = 4096
+	syncLimit = 5 * time.Second // of all
+)
+
+// measureServer looks at the machine for the server that a file describes.
+func measureServer(file string) (*Machine, error) {
+	set, err := conf.ReadServer(file)
+	if set == nil {
+		return &Machine{Server: true, Config: file, Wrong: unread(err)}, nil
+	}
+	if _, e := (trust.Dir(filepath.Join(set.DataDir, "trust"))).Holder(); !errors.Is(e, fs.ErrNotExist) {
+		set.HasIdentity(set.Cluster)
+	}
+	m := &Machine{Server: true, Config: file, Dir: set.DataDir, Wrong: unread(err)}
+	wrong, _ := set.Inspect()
+	m.add(wrong)
+	// Three snapshots and a log of twice what one snapshot comes after.
+	m.Want = 512 << 20
+	m.measure(set.Addr, set.RaftAddr, set.Gossip.Bind)
+	return m, nil
+}
+
+// measureHost looks at the machine for the agentd that a file describes.
+func measureHost(file string) (*Machine, error) {
+	set, err := conf.ReadAgentd(file)
+	if set == nil {
+		return &Machine{Config: file, Wrong: unread(err)}, nil
+	}
+	if _, e := (trust.Dir(filepath.Join(set.DataDir, "trust"))).Holder(); !errors.Is(e, fs.ErrNotExist) {
+		set.HasIdentity()
+	}
+	m := &Machine{Config: file, Dir: set.DataDir, Wrong: unread(err)}
+	wrong, _ := set.Inspect()
+	m.add(wrong)
+	m.Want = uint64(set.MinFreeDisk.N)
+	m.measure(set.Gossip.Bind)
+	return m, nil
+}
+
+func unread(err error) (texts []string) {
+	for _, one := range conf.Each(err) {
+		texts = append(texts, conf.InOneLine(one))
+	}
+	return texts
+}
+
+func (m *Machine) add(wrong []error) {
+	for _, err := range wrong {
+		m.Wrong = append(m.Wrong, conf.InOneLine(err))
+	}
+}
+
+// measure fills in what is asked of every machine; addrs are those that the daemon uses.
+func (m *Machine) measure(addrs ...string) {
+	m.Now = time.Now()
+	m.Files, m.Tasks, m.Inodes, m.Free, m.Unified = math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64, true
+	info, err := os.Stat(m.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		m.Missing = true
+		return
+	}
+	if err != nil {
+		m.SyncErr = err
+		return
+	}
+	m.Mode = info.Mode()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		m.Owner = int(st.Uid)
+	}
+	m.measureTrust()
+	m.measureDisk()
+	m.measureLimits()
+	m.measureClock()
+	m.MTU = mtus(addrs)
+}
+
+// measureTrust looks at the identity: when it ends, and who may read its keys.
+func (m *Machine) measureTrust() {
+	dir := filepath.Join(m.Dir, "trust")
+	if leaf, err := trust.Dir(dir).Get(trust.LeafFiles); err == nil {
+		m.Until = leaf.Chain[0].NotAfter
+	}
+	keys, _ := filepath.Glob(filepath.Join(dir, "*.key")) // the pattern is sound
+	for _, key := range append(keys, filepath.Join(m.Dir, "host_key")) {
+		if info, err := os.Stat(key); err == nil && info.Mode().Perm()&0o077 != 0 {
+			m.Open = append(m.Open, key)
+		}
+	}
+}
+
+// kinds are the file systems that data must not be on, by the number that statfs(2) gives.
+var kinds = map[int64]string{unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.NFS_SUPER_MAGIC: "nfs",
+	unix.SMB_SUPER_MAGIC: "cifs", unix.CIFS_SUPER_MAGIC: "cifs", unix.SMB2_SUPER_MAGIC: "smb2",
+	unix.V9FS_MAGIC: "9p", unix.FUSE_SUPER_MAGIC: "fuse"}
+
+func (m *Machine) measureDisk() {
+	var st unix.Statfs_t
+	if err := unix.Statfs(m.Dir, &st); err == nil {
+		m.Kind, m.Free = kinds[int64(st.Type)], st.Bavail*uint64(st.Bsize)
+		if st.Files > 0 { // some file systems make inodes as they need them
+			m.Inodes = st.Ffree
+		}
+	}
+	m.Syncs, m.SyncErr = timeSyncs(m.Dir)
+}
+
+// timeSyncs writes to a file without a name, which is gone whatever becomes of this process.
+func timeSyncs(dir string) (times []time.Duration, err error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	var f *os.File
+	switch {
+	case err == nil:
+		f = os.NewFile(uintptr(fd), filepath.Join(dir, "doctor"))
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR):
+		if f, err = os.CreateTemp(dir, ".doctor-"); err == nil {
+			defer os.Remove(f.Name())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text := make([]byte, syncBytes)
+	for begun := time.Now(); len(times) < syncs && time.Since(begun) < syncLimit; {
+		one := time.Now()
+		if _, err := f.Write(text); err != nil {
+			return times, err
+		}
+		if err := unix.Fdatasync(int(f.Fd())); err != nil {
+			return times, err
+		}
+		times = append(times, time.Since(one))
+	}
+	return times, nil
+}
+
+func (m *Machine) measureLimits() {
+	var most unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err == nil {
+		m.Files = most.Max // daemons raise the other one themselves
+	}
+	m.Tasks = min(tasksLeft("/proc/loadavg", "/proc/sys/kernel/pid_max"), groupLeft())
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	m.Unified = err == nil
+}
+
+// tasksLeft is how many the kernel has numbers for.
+func tasksLeft(load, most string) uint64 {
+	all, e1 := readNumber(most)
+	text, e2 := os.ReadFile(load)
+	fields := strings.Fields(string(text))
+	if e1 != nil || e2 != nil || len(fields) < 4 {
+		return math.MaxUint64
+	}
+	_, there, _ := strings.Cut(fields[3], "/")
+	n, err := strconv.ParseUint(there, 10, 64)
+	if err != nil {
+		return math.MaxUint64
+	}
+	return all - min(all, n)
+}
+
+// groupLeft is how many this control group, and those above it, still allow.
+func groupLeft() uint64 {
+	left := uint64(math.MaxUint64)
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return left
+	}
+	_, path, _ := strings.Cut(strings.TrimSpace(string(text)), "0::")
+	for dir := filepath.Join("/sys/fs/cgroup", path); strings.HasPrefix(dir, "/sys/fs/cgroup/"); dir = filepath.Dir(dir) {
+		most, e1 := readNumber(filepath.Join(dir, "pids.max")) // "max" is no number: no limit
+		there, e2 := readNumber(filepath.Join(dir, "pids.current"))
+		if e1 == nil && e2 == nil {
+			left = min(left, most-min(most, there))
+		}
+	}
+	return left
+}
+
+func readNumber(file string) (uint64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// measureClock asks the kernel how it runs the clock; nothing is set.
+func (m *Machine) measureClock() {
+	var t unix.Timex
+	state, err := unix.Adjtimex(&t)
+	if err != nil {
+		return
+	}
+	// freq is in 2^-16 parts in a million; tick in microseconds for each of 100 a second.
+	m.PPM = float64(t.Freq)/65536 + (float64(t.Tick)-10_000)*100
+	m.Astray = state == unix.TIME_ERROR
+}
+
+// mtus are the sizes of packets on the interfaces that have one of the addresses.
+func mtus(addrs []string) map[string]int {
+	found := map[string]int{}
+	all, err := net.Interfaces()
+	if err != nil {
+		return found
+	}
+	for _, i := range all {
+		own, _ := i.Addrs() // those that went meanwhile have none
+		for _, a := range own {
+			ip, _, err := net.ParseCIDR(a.String())
+			for _, addr := range addrs {
+				host, _, e := net.SplitHostPort(addr)
+				if err == nil && e == nil && (host == ip.String() || host == "0.0.0.0" || host == "::") {
+					found[i.Name] = i.MTU
+				}
+			}
+		}
+	}
+	return found
+}
+
+// found are the machine's daemons that packages set up, where nobody names any.
+func found() (server, host string) {
+	for _, one := range []struct {
+		file, data string
+		to         *string
+	}{{"/etc/vigil/server.yaml", "/var/lib/vigil-server", &server}, {"/etc/vigil/agentd.yaml", "/var/lib/vigil-agentd", &host}} {
+		if _, err := os.Stat(filepath.Join(one.data, "trust")); err == nil {
+			*one.to = one.file
+		}
+	}
+	return server, host
+}
+
+// measureAll looks at this machine for the daemons whose files are named; with none, for those that packages set up.
+func measureAll(server, host string) (all []*Machine, err error) {
+	if server == "" && host == "" {
+		server, host = found()
+	}
+	for _, one := range []struct {
+		file    string
+		measure func(string) (*Machine, error)
+	}{{server, measureServer}, {host, measureHost}} {
+		if one.file == "" {
+			continue
+		}
+		m, err := one.measure(one.file)
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", one.file, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}

@@ -1,0 +1,96 @@
+//go:build linux
+
+package doctor
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is broken on a real machine is measured as what it is.
+func TestDoctorMeasuresThisMachine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	file := filepath.Join(t.TempDir(), "server.yaml")
+	write := func(path, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "id: s1\ninsecure: true\ndata_dir: "+dir+"\n", 0o600)
+	look := func() string {
+		t.Helper()
+		m, err := measureServer(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, f := range judgeMachine(m) {
+			if f.About == "dir" || f.About == "config" {
+				said = append(said, f.What+" | "+f.Remedy)
+			}
+		}
+		return strings.Join(said, "\n")
+	}
+	if got := look(); !strings.Contains(got, "is not there") {
+		t.Errorf("no directory: %s", got)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); !strings.Contains(got, "chmod 0700 "+dir) {
+		t.Errorf("a directory for all: %s", got)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); got != "" {
+		t.Errorf("a sound directory: %s", got)
+	}
+	write(filepath.Join(dir, "trust", "leaf.key"), "x", 0o644)
+	if got := look(); !strings.Contains(got, "chmod 600 "+filepath.Join(dir, "trust", "leaf.key")) {
+		t.Errorf("a key for all: %s", got)
+	}
+	write(file, "id: s1\nisecure: true\n", 0o600)
+	if got := look(); !strings.Contains(got, "isecure") || !strings.Contains(got, "correct "+file) {
+		t.Errorf("an unknown key: %s", got)
+	}
+}
+
+// Writes are timed, and nothing of them stays.
+func TestDoctorTimesWritesAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	times, err := timeSyncs(dir)
+	if err != nil || len(times) == 0 {
+		t.Fatalf("%v, %v", times, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if _, err := timeSyncs(filepath.Join(dir, "none")); err == nil {
+		t.Error("a directory that is not there was written to")
+	}
+}
+
+// How many processes may still be started is what the kernel says.
+func TestDoctorCountsTasks(t *testing.T) {
+	dir := t.TempDir()
+	load, most := filepath.Join(dir, "loadavg"), filepath.Join(dir, "pid_max")
+	for file, text := range map[string]string{load: "0.10 0.20 0.30 2/900 12345\n", most: "1000\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := tasksLeft(load, most); got != 100 {
+		t.Errorf("%d left, want 100", got)
+	}
+	if got := tasksLeft(filepath.Join(dir, "none"), most); got != math.MaxUint64 {
+		t.Errorf("%d left of what nobody knows", got)
+	}
+}
