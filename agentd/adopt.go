@@ -98,7 +98,7 @@ func (a *adopter) callShims(all []disk.Found) []process {
 func (a *adopter) inherit(f disk.Found, p process) {
 	i := f.Intent
 	l := &life{agent: i.Agent, inc: i.Incarnation, folder: f.Folder, ttl: i.TTL, longest: i.Longest,
-		untold: true, spoolOwner: i.SpoolOwner, order: &vigilv1.Order{Agent: i.Agent,
+		untold: true, adopted: true, spoolOwner: i.SpoolOwner, order: &vigilv1.Order{Agent: i.Agent,
 			AgentName: i.AgentName, Incarnation: i.Incarnation, Runner: i.Runner, Proof: i.Proof,
 			StopGrace: durationpb.New(i.StopGrace), Ttl: durationpb.New(i.TTL)}}
 	if l.ttl <= 0 {

@@ -15,6 +15,7 @@ import (
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
 	"vigil/agentd/shim"
+	"vigil/agentd/telemetry"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -39,6 +40,9 @@ type Agentd struct {
 	shims    launcher          // as well
 	agents   *net.UnixListener // calls of agents come in by it
 	gossip   Gossip            // nil: none
+
+	told      *net.UnixListener    // telemetry of agents comes in by it
+	forwarder *telemetry.Forwarder // nil: it is not passed on
 
 	loop atomic.Pointer[loop] // of the keeper, once it is to run
 
@@ -95,6 +99,10 @@ func (a *Agentd) open() (err error) {
 	if a.agents, err = local.Listen(a.config.DataDir, disk.AgentsFile); err != nil {
 		return fmt.Errorf("take calls of agents: %w", err)
 	}
+	if a.told, err = local.Listen(a.config.DataDir, disk.TelemetryFile); err != nil {
+		a.agents.Close()
+		return fmt.Errorf("take telemetry of agents: %w", err)
+	}
 	return nil
 }
 
@@ -110,6 +118,7 @@ func (a *Agentd) mark() string { return proc.HostMark(a.data.Key) + "-" + a.plac
 func (a *Agentd) Close() {
 	a.once.Do(func() {
 		a.agents.Close()
+		a.told.Close()
 		a.data.Close()
 	})
 }
@@ -143,6 +152,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 	defer deaf()
 	tasks.Go(func() { k.stream.run(listen) })
 	tasks.Go(func() { a.relay(k).Run(work) })
+	a.hear(work, &tasks, k)
 	tasks.Go(func() { k.takeOffers(listen, a.config.Offers) })
 	tasks.Go(func() { a.gossipUntil(work) })
 

@@ -36,6 +36,7 @@ type beats struct {
 	due      time.Duration
 	underway bool
 	failing  bool
+	used     used
 	// answered are told of the next beat that is answered.
 	answered []chan<- struct{}
 }
@@ -95,6 +96,7 @@ func (b *beats) look(now time.Duration) time.Duration {
 		request.Kinds = append(request.Kinds, kinds)
 		who = append(who, l.who())
 	}
+	request.Usage = b.used.tell(b.telemetry, b.lives.all)
 	b.underway = true
 	// A beat without an answer must not hold up the next one for long.
 	limit := max(min(b.interval(), 5*time.Second), 200*time.Millisecond)
@@ -134,6 +136,7 @@ func (b *beats) acknowledged(sent time.Duration, who []disk.Life, answer *vigilv
 		b.log.Info("beats are acknowledged again")
 		b.resumed()
 	}
+	b.used.told()
 	b.due = sent + b.interval()
 	verdicts := map[disk.Life]string{}
 	for _, e := range answer.GetExceptions() {

@@ -18,6 +18,7 @@ import (
 	"vigil/agentd/accounts"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
+	"vigil/agentd/telemetry"
 	"vigil/agentd/tmux"
 )
 
@@ -92,6 +93,9 @@ type Config struct {
 	TLS *tls.Config
 	// Version is shown with the host.
 	Version string
+	// TelemetryForward is the address of an OpenTelemetry collector (OTLP over HTTP) that gets the telemetry
+	// of agents, too; empty: none does.
+	TelemetryForward string
 
 	Stops  // ends of agents and of the daemon
 	Starts // bounds of starts
@@ -202,6 +206,11 @@ func (c Config) prepare() (Config, error) {
 	if c.Name == "" {
 		if c.Name, err = os.Hostname(); err != nil {
 			return c, fmt.Errorf("read host name: %w; give the host a name", err)
+		}
+	}
+	if c.TelemetryForward != "" {
+		if err := telemetry.CheckForward(c.TelemetryForward); err != nil {
+			return c, fmt.Errorf("forward telemetry to %q: %w", c.TelemetryForward, err)
 		}
 	}
 	if err := c.prepareSpans(); err != nil {

@@ -76,7 +76,9 @@ func testRunners(socket string) (all []runner.Runner) {
 	for _, mode := range []string{"wait", "plain", "crash", "deaf", "fork", "env", "print"} {
 		all = append(all, testRunner(mode, socket))
 	}
-	return append(all, runner.Runner{Name: "sleep", Program: "sleep", User: runner.SameUser(), Args: []string{"600"}})
+	tells := testRunner("tells", socket)
+	tells.Telemetry = true
+	return append(all, tells, runner.Runner{Name: "sleep", Program: "sleep", User: runner.SameUser(), Args: []string{"600"}})
 }
 
 // daemon is a daemon in a process of its own.

@@ -60,6 +60,7 @@ type life struct {
 	// unconfirmed is for how long a leader has answered and not confirmed the life while it was frozen.
 	unconfirmed time.Duration
 	untold      bool   // adopted: its start may not have been reported
+	adopted     bool   // an earlier daemon has started it
 	sight       *sight // nil: nobody looks at its terminal
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"vigil/agentd/disk"
 	"vigil/agentd/shim"
+	"vigil/agentd/telemetry"
 )
 
 // hangLimit is how long journal and fork of one life may take before the daemon
@@ -23,6 +25,8 @@ type lives struct {
 	warned map[string]bool   // what shims found missing on this host
 	// closing: the daemon ends its lives, and waits for no answer to an acceptance.
 	closing bool
+	// keepUsage keeps what a life that is over has used for the next beat.
+	keepUsage func(disk.Life, telemetry.Usage)
 }
 
 // look notes what has happened to each life without a word.

@@ -11,6 +11,7 @@ import (
 	"vigil/agentd/disk"
 	"vigil/agentd/output"
 	"vigil/agentd/proc"
+	"vigil/agentd/telemetry"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -37,6 +38,8 @@ type site struct {
 	work     vigilv1.WorkClient
 	metrics  *metrics
 	callers  *callers
+	// telemetry takes what the tools of agents tell of themselves.
+	telemetry *telemetry.Receiver
 }
 
 // loop is the way into the keeper's goroutine, which alone touches the parts.

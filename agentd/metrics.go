@@ -29,6 +29,9 @@ type metrics struct {
 	captures    prometheus.Counter
 	lookErrors  prometheus.Counter
 	prompts     *prometheus.CounterVec
+
+	telemetry        *prometheus.CounterVec
+	telemetryDropped prometheus.Counter
 }
 
 // newMetrics registers the figures; a nil registerer keeps them to themselves.
@@ -67,6 +70,11 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		lookErrors: counter("look_errors_total", "Looks that failed."),
 		prompts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "prompts_total",
 			Help: "Prompts that were recognized, by kind: permission, usage_limit, error, idle."}, []string{"kind"}),
+		telemetry: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "telemetry_messages_total",
+			Help: "Messages of telemetry of agents, by what became of them: taken, repeated, denied, too_large, " +
+				"too_many, unreadable, series_left_out."}, []string{"outcome"}),
+		telemetryDropped: counter("telemetry_dropped_total",
+			"Messages of telemetry of agents that did not reach the collector."),
 	}
 	for _, kind := range runner.PromptKinds() {
 		m.prompts.WithLabelValues(kind)
@@ -79,7 +87,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.starts, m.exits,
 		m.freezes, m.stuck, m.adopted, m.orphans, m.refused, m.superseded, m.beatsSent, m.beatsFailed,
-		m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts} {
+		m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts, m.telemetry, m.telemetryDropped} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}

@@ -13,9 +13,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/agentd/disk"
+	"vigil/agentd/local"
 	"vigil/agentd/results"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
+	"vigil/agentd/telemetry"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -79,6 +81,11 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 		LogFolder: v.data.Logs(),
 		LogBytes:  v.config.LogBytes, LogKeep: v.config.LogKeep,
 	}
+	if c.Telemetry {
+		spec.Telemetry = v.data.Telemetry()
+		spec.Env = append(spec.Env, "OTEL_EXPORTER_OTLP_HEADERS="+telemetry.Header+"="+
+			telemetry.Token(v.key, local.Life(l.who())))
+	}
 	if c := c.Credential; c != nil {
 		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
 	}
@@ -137,6 +144,7 @@ func (v *lives) hold(l *life, p process) {
 	l.sight = newSight(v.offers.get().Set, l.order.GetRunner())
 	p.Acknowledge(l.acked)
 	v.callers.add(l, p)
+	v.telemetry.Begin(local.Life(l.who()), l.adopted)
 	if d := p.Started().Degraded; d != "" && !v.warned[d] {
 		v.warned[d] = true
 		v.log.Warn("agents of this host run with less than they should", "missing", d)
@@ -308,6 +316,8 @@ func (v *lives) forget(l *life) {
 		l.giveUp()
 	}
 	v.callers.remove(l.who())
+	v.keepUsage(l.who(), v.telemetry.Total(local.Life(l.who())))
+	v.telemetry.End(local.Life(l.who()))
 	if v.all[l.agent] == l {
 		delete(v.all, l.agent)
 	}

@@ -18,8 +18,9 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 			mark: a.mark(), data: a.data, offers: a.offers, accounts: a.accounts,
 			journal:  disk.Journal{Dir: a.data.Lives(), Locked: func() { point("locked") }},
 			launcher: a.shims, scans: proc.NewScanner(), logs: logs, metrics: a.metrics,
-			callers: &callers{all: map[disk.Life]caller{}},
-			host:    vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
+			callers:   &callers{all: map[disk.Life]caller{}},
+			telemetry: a.receiver(),
+			host:      vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
 		loop: &loop{ctx: ctx, inbox: make(chan func(), 64), done: make(chan struct{})},
 	}
 	k := &keeper{base: b}
@@ -39,6 +40,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.outbox.next = func(o *vigilv1.Order) { k.send(func() { k.orders.takeNext(o) }) }
 	k.exit = &exit{base: b, lives: k.lives, again: &k.outbox.again}
 	k.beats = &beats{base: b, member: member, lives: k.lives, gone: enroll, resumed: k.resume}
+	k.lives.keepUsage = k.beats.used.end
 	k.pressure = &pressure{base: b, member: member}
 	k.orders = &orders{base: b, member: member, lives: k.lives, beats: k.beats, pressure: k.pressure,
 		exit: k.exit, outbox: k.outbox}

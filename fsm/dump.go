@@ -54,6 +54,8 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.APIToken](),
 	reflect.TypeFor[noun.Ring](), reflect.TypeFor[noun.RingKey](), reflect.TypeFor[noun.RingAck](),
 	reflect.TypeFor[noun.Audit](),
+	reflect.TypeFor[noun.UsageHour](), reflect.TypeFor[noun.Usage](), reflect.TypeFor[noun.SpendLimit](),
+	reflect.TypeFor[noun.Spent](), reflect.TypeFor[noun.LifeUsage](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes

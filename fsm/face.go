@@ -6,6 +6,7 @@ import (
 	"vigil/fsm/core"
 	"vigil/fsm/evidence"
 	"vigil/fsm/trust"
+	"vigil/fsm/watch/budget"
 	"vigil/fsm/watch/chain"
 	"vigil/fsm/watch/escalation"
 	"vigil/fsm/watch/ladder"
@@ -32,6 +33,7 @@ type View struct {
 	*ofLadder
 	*ofChain
 	*ofTrust
+	*ofBudget
 }
 
 // What features show to readers.
@@ -43,6 +45,7 @@ type (
 	ofLadder      = ladder.View
 	ofChain       = chain.View
 	ofTrust       = trust.View
+	ofBudget      = budget.View
 )
 
 // features are the watchdogs that hang on the core, in the order in which they are told what has
@@ -56,6 +59,7 @@ var features = []struct {
 	{"silence", func(s *State) { s.View.ofSilence = &silence.Install(s.State).View }},
 	{"chain", func(s *State) { s.View.ofChain = &chain.Install(s.State).View }},
 	{"ladder", func(s *State) { s.View.ofLadder = &ladder.Install(s.State).View }},
+	{"budget", func(s *State) { s.View.ofBudget = &budget.Install(s.State).View }},
 	{"escalation", func(s *State) { s.View.ofEscalations = &escalation.Install(s.State).View }},
 	{"trust", func(s *State) { s.View.ofTrust = &trust.Install(s.State).View }},
 }
@@ -102,6 +106,9 @@ func (v *View) Check() error {
 	}
 	if v.ofTrust != nil {
 		v.ofTrust.Check(&c)
+	}
+	if v.ofBudget != nil {
+		v.ofBudget.Check(&c)
 	}
 	return errors.Join(c.Errs...)
 }

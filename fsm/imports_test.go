@@ -27,6 +27,7 @@ var imports = map[string][]string{
 	"watch/silence":    {"noun", "core", "due"},
 	"watch/screen":     {"noun", "core", "due"},
 	"watch/ladder":     {"noun", "judge", "core", "evidence", "due"},
+	"watch/budget":     {"noun", "core", "due"},
 	"watch/chain":      {"noun", "judge", "core", "evidence", "due"},
 	"trust":            {"noun", "core"},
 }

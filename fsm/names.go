@@ -7,6 +7,7 @@ import (
 	"vigil/fsm/evidence"
 	"vigil/fsm/noun"
 	"vigil/fsm/trust"
+	"vigil/fsm/watch/budget"
 	"vigil/fsm/watch/chain"
 	"vigil/fsm/watch/escalation"
 	"vigil/fsm/watch/ladder"
@@ -23,6 +24,7 @@ type (
 	Extra     = core.Extra
 	Command   = core.Command
 	HostBeats = core.HostBeats
+	Used      = core.Used
 	Beat      = core.Beat
 	Word      = core.Word
 	Speaker   = core.Speaker
@@ -76,6 +78,7 @@ type (
 	SetRoomWatch     = silence.SetRoomWatch
 	ReopenRoom       = silence.ReopenRoom
 	LookAtOverseer   = chain.LookAtOverseer
+	LiftBudget       = budget.LiftBudget
 )
 
 // What hosts report.

@@ -26,7 +26,11 @@ func (w *work) Beat(ctx context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatR
 	if r.GetHost() == 0 {
 		w.markStrangers(agents, incs, kinds, r.GetTokens())
 	}
-	ans, err := w.Writer.Beat(ctx, fsm.HostBeats{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
+	used, err := w.usageLines(r)
+	if err != nil {
+		return nil, err
+	}
+	ans, err := w.Writer.Beat(ctx, fsm.HostBeats{Usage: used, Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(),
 		Packed: fsm.PackBeats(nil, agents, incs, kinds)})
 	if err != nil {
 		return nil, err

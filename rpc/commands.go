@@ -27,6 +27,9 @@ func applyRoomCmd(r *vigilv1.ApplyRoomRequest) (fsm.Command, error) {
 	if r.GetWatch() != nil {
 		cmd.Watch = []noun.RoomWatch{c.RoomWatch(r.GetWatch())}
 	}
+	if r.GetBudget() != nil {
+		cmd.Spend = []noun.SpendLimit{c.Budget("budget", r.GetBudget())}
+	}
 	if n := proto.Size(r); n > maxRoom && c.Err == nil {
 		c.Err = fault.New(code.TooLarge,
 			"The room has %d bytes, at most %d are allowed; shorten params and labels, or split it.", n, maxRoom)

@@ -25,6 +25,8 @@ const (
 	KeyFile = "host_key"
 	// AgentsFile is the socket on which shims pass on the calls of their agents. It is for shims only.
 	AgentsFile = "agents"
+	// TelemetryFile is the socket on which shims pass on the telemetry of their agents.
+	TelemetryFile = "telemetry"
 )
 
 // Dir is a locked data directory. It is safe for concurrent use.
@@ -89,6 +91,9 @@ func (d *Dir) Letters() string { return filepath.Join(d.Path, "dead-letters") }
 
 // Agents is the socket on which shims pass on the calls of their agents.
 func (d *Dir) Agents() string { return filepath.Join(d.Path, AgentsFile) }
+
+// Telemetry is the socket on which shims pass on the telemetry of their agents.
+func (d *Dir) Telemetry() string { return filepath.Join(d.Path, TelemetryFile) }
 
 // Lives is the folder of the journal.
 func (d *Dir) Lives() string { return filepath.Join(d.Path, "lives") }

@@ -37,12 +37,13 @@ type DoorConfig struct {
 	Reach func() (net.Conn, error)
 }
 
-// Door is the socket of one life, served by its shim. It is safe for concurrent use.
+// Door is the socket of one life, or its port for telemetry, served by its shim. It is safe for concurrent use.
 type Door struct {
 	config   DoorConfig
 	path     string
 	own      string // folder made for the socket; empty: none was
-	listener *net.UnixListener
+	listener net.Listener
+	admits   func(net.Conn) bool
 	slots    chan struct{}
 	done     chan struct{} // closed by Close
 	away     *awayServer
@@ -56,6 +57,10 @@ type Door struct {
 func OpenDoor(config DoorConfig) (*Door, error) {
 	d := &Door{config: config, path: filepath.Join(config.Folder, config.Name), slots: make(chan struct{}, maxConns),
 		done: make(chan struct{}), conns: map[net.Conn]struct{}{}, away: newAwayServer()}
+	d.admits = func(conn net.Conn) bool {
+		unix, ok := conn.(*net.UnixConn)
+		return ok && Trusted(unix, config.Owner)
+	}
 	if err := d.listen(); err != nil {
 		if d.own != "" {
 			_ = os.Remove(d.own)
@@ -65,6 +70,22 @@ func OpenDoor(config DoorConfig) (*Door, error) {
 	d.work.Go(d.serve)
 	return d, nil
 }
+
+// OpenPort opens a port of the loopback interface and serves it until Close. Anybody on the host may connect:
+// what is passed on there must say who it is. Folder, Name and Owner mean nothing.
+func OpenPort(config DoorConfig) (*Door, error) {
+	d := &Door{config: config, slots: make(chan struct{}, maxConns), done: make(chan struct{}),
+		conns: map[net.Conn]struct{}{}, away: newAwayServer(), admits: func(net.Conn) bool { return true }}
+	var err error
+	if d.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("open the port of the life: %w", err)
+	}
+	d.work.Go(d.serve)
+	return d, nil
+}
+
+// Addr is where the door is: of a port 127.0.0.1:PORT.
+func (d *Door) Addr() string { return d.listener.Addr().String() }
 
 // listen makes the socket, which nobody but the life's account and root may use.
 func (d *Door) listen() (err error) {
@@ -81,10 +102,12 @@ func (d *Door) listen() (err error) {
 		return err
 	}
 	// Who connects before the rights are set is judged all the same.
-	if d.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: d.path, Net: "unix"}); err != nil {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.path, Net: "unix"})
+	if err != nil {
 		return err
 	}
-	d.listener.SetUnlinkOnClose(false)
+	listener.SetUnlinkOnClose(false)
+	d.listener = listener
 	err = os.Chmod(d.path, 0o600)
 	if err == nil && d.config.Owner != os.Geteuid() {
 		err = os.Chown(d.path, d.config.Owner, -1)
@@ -111,7 +134,7 @@ func Sweep(path string) {
 	}
 }
 
-// Path is where the socket is.
+// Path is where the socket is; empty: it is a port.
 func (d *Door) Path() string { return d.path }
 
 // Close closes the socket and every connection, and removes the socket. It returns when
@@ -139,7 +162,7 @@ func (d *Door) serve() {
 		case <-d.done:
 			return
 		}
-		conn, err := d.listener.AcceptUnix()
+		conn, err := d.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -147,7 +170,7 @@ func (d *Door) serve() {
 			<-d.slots
 			d.rest()
 			continue
-		case !Trusted(conn, d.config.Owner) || !d.enter(conn):
+		case !d.admits(conn) || !d.enter(conn):
 			conn.Close()
 			<-d.slots
 			continue
@@ -189,7 +212,7 @@ func (d *Door) leave(conn net.Conn) {
 }
 
 // pass serves one connection of the agent until either end has closed it.
-func (d *Door) pass(conn *net.UnixConn) {
+func (d *Door) pass(conn net.Conn) {
 	first := make([]byte, 1)
 	if conn.SetReadDeadline(time.Now().Add(silentLimit)) != nil {
 		return

@@ -32,13 +32,14 @@ const (
 	frame = 5
 )
 
+// Who gives for whom a shim speaks, ROOM/AGENT/INCARNATION, by what it says and by its process, 0 where that
+// is not known. It waits for a life that is just beginning until ctx ends. It must be safe for concurrent use.
+type Who func(ctx context.Context, life Life, pid int) (string, error)
+
 // RelayConfig is what a Relay needs.
 type RelayConfig struct {
 	Listener *net.UnixListener // only for shims; Run closes it
-	// Who gives for whom a shim speaks, ROOM/AGENT/INCARNATION, by what it says and by its
-	// process, 0 where that is not known. It waits for a life that is just beginning until
-	// ctx ends. It must be safe for concurrent use.
-	Who func(ctx context.Context, life Life, pid int) (string, error)
+	Who      Who
 	// Servers gives the API addresses of the servers, the best first. It must be safe for
 	// concurrent use.
 	Servers func() []string
@@ -83,7 +84,7 @@ func (r *Relay) Run(ctx context.Context) {
 		}}
 	var work sync.WaitGroup
 	work.Go(func() { _ = server.Serve(conns) }) // it ends with Close
-	work.Go(func() { r.accept(ctx, conns, &work) })
+	work.Go(func() { accept(ctx, r.config.Listener, r.config.Who, conns, &work) })
 	<-ctx.Done()
 	r.config.Listener.Close()
 	conns.Close()
@@ -95,9 +96,9 @@ func (r *Relay) Run(ctx context.Context) {
 }
 
 // accept takes the connections of shims until the listener is closed.
-func (r *Relay) accept(ctx context.Context, conns *handed, work *sync.WaitGroup) {
+func accept(ctx context.Context, listener *net.UnixListener, who Who, conns *handed, work *sync.WaitGroup) {
 	for {
-		conn, err := r.config.Listener.AcceptUnix()
+		conn, err := listener.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -109,7 +110,7 @@ func (r *Relay) accept(ctx context.Context, conns *handed, work *sync.WaitGroup)
 			continue
 		}
 		work.Go(func() {
-			if c, err := r.admit(ctx, conn); err == nil {
+			if c, err := admit(ctx, conn, who); err == nil {
 				conns.give(c)
 			} else {
 				conn.Close() // the shim says that agentd is away
@@ -122,10 +123,11 @@ func (r *Relay) accept(ctx context.Context, conns *handed, work *sync.WaitGroup)
 type spoken struct {
 	net.Conn
 	behalf string
+	life   Life
 }
 
 // admit hears for whom a new connection is.
-func (r *Relay) admit(ctx context.Context, conn *net.UnixConn) (net.Conn, error) {
+func admit(ctx context.Context, conn *net.UnixConn, who Who) (net.Conn, error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(greetLimit)); err != nil {
 		return nil, err
@@ -137,14 +139,14 @@ func (r *Relay) admit(ctx context.Context, conn *net.UnixConn) (net.Conn, error)
 	_, pid, _ := peerOf(conn)
 	short, cancel := context.WithTimeout(ctx, greetLimit)
 	defer cancel()
-	behalf, err := r.config.Who(short, life, pid)
+	behalf, err := who(short, life, pid)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := conn.Write([]byte{taken}); err != nil {
 		return nil, err
 	}
-	return spoken{rest, behalf}, conn.SetDeadline(time.Time{})
+	return spoken{rest, behalf, life}, conn.SetDeadline(time.Time{})
 }
 
 type behalfKey struct{}

@@ -43,6 +43,7 @@ type Command struct {
 	PTY        bool
 	RunLimit   time.Duration // 0: none
 	Usage      []shim.UsageRule
+	Telemetry  bool
 }
 
 // Command fills in the values. The error is a sentence that says what is wrong
@@ -82,7 +83,8 @@ func (s *Set) Command(name string, life Life) (Command, error) {
 	return Command{Path: r.path, Args: args, Dir: r.Directory, Env: r.environment(life, s.tools),
 		Credential: r.credential(), Own: r.own(),
 		Sudo: r.Sudo, Secrets: r.Credentials, StopGrace: r.StopGrace, Limits: r.Limits,
-		Kind: r.kind(), PTY: r.PTY, RunLimit: r.RunLimit, Usage: r.usage()}, nil
+		Kind: r.kind(), PTY: r.PTY, RunLimit: r.RunLimit, Usage: r.usage(),
+		Telemetry: r.Telemetry}, nil
 }
 
 func (r *compiled) kind() string {
@@ -175,6 +177,9 @@ func (r *compiled) variables(life Life, tools string) map[string]string {
 			}
 		}
 	}
+	if r.Telemetry {
+		maps.Copy(set, telemetry(life))
+	}
 	maps.Copy(set, r.Env)
 	if tools != "" {
 		set["PATH"] = cmp.Or(set["PATH"], SearchPath)
@@ -183,4 +188,25 @@ func (r *compiled) variables(life Life, tools string) map[string]string {
 		}
 	}
 	return set
+}
+
+// telemetry are the variables that make known AI tools, and programs with an OpenTelemetry SDK, send their
+// telemetry where agentd takes it. Where that is and the token follow when the life is started. No prompt is
+// sent. What a runner's env says wins.
+func telemetry(life Life) map[string]string {
+	return map[string]string{
+		"CLAUDE_CODE_ENABLE_TELEMETRY": "1",
+		"OTEL_METRICS_EXPORTER":        "otlp",
+		"OTEL_LOGS_EXPORTER":           "otlp",
+		"OTEL_EXPORTER_OTLP_PROTOCOL":  "http/protobuf",
+		"OTEL_METRIC_EXPORT_INTERVAL":  "15000", // ms, as the next one
+		"OTEL_LOGS_EXPORT_INTERVAL":    "5000",
+		"OTEL_RESOURCE_ATTRIBUTES": fmt.Sprintf("vigil.room=%s,vigil.role=%s,vigil.agent=%s,vigil.incarnation=%s",
+			life.Room, life.Role, life.Agent, life.Incarnation),
+		"GEMINI_TELEMETRY_ENABLED":       "true",
+		"GEMINI_TELEMETRY_TARGET":        "local",
+		"GEMINI_TELEMETRY_USE_COLLECTOR": "true",
+		"GEMINI_TELEMETRY_OTLP_PROTOCOL": "http",
+		"GEMINI_TELEMETRY_LOG_PROMPTS":   "false",
+	}
 }

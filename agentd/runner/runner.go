@@ -47,6 +47,8 @@ type Runner struct {
 	StopGrace time.Duration
 	// Limits bound the agent.
 	Limits proc.Limits
+	// Telemetry has the tools of the agents tell agentd by OpenTelemetry what they use.
+	Telemetry bool
 
 	// Kind is KindExec (or empty) or KindTmux.
 	Kind string

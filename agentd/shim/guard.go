@@ -34,6 +34,7 @@ type guard struct {
 	spec   *Spec
 	door   *door
 	agents *local.Door // nil: the agent has no socket
+	port   *local.Door // for telemetry; nil: there is none
 	clock  func() time.Duration
 	awake  func() time.Duration
 	watch  deadman

@@ -64,6 +64,10 @@ type Spec struct {
 	// gets no socket.
 	Agentd string
 
+	// Telemetry is the socket on which agentd takes telemetry of agents, absolute; empty: this life sends
+	// none, and gets no port for it.
+	Telemetry string
+
 	LogFolder string // of output.Config
 	LogBytes  int64
 	LogKeep   int

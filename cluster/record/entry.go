@@ -105,9 +105,29 @@ func hostBeats(w *wire, b *fsm.HostBeats) {
 	w.str(2, &b.Boot)
 	if w.enc {
 		w.bytes(3, &b.Packed)
+		list(w, 4, &b.Usage, used)
 		return
 	}
 	w.shared(3, &b.Packed)
+	list(w, 4, &b.Usage, used)
+}
+
+func used(w *wire, u *fsm.Used) {
+	uns(w, 1, &u.Agent)
+	uns(w, 2, &u.Inc)
+	uns(w, 3, &u.Run)
+	uns(w, 4, &u.Input)
+	uns(w, 5, &u.Output)
+	uns(w, 6, &u.Cache)
+	uns(w, 7, &u.MicroUSD)
+	uns(w, 8, &u.Other)
+	uns(w, 9, &u.Shell)
+	uns(w, 10, &u.Read)
+	uns(w, 11, &u.Edit)
+	uns(w, 12, &u.Search)
+	uns(w, 13, &u.Web)
+	uns(w, 14, &u.Delegated)
+	uns(w, 15, &u.MCP)
 }
 
 // shared takes a field out of the input without copying it: it is read while the entry is

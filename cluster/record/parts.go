@@ -53,6 +53,15 @@ func roleSpec(w *wire, c *noun.RoleSpec) {
 	sig(w, 62, &c.RetryMost)
 	list(w, 63, &c.Grants, binding)
 	w.bool(64, &c.AnyContainment)
+	uns(w, 65, &c.SpendTokens)
+	uns(w, 66, &c.SpendMicroUSD)
+	uns(w, 67, &c.SpendEachTokens)
+	uns(w, 68, &c.SpendEachMicroUSD)
+}
+
+func spendLimit(w *wire, c *noun.SpendLimit) {
+	uns(w, 1, &c.Tokens)
+	uns(w, 2, &c.MicroUSD)
 }
 
 func overseerSpec(w *wire, c *noun.OverseerSpec) {

@@ -132,7 +132,8 @@ func equalField(t *testing.T, at string, v reflect.Value, fd protoreflect.FieldD
 
 // snake turns IfRev into if_rev, APIAddr into api_addr, ID into id.
 func snake(name string) string {
-	name = strings.NewReplacer("API", "Api", "ID", "Id", "PID", "Pid", "TTL", "Ttl").Replace(name)
+	name = strings.NewReplacer("API", "Api", "ID", "Id", "PID", "Pid", "TTL", "Ttl", "USD", "Usd",
+		"MCP", "Mcp").Replace(name)
 	var b strings.Builder
 	for i, r := range name {
 		if i > 0 && r >= 'A' && r <= 'Z' {

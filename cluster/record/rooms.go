@@ -14,6 +14,7 @@ var rooms = []kind{
 		list(w, 5, &c.Watch, roomWatch)
 		w.bool(6, &c.Now)
 		w.bool(7, &c.Gentle)
+		list(w, 8, &c.Spend, spendLimit)
 	}),
 	of(21, func(w *wire, c *fsm.DeleteRoom) {
 		w.str(1, &c.Room)

@@ -54,4 +54,9 @@ var watch = []kind{
 		w.str(8, &c.Reason)
 		then(w, 9, &c.Then)
 	}),
+	of(112, func(w *wire, c *fsm.LiftBudget) {
+		w.str(1, &c.Room)
+		w.str(2, &c.Role)
+		w.str(3, &c.By)
+	}),
 }

@@ -126,6 +126,7 @@ func (s *State) renew(b *HostBeats) noun.BeatAnswer {
 		}
 		ans.Renewed++
 	}
+	s.use(b)
 	return ans
 }
 
@@ -232,4 +233,6 @@ type HostBeats struct {
 	Host   noun.HostID
 	Boot   string
 	Packed []byte
+	// Usage is what lives of the host have used, where that has changed. Only from LevelRetry on.
+	Usage []Used
 }

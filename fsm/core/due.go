@@ -15,7 +15,8 @@ import (
 // ready tells that nothing of the agent itself is against a start.
 func (v *View) ready(a *noun.Agent) bool {
 	return a.Part == noun.PartDisconnected && a.Proc != noun.ProcOrdered && !a.Proc.Fenced() &&
-		a.Proc != noun.ProcUnproven && !a.Retired && !a.Stopped && !a.Paused && a.NotBefore <= v.Meta.Clock && v.LeaseTable.Get(a.ID).Fence == 0
+		a.Proc != noun.ProcUnproven && !a.Retired && !a.Stopped && !a.Paused && a.NotBefore <= v.Meta.Clock &&
+		v.LeaseTable.Get(a.ID).Fence == 0 && !v.agentBarred(a)
 }
 
 // Want brings the indexes by what an agent is or needs in line with it.

@@ -54,6 +54,8 @@ func (v *View) pausedRow(a *noun.Agent, code string) due.Row {
 		return roomEndRow(v.RoomTable.Get(a.Room))
 	case "all_paused":
 		return v.allEndRow()
+	case "budget":
+		return v.Hooks.BarredRow(a)
 	}
 	return pauseEndRow(a)
 }

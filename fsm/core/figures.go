@@ -22,6 +22,7 @@ type Figures struct {
 	Waited        [len(WaitedBounds) + 1]uint64 // claims, by how long the task was in its queue
 	WaitedSum     noun.Time
 	Repeated      uint64 // writes answered from a session
+	UsageClamped  uint64 // reports of usage that said more than can be
 	Superseded    uint64 // words refused
 	Conflicts     uint64
 	OrdersDeduped uint64

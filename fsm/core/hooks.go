@@ -50,6 +50,15 @@ type Hooks struct {
 	// which is to be called when that changes): no reason against a start gives way to it.
 	Calls []func(*noun.Agent) bool
 
+	// Used is called for what a host tells of the usage of a life of its own.
+	Used Hook[Used]
+	// RoleBarred and AgentBarred tell whether a feature keeps a role, or one agent, from starts and new
+	// tasks; that it changes is told to State.Bar. BarredText says why, for people.
+	RoleBarred  []func(*noun.Role) bool
+	AgentBarred []func(*noun.Agent) bool
+	BarredText  func(*noun.Agent) string
+	BarredRow   func(*noun.Agent) due.Row
+
 	// Outnumbers is called with the state that a backup takes the place of, see Outnumber.
 	Outnumbers Hook[Replaced]
 

@@ -68,8 +68,9 @@ func Level(c Command) uint32 {
 	case ApplyRoom:
 		return LevelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
 			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm ||
-				len(r.Grants) > 0 || r.AnyContainment
-		}) ||
+				len(r.Grants) > 0 || r.AnyContainment || r.Spend() != noun.SpendLimit{} ||
+				r.SpendEach() != noun.SpendLimit{}
+		}) || slices.ContainsFunc(c.Spend, func(l noun.SpendLimit) bool { return l != noun.SpendLimit{} }) ||
 			slices.ContainsFunc(c.Watch, func(w noun.RoomWatch) bool { return w.Untaken != 0 }), LevelRetry)
 	case interface{ NeedsLevel() uint32 }: // of a watchdog
 		return c.NeedsLevel()

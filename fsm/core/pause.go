@@ -193,6 +193,8 @@ func (v *View) pausedBy(r *noun.Role) string {
 		return "paused by " + Nobody(rm.PauseBy)
 	case "all_paused":
 		return "paused by " + Nobody(v.Meta.PauseBy)
+	case "budget":
+		return "its budget is used up"
 	}
 	return appliedWhy(&r.Spec)
 }
@@ -205,12 +207,15 @@ func (s *State) offer(r *noun.Role) {
 }
 
 // Paused tells which pause keeps the agent from starts and new tasks: "paused" (its
-// own, or its role's), "room_paused", "all_paused", or "" (law L9).
+// own, or its role's), "room_paused", "all_paused" (law L9), "budget" (law L11), or "".
 func (v *View) Paused(a *noun.Agent) string {
 	if a.Paused {
 		return "paused"
 	}
-	return v.RolePaused(v.RoleTable.Get(a.Role))
+	if why := v.RolePaused(v.RoleTable.Get(a.Role)); why != "" || !v.agentBarred(a) {
+		return why
+	}
+	return "budget"
 }
 
 func (v *View) RolePaused(r *noun.Role) string {
@@ -221,6 +226,8 @@ func (v *View) RolePaused(r *noun.Role) string {
 		return "room_paused"
 	case v.Meta.Paused:
 		return "all_paused"
+	case v.roleBarred(r):
+		return "budget"
 	}
 	return ""
 }
@@ -229,6 +236,8 @@ func (v *View) RolePaused(r *noun.Role) string {
 func (v *View) PausedText(a *noun.Agent, code string) string {
 	rm, m := v.RoomTable.Get(a.Room), v.Meta
 	switch {
+	case code == "budget":
+		return v.Hooks.BarredText(a)
 	case code == "all_paused":
 		return "paused with everything" + v.stillFor(m.PauseEnd) + " " + saidAt(m.PauseBy, m.PauseWhy, m.PauseAt) +
 			"; `vigil resume` ends it"
@@ -290,7 +299,7 @@ func (c UnparkAgent) Apply(s *State) noun.Outcome {
 // nothing that another human has decided.
 func (v *View) startDetail(a *noun.Agent) string {
 	switch code := v.WhyNot(a); code {
-	case "stopped", "paused", "room_paused", "all_paused", "deleting", "retired", "unkillable":
+	case "stopped", "paused", "room_paused", "all_paused", "budget", "deleting", "retired", "unkillable":
 		return a.Name + " is not started: " + v.Why(a.ID).Text
 	}
 	return ""

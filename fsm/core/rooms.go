@@ -16,6 +16,8 @@ type ApplyRoom struct {
 	IfRev uint64 // 0: whatever it is now
 	// Watch is what the room sets for the watchdog; none: it stays as it is. At most one.
 	Watch []noun.RoomWatch
+	// Spend is the budget of the room; none: it stays as it is. At most one.
+	Spend []noun.SpendLimit
 	// Now ends agents beyond the replicas although they are at work; else they finish first.
 	Now bool
 	// Gentle refuses what would end agents at work.
@@ -54,6 +56,9 @@ func (c ApplyRoom) Apply(s *State) noun.Outcome {
 	}
 	rm = s.RoomTable.Mut(rm.ID)
 	rm.Roles = roles
+	for _, l := range c.Spend {
+		rm.Spend = l
+	}
 	for i := range c.Watch {
 		rm.Watch = c.Watch[i]
 	}
@@ -89,6 +94,10 @@ func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
 		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
 			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+	case len(c.Spend) > 1:
+		return Refuse(noun.Invalid, "room %q sets its budget %d times", c.Room, len(c.Spend))
+	case len(c.Spend) == 1 && noun.CheckSpend(c.Spend[0]) != nil:
+		return Refuse(noun.Invalid, "room %q: %v", c.Room, noun.CheckSpend(c.Spend[0]))
 	case len(c.Watch) > 1:
 		return Refuse(noun.Invalid, "room %q sets the watchdog %d times", c.Room, len(c.Watch))
 	case len(c.Watch) == 1 && c.Watch[0].Check() != nil:

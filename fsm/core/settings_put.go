@@ -123,6 +123,11 @@ func (s *View) CheckRole(spec *noun.RoleSpec) error {
 	if err := noun.CheckGrants(&r); err != nil {
 		return err
 	}
+	for _, l := range [...]noun.SpendLimit{r.Spend(), r.SpendEach()} {
+		if err := noun.CheckSpend(l); err != nil {
+			return err
+		}
+	}
 	for _, list := range [][]noun.KV{r.Labels, r.Params} {
 		for i, kv := range list {
 			if kv.Key == "" || len(kv.Key) > noun.MaxName || len(kv.Value) > noun.MaxTitle {

@@ -25,6 +25,7 @@ const (
 	timerRole
 	timerRoom
 	timerPause
+	TimerUsage
 	timerKinds
 )
 

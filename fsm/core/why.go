@@ -100,7 +100,7 @@ func (v *View) whyOf(a *noun.Agent) Why {
 			return Why{code, text + "; start it with `vigil agent start " + a.Name + "`", v.left(stopEndRow(a))}
 		}
 		return Why{Code: code, Text: "its role is declared as stopped; apply the room with `desired: running`"}
-	case "paused", "room_paused", "all_paused":
+	case "paused", "room_paused", "all_paused", "budget":
 		return Why{code, v.PausedText(a, code), v.left(v.pausedRow(a, code))}
 	case "order_open":
 		return Why{code, "a start order waits for host " + v.hostName(a.Host), v.left(v.agentLimit(a))}

@@ -58,6 +58,9 @@ func (v *View) Signals(id noun.AgentID, leader bool) judge.Signals {
 	if at := a.Notes().MailAt; at != 0 {
 		g.Mailed, g.MailAge = true, now.Sub(at)-v.Absent(a, at)
 	}
+	if u := a.Notes().Used; u != nil && u.Inc == a.Inc && u.Tool != 0 {
+		g.Tooled, g.ToolAge = true, now.Sub(u.Tool)
+	}
 	if sc := a.Screen(); sc != nil {
 		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-v.Absent(a, sc.At), sc.Quiet,
 			now.Sub(sc.QuietAt)

@@ -121,6 +121,8 @@ type Signals struct {
 	PromptAge   time.Duration   // since when
 	Quiet       bool            // nothing new is printed
 	QuietAge    time.Duration   // since when Quiet is as it is
+	Tooled      bool            // it has used a tool, as its own telemetry tells
+	ToolAge     time.Duration   // when last
 	IdleLimit   time.Duration   // at the idle prompt; 0: none
 	Overseer    bool
 	PatrolAge   time.Duration // of the last patrol, or of the life
@@ -421,6 +423,9 @@ func (g *Signals) works(add addReason) {
 // seen says what is seen on its terminal. That nothing is printed is never bad by itself.
 func (g *Signals) seen(add addReason) {
 	held := g.DeclaredLeft > 0 && g.Declared != nil
+	if g.Tooled && g.alive() {
+		add(false, "tools", g.ToolAge, "its tool tells that it has used a tool")
+	}
 	switch {
 	case !g.alive() || g.Prompt == noun.PromptUnknown:
 		return
@@ -437,6 +442,12 @@ func (g *Signals) seen(add addReason) {
 		add(false, "screen", g.QuietAge, "nothing new is printed")
 	}
 }
+
+// ToolFresh is how long a use of a tool is a sign that an agent works.
+const ToolFresh = 5 * time.Minute
+
+// UsesTools tells that it has used a tool not long ago: no word of the agent, like output.
+func (g *Signals) UsesTools() bool { return g.Tooled && g.ToolAge < ToolFresh }
 
 // Because lists what speaks against the agent.
 func (v *Verdict) Because() string {

@@ -157,6 +157,8 @@ type Notes struct {
 	Ends *Ends // of Stopped and Paused; nil: neither has one; replaced, never changed
 
 	Answered uint32 // mails that this life has acknowledged
+
+	Used *LifeUsage // nil: it has told of no usage; replaced, never changed
 }
 
 // Ends are when what a human has set of an agent ends by itself.

@@ -10,7 +10,11 @@ const (
 	costRole       = 1024
 	costOverseer   = 48
 	CostAgent      = 512 // with its lease
-	costNotes      = 176
+	costNotes      = 184
+	costSpent      = 80
+	costUsed       = 192
+	costHour       = 48
+	costKind       = 8
 	costLadder     = 112
 	costScreen     = 96
 	costChain      = 256
@@ -81,7 +85,7 @@ func CostOfRoom(r *Room) int64 {
 	if c := r.Canceled; c != nil {
 		n += costCanceled + textOf(c.Room) + textOf(c.Reason) + textsOf(c.Roles) + textsOf(c.Hosts)
 	}
-	return n
+	return n + costOfSpent(r.Spent)
 }
 
 func CostOfRole(r *Role) int64 {
@@ -94,7 +98,14 @@ func CostOfRole(r *Role) int64 {
 	if h := r.Half; h != nil {
 		n += costHalf + int64(len(h.Probes))*costProbe + textOf(h.Why)
 	}
-	return n
+	return n + costOfSpent(r.Spent)
+}
+
+func costOfSpent(p *Spent) int64 {
+	if p == nil {
+		return 0
+	}
+	return costSpent + int64(len(p.Day))*costHour + textOf(p.By)
 }
 
 func CostOfAgent(a *Agent) int64 {
@@ -118,6 +129,9 @@ func CostOfAgent(a *Agent) int64 {
 		}
 		if x.Screen != nil {
 			n += costScreen
+		}
+		if u := x.Used; u != nil {
+			n += costUsed + int64(len(u.Kinds))*costKind + int64(len(u.Day))*costHour
 		}
 		if c := x.Chain; c != nil {
 			n += costChain + textOf(c.Action) + textOf(c.Asked) + textOf(c.Facts) + textOf(c.Degraded) +

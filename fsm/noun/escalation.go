@@ -28,6 +28,7 @@ const (
 	EscUntaken          // room: its tasks wait, and nobody has lived in it
 	EscUnproven         // agent: its host fell silent, and its policy wants a proof that it is over
 	EscIdentityCloned   // identity: two machines present themselves by certificates of one name
+	EscBudget           // room, role or agent: its budget is used up, or soon will be
 	EscalationKindsPlus // one more than the last
 )
 

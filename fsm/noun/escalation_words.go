@@ -74,6 +74,10 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"a certificate was to be renewed whose successor is in use: two machines have the key of one name",
 		"the older certificate is not renewed and runs out; the newer one goes on, and may be the copy",
 		[]string{"vigil host explain {host}", "vigil server list"}},
+	EscBudget: {"budget",
+		"what was used within 24 h, as the AI tools tell it, is close to its budget or has used it up",
+		"with all of it used nothing new is started or claimed; what runs goes on; it ends as the window moves on",
+		[]string{"vigil usage {room}", "vigil agent explain {agent}", "vigil budget lift {room}"}},
 }
 
 // String is the name of the kind.

@@ -39,6 +39,9 @@ type Room struct {
 	Lived    bool // an agent has joined it since it was created
 
 	PauseEnd End // of Paused
+
+	Spend SpendLimit // the room's budget
+	Spent *Spent     // nil: nothing was used; replaced, never changed
 }
 
 // ResumedWork tells that the room has got new work since the watchdog canceled it: it is not
@@ -169,7 +172,15 @@ type RoleSpec struct {
 	// AnyContainment: agents with Grants or under PolicyConfirm also run where their host does not keep
 	// processes of one account apart from each other (Host.Containment), so that others may act as they do.
 	AnyContainment bool
+
+	// The budget of the role, and that of each of its agents; see SpendLimit.
+	SpendTokens, SpendMicroUSD         uint64
+	SpendEachTokens, SpendEachMicroUSD uint64
 }
+
+// Spend is the budget of the role, SpendEach that of each of its agents.
+func (r *RoleSpec) Spend() SpendLimit     { return SpendLimit{r.SpendTokens, r.SpendMicroUSD} }
+func (r *RoleSpec) SpendEach() SpendLimit { return SpendLimit{r.SpendEachTokens, r.SpendEachMicroUSD} }
 
 // Role is a named job in a room; tasks are addressed to it.
 type Role struct {
@@ -193,6 +204,8 @@ type Role struct {
 
 	// Awaits: since a backup was restored its starts wait until every host has said what runs on it.
 	Awaits bool
+
+	Spent *Spent // nil: nothing was used; replaced, never changed
 }
 
 // StartsAs tells that a life which is started by either is started with the same.

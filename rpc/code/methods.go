@@ -73,6 +73,7 @@ var methods = map[Nature][]string{
 	Write: {
 		vigilv1.Fleet_ApplyRoom_FullMethodName, vigilv1.Fleet_DeleteRoom_FullMethodName,
 		vigilv1.Fleet_ReopenRoom_FullMethodName, vigilv1.Fleet_SetRoomWatch_FullMethodName,
+		vigilv1.Fleet_LiftBudget_FullMethodName,
 		vigilv1.Fleet_CreateTask_FullMethodName, vigilv1.Fleet_CancelTask_FullMethodName,
 		vigilv1.Fleet_RetryTask_FullMethodName, vigilv1.Fleet_UnquarantineTask_FullMethodName,
 		vigilv1.Fleet_SetAgent_FullMethodName, vigilv1.Fleet_RestartAgent_FullMethodName,
@@ -124,7 +125,7 @@ var methods = map[Nature][]string{
 		vigilv1.Fleet_GetWatchdog_FullMethodName, vigilv1.Fleet_ListTasks_FullMethodName,
 		vigilv1.Fleet_GetTask_FullMethodName, vigilv1.Fleet_ListAgents_FullMethodName,
 		vigilv1.Fleet_GetAgent_FullMethodName, vigilv1.Fleet_GetAgentStatus_FullMethodName,
-		vigilv1.Fleet_ListDeadlines_FullMethodName,
+		vigilv1.Fleet_ListDeadlines_FullMethodName, vigilv1.Fleet_GetUsage_FullMethodName,
 		vigilv1.Fleet_ListHosts_FullMethodName, vigilv1.Fleet_GetHost_FullMethodName,
 		vigilv1.Cluster_Status_FullMethodName, vigilv1.Cluster_GetSettings_FullMethodName,
 		vigilv1.Mailbox_ListMail_FullMethodName, vigilv1.Mailbox_GetMail_FullMethodName,

@@ -106,6 +106,8 @@ var permits = map[string]Permit{
 	fleet + "DeleteRoom":       runs("delete rooms", InRoom),
 	fleet + "ReopenRoom":       runs("reopen rooms", InRoom),
 	fleet + "SetRoomWatch":     runs("change how rooms are watched", InRoom),
+	fleet + "GetUsage":         sees("look at usage", InRoom),
+	fleet + "LiftBudget":       runs("lift budgets", InRoom),
 	fleet + "GetWatchdog":      sees("look at the watchdog", Cluster),
 	fleet + "CreateTask":       runs("create tasks", InRoom),
 	fleet + "ListTasks":        sees("list tasks", InRoom).andAgent(),

@@ -33,11 +33,11 @@ import (
 
 // Who may do what, by hand: not from the table that the doors use.
 var (
-	seesRoom = words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
+	seesRoom = words("GetRoom GetUsage ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
 		"ListEscalations GetEscalation ListOverseers GetOverseer GetOverview Follow ListInbox " +
 		"Search ListEvents GetTimeline OpenPage")
 	readsRoom   = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
-	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask " +
+	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch LiftBudget CreateTask CancelTask RetryTask " +
 		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +
 		"LookAtOverseer")
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)

@@ -226,6 +226,7 @@ func Agent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 		Order: a.OpenOrder().String(), OrderReason: a.OrderReason,
 		Failures: a.Failures, Parked: a.Waits(), LastExit: Exit(st, a.LastExit), Managed: a.Managed,
 		Done: a.Done, Why: why.Text, WhyCode: why.Code, Rev: a.Rev, Retired: a.Retired,
+		Usage:     AgentUsage(st, a),
 		IntentWhy: notes.IntentWhy, Stuck: notes.Stuck, StartFault: notes.StartFault,
 		ResumeBytes: uint32(len(a.Resume)), Outdated: st.Outdated(a),
 	}

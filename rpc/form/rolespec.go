@@ -50,6 +50,7 @@ func RoleSpec(s *noun.RoleSpec) *vigilv1.RoleSpec {
 		TurnLimit: Lasting(s.TurnLimit), RunLimit: Lasting(s.RunLimit), Health: convertHealth(s),
 		Ladder: s.Ladder.String(), Expect: Lasting(s.Expect), Overseer: convertOverseerSpec(s),
 		RetryFirst: Lasting(s.RetryFirst), RetryMost: Lasting(s.RetryMost),
+		Budget: Budget(s.Spend()), AgentBudget: Budget(s.SpendEach()),
 		Grants: Bindings(s.Grants), Containment: convertContainment(s),
 	}
 }
@@ -163,6 +164,9 @@ func (c *Checks) RoleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 	}
 	out.HealthEvery, out.HealthMissed = c.health(at, s.GetHealth())
 	out.Overseer = c.overseerSpec(at, s.GetOverseer())
+	all, each := c.Budget(at+"budget", s.GetBudget()), c.Budget(at+"agent_budget", s.GetAgentBudget())
+	out.SpendTokens, out.SpendMicroUSD = all.Tokens, all.MicroUSD
+	out.SpendEachTokens, out.SpendEachMicroUSD = each.Tokens, each.MicroUSD
 	return out
 }
 

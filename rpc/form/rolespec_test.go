@@ -32,7 +32,7 @@ func fillFields(t *testing.T, v reflect.Value) {
 			f.SetString(fmt.Sprintf("f%d", i))
 		case kind == reflect.Uint8:
 			f.SetUint(1)
-		case kind == reflect.Uint32:
+		case kind == reflect.Uint32, kind == reflect.Uint64:
 			f.SetUint(uint64(i + 1))
 		case kind == reflect.Bool:
 			f.SetBool(true)

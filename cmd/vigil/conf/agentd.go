@@ -19,6 +19,7 @@ import (
 
 	"vigil/agentd"
 	"vigil/agentd/accounts"
+	"vigil/agentd/telemetry"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm"
 	"vigil/rpc/door"
@@ -54,6 +55,8 @@ type Agentd struct {
 	RunnersDir    string            `yaml:"runners_dir"`
 	Accounts      string            `yaml:"accounts"`
 	Runners       []runnerFile      `yaml:"runners"`
+
+	TelemetryForward string `yaml:"telemetry_forward"`
 
 	file        string        // empty: none was read
 	document    *document     // nil: there is no file, or nothing in it
@@ -203,6 +206,10 @@ func (f *Agentd) mistakes() (all []error) {
 	if err := f.identityProblem(); err != nil {
 		all = append(all, err)
 	}
+	if f.TelemetryForward != "" {
+		err := telemetry.CheckForward(f.TelemetryForward)
+		that(err == nil, cli.Usagef("telemetry_forward: %v", err))
+	}
 	that(f.Logs.MaxBytes.N > 0, f.wrong(f.Logs.MaxBytes.at, "logs.max_bytes: give a size such as 10MiB"))
 	that(f.Logs.Keep.n > 0 && f.Logs.Keep.n <= 100,
 		f.wrong(f.Logs.Keep.at, fmt.Sprintf("logs.keep is %d: keep 1 to 100 files", f.Logs.Keep.n)))
@@ -286,7 +293,8 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 		Accounts: ids, DataDir: f.DataDir, HostKeyFile: f.hostKeyFile,
 		Name: f.Name,
 		Conn: conn, Addrs: f.Servers, Version: cli.Version(), Tools: toolFolder(),
-		Offer: f.Offer(), Logger: log, Registerer: registerer,
+		TelemetryForward: f.TelemetryForward,
+		Offer:            f.Offer(), Logger: log, Registerer: registerer,
 		Stops: agentd.Stops{StopGrace: f.StopGrace.Span, FrozenLimit: f.FrozenLimit.Span,
 			OrphanLimit: f.OrphanLimit.Span, ShutdownLimit: f.ShutdownLimit.Span,
 			OnStop: agentd.OnStop(f.OnStop), DrainLimit: f.DrainLimit.Span},

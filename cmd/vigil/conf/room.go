@@ -20,6 +20,7 @@ type roomFile struct {
 	Room     textValue      `yaml:"room"`
 	Roles    []roleFile     `yaml:"roles"`
 	Watchdog *roomWatchFile `yaml:"watchdog"`
+	Budget   *budgetFile    `yaml:"budget"`
 }
 
 // roleFile declares a role. Keys that are left out take the cluster's defaults.
@@ -51,6 +52,8 @@ type roleFile struct {
 	RetryMost     spanValue            `yaml:"retry_most"`
 	Grants        []grantFile          `yaml:"grants"`
 	Containment   textValue            `yaml:"containment"`
+	Budget        *budgetFile          `yaml:"budget"`
+	AgentBudget   *budgetFile          `yaml:"agent_budget"`
 }
 
 // ParseRooms reads all documents of a file; file is its name in messages.
@@ -147,7 +150,11 @@ func (d *document) request(room *roomFile) (*vigilv1.ApplyRoomRequest, error) {
 	if err := d.name("room", room.Room, d.body); err != nil {
 		return nil, err
 	}
-	out := &vigilv1.ApplyRoomRequest{Room: room.Room.text, Watch: room.Watchdog.wire()}
+	out := &vigilv1.ApplyRoomRequest{Room: room.Room.text, Watch: room.Watchdog.wire(),
+		Budget: room.Budget.wire()}
+	if out.Budget == nil {
+		out.Budget = &vigilv1.Budget{} // a file says all of it
+	}
 	if room.Watchdog != nil {
 		if err := d.word(room.Watchdog.Untaken, "warn", "cancel"); err != nil {
 			return nil, err
@@ -214,6 +221,7 @@ func (r *roleFile) spec() *vigilv1.RoleSpec {
 		Expect: r.Expect.wire(), Overseer: r.Overseer.wire(),
 		RetryFirst: r.RetryFirst.wire(), RetryMost: r.RetryMost.wire(),
 		Grants: grants(r.Grants), Containment: r.Containment.text,
+		Budget: r.Budget.wire(), AgentBudget: r.AgentBudget.wire(),
 	}
 	if r.Replicas != nil {
 		spec.Replicas = r.Replicas.n

@@ -123,7 +123,8 @@ func TestEveryKeyOfARoleIsSent(t *testing.T) {
 	keys := map[string]string{"name": "x", "runner": "r", "replicas": "2", "desired": "stopped",
 		"start": "on_demand", "proof": "agent", "policy": "fast", "labels": "{a: b}", "params": "{c: d}",
 		"health": "active", "ladder": "off", "overseer": "{triage: boot}",
-		"grants": "[{role: reader, rooms: [web]}]", "containment": "weak"}
+		"grants": "[{role: reader, rooms: [web]}]", "containment": "weak",
+		"budget": "{tokens: 2M, usd: 19.90}", "agent_budget": "{tokens: 500k}"}
 	text := "room: a\nroles:\n-"
 	of := reflect.TypeFor[roleFile]()
 	for i, key := range keysOf(of) {

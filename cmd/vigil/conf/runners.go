@@ -40,6 +40,7 @@ type runnerFile struct {
 	PTY           bool                 `yaml:"pty"`
 	User          string               `yaml:"user"`
 	Sudo          bool                 `yaml:"sudo"`
+	Telemetry     bool                 `yaml:"telemetry"`
 	Directory     string               `yaml:"directory"`
 	Env           map[string]string    `yaml:"env"`
 	EnvAllow      []string             `yaml:"env_allow"`
@@ -100,7 +101,7 @@ func (r *runnerFile) runner(from string) runner.Runner {
 	one := runner.Runner{
 		Name: r.Name, Kind: r.Kind, Program: r.Program, Requires: r.Requires, Optional: r.Optional, Args: r.Args,
 		ResumeArgs: r.ResumeArgs, ResumePattern: r.ResumePattern, FreshArgs: r.FreshArgs, PTY: r.PTY,
-		User: r.User, Sudo: r.Sudo, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
+		User: r.User, Sudo: r.Sudo, Telemetry: r.Telemetry, Directory: r.Directory, Env: r.Env, EnvAllow: r.EnvAllow,
 		Credentials: r.Credentials,
 		StopGrace:   r.StopGrace.Span, RunLimit: r.RunLimit.Span, Params: map[string]runner.Param{}, From: from,
 		Limits: proc.Limits{OpenFiles: uint64(r.Limits.OpenFiles.n), AddressSpace: uint64(r.Limits.AddressSpace.N),

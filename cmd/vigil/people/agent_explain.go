@@ -58,6 +58,7 @@ func printExplanation(a *cli.App, answer *vigilv1.GetAgentResponse) error {
 		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()),
 		"declared itself", agent.DeclarationText(g.GetDeclaration()),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
+		"used", usageLine(g.GetUsage()),
 		"to do", agentRemedy(g), "outdated", outdatedText(g),
 		"wanted", intentText(a, g), "declared", declared, "runner", runner,
 		"process", processLine(a, g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),

@@ -134,6 +134,7 @@ func printAgent(a *cli.App, g *vigilv1.Agent) error {
 		"fence", left(g.GetFenceLeft()),
 		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
+		"used", usageLine(g.GetUsage()),
 		"patrols", agent.PatrolLine(g.GetOverseer()), "last look", agent.LookLine(g.GetOverseer()),
 		"resume value", resumeText(g), "last exit", exitText(a, g.GetLastExit()), "revision", fmt.Sprint(g.GetRev()))
 }

@@ -19,7 +19,7 @@ func Commands(a *cli.App) []*cobra.Command {
 		newHostCmd(a),
 		newPauseCmd(a),
 		newResumeCmd(a),
-		newBrakeCmd(a),
+		newBrakeCmd(a), newUsageCmd(a), newBudgetCmd(a),
 		newWatchdogCmd(a),
 		newEscalationCmd(a),
 		newEventsCmd(a),

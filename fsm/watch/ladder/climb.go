@@ -134,6 +134,8 @@ func (v *View) unrestartable(a *noun.Agent, g *judge.Signals) string {
 		return "its own beats go on, so it is not dead"
 	case spec.Ladder == noun.LadderCareful && g.Flows():
 		return "new text comes on its terminal, so perhaps it works"
+	case spec.Ladder == noun.LadderCareful && g.UsesTools():
+		return "it has used a tool a moment ago, so perhaps it works"
 	case a.Proc.Fenced() && spec.Runner == "":
 		return "its role names no runner to start it again"
 	case !a.Proc.Fenced() && a.Task == 0:

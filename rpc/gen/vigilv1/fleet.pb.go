@@ -39,7 +39,9 @@ type ApplyRoomRequest struct {
 	// Agents beyond the replicas end although they are at work; else they finish first.
 	Now bool `protobuf:"varint,7,opt,name=now,proto3" json:"now,omitempty"`
 	// Refuse (conflict) what would end agents at work.
-	Gentle        bool     `protobuf:"varint,8,opt,name=gentle,proto3" json:"gentle,omitempty"`
+	Gentle bool `protobuf:"varint,8,opt,name=gentle,proto3" json:"gentle,omitempty"`
+	// The budget of the room; absent: it stays as it is, empty: none.
+	Budget        *Budget  `protobuf:"bytes,9,opt,name=budget,proto3" json:"budget,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -129,6 +131,13 @@ func (x *ApplyRoomRequest) GetGentle() bool {
 		return x.Gentle
 	}
 	return false
+}
+
+func (x *ApplyRoomRequest) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
 }
 
 func (x *ApplyRoomRequest) GetId() *WriteId {
@@ -259,6 +268,226 @@ func (x *ReopenRoomResponse) GetTasks() uint32 {
 	return 0
 }
 
+type GetUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all rooms.
+	Room string `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// Of that room; empty: all of them.
+	Role          string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	Stale         bool   `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUsageRequest) Reset() {
+	*x = GetUsageRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUsageRequest) ProtoMessage() {}
+
+func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
+func (*GetUsageRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetUsageRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *GetUsageRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *GetUsageRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type GetUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 10,000.
+	Usage         []*UsageState `protobuf:"bytes,1,rep,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUsageResponse) Reset() {
+	*x = GetUsageResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUsageResponse) ProtoMessage() {}
+
+func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
+func (*GetUsageResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetUsageResponse) GetUsage() []*UsageState {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+type LiftBudgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Room  string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// Empty: the budget of the room.
+	Role          string   `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiftBudgetRequest) Reset() {
+	*x = LiftBudgetRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiftBudgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiftBudgetRequest) ProtoMessage() {}
+
+func (x *LiftBudgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiftBudgetRequest.ProtoReflect.Descriptor instead.
+func (*LiftBudgetRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LiftBudgetRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *LiftBudgetRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *LiftBudgetRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *LiftBudgetRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type LiftBudgetResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Usage         *UsageState            `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LiftBudgetResponse) Reset() {
+	*x = LiftBudgetResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LiftBudgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LiftBudgetResponse) ProtoMessage() {}
+
+func (x *LiftBudgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LiftBudgetResponse.ProtoReflect.Descriptor instead.
+func (*LiftBudgetResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LiftBudgetResponse) GetUsage() *UsageState {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 type SetRoomWatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -272,7 +501,7 @@ type SetRoomWatchRequest struct {
 
 func (x *SetRoomWatchRequest) Reset() {
 	*x = SetRoomWatchRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -284,7 +513,7 @@ func (x *SetRoomWatchRequest) String() string {
 func (*SetRoomWatchRequest) ProtoMessage() {}
 
 func (x *SetRoomWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[3]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -297,7 +526,7 @@ func (x *SetRoomWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRoomWatchRequest.ProtoReflect.Descriptor instead.
 func (*SetRoomWatchRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{3}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SetRoomWatchRequest) GetRoom() string {
@@ -344,7 +573,7 @@ type GetWatchdogRequest struct {
 
 func (x *GetWatchdogRequest) Reset() {
 	*x = GetWatchdogRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -356,7 +585,7 @@ func (x *GetWatchdogRequest) String() string {
 func (*GetWatchdogRequest) ProtoMessage() {}
 
 func (x *GetWatchdogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[4]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -369,7 +598,7 @@ func (x *GetWatchdogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWatchdogRequest.ProtoReflect.Descriptor instead.
 func (*GetWatchdogRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{4}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetWatchdogRequest) GetStale() bool {
@@ -399,7 +628,7 @@ type GetWatchdogResponse struct {
 
 func (x *GetWatchdogResponse) Reset() {
 	*x = GetWatchdogResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -411,7 +640,7 @@ func (x *GetWatchdogResponse) String() string {
 func (*GetWatchdogResponse) ProtoMessage() {}
 
 func (x *GetWatchdogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[5]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -424,7 +653,7 @@ func (x *GetWatchdogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWatchdogResponse.ProtoReflect.Descriptor instead.
 func (*GetWatchdogResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{5}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetWatchdogResponse) GetEnabled() bool {
@@ -488,7 +717,7 @@ type ListRoomsRequest struct {
 
 func (x *ListRoomsRequest) Reset() {
 	*x = ListRoomsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +729,7 @@ func (x *ListRoomsRequest) String() string {
 func (*ListRoomsRequest) ProtoMessage() {}
 
 func (x *ListRoomsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[6]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +742,7 @@ func (x *ListRoomsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRoomsRequest.ProtoReflect.Descriptor instead.
 func (*ListRoomsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListRoomsRequest) GetStale() bool {
@@ -549,7 +778,7 @@ type ListRoomsResponse struct {
 
 func (x *ListRoomsResponse) Reset() {
 	*x = ListRoomsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +790,7 @@ func (x *ListRoomsResponse) String() string {
 func (*ListRoomsResponse) ProtoMessage() {}
 
 func (x *ListRoomsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[7]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +803,7 @@ func (x *ListRoomsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRoomsResponse.ProtoReflect.Descriptor instead.
 func (*ListRoomsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListRoomsResponse) GetRooms() []*Room {
@@ -608,7 +837,7 @@ type GetRoomRequest struct {
 
 func (x *GetRoomRequest) Reset() {
 	*x = GetRoomRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +849,7 @@ func (x *GetRoomRequest) String() string {
 func (*GetRoomRequest) ProtoMessage() {}
 
 func (x *GetRoomRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[8]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +862,7 @@ func (x *GetRoomRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRoomRequest.ProtoReflect.Descriptor instead.
 func (*GetRoomRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetRoomRequest) GetRoom() string {
@@ -662,7 +891,7 @@ type ListDeadlinesRequest struct {
 
 func (x *ListDeadlinesRequest) Reset() {
 	*x = ListDeadlinesRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +903,7 @@ func (x *ListDeadlinesRequest) String() string {
 func (*ListDeadlinesRequest) ProtoMessage() {}
 
 func (x *ListDeadlinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[9]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +916,7 @@ func (x *ListDeadlinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadlinesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadlinesRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListDeadlinesRequest) GetAgent() string {
@@ -723,7 +952,7 @@ type ListDeadlinesResponse struct {
 
 func (x *ListDeadlinesResponse) Reset() {
 	*x = ListDeadlinesResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +964,7 @@ func (x *ListDeadlinesResponse) String() string {
 func (*ListDeadlinesResponse) ProtoMessage() {}
 
 func (x *ListDeadlinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[10]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +977,7 @@ func (x *ListDeadlinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadlinesResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadlinesResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListDeadlinesResponse) GetDeadlines() []*Deadline {
@@ -792,7 +1021,7 @@ type Deadline struct {
 
 func (x *Deadline) Reset() {
 	*x = Deadline{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +1033,7 @@ func (x *Deadline) String() string {
 func (*Deadline) ProtoMessage() {}
 
 func (x *Deadline) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[11]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +1046,7 @@ func (x *Deadline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deadline.ProtoReflect.Descriptor instead.
 func (*Deadline) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Deadline) GetKind() string {
@@ -899,7 +1128,7 @@ type DeleteRoomRequest struct {
 
 func (x *DeleteRoomRequest) Reset() {
 	*x = DeleteRoomRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1140,7 @@ func (x *DeleteRoomRequest) String() string {
 func (*DeleteRoomRequest) ProtoMessage() {}
 
 func (x *DeleteRoomRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[12]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1153,7 @@ func (x *DeleteRoomRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoomRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRoomRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteRoomRequest) GetRoom() string {
@@ -981,7 +1210,7 @@ type DeleteRoomResponse struct {
 
 func (x *DeleteRoomResponse) Reset() {
 	*x = DeleteRoomResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1222,7 @@ func (x *DeleteRoomResponse) String() string {
 func (*DeleteRoomResponse) ProtoMessage() {}
 
 func (x *DeleteRoomResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[13]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1235,7 @@ func (x *DeleteRoomResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRoomResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRoomResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteRoomResponse) GetPending() bool {
@@ -1043,7 +1272,7 @@ type CreateTaskRequest struct {
 
 func (x *CreateTaskRequest) Reset() {
 	*x = CreateTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1284,7 @@ func (x *CreateTaskRequest) String() string {
 func (*CreateTaskRequest) ProtoMessage() {}
 
 func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[14]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1297,7 @@ func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskRequest.ProtoReflect.Descriptor instead.
 func (*CreateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CreateTaskRequest) GetRoom() string {
@@ -1154,7 +1383,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1395,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[15]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1408,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListTasksRequest) GetRoom() string {
@@ -1243,7 +1472,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1484,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[16]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1497,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -1302,7 +1531,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1543,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[17]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1556,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetTaskRequest) GetTask() uint64 {
@@ -1357,7 +1586,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1598,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[18]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1611,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelTaskRequest) GetTask() uint64 {
@@ -1432,7 +1661,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1673,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[19]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1686,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RetryTaskRequest) GetTask() uint64 {
@@ -1503,7 +1732,7 @@ type ListAgentsRequest struct {
 
 func (x *ListAgentsRequest) Reset() {
 	*x = ListAgentsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1744,7 @@ func (x *ListAgentsRequest) String() string {
 func (*ListAgentsRequest) ProtoMessage() {}
 
 func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[20]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1757,7 @@ func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListAgentsRequest) GetRoom() string {
@@ -1585,7 +1814,7 @@ type ListAgentsResponse struct {
 
 func (x *ListAgentsResponse) Reset() {
 	*x = ListAgentsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1826,7 @@ func (x *ListAgentsResponse) String() string {
 func (*ListAgentsResponse) ProtoMessage() {}
 
 func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[21]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1839,7 @@ func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListAgentsResponse) GetAgents() []*Agent {
@@ -1644,7 +1873,7 @@ type GetAgentRequest struct {
 
 func (x *GetAgentRequest) Reset() {
 	*x = GetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1885,7 @@ func (x *GetAgentRequest) String() string {
 func (*GetAgentRequest) ProtoMessage() {}
 
 func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[22]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1898,7 @@ func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetAgentRequest) GetAgent() string {
@@ -1701,7 +1930,7 @@ type GetAgentResponse struct {
 
 func (x *GetAgentResponse) Reset() {
 	*x = GetAgentResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1942,7 @@ func (x *GetAgentResponse) String() string {
 func (*GetAgentResponse) ProtoMessage() {}
 
 func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[23]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1955,7 @@ func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentResponse.ProtoReflect.Descriptor instead.
 func (*GetAgentResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetAgentResponse) GetAgent() *Agent {
@@ -1775,7 +2004,7 @@ type HostFit struct {
 
 func (x *HostFit) Reset() {
 	*x = HostFit{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +2016,7 @@ func (x *HostFit) String() string {
 func (*HostFit) ProtoMessage() {}
 
 func (x *HostFit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[24]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +2029,7 @@ func (x *HostFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFit.ProtoReflect.Descriptor instead.
 func (*HostFit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HostFit) GetHost() string {
@@ -1834,7 +2063,7 @@ type GetAgentStatusRequest struct {
 
 func (x *GetAgentStatusRequest) Reset() {
 	*x = GetAgentStatusRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2075,7 @@ func (x *GetAgentStatusRequest) String() string {
 func (*GetAgentStatusRequest) ProtoMessage() {}
 
 func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[25]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2088,7 @@ func (x *GetAgentStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentStatusRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetAgentStatusRequest) GetAgent() string {
@@ -1904,7 +2133,7 @@ type AgentStatus struct {
 
 func (x *AgentStatus) Reset() {
 	*x = AgentStatus{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2145,7 @@ func (x *AgentStatus) String() string {
 func (*AgentStatus) ProtoMessage() {}
 
 func (x *AgentStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[26]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2158,7 @@ func (x *AgentStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentStatus.ProtoReflect.Descriptor instead.
 func (*AgentStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AgentStatus) GetAgent() string {
@@ -2036,7 +2265,7 @@ type SetAgentRequest struct {
 
 func (x *SetAgentRequest) Reset() {
 	*x = SetAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2277,7 @@ func (x *SetAgentRequest) String() string {
 func (*SetAgentRequest) ProtoMessage() {}
 
 func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[27]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2290,7 @@ func (x *SetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAgentRequest.ProtoReflect.Descriptor instead.
 func (*SetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetAgentRequest) GetAgent() string {
@@ -2137,7 +2366,7 @@ type RestartAgentRequest struct {
 
 func (x *RestartAgentRequest) Reset() {
 	*x = RestartAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2378,7 @@ func (x *RestartAgentRequest) String() string {
 func (*RestartAgentRequest) ProtoMessage() {}
 
 func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[28]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2391,7 @@ func (x *RestartAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartAgentRequest.ProtoReflect.Descriptor instead.
 func (*RestartAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RestartAgentRequest) GetAgent() string {
@@ -2220,7 +2449,7 @@ type UnparkAgentRequest struct {
 
 func (x *UnparkAgentRequest) Reset() {
 	*x = UnparkAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2461,7 @@ func (x *UnparkAgentRequest) String() string {
 func (*UnparkAgentRequest) ProtoMessage() {}
 
 func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[29]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2474,7 @@ func (x *UnparkAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnparkAgentRequest.ProtoReflect.Descriptor instead.
 func (*UnparkAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UnparkAgentRequest) GetAgent() string {
@@ -2288,7 +2517,7 @@ type UnquarantineTaskRequest struct {
 
 func (x *UnquarantineTaskRequest) Reset() {
 	*x = UnquarantineTaskRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2300,7 +2529,7 @@ func (x *UnquarantineTaskRequest) String() string {
 func (*UnquarantineTaskRequest) ProtoMessage() {}
 
 func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[30]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2313,7 +2542,7 @@ func (x *UnquarantineTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnquarantineTaskRequest.ProtoReflect.Descriptor instead.
 func (*UnquarantineTaskRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UnquarantineTaskRequest) GetTask() uint64 {
@@ -2361,7 +2590,7 @@ type SetPauseRequest struct {
 
 func (x *SetPauseRequest) Reset() {
 	*x = SetPauseRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2602,7 @@ func (x *SetPauseRequest) String() string {
 func (*SetPauseRequest) ProtoMessage() {}
 
 func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[31]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2615,7 @@ func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseRequest.ProtoReflect.Descriptor instead.
 func (*SetPauseRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetPauseRequest) GetScope() string {
@@ -2440,7 +2669,7 @@ type SetPauseResponse struct {
 
 func (x *SetPauseResponse) Reset() {
 	*x = SetPauseResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +2681,7 @@ func (x *SetPauseResponse) String() string {
 func (*SetPauseResponse) ProtoMessage() {}
 
 func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[32]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +2694,7 @@ func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseResponse.ProtoReflect.Descriptor instead.
 func (*SetPauseResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetPauseResponse) GetRev() uint64 {
@@ -2485,7 +2714,7 @@ type ReleaseBrakeRequest struct {
 
 func (x *ReleaseBrakeRequest) Reset() {
 	*x = ReleaseBrakeRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2726,7 @@ func (x *ReleaseBrakeRequest) String() string {
 func (*ReleaseBrakeRequest) ProtoMessage() {}
 
 func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[33]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2739,7 @@ func (x *ReleaseBrakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReleaseBrakeRequest) GetBy() string {
@@ -2535,7 +2764,7 @@ type ReleaseBrakeResponse struct {
 
 func (x *ReleaseBrakeResponse) Reset() {
 	*x = ReleaseBrakeResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2776,7 @@ func (x *ReleaseBrakeResponse) String() string {
 func (*ReleaseBrakeResponse) ProtoMessage() {}
 
 func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[34]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2789,7 @@ func (x *ReleaseBrakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseBrakeResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseBrakeResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
 }
 
 type DrainHostRequest struct {
@@ -2582,7 +2811,7 @@ type DrainHostRequest struct {
 
 func (x *DrainHostRequest) Reset() {
 	*x = DrainHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +2823,7 @@ func (x *DrainHostRequest) String() string {
 func (*DrainHostRequest) ProtoMessage() {}
 
 func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[35]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +2836,7 @@ func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHostRequest.ProtoReflect.Descriptor instead.
 func (*DrainHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{35}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainHostRequest) GetHost() string {
@@ -2665,7 +2894,7 @@ type ConfirmDeadRequest struct {
 
 func (x *ConfirmDeadRequest) Reset() {
 	*x = ConfirmDeadRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2906,7 @@ func (x *ConfirmDeadRequest) String() string {
 func (*ConfirmDeadRequest) ProtoMessage() {}
 
 func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[36]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2919,7 @@ func (x *ConfirmDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmDeadRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmDeadRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{36}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ConfirmDeadRequest) GetHost() string {
@@ -2732,7 +2961,7 @@ type ForgetHostRequest struct {
 
 func (x *ForgetHostRequest) Reset() {
 	*x = ForgetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2973,7 @@ func (x *ForgetHostRequest) String() string {
 func (*ForgetHostRequest) ProtoMessage() {}
 
 func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[37]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +2986,7 @@ func (x *ForgetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostRequest.ProtoReflect.Descriptor instead.
 func (*ForgetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{37}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ForgetHostRequest) GetHost() string {
@@ -2789,7 +3018,7 @@ type ForgetHostResponse struct {
 
 func (x *ForgetHostResponse) Reset() {
 	*x = ForgetHostResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2801,7 +3030,7 @@ func (x *ForgetHostResponse) String() string {
 func (*ForgetHostResponse) ProtoMessage() {}
 
 func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[38]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +3043,7 @@ func (x *ForgetHostResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHostResponse.ProtoReflect.Descriptor instead.
 func (*ForgetHostResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{38}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{42}
 }
 
 type LookAtAgentRequest struct {
@@ -2828,7 +3057,7 @@ type LookAtAgentRequest struct {
 
 func (x *LookAtAgentRequest) Reset() {
 	*x = LookAtAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +3069,7 @@ func (x *LookAtAgentRequest) String() string {
 func (*LookAtAgentRequest) ProtoMessage() {}
 
 func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[39]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,7 +3082,7 @@ func (x *LookAtAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookAtAgentRequest.ProtoReflect.Descriptor instead.
 func (*LookAtAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{39}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LookAtAgentRequest) GetAgent() string {
@@ -2881,7 +3110,7 @@ type Screen struct {
 
 func (x *Screen) Reset() {
 	*x = Screen{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +3122,7 @@ func (x *Screen) String() string {
 func (*Screen) ProtoMessage() {}
 
 func (x *Screen) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[40]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +3135,7 @@ func (x *Screen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Screen.ProtoReflect.Descriptor instead.
 func (*Screen) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{40}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Screen) GetText() string {
@@ -2948,7 +3177,7 @@ type NudgeAgentRequest struct {
 
 func (x *NudgeAgentRequest) Reset() {
 	*x = NudgeAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2960,7 +3189,7 @@ func (x *NudgeAgentRequest) String() string {
 func (*NudgeAgentRequest) ProtoMessage() {}
 
 func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[41]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2973,7 +3202,7 @@ func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NudgeAgentRequest.ProtoReflect.Descriptor instead.
 func (*NudgeAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{41}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NudgeAgentRequest) GetAgent() string {
@@ -3036,7 +3265,7 @@ type AtTerminalRequest struct {
 
 func (x *AtTerminalRequest) Reset() {
 	*x = AtTerminalRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3277,7 @@ func (x *AtTerminalRequest) String() string {
 func (*AtTerminalRequest) ProtoMessage() {}
 
 func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[42]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3290,7 @@ func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtTerminalRequest.ProtoReflect.Descriptor instead.
 func (*AtTerminalRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{42}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AtTerminalRequest) GetHost() uint32 {
@@ -3132,7 +3361,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3373,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[43]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3386,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{43}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -3190,7 +3419,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3202,7 +3431,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[44]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3215,7 +3444,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{44}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3237,7 +3466,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3478,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3491,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -3298,7 +3527,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3539,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3552,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{46}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -3358,7 +3587,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3599,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3612,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{47}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -3417,7 +3646,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3658,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3671,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{48}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -3491,7 +3720,7 @@ var File_vigil_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\x8d\x02\n" +
+	"\x14vigil/v1/fleet.proto\x12\bvigil.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14vigil/v1/types.proto\"\xb7\x02\n" +
 	"\x10ApplyRoomRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12(\n" +
 	"\x05roles\x18\x02 \x03(\v2\x12.vigil.v1.RoleSpecR\x05roles\x12\x0e\n" +
@@ -3500,7 +3729,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12)\n" +
 	"\x05watch\x18\x06 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12\x10\n" +
 	"\x03now\x18\a \x01(\bR\x03now\x12\x16\n" +
-	"\x06gentle\x18\b \x01(\bR\x06gentle\x12!\n" +
+	"\x06gentle\x18\b \x01(\bR\x06gentle\x12(\n" +
+	"\x06budget\x18\t \x01(\v2\x10.vigil.v1.BudgetR\x06budget\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"v\n" +
 	"\x11ReopenRoomRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12\x0e\n" +
@@ -3509,7 +3739,20 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"N\n" +
 	"\x12ReopenRoomResponse\x12\"\n" +
 	"\x04room\x18\x01 \x01(\v2\x0e.vigil.v1.RoomR\x04room\x12\x14\n" +
-	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"\xa3\x01\n" +
+	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"O\n" +
+	"\x0fGetUsageRequest\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\">\n" +
+	"\x10GetUsageResponse\x12*\n" +
+	"\x05usage\x18\x01 \x03(\v2\x14.vigil.v1.UsageStateR\x05usage\"s\n" +
+	"\x11LiftBudgetRequest\x12\x17\n" +
+	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"@\n" +
+	"\x12LiftBudgetResponse\x12*\n" +
+	"\x05usage\x18\x01 \x01(\v2\x14.vigil.v1.UsageStateR\x05usage\"\xa3\x01\n" +
 	"\x13SetRoomWatchRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12)\n" +
 	"\x05watch\x18\x02 \x01(\v2\x13.vigil.v1.RoomWatchR\x05watch\x12\x0e\n" +
@@ -3748,7 +3991,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xa0\x18\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xe7\x19\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
@@ -3757,7 +4000,10 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"DeleteRoom\x12\x1b.vigil.v1.DeleteRoomRequest\x1a\x1c.vigil.v1.DeleteRoomResponse\"\x18\x82\xd3\xe4\x93\x02\x12*\x10/v1/rooms/{room}\x12k\n" +
 	"\n" +
 	"ReopenRoom\x12\x1b.vigil.v1.ReopenRoomRequest\x1a\x1c.vigil.v1.ReopenRoomResponse\"\"\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/rooms/{room}:reopen\x12c\n" +
-	"\fSetRoomWatch\x12\x1d.vigil.v1.SetRoomWatchRequest\x1a\x0e.vigil.v1.Room\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/rooms/{room}:watchdog\x12`\n" +
+	"\fSetRoomWatch\x12\x1d.vigil.v1.SetRoomWatchRequest\x1a\x0e.vigil.v1.Room\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/rooms/{room}:watchdog\x12T\n" +
+	"\bGetUsage\x12\x19.vigil.v1.GetUsageRequest\x1a\x1a.vigil.v1.GetUsageResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/usage\x12o\n" +
+	"\n" +
+	"LiftBudget\x12\x1b.vigil.v1.LiftBudgetRequest\x1a\x1c.vigil.v1.LiftBudgetResponse\"&\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/rooms/{room}:liftBudget\x12`\n" +
 	"\vGetWatchdog\x12\x1c.vigil.v1.GetWatchdogRequest\x1a\x1d.vigil.v1.GetWatchdogResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/watchdog\x12\\\n" +
 	"\n" +
 	"CreateTask\x12\x1b.vigil.v1.CreateTaskRequest\x1a\x0e.vigil.v1.Task\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/rooms/{room}/tasks\x12W\n" +
@@ -3805,199 +4051,213 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
 	(*ReopenRoomRequest)(nil),       // 1: vigil.v1.ReopenRoomRequest
 	(*ReopenRoomResponse)(nil),      // 2: vigil.v1.ReopenRoomResponse
-	(*SetRoomWatchRequest)(nil),     // 3: vigil.v1.SetRoomWatchRequest
-	(*GetWatchdogRequest)(nil),      // 4: vigil.v1.GetWatchdogRequest
-	(*GetWatchdogResponse)(nil),     // 5: vigil.v1.GetWatchdogResponse
-	(*ListRoomsRequest)(nil),        // 6: vigil.v1.ListRoomsRequest
-	(*ListRoomsResponse)(nil),       // 7: vigil.v1.ListRoomsResponse
-	(*GetRoomRequest)(nil),          // 8: vigil.v1.GetRoomRequest
-	(*ListDeadlinesRequest)(nil),    // 9: vigil.v1.ListDeadlinesRequest
-	(*ListDeadlinesResponse)(nil),   // 10: vigil.v1.ListDeadlinesResponse
-	(*Deadline)(nil),                // 11: vigil.v1.Deadline
-	(*DeleteRoomRequest)(nil),       // 12: vigil.v1.DeleteRoomRequest
-	(*DeleteRoomResponse)(nil),      // 13: vigil.v1.DeleteRoomResponse
-	(*CreateTaskRequest)(nil),       // 14: vigil.v1.CreateTaskRequest
-	(*ListTasksRequest)(nil),        // 15: vigil.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),       // 16: vigil.v1.ListTasksResponse
-	(*GetTaskRequest)(nil),          // 17: vigil.v1.GetTaskRequest
-	(*CancelTaskRequest)(nil),       // 18: vigil.v1.CancelTaskRequest
-	(*RetryTaskRequest)(nil),        // 19: vigil.v1.RetryTaskRequest
-	(*ListAgentsRequest)(nil),       // 20: vigil.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),      // 21: vigil.v1.ListAgentsResponse
-	(*GetAgentRequest)(nil),         // 22: vigil.v1.GetAgentRequest
-	(*GetAgentResponse)(nil),        // 23: vigil.v1.GetAgentResponse
-	(*HostFit)(nil),                 // 24: vigil.v1.HostFit
-	(*GetAgentStatusRequest)(nil),   // 25: vigil.v1.GetAgentStatusRequest
-	(*AgentStatus)(nil),             // 26: vigil.v1.AgentStatus
-	(*SetAgentRequest)(nil),         // 27: vigil.v1.SetAgentRequest
-	(*RestartAgentRequest)(nil),     // 28: vigil.v1.RestartAgentRequest
-	(*UnparkAgentRequest)(nil),      // 29: vigil.v1.UnparkAgentRequest
-	(*UnquarantineTaskRequest)(nil), // 30: vigil.v1.UnquarantineTaskRequest
-	(*SetPauseRequest)(nil),         // 31: vigil.v1.SetPauseRequest
-	(*SetPauseResponse)(nil),        // 32: vigil.v1.SetPauseResponse
-	(*ReleaseBrakeRequest)(nil),     // 33: vigil.v1.ReleaseBrakeRequest
-	(*ReleaseBrakeResponse)(nil),    // 34: vigil.v1.ReleaseBrakeResponse
-	(*DrainHostRequest)(nil),        // 35: vigil.v1.DrainHostRequest
-	(*ConfirmDeadRequest)(nil),      // 36: vigil.v1.ConfirmDeadRequest
-	(*ForgetHostRequest)(nil),       // 37: vigil.v1.ForgetHostRequest
-	(*ForgetHostResponse)(nil),      // 38: vigil.v1.ForgetHostResponse
-	(*LookAtAgentRequest)(nil),      // 39: vigil.v1.LookAtAgentRequest
-	(*Screen)(nil),                  // 40: vigil.v1.Screen
-	(*NudgeAgentRequest)(nil),       // 41: vigil.v1.NudgeAgentRequest
-	(*AtTerminalRequest)(nil),       // 42: vigil.v1.AtTerminalRequest
-	(*AgentLogsRequest)(nil),        // 43: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),                // 44: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),        // 45: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),       // 46: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),          // 47: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),      // 48: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),                // 49: vigil.v1.RoleSpec
-	(*RoomWatch)(nil),               // 50: vigil.v1.RoomWatch
-	(*WriteId)(nil),                 // 51: vigil.v1.WriteId
-	(*Room)(nil),                    // 52: vigil.v1.Room
-	(*WatchdogStats)(nil),           // 53: vigil.v1.WatchdogStats
-	(*Cancellation)(nil),            // 54: vigil.v1.Cancellation
-	(*durationpb.Duration)(nil),     // 55: google.protobuf.Duration
-	(*RoomPlan)(nil),                // 56: vigil.v1.RoomPlan
-	(TaskState)(0),                  // 57: vigil.v1.TaskState
-	(*Task)(nil),                    // 58: vigil.v1.Task
-	(*Agent)(nil),                   // 59: vigil.v1.Agent
-	(*Event)(nil),                   // 60: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 61: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 62: vigil.v1.Verdict
-	(*Declaration)(nil),             // 63: vigil.v1.Declaration
-	(*Ladder)(nil),                  // 64: vigil.v1.Ladder
-	(*ScreenState)(nil),             // 65: vigil.v1.ScreenState
-	(*Host)(nil),                    // 66: vigil.v1.Host
+	(*GetUsageRequest)(nil),         // 3: vigil.v1.GetUsageRequest
+	(*GetUsageResponse)(nil),        // 4: vigil.v1.GetUsageResponse
+	(*LiftBudgetRequest)(nil),       // 5: vigil.v1.LiftBudgetRequest
+	(*LiftBudgetResponse)(nil),      // 6: vigil.v1.LiftBudgetResponse
+	(*SetRoomWatchRequest)(nil),     // 7: vigil.v1.SetRoomWatchRequest
+	(*GetWatchdogRequest)(nil),      // 8: vigil.v1.GetWatchdogRequest
+	(*GetWatchdogResponse)(nil),     // 9: vigil.v1.GetWatchdogResponse
+	(*ListRoomsRequest)(nil),        // 10: vigil.v1.ListRoomsRequest
+	(*ListRoomsResponse)(nil),       // 11: vigil.v1.ListRoomsResponse
+	(*GetRoomRequest)(nil),          // 12: vigil.v1.GetRoomRequest
+	(*ListDeadlinesRequest)(nil),    // 13: vigil.v1.ListDeadlinesRequest
+	(*ListDeadlinesResponse)(nil),   // 14: vigil.v1.ListDeadlinesResponse
+	(*Deadline)(nil),                // 15: vigil.v1.Deadline
+	(*DeleteRoomRequest)(nil),       // 16: vigil.v1.DeleteRoomRequest
+	(*DeleteRoomResponse)(nil),      // 17: vigil.v1.DeleteRoomResponse
+	(*CreateTaskRequest)(nil),       // 18: vigil.v1.CreateTaskRequest
+	(*ListTasksRequest)(nil),        // 19: vigil.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 20: vigil.v1.ListTasksResponse
+	(*GetTaskRequest)(nil),          // 21: vigil.v1.GetTaskRequest
+	(*CancelTaskRequest)(nil),       // 22: vigil.v1.CancelTaskRequest
+	(*RetryTaskRequest)(nil),        // 23: vigil.v1.RetryTaskRequest
+	(*ListAgentsRequest)(nil),       // 24: vigil.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),      // 25: vigil.v1.ListAgentsResponse
+	(*GetAgentRequest)(nil),         // 26: vigil.v1.GetAgentRequest
+	(*GetAgentResponse)(nil),        // 27: vigil.v1.GetAgentResponse
+	(*HostFit)(nil),                 // 28: vigil.v1.HostFit
+	(*GetAgentStatusRequest)(nil),   // 29: vigil.v1.GetAgentStatusRequest
+	(*AgentStatus)(nil),             // 30: vigil.v1.AgentStatus
+	(*SetAgentRequest)(nil),         // 31: vigil.v1.SetAgentRequest
+	(*RestartAgentRequest)(nil),     // 32: vigil.v1.RestartAgentRequest
+	(*UnparkAgentRequest)(nil),      // 33: vigil.v1.UnparkAgentRequest
+	(*UnquarantineTaskRequest)(nil), // 34: vigil.v1.UnquarantineTaskRequest
+	(*SetPauseRequest)(nil),         // 35: vigil.v1.SetPauseRequest
+	(*SetPauseResponse)(nil),        // 36: vigil.v1.SetPauseResponse
+	(*ReleaseBrakeRequest)(nil),     // 37: vigil.v1.ReleaseBrakeRequest
+	(*ReleaseBrakeResponse)(nil),    // 38: vigil.v1.ReleaseBrakeResponse
+	(*DrainHostRequest)(nil),        // 39: vigil.v1.DrainHostRequest
+	(*ConfirmDeadRequest)(nil),      // 40: vigil.v1.ConfirmDeadRequest
+	(*ForgetHostRequest)(nil),       // 41: vigil.v1.ForgetHostRequest
+	(*ForgetHostResponse)(nil),      // 42: vigil.v1.ForgetHostResponse
+	(*LookAtAgentRequest)(nil),      // 43: vigil.v1.LookAtAgentRequest
+	(*Screen)(nil),                  // 44: vigil.v1.Screen
+	(*NudgeAgentRequest)(nil),       // 45: vigil.v1.NudgeAgentRequest
+	(*AtTerminalRequest)(nil),       // 46: vigil.v1.AtTerminalRequest
+	(*AgentLogsRequest)(nil),        // 47: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 48: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 49: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 50: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 51: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 52: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 53: vigil.v1.RoleSpec
+	(*RoomWatch)(nil),               // 54: vigil.v1.RoomWatch
+	(*Budget)(nil),                  // 55: vigil.v1.Budget
+	(*WriteId)(nil),                 // 56: vigil.v1.WriteId
+	(*Room)(nil),                    // 57: vigil.v1.Room
+	(*UsageState)(nil),              // 58: vigil.v1.UsageState
+	(*WatchdogStats)(nil),           // 59: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),            // 60: vigil.v1.Cancellation
+	(*durationpb.Duration)(nil),     // 61: google.protobuf.Duration
+	(*RoomPlan)(nil),                // 62: vigil.v1.RoomPlan
+	(TaskState)(0),                  // 63: vigil.v1.TaskState
+	(*Task)(nil),                    // 64: vigil.v1.Task
+	(*Agent)(nil),                   // 65: vigil.v1.Agent
+	(*Event)(nil),                   // 66: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 67: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 68: vigil.v1.Verdict
+	(*Declaration)(nil),             // 69: vigil.v1.Declaration
+	(*Ladder)(nil),                  // 70: vigil.v1.Ladder
+	(*ScreenState)(nil),             // 71: vigil.v1.ScreenState
+	(*Host)(nil),                    // 72: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	49, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	50, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
-	51, // 2: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	51, // 3: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
-	52, // 4: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
-	50, // 5: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
-	51, // 6: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
-	53, // 7: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
-	54, // 8: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
-	52, // 9: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
-	11, // 10: vigil.v1.ListDeadlinesResponse.deadlines:type_name -> vigil.v1.Deadline
-	55, // 11: vigil.v1.Deadline.left:type_name -> google.protobuf.Duration
-	55, // 12: vigil.v1.Deadline.since:type_name -> google.protobuf.Duration
-	55, // 13: vigil.v1.Deadline.span:type_name -> google.protobuf.Duration
-	55, // 14: vigil.v1.Deadline.absent:type_name -> google.protobuf.Duration
-	55, // 15: vigil.v1.Deadline.held_for:type_name -> google.protobuf.Duration
-	51, // 16: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	56, // 17: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
-	51, // 18: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	55, // 19: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
-	55, // 20: vigil.v1.CreateTaskRequest.after:type_name -> google.protobuf.Duration
-	57, // 21: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	58, // 22: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	51, // 23: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	51, // 24: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	59, // 25: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	59, // 26: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	49, // 27: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	58, // 28: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	60, // 29: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
-	24, // 30: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	61, // 31: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	61, // 32: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	61, // 33: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	62, // 34: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	63, // 35: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	64, // 36: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	65, // 37: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	55, // 38: vigil.v1.SetAgentRequest.for:type_name -> google.protobuf.Duration
-	51, // 39: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 40: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 41: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	51, // 42: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	55, // 43: vigil.v1.SetPauseRequest.for:type_name -> google.protobuf.Duration
-	51, // 44: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	51, // 45: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	55, // 46: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	55, // 47: vigil.v1.DrainHostRequest.for:type_name -> google.protobuf.Duration
-	51, // 48: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	51, // 49: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	51, // 50: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	51, // 51: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	66, // 52: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 53: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	6,  // 54: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	8,  // 55: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	12, // 56: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 57: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	3,  // 58: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	4,  // 59: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	14, // 60: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	15, // 61: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	17, // 62: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	18, // 63: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	19, // 64: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	30, // 65: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	20, // 66: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	22, // 67: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	25, // 68: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	9,  // 69: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
-	27, // 70: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	28, // 71: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	29, // 72: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	31, // 73: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	33, // 74: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	39, // 75: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	41, // 76: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	42, // 77: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	43, // 78: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	45, // 79: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	47, // 80: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	35, // 81: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	36, // 82: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	37, // 83: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	48, // 84: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	52, // 85: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	7,  // 86: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	52, // 87: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	13, // 88: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 89: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	52, // 90: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	5,  // 91: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	58, // 92: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	16, // 93: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	58, // 94: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	58, // 95: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	58, // 96: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	58, // 97: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	21, // 98: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	23, // 99: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	26, // 100: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	10, // 101: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
-	59, // 102: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	59, // 103: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	59, // 104: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	32, // 105: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	34, // 106: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	40, // 107: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	59, // 108: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	40, // 109: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	44, // 110: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	46, // 111: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	66, // 112: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	66, // 113: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	66, // 114: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	38, // 115: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	60, // 116: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	85, // [85:117] is the sub-list for method output_type
-	53, // [53:85] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	53, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	54, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
+	55, // 2: vigil.v1.ApplyRoomRequest.budget:type_name -> vigil.v1.Budget
+	56, // 3: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	56, // 4: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
+	57, // 5: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
+	58, // 6: vigil.v1.GetUsageResponse.usage:type_name -> vigil.v1.UsageState
+	56, // 7: vigil.v1.LiftBudgetRequest.id:type_name -> vigil.v1.WriteId
+	58, // 8: vigil.v1.LiftBudgetResponse.usage:type_name -> vigil.v1.UsageState
+	54, // 9: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
+	56, // 10: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
+	59, // 11: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
+	60, // 12: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
+	57, // 13: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	15, // 14: vigil.v1.ListDeadlinesResponse.deadlines:type_name -> vigil.v1.Deadline
+	61, // 15: vigil.v1.Deadline.left:type_name -> google.protobuf.Duration
+	61, // 16: vigil.v1.Deadline.since:type_name -> google.protobuf.Duration
+	61, // 17: vigil.v1.Deadline.span:type_name -> google.protobuf.Duration
+	61, // 18: vigil.v1.Deadline.absent:type_name -> google.protobuf.Duration
+	61, // 19: vigil.v1.Deadline.held_for:type_name -> google.protobuf.Duration
+	56, // 20: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	62, // 21: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
+	56, // 22: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	61, // 23: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
+	61, // 24: vigil.v1.CreateTaskRequest.after:type_name -> google.protobuf.Duration
+	63, // 25: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	64, // 26: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	56, // 27: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	56, // 28: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	65, // 29: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	65, // 30: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	53, // 31: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	64, // 32: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	66, // 33: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	28, // 34: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
+	67, // 35: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	67, // 36: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	67, // 37: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	68, // 38: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	69, // 39: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	70, // 40: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	71, // 41: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	61, // 42: vigil.v1.SetAgentRequest.for:type_name -> google.protobuf.Duration
+	56, // 43: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	56, // 44: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	56, // 45: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	56, // 46: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	61, // 47: vigil.v1.SetPauseRequest.for:type_name -> google.protobuf.Duration
+	56, // 48: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	56, // 49: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	61, // 50: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	61, // 51: vigil.v1.DrainHostRequest.for:type_name -> google.protobuf.Duration
+	56, // 52: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	56, // 53: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	56, // 54: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	56, // 55: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	72, // 56: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 57: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	10, // 58: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	12, // 59: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	16, // 60: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 61: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	7,  // 62: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	3,  // 63: vigil.v1.Fleet.GetUsage:input_type -> vigil.v1.GetUsageRequest
+	5,  // 64: vigil.v1.Fleet.LiftBudget:input_type -> vigil.v1.LiftBudgetRequest
+	8,  // 65: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	18, // 66: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	19, // 67: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	21, // 68: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	22, // 69: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	23, // 70: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	34, // 71: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	24, // 72: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	26, // 73: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	29, // 74: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	13, // 75: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
+	31, // 76: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	32, // 77: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	33, // 78: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	35, // 79: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	37, // 80: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	43, // 81: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	45, // 82: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	46, // 83: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	47, // 84: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	49, // 85: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	51, // 86: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	39, // 87: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	40, // 88: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	41, // 89: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	52, // 90: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	57, // 91: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	11, // 92: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	57, // 93: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	17, // 94: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 95: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	57, // 96: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	4,  // 97: vigil.v1.Fleet.GetUsage:output_type -> vigil.v1.GetUsageResponse
+	6,  // 98: vigil.v1.Fleet.LiftBudget:output_type -> vigil.v1.LiftBudgetResponse
+	9,  // 99: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	64, // 100: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	20, // 101: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	64, // 102: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	64, // 103: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	64, // 104: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	64, // 105: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	25, // 106: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	27, // 107: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	30, // 108: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	14, // 109: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
+	65, // 110: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	65, // 111: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	65, // 112: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	36, // 113: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	38, // 114: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	44, // 115: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	65, // 116: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	44, // 117: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	48, // 118: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	50, // 119: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	72, // 120: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	72, // 121: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	72, // 122: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	42, // 123: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	66, // 124: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	91, // [91:125] is the sub-list for method output_type
+	57, // [57:91] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -4006,14 +4266,14 @@ func file_vigil_v1_fleet_proto_init() {
 		return
 	}
 	file_vigil_v1_types_proto_init()
-	file_vigil_v1_fleet_proto_msgTypes[31].OneofWrappers = []any{}
+	file_vigil_v1_fleet_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,8 @@ const (
 	Fleet_DeleteRoom_FullMethodName       = "/vigil.v1.Fleet/DeleteRoom"
 	Fleet_ReopenRoom_FullMethodName       = "/vigil.v1.Fleet/ReopenRoom"
 	Fleet_SetRoomWatch_FullMethodName     = "/vigil.v1.Fleet/SetRoomWatch"
+	Fleet_GetUsage_FullMethodName         = "/vigil.v1.Fleet/GetUsage"
+	Fleet_LiftBudget_FullMethodName       = "/vigil.v1.Fleet/LiftBudget"
 	Fleet_GetWatchdog_FullMethodName      = "/vigil.v1.Fleet/GetWatchdog"
 	Fleet_CreateTask_FullMethodName       = "/vigil.v1.Fleet/CreateTask"
 	Fleet_ListTasks_FullMethodName        = "/vigil.v1.Fleet/ListTasks"
@@ -71,6 +73,10 @@ type FleetClient interface {
 	ReopenRoom(ctx context.Context, in *ReopenRoomRequest, opts ...grpc.CallOption) (*ReopenRoomResponse, error)
 	// Replaces what a room sets for the conversation watchdog.
 	SetRoomWatch(ctx context.Context, in *SetRoomWatchRequest, opts ...grpc.CallOption) (*Room, error)
+	// What was used within 24 hours: of all rooms; of a room with its roles; of a role with its agents.
+	GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error)
+	// Lets a room, or a role with its agents, go on beyond its budget until the window has passed.
+	LiftBudget(ctx context.Context, in *LiftBudgetRequest, opts ...grpc.CallOption) (*LiftBudgetResponse, error)
 	// What the conversation watchdog has done, with the last cancellations.
 	GetWatchdog(ctx context.Context, in *GetWatchdogRequest, opts ...grpc.CallOption) (*GetWatchdogResponse, error)
 	// Creates a task for a role.
@@ -190,6 +196,26 @@ func (c *fleetClient) SetRoomWatch(ctx context.Context, in *SetRoomWatchRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Room)
 	err := c.cc.Invoke(ctx, Fleet_SetRoomWatch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetUsageResponse)
+	err := c.cc.Invoke(ctx, Fleet_GetUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) LiftBudget(ctx context.Context, in *LiftBudgetRequest, opts ...grpc.CallOption) (*LiftBudgetResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LiftBudgetResponse)
+	err := c.cc.Invoke(ctx, Fleet_LiftBudget_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -490,6 +516,10 @@ type FleetServer interface {
 	ReopenRoom(context.Context, *ReopenRoomRequest) (*ReopenRoomResponse, error)
 	// Replaces what a room sets for the conversation watchdog.
 	SetRoomWatch(context.Context, *SetRoomWatchRequest) (*Room, error)
+	// What was used within 24 hours: of all rooms; of a room with its roles; of a role with its agents.
+	GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error)
+	// Lets a room, or a role with its agents, go on beyond its budget until the window has passed.
+	LiftBudget(context.Context, *LiftBudgetRequest) (*LiftBudgetResponse, error)
 	// What the conversation watchdog has done, with the last cancellations.
 	GetWatchdog(context.Context, *GetWatchdogRequest) (*GetWatchdogResponse, error)
 	// Creates a task for a role.
@@ -572,6 +602,12 @@ func (UnimplementedFleetServer) ReopenRoom(context.Context, *ReopenRoomRequest) 
 }
 func (UnimplementedFleetServer) SetRoomWatch(context.Context, *SetRoomWatchRequest) (*Room, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetRoomWatch not implemented")
+}
+func (UnimplementedFleetServer) GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetUsage not implemented")
+}
+func (UnimplementedFleetServer) LiftBudget(context.Context, *LiftBudgetRequest) (*LiftBudgetResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LiftBudget not implemented")
 }
 func (UnimplementedFleetServer) GetWatchdog(context.Context, *GetWatchdogRequest) (*GetWatchdogResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetWatchdog not implemented")
@@ -776,6 +812,42 @@ func _Fleet_SetRoomWatch_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(FleetServer).SetRoomWatch(ctx, req.(*SetRoomWatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_GetUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).GetUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_GetUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).GetUsage(ctx, req.(*GetUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_LiftBudget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LiftBudgetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).LiftBudget(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_LiftBudget_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).LiftBudget(ctx, req.(*LiftBudgetRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1264,6 +1336,14 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetRoomWatch",
 			Handler:    _Fleet_SetRoomWatch_Handler,
+		},
+		{
+			MethodName: "GetUsage",
+			Handler:    _Fleet_GetUsage_Handler,
+		},
+		{
+			MethodName: "LiftBudget",
+			Handler:    _Fleet_LiftBudget_Handler,
 		},
 		{
 			MethodName: "GetWatchdog",

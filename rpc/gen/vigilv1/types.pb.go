@@ -1672,7 +1672,10 @@ type RoleSpec struct {
 	Grants []*Binding `protobuf:"bytes,63,rep,name=grants,proto3" json:"grants,omitempty"`
 	// With grants: sealed (its agents run only on hosts that keep them apart from all others) or weak
 	// (anywhere: others of the same account can act as they do); empty: sealed
-	Containment   string `protobuf:"bytes,64,opt,name=containment,proto3" json:"containment,omitempty"`
+	Containment string `protobuf:"bytes,64,opt,name=containment,proto3" json:"containment,omitempty"`
+	// The budget of the role, and that of each of its agents; absent: none.
+	Budget        *Budget `protobuf:"bytes,65,opt,name=budget,proto3" json:"budget,omitempty"`
+	AgentBudget   *Budget `protobuf:"bytes,66,opt,name=agent_budget,json=agentBudget,proto3" json:"agent_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1894,6 +1897,20 @@ func (x *RoleSpec) GetContainment() string {
 		return x.Containment
 	}
 	return ""
+}
+
+func (x *RoleSpec) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *RoleSpec) GetAgentBudget() *Budget {
+	if x != nil {
+		return x.AgentBudget
+	}
+	return nil
 }
 
 // Binding is a role in one room, or everywhere.
@@ -2273,7 +2290,9 @@ type Agent struct {
 	// Until its own pause ends by itself; absent: it does not, or there is none.
 	PauseEndsIn *durationpb.Duration `protobuf:"bytes,81,opt,name=pause_ends_in,json=pauseEndsIn,proto3" json:"pause_ends_in,omitempty"`
 	// Its life was started as its role was declared before; a restart renews it.
-	Outdated      bool `protobuf:"varint,82,opt,name=outdated,proto3" json:"outdated,omitempty"`
+	Outdated bool `protobuf:"varint,82,opt,name=outdated,proto3" json:"outdated,omitempty"`
+	// What it has used; absent: it has told of nothing.
+	Usage         *UsageState `protobuf:"bytes,90,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2651,6 +2670,282 @@ func (x *Agent) GetOutdated() bool {
 	return false
 }
 
+func (x *Agent) GetUsage() *UsageState {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Usage is what was used, as AI tools tell it of themselves.
+type Usage struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	InputTokens  uint64                 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens uint64                 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Read from a cache; budgets do not count them.
+	CacheTokens uint64 `protobuf:"varint,3,opt,name=cache_tokens,json=cacheTokens,proto3" json:"cache_tokens,omitempty"`
+	// Millionths of a US dollar, as the tools reckon.
+	MicroUsd uint64 `protobuf:"varint,4,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
+	// Uses of tools.
+	Tools uint64 `protobuf:"varint,5,opt,name=tools,proto3" json:"tools,omitempty"`
+	// The same by kind: other, shell, read, edit, search, web, agent, mcp. Of lives only.
+	Kinds         []uint64 `protobuf:"varint,6,rep,packed,name=kinds,proto3" json:"kinds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Usage) GetInputTokens() uint64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetOutputTokens() uint64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetCacheTokens() uint64 {
+	if x != nil {
+		return x.CacheTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetMicroUsd() uint64 {
+	if x != nil {
+		return x.MicroUsd
+	}
+	return 0
+}
+
+func (x *Usage) GetTools() uint64 {
+	if x != nil {
+		return x.Tools
+	}
+	return 0
+}
+
+func (x *Usage) GetKinds() []uint64 {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+// Budget bounds what is used within 24 hours of cluster time. It is a brake, no accounting.
+type Budget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Input and output, without what is read from a cache; 0: none
+	Tokens uint64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Millionths of a US dollar; 0: none
+	MicroUsd      uint64 `protobuf:"varint,2,opt,name=micro_usd,json=microUsd,proto3" json:"micro_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Budget) Reset() {
+	*x = Budget{}
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Budget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Budget) ProtoMessage() {}
+
+func (x *Budget) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Budget.ProtoReflect.Descriptor instead.
+func (*Budget) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Budget) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Budget) GetMicroUsd() uint64 {
+	if x != nil {
+		return x.MicroUsd
+	}
+	return 0
+}
+
+// UsageState is what an agent, a role or a room has used, and how its budget stands.
+type UsageState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// room, role or agent
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// ROOM, ROOM/ROLE or the name of the agent
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// In the hour under way and the 24 before it.
+	Day *Usage `protobuf:"bytes,3,opt,name=day,proto3" json:"day,omitempty"`
+	// Absent: it has none.
+	Budget *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
+	// free, warned (four fifths are used) or out (nothing new is started or claimed)
+	Stage string `protobuf:"bytes,5,opt,name=stage,proto3" json:"stage,omitempty"`
+	// Until a lifted budget counts again; absent: it is not lifted.
+	LiftedFor *durationpb.Duration `protobuf:"bytes,6,opt,name=lifted_for,json=liftedFor,proto3" json:"lifted_for,omitempty"`
+	LiftedBy  string               `protobuf:"bytes,7,opt,name=lifted_by,json=liftedBy,proto3" json:"lifted_by,omitempty"`
+	// Of an agent: what the life of this incarnation has used.
+	Life        *Usage `protobuf:"bytes,8,opt,name=life,proto3" json:"life,omitempty"`
+	Incarnation string `protobuf:"bytes,9,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Of an agent: how often it has told more than any tool can use.
+	Clamped       uint64 `protobuf:"varint,10,opt,name=clamped,proto3" json:"clamped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageState) Reset() {
+	*x = UsageState{}
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageState) ProtoMessage() {}
+
+func (x *UsageState) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageState.ProtoReflect.Descriptor instead.
+func (*UsageState) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *UsageState) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *UsageState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UsageState) GetDay() *Usage {
+	if x != nil {
+		return x.Day
+	}
+	return nil
+}
+
+func (x *UsageState) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *UsageState) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *UsageState) GetLiftedFor() *durationpb.Duration {
+	if x != nil {
+		return x.LiftedFor
+	}
+	return nil
+}
+
+func (x *UsageState) GetLiftedBy() string {
+	if x != nil {
+		return x.LiftedBy
+	}
+	return ""
+}
+
+func (x *UsageState) GetLife() *Usage {
+	if x != nil {
+		return x.Life
+	}
+	return nil
+}
+
+func (x *UsageState) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *UsageState) GetClamped() uint64 {
+	if x != nil {
+		return x.Clamped
+	}
+	return 0
+}
+
 // OverseerStatus is what is known of an overseer. Times are cluster time.
 type OverseerStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2711,7 +3006,7 @@ type OverseerStatus struct {
 
 func (x *OverseerStatus) Reset() {
 	*x = OverseerStatus{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +3018,7 @@ func (x *OverseerStatus) String() string {
 func (*OverseerStatus) ProtoMessage() {}
 
 func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +3031,7 @@ func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
 func (*OverseerStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OverseerStatus) GetAgent() string {
@@ -2972,7 +3267,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3279,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3292,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Ladder) GetRung() string {
@@ -3066,7 +3361,7 @@ type ScreenState struct {
 
 func (x *ScreenState) Reset() {
 	*x = ScreenState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3373,7 @@ func (x *ScreenState) String() string {
 func (*ScreenState) ProtoMessage() {}
 
 func (x *ScreenState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3386,7 @@ func (x *ScreenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
 func (*ScreenState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ScreenState) GetPrompt() string {
@@ -3138,7 +3433,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3445,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3458,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Verdict) GetKind() string {
@@ -3203,7 +3498,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3510,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3523,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Reason) GetText() string {
@@ -3280,7 +3575,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3587,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3600,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -3383,7 +3678,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3690,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3703,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -3531,7 +3826,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3838,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3851,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Host) GetId() uint32 {
@@ -3767,7 +4062,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[28]
+	mi := &file_vigil_v1_types_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3779,7 +4074,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[28]
+	mi := &file_vigil_v1_types_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3792,7 +4087,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *HostView) GetServer() string {
@@ -3836,7 +4131,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[29]
+	mi := &file_vigil_v1_types_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +4143,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[29]
+	mi := &file_vigil_v1_types_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +4156,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -4093,7 +4388,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05roles\x18\a \x03(\tR\x05roles\x12\x14\n" +
 	"\x05hosts\x18\b \x03(\tR\x05hosts\x12\x18\n" +
-	"\aresumed\x18\t \x01(\bR\aresumed\"\x9e\n" +
+	"\aresumed\x18\t \x01(\bR\aresumed\"\xfd\n" +
 	"\n" +
 	"\bRoleSpec\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12\x16\n" +
@@ -4129,7 +4424,9 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"retry_most\x18> \x01(\v2\x19.google.protobuf.DurationR\tretryMost\x12)\n" +
 	"\x06grants\x18? \x03(\v2\x11.vigil.v1.BindingR\x06grants\x12 \n" +
-	"\vcontainment\x18@ \x01(\tR\vcontainment\x1a9\n" +
+	"\vcontainment\x18@ \x01(\tR\vcontainment\x12(\n" +
+	"\x06budget\x18A \x01(\v2\x10.vigil.v1.BudgetR\x06budget\x123\n" +
+	"\fagent_budget\x18B \x01(\v2\x10.vigil.v1.BudgetR\vagentBudget\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -4163,7 +4460,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xb6\r\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe2\r\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4222,7 +4519,32 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\fstop_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"stopEndsIn\x12=\n" +
 	"\rpause_ends_in\x18Q \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\x12\x1a\n" +
-	"\boutdated\x18R \x01(\bR\boutdated\"\xde\a\n" +
+	"\boutdated\x18R \x01(\bR\boutdated\x12*\n" +
+	"\x05usage\x18Z \x01(\v2\x14.vigil.v1.UsageStateR\x05usage\"\xbb\x01\n" +
+	"\x05Usage\x12!\n" +
+	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12!\n" +
+	"\fcache_tokens\x18\x03 \x01(\x04R\vcacheTokens\x12\x1b\n" +
+	"\tmicro_usd\x18\x04 \x01(\x04R\bmicroUsd\x12\x14\n" +
+	"\x05tools\x18\x05 \x01(\x04R\x05tools\x12\x14\n" +
+	"\x05kinds\x18\x06 \x03(\x04R\x05kinds\"=\n" +
+	"\x06Budget\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x04R\x06tokens\x12\x1b\n" +
+	"\tmicro_usd\x18\x02 \x01(\x04R\bmicroUsd\"\xcf\x02\n" +
+	"\n" +
+	"UsageState\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12!\n" +
+	"\x03day\x18\x03 \x01(\v2\x0f.vigil.v1.UsageR\x03day\x12(\n" +
+	"\x06budget\x18\x04 \x01(\v2\x10.vigil.v1.BudgetR\x06budget\x12\x14\n" +
+	"\x05stage\x18\x05 \x01(\tR\x05stage\x128\n" +
+	"\n" +
+	"lifted_for\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\tliftedFor\x12\x1b\n" +
+	"\tlifted_by\x18\a \x01(\tR\bliftedBy\x12#\n" +
+	"\x04life\x18\b \x01(\v2\x0f.vigil.v1.UsageR\x04life\x12 \n" +
+	"\vincarnation\x18\t \x01(\tR\vincarnation\x12\x18\n" +
+	"\aclamped\x18\n" +
+	" \x01(\x04R\aclamped\"\xde\a\n" +
 	"\x0eOverseerStatus\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -4382,7 +4704,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -4405,130 +4727,140 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*HealthSpec)(nil),            // 18: vigil.v1.HealthSpec
 	(*Role)(nil),                  // 19: vigil.v1.Role
 	(*Agent)(nil),                 // 20: vigil.v1.Agent
-	(*OverseerStatus)(nil),        // 21: vigil.v1.OverseerStatus
-	(*Ladder)(nil),                // 22: vigil.v1.Ladder
-	(*ScreenState)(nil),           // 23: vigil.v1.ScreenState
-	(*Verdict)(nil),               // 24: vigil.v1.Verdict
-	(*Reason)(nil),                // 25: vigil.v1.Reason
-	(*Declaration)(nil),           // 26: vigil.v1.Declaration
-	(*Exit)(nil),                  // 27: vigil.v1.Exit
-	(*Host)(nil),                  // 28: vigil.v1.Host
-	(*HostView)(nil),              // 29: vigil.v1.HostView
-	(*Event)(nil),                 // 30: vigil.v1.Event
-	nil,                           // 31: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 32: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 33: vigil.v1.Role.TasksEntry
-	nil,                           // 34: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
+	(*Usage)(nil),                 // 21: vigil.v1.Usage
+	(*Budget)(nil),                // 22: vigil.v1.Budget
+	(*UsageState)(nil),            // 23: vigil.v1.UsageState
+	(*OverseerStatus)(nil),        // 24: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 25: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 26: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 27: vigil.v1.Verdict
+	(*Reason)(nil),                // 28: vigil.v1.Reason
+	(*Declaration)(nil),           // 29: vigil.v1.Declaration
+	(*Exit)(nil),                  // 30: vigil.v1.Exit
+	(*Host)(nil),                  // 31: vigil.v1.Host
+	(*HostView)(nil),              // 32: vigil.v1.HostView
+	(*Event)(nil),                 // 33: vigil.v1.Event
+	nil,                           // 34: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 35: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 36: vigil.v1.Role.TasksEntry
+	nil,                           // 37: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,   // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	6,   // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	35,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	36,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	36,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	36,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	35,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	36,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	36,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	36,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
+	38,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	39,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	39,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	39,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	38,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	39,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	39,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	39,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
 	4,   // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
-	35,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
-	36,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	35,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	38,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	39,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	38,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
 	19,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	35,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	35,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	38,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	38,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	11,  // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	12,  // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	14,  // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
 	8,   // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	36,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
+	39,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
 	9,   // 22: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
 	10,  // 23: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	36,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	36,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	36,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	35,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	36,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	36,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	36,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	35,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	36,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	36,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	35,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	35,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	36,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	31,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	32,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	36,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	36,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	36,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	36,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	36,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	36,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	36,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	36,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	39,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	39,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	39,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	38,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	39,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	39,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	39,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	38,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	39,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	39,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	38,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	38,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	39,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	34,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	35,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	39,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	39,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	39,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	39,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	39,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	39,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	39,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	39,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
 	18,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	36,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	39,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
 	17,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	36,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
-	36,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	39,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	39,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
 	16,  // 52: vigil.v1.RoleSpec.grants:type_name -> vigil.v1.Binding
-	36,  // 53: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	36,  // 54: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	36,  // 55: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	15,  // 56: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	33,  // 57: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	35,  // 58: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	36,  // 59: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	36,  // 60: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	36,  // 61: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	36,  // 62: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	27,  // 63: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	36,  // 64: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	35,  // 65: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	36,  // 66: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	24,  // 67: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	26,  // 68: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	22,  // 69: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	23,  // 70: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	21,  // 71: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	36,  // 72: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
-	36,  // 73: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
-	36,  // 74: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	36,  // 75: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	36,  // 76: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	36,  // 77: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	36,  // 78: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	36,  // 79: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	36,  // 80: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	36,  // 81: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	36,  // 82: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	36,  // 83: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	25,  // 84: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	36,  // 85: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	36,  // 86: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	36,  // 87: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	36,  // 88: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	35,  // 89: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	36,  // 90: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	34,  // 91: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	36,  // 92: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	35,  // 93: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	35,  // 94: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	36,  // 95: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	36,  // 96: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	29,  // 97: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	36,  // 98: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	36,  // 99: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
-	35,  // 100: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	101, // [101:101] is the sub-list for method output_type
-	101, // [101:101] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	22,  // 53: vigil.v1.RoleSpec.budget:type_name -> vigil.v1.Budget
+	22,  // 54: vigil.v1.RoleSpec.agent_budget:type_name -> vigil.v1.Budget
+	39,  // 55: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	39,  // 56: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	39,  // 57: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	15,  // 58: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	36,  // 59: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	38,  // 60: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	39,  // 61: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	39,  // 62: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	39,  // 63: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	39,  // 64: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	30,  // 65: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	39,  // 66: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	38,  // 67: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	39,  // 68: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	27,  // 69: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	29,  // 70: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	25,  // 71: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	26,  // 72: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	24,  // 73: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	39,  // 74: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
+	39,  // 75: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
+	23,  // 76: vigil.v1.Agent.usage:type_name -> vigil.v1.UsageState
+	21,  // 77: vigil.v1.UsageState.day:type_name -> vigil.v1.Usage
+	22,  // 78: vigil.v1.UsageState.budget:type_name -> vigil.v1.Budget
+	39,  // 79: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
+	21,  // 80: vigil.v1.UsageState.life:type_name -> vigil.v1.Usage
+	39,  // 81: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	39,  // 82: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	39,  // 83: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	39,  // 84: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	39,  // 85: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	39,  // 86: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	39,  // 87: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	39,  // 88: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	39,  // 89: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	39,  // 90: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	28,  // 91: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	39,  // 92: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	39,  // 93: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	39,  // 94: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	39,  // 95: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	38,  // 96: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	39,  // 97: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	37,  // 98: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	39,  // 99: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	38,  // 100: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	38,  // 101: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	39,  // 102: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	39,  // 103: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	32,  // 104: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	39,  // 105: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	39,  // 106: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
+	38,  // 107: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -4543,7 +4875,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2019,7 +2019,9 @@ type BeatRequest struct {
 	Kinds        []uint32 `protobuf:"varint,5,rep,packed,name=kinds,proto3" json:"kinds,omitempty"`
 	// Of agents that beat by themselves (host 0), parallel to agents, "" where an
 	// agent has none; left out when none has one. A host has its boot instead.
-	Tokens        []string `protobuf:"bytes,6,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Tokens []string `protobuf:"bytes,6,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	// Of a host: what lives of it have used, where that has changed; at most 1024 lives.
+	Usage         []*LifeUsage `protobuf:"bytes,7,rep,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2096,6 +2098,83 @@ func (x *BeatRequest) GetTokens() []string {
 	return nil
 }
 
+func (x *BeatRequest) GetUsage() []*LifeUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// LifeUsage is what one life has used in all, as its host has counted what its tools tell.
+type LifeUsage struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Agent       uint32                 `protobuf:"varint,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// A number that each start of the host's daemon chooses anew: totals are of one such run.
+	Run           uint64 `protobuf:"varint,3,opt,name=run,proto3" json:"run,omitempty"`
+	Total         *Usage `protobuf:"bytes,4,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LifeUsage) Reset() {
+	*x = LifeUsage{}
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LifeUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LifeUsage) ProtoMessage() {}
+
+func (x *LifeUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LifeUsage.ProtoReflect.Descriptor instead.
+func (*LifeUsage) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *LifeUsage) GetAgent() uint32 {
+	if x != nil {
+		return x.Agent
+	}
+	return 0
+}
+
+func (x *LifeUsage) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *LifeUsage) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+func (x *LifeUsage) GetTotal() *Usage {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
 type BeatResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Renewed uint32                 `protobuf:"varint,1,opt,name=renewed,proto3" json:"renewed,omitempty"`
@@ -2111,7 +2190,7 @@ type BeatResponse struct {
 
 func (x *BeatResponse) Reset() {
 	*x = BeatResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2202,7 @@ func (x *BeatResponse) String() string {
 func (*BeatResponse) ProtoMessage() {}
 
 func (x *BeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[27]
+	mi := &file_vigil_v1_work_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2215,7 @@ func (x *BeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatResponse.ProtoReflect.Descriptor instead.
 func (*BeatResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BeatResponse) GetRenewed() uint32 {
@@ -2176,7 +2255,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[28]
+	mi := &file_vigil_v1_work_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2267,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[28]
+	mi := &file_vigil_v1_work_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2280,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RenewRequest) GetSpeaker() *Speaker {
@@ -2221,7 +2300,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[29]
+	mi := &file_vigil_v1_work_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2312,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[29]
+	mi := &file_vigil_v1_work_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2325,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RenewResponse) GetTtl() *durationpb.Duration {
@@ -2269,7 +2348,7 @@ type BeatException struct {
 
 func (x *BeatException) Reset() {
 	*x = BeatException{}
-	mi := &file_vigil_v1_work_proto_msgTypes[30]
+	mi := &file_vigil_v1_work_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2360,7 @@ func (x *BeatException) String() string {
 func (*BeatException) ProtoMessage() {}
 
 func (x *BeatException) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[30]
+	mi := &file_vigil_v1_work_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2373,7 @@ func (x *BeatException) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatException.ProtoReflect.Descriptor instead.
 func (*BeatException) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BeatException) GetAgent() uint32 {
@@ -2327,7 +2406,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[31]
+	mi := &file_vigil_v1_work_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2418,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[31]
+	mi := &file_vigil_v1_work_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2431,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OpenSessionRequest) GetClient() string {
@@ -2371,7 +2450,7 @@ type OpenSessionResponse struct {
 
 func (x *OpenSessionResponse) Reset() {
 	*x = OpenSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[32]
+	mi := &file_vigil_v1_work_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2462,7 @@ func (x *OpenSessionResponse) String() string {
 func (*OpenSessionResponse) ProtoMessage() {}
 
 func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[32]
+	mi := &file_vigil_v1_work_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2475,7 @@ func (x *OpenSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResponse.ProtoReflect.Descriptor instead.
 func (*OpenSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OpenSessionResponse) GetSession() uint64 {
@@ -2415,7 +2494,7 @@ type CloseSessionRequest struct {
 
 func (x *CloseSessionRequest) Reset() {
 	*x = CloseSessionRequest{}
-	mi := &file_vigil_v1_work_proto_msgTypes[33]
+	mi := &file_vigil_v1_work_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2506,7 @@ func (x *CloseSessionRequest) String() string {
 func (*CloseSessionRequest) ProtoMessage() {}
 
 func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[33]
+	mi := &file_vigil_v1_work_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2519,7 @@ func (x *CloseSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionRequest.ProtoReflect.Descriptor instead.
 func (*CloseSessionRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CloseSessionRequest) GetSession() uint64 {
@@ -2458,7 +2537,7 @@ type CloseSessionResponse struct {
 
 func (x *CloseSessionResponse) Reset() {
 	*x = CloseSessionResponse{}
-	mi := &file_vigil_v1_work_proto_msgTypes[34]
+	mi := &file_vigil_v1_work_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2549,7 @@ func (x *CloseSessionResponse) String() string {
 func (*CloseSessionResponse) ProtoMessage() {}
 
 func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_work_proto_msgTypes[34]
+	mi := &file_vigil_v1_work_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2562,7 @@ func (x *CloseSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResponse.ProtoReflect.Descriptor instead.
 func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_work_proto_rawDescGZIP(), []int{34}
+	return file_vigil_v1_work_proto_rawDescGZIP(), []int{35}
 }
 
 var File_vigil_v1_work_proto protoreflect.FileDescriptor
@@ -2632,14 +2711,20 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x03rev\x18\x04 \x01(\x04R\x03rev\x12\x19\n" +
 	"\bagent_id\x18\x05 \x01(\rR\aagentId\x12 \n" +
 	"\vincarnation\x18\x06 \x01(\x04R\vincarnation\x12(\n" +
-	"\aclaimed\x18\a \x01(\v2\x0e.vigil.v1.TaskR\aclaimed\"\x9f\x01\n" +
+	"\aclaimed\x18\a \x01(\v2\x0e.vigil.v1.TaskR\aclaimed\"\xca\x01\n" +
 	"\vBeatRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
 	"\x06agents\x18\x03 \x03(\rR\x06agents\x12\"\n" +
 	"\fincarnations\x18\x04 \x03(\x04R\fincarnations\x12\x14\n" +
 	"\x05kinds\x18\x05 \x03(\rR\x05kinds\x12\x16\n" +
-	"\x06tokens\x18\x06 \x03(\tR\x06tokens\"\xab\x01\n" +
+	"\x06tokens\x18\x06 \x03(\tR\x06tokens\x12)\n" +
+	"\x05usage\x18\a \x03(\v2\x13.vigil.v1.LifeUsageR\x05usage\"|\n" +
+	"\tLifeUsage\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\rR\x05agent\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x10\n" +
+	"\x03run\x18\x03 \x01(\x04R\x03run\x12%\n" +
+	"\x05total\x18\x04 \x01(\v2\x0f.vigil.v1.UsageR\x05total\"\xab\x01\n" +
 	"\fBeatResponse\x12\x18\n" +
 	"\arenewed\x18\x01 \x01(\rR\arenewed\x12\x1b\n" +
 	"\thost_gone\x18\x02 \x01(\bR\bhostGone\x127\n" +
@@ -2693,7 +2778,7 @@ func file_vigil_v1_work_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_work_proto_rawDescData
 }
 
-var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_vigil_v1_work_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_vigil_v1_work_proto_goTypes = []any{
 	(*Speaker)(nil),              // 0: vigil.v1.Speaker
 	(*JoinRequest)(nil),          // 1: vigil.v1.JoinRequest
@@ -2722,61 +2807,63 @@ var file_vigil_v1_work_proto_goTypes = []any{
 	(*BatchResponse)(nil),        // 24: vigil.v1.BatchResponse
 	(*WriteResult)(nil),          // 25: vigil.v1.WriteResult
 	(*BeatRequest)(nil),          // 26: vigil.v1.BeatRequest
-	(*BeatResponse)(nil),         // 27: vigil.v1.BeatResponse
-	(*RenewRequest)(nil),         // 28: vigil.v1.RenewRequest
-	(*RenewResponse)(nil),        // 29: vigil.v1.RenewResponse
-	(*BeatException)(nil),        // 30: vigil.v1.BeatException
-	(*OpenSessionRequest)(nil),   // 31: vigil.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),  // 32: vigil.v1.OpenSessionResponse
-	(*CloseSessionRequest)(nil),  // 33: vigil.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 34: vigil.v1.CloseSessionResponse
-	(*WriteId)(nil),              // 35: vigil.v1.WriteId
-	(*durationpb.Duration)(nil),  // 36: google.protobuf.Duration
-	(*Task)(nil),                 // 37: vigil.v1.Task
-	(TaskState)(0),               // 38: vigil.v1.TaskState
-	(*ErrorInfo)(nil),            // 39: vigil.v1.ErrorInfo
-	(*CreateTaskRequest)(nil),    // 40: vigil.v1.CreateTaskRequest
+	(*LifeUsage)(nil),            // 27: vigil.v1.LifeUsage
+	(*BeatResponse)(nil),         // 28: vigil.v1.BeatResponse
+	(*RenewRequest)(nil),         // 29: vigil.v1.RenewRequest
+	(*RenewResponse)(nil),        // 30: vigil.v1.RenewResponse
+	(*BeatException)(nil),        // 31: vigil.v1.BeatException
+	(*OpenSessionRequest)(nil),   // 32: vigil.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),  // 33: vigil.v1.OpenSessionResponse
+	(*CloseSessionRequest)(nil),  // 34: vigil.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil), // 35: vigil.v1.CloseSessionResponse
+	(*WriteId)(nil),              // 36: vigil.v1.WriteId
+	(*durationpb.Duration)(nil),  // 37: google.protobuf.Duration
+	(*Task)(nil),                 // 38: vigil.v1.Task
+	(TaskState)(0),               // 39: vigil.v1.TaskState
+	(*ErrorInfo)(nil),            // 40: vigil.v1.ErrorInfo
+	(*CreateTaskRequest)(nil),    // 41: vigil.v1.CreateTaskRequest
+	(*Usage)(nil),                // 42: vigil.v1.Usage
 }
 var file_vigil_v1_work_proto_depIdxs = []int32{
 	0,  // 0: vigil.v1.JoinRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
-	36, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
+	36, // 1: vigil.v1.JoinRequest.id:type_name -> vigil.v1.WriteId
+	37, // 2: vigil.v1.JoinResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 3: vigil.v1.LeaveRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
+	36, // 4: vigil.v1.LeaveRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 5: vigil.v1.WaitRequest.speaker:type_name -> vigil.v1.Speaker
-	36, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
-	35, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
+	37, // 6: vigil.v1.WaitRequest.max_wait:type_name -> google.protobuf.Duration
+	36, // 7: vigil.v1.WaitRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 8: vigil.v1.ClaimRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
-	37, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
-	36, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
+	36, // 9: vigil.v1.ClaimRequest.id:type_name -> vigil.v1.WriteId
+	38, // 10: vigil.v1.ClaimResponse.task:type_name -> vigil.v1.Task
+	37, // 11: vigil.v1.ClaimResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 12: vigil.v1.WorkRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
-	36, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
-	36, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
+	36, // 13: vigil.v1.WorkRequest.id:type_name -> vigil.v1.WriteId
+	37, // 14: vigil.v1.WorkRequest.expect:type_name -> google.protobuf.Duration
+	37, // 15: vigil.v1.WorkRequest.after:type_name -> google.protobuf.Duration
 	0,  // 16: vigil.v1.CompleteTaskRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 17: vigil.v1.CompleteTaskRequest.id:type_name -> vigil.v1.WriteId
-	38, // 18: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
+	36, // 17: vigil.v1.CompleteTaskRequest.id:type_name -> vigil.v1.WriteId
+	39, // 18: vigil.v1.WorkResponse.state:type_name -> vigil.v1.TaskState
 	0,  // 19: vigil.v1.HandoffRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 20: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
+	36, // 20: vigil.v1.HandoffRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 21: vigil.v1.NextRequest.speaker:type_name -> vigil.v1.Speaker
 	14, // 22: vigil.v1.NextRequest.complete:type_name -> vigil.v1.Completion
 	15, // 23: vigil.v1.NextRequest.fail:type_name -> vigil.v1.Failure
 	16, // 24: vigil.v1.NextRequest.handoff:type_name -> vigil.v1.Handover
-	36, // 25: vigil.v1.NextRequest.max_wait:type_name -> google.protobuf.Duration
-	35, // 26: vigil.v1.NextRequest.id:type_name -> vigil.v1.WriteId
-	36, // 27: vigil.v1.Failure.after:type_name -> google.protobuf.Duration
-	38, // 28: vigil.v1.NextResponse.state:type_name -> vigil.v1.TaskState
+	37, // 25: vigil.v1.NextRequest.max_wait:type_name -> google.protobuf.Duration
+	36, // 26: vigil.v1.NextRequest.id:type_name -> vigil.v1.WriteId
+	37, // 27: vigil.v1.Failure.after:type_name -> google.protobuf.Duration
+	39, // 28: vigil.v1.NextResponse.state:type_name -> vigil.v1.TaskState
 	7,  // 29: vigil.v1.NextResponse.claim:type_name -> vigil.v1.ClaimResponse
-	39, // 30: vigil.v1.NextResponse.none:type_name -> vigil.v1.ErrorInfo
+	40, // 30: vigil.v1.NextResponse.none:type_name -> vigil.v1.ErrorInfo
 	0,  // 31: vigil.v1.SetResumeRequest.speaker:type_name -> vigil.v1.Speaker
-	35, // 32: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
+	36, // 32: vigil.v1.SetResumeRequest.id:type_name -> vigil.v1.WriteId
 	0,  // 33: vigil.v1.DeclareRequest.speaker:type_name -> vigil.v1.Speaker
-	36, // 34: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
-	35, // 35: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
-	36, // 36: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
+	37, // 34: vigil.v1.DeclareRequest.for:type_name -> google.protobuf.Duration
+	36, // 35: vigil.v1.DeclareRequest.id:type_name -> vigil.v1.WriteId
+	37, // 36: vigil.v1.DeclareResponse.left:type_name -> google.protobuf.Duration
 	23, // 37: vigil.v1.BatchRequest.writes:type_name -> vigil.v1.Write
-	40, // 38: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
+	41, // 38: vigil.v1.Write.create_task:type_name -> vigil.v1.CreateTaskRequest
 	6,  // 39: vigil.v1.Write.claim:type_name -> vigil.v1.ClaimRequest
 	8,  // 40: vigil.v1.Write.start_task:type_name -> vigil.v1.WorkRequest
 	8,  // 41: vigil.v1.Write.progress_task:type_name -> vigil.v1.WorkRequest
@@ -2787,51 +2874,53 @@ var file_vigil_v1_work_proto_depIdxs = []int32{
 	3,  // 46: vigil.v1.Write.leave:type_name -> vigil.v1.LeaveRequest
 	13, // 47: vigil.v1.Write.next:type_name -> vigil.v1.NextRequest
 	25, // 48: vigil.v1.BatchResponse.results:type_name -> vigil.v1.WriteResult
-	39, // 49: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
-	37, // 50: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
-	30, // 51: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
-	36, // 52: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
-	0,  // 53: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
-	36, // 54: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	1,  // 55: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
-	3,  // 56: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
-	5,  // 57: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
-	6,  // 58: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
-	8,  // 59: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
-	8,  // 60: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
-	9,  // 61: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.CompleteTaskRequest
-	8,  // 62: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
-	11, // 63: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
-	13, // 64: vigil.v1.Work.Next:input_type -> vigil.v1.NextRequest
-	18, // 65: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
-	20, // 66: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
-	22, // 67: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
-	26, // 68: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
-	28, // 69: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
-	31, // 70: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
-	33, // 71: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
-	2,  // 72: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
-	4,  // 73: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
-	7,  // 74: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
-	7,  // 75: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
-	10, // 76: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
-	10, // 77: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
-	10, // 78: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
-	10, // 79: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
-	12, // 80: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
-	17, // 81: vigil.v1.Work.Next:output_type -> vigil.v1.NextResponse
-	19, // 82: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
-	21, // 83: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
-	24, // 84: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
-	27, // 85: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
-	29, // 86: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
-	32, // 87: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
-	34, // 88: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
-	72, // [72:89] is the sub-list for method output_type
-	55, // [55:72] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	40, // 49: vigil.v1.WriteResult.error:type_name -> vigil.v1.ErrorInfo
+	38, // 50: vigil.v1.WriteResult.claimed:type_name -> vigil.v1.Task
+	27, // 51: vigil.v1.BeatRequest.usage:type_name -> vigil.v1.LifeUsage
+	42, // 52: vigil.v1.LifeUsage.total:type_name -> vigil.v1.Usage
+	31, // 53: vigil.v1.BeatResponse.exceptions:type_name -> vigil.v1.BeatException
+	37, // 54: vigil.v1.BeatResponse.ttl:type_name -> google.protobuf.Duration
+	0,  // 55: vigil.v1.RenewRequest.speaker:type_name -> vigil.v1.Speaker
+	37, // 56: vigil.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	1,  // 57: vigil.v1.Work.Join:input_type -> vigil.v1.JoinRequest
+	3,  // 58: vigil.v1.Work.Leave:input_type -> vigil.v1.LeaveRequest
+	5,  // 59: vigil.v1.Work.Wait:input_type -> vigil.v1.WaitRequest
+	6,  // 60: vigil.v1.Work.Claim:input_type -> vigil.v1.ClaimRequest
+	8,  // 61: vigil.v1.Work.StartTask:input_type -> vigil.v1.WorkRequest
+	8,  // 62: vigil.v1.Work.ProgressTask:input_type -> vigil.v1.WorkRequest
+	9,  // 63: vigil.v1.Work.CompleteTask:input_type -> vigil.v1.CompleteTaskRequest
+	8,  // 64: vigil.v1.Work.FailTask:input_type -> vigil.v1.WorkRequest
+	11, // 65: vigil.v1.Work.Handoff:input_type -> vigil.v1.HandoffRequest
+	13, // 66: vigil.v1.Work.Next:input_type -> vigil.v1.NextRequest
+	18, // 67: vigil.v1.Work.SetResume:input_type -> vigil.v1.SetResumeRequest
+	20, // 68: vigil.v1.Work.Declare:input_type -> vigil.v1.DeclareRequest
+	22, // 69: vigil.v1.Work.Batch:input_type -> vigil.v1.BatchRequest
+	26, // 70: vigil.v1.Work.Beat:input_type -> vigil.v1.BeatRequest
+	29, // 71: vigil.v1.Work.Renew:input_type -> vigil.v1.RenewRequest
+	32, // 72: vigil.v1.Work.OpenSession:input_type -> vigil.v1.OpenSessionRequest
+	34, // 73: vigil.v1.Work.CloseSession:input_type -> vigil.v1.CloseSessionRequest
+	2,  // 74: vigil.v1.Work.Join:output_type -> vigil.v1.JoinResponse
+	4,  // 75: vigil.v1.Work.Leave:output_type -> vigil.v1.LeaveResponse
+	7,  // 76: vigil.v1.Work.Wait:output_type -> vigil.v1.ClaimResponse
+	7,  // 77: vigil.v1.Work.Claim:output_type -> vigil.v1.ClaimResponse
+	10, // 78: vigil.v1.Work.StartTask:output_type -> vigil.v1.WorkResponse
+	10, // 79: vigil.v1.Work.ProgressTask:output_type -> vigil.v1.WorkResponse
+	10, // 80: vigil.v1.Work.CompleteTask:output_type -> vigil.v1.WorkResponse
+	10, // 81: vigil.v1.Work.FailTask:output_type -> vigil.v1.WorkResponse
+	12, // 82: vigil.v1.Work.Handoff:output_type -> vigil.v1.HandoffResponse
+	17, // 83: vigil.v1.Work.Next:output_type -> vigil.v1.NextResponse
+	19, // 84: vigil.v1.Work.SetResume:output_type -> vigil.v1.SetResumeResponse
+	21, // 85: vigil.v1.Work.Declare:output_type -> vigil.v1.DeclareResponse
+	24, // 86: vigil.v1.Work.Batch:output_type -> vigil.v1.BatchResponse
+	28, // 87: vigil.v1.Work.Beat:output_type -> vigil.v1.BeatResponse
+	30, // 88: vigil.v1.Work.Renew:output_type -> vigil.v1.RenewResponse
+	33, // 89: vigil.v1.Work.OpenSession:output_type -> vigil.v1.OpenSessionResponse
+	35, // 90: vigil.v1.Work.CloseSession:output_type -> vigil.v1.CloseSessionResponse
+	74, // [74:91] is the sub-list for method output_type
+	57, // [57:74] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_work_proto_init() }
@@ -2865,7 +2954,7 @@ func file_vigil_v1_work_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_work_proto_rawDesc), len(file_vigil_v1_work_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

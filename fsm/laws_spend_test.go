@@ -1,0 +1,227 @@
+package fsm
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// spender is a room with two agents of one role on a host that tells their usage.
+type spender struct {
+	*drive
+	h   noun.HostID
+	one noun.AgentID
+	two noun.AgentID
+}
+
+func newSpender(t *testing.T, spec noun.RoleSpec, room noun.SpendLimit) *spender {
+	t.Helper()
+	x := &spender{drive: newDrive(t)}
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.jump(time.Minute)
+	x.h = x.host("h1", "w")
+	spec.Name, spec.Runner, spec.Replicas = "a", "w", 2
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{spec}, By: "test", Spend: []noun.SpendLimit{room}})
+	x.must(Join{Speaker: x.start("r/a", x.h)})
+	x.one, x.two = x.agent("r/a").ID, x.agent("r/a.2").ID
+	return x
+}
+
+// tells has the host tell what the first agent's life has used in all.
+func (x *spender) tells(u Used) {
+	x.t.Helper()
+	if u.Agent == 0 {
+		u.Agent = x.one
+	}
+	if u.Inc == 0 {
+		u.Inc = x.s.Agent(u.Agent).Inc
+	}
+	u.Run = max(u.Run, 1)
+	x.jump(15 * time.Second)
+	e := x.entry()
+	e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Usage: []Used{u}, Packed: PackBeats(nil, []noun.AgentID{x.one},
+		[]noun.Incarnation{x.agent("r/a").Inc}, []uint8{BeatFence | BeatVouch})}}
+	x.apply(e)
+}
+
+func (x *spender) stage() noun.Stage {
+	if p := x.s.RoleByName("r", "a").Spent; p != nil {
+		return p.Stage
+	}
+	return noun.StageFree
+}
+
+func (x *spender) claim() noun.Outcome {
+	x.t.Helper()
+	x.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "test"})
+	return x.do(Claim{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}})
+}
+
+// L11: four fifths of a budget call a human, all of it lets nothing new begin and end nothing that runs; the
+// window lets it go on, and a human before.
+func TestL11BudgetIsABrake(t *testing.T) {
+	x := newSpender(t, noun.RoleSpec{SpendTokens: 1000}, noun.SpendLimit{})
+	x.tells(Used{Input: 500, Output: 299, Cache: 1e6})
+	if x.stage() != noun.StageFree {
+		t.Fatalf("%s below four fifths: what is read from a cache counts", x.stage())
+	}
+	if out := x.claim(); out.Code != noun.OK || out.Task == 0 {
+		t.Fatalf("claim within the budget: %+v", out)
+	}
+	x.tells(Used{Input: 500, Output: 300, Cache: 1e6})
+	if x.stage() != noun.StageWarned || x.budgetEscalation() != noun.MailNormal {
+		t.Fatalf("%s, escalation %s at four fifths", x.stage(), x.budgetEscalation())
+	}
+	x.tells(Used{Input: 700, Output: 300, Cache: 1e6})
+	if x.stage() != noun.StageOut || x.budgetEscalation() != noun.MailHigh {
+		t.Fatalf("%s, escalation %s with all of it used", x.stage(), x.budgetEscalation())
+	}
+	if a := x.agent("r/a"); a.Part != noun.PartActive || a.Task == 0 {
+		t.Error("what runs was ended")
+	}
+	two := x.agent("r/a.2")
+	x.want(noun.Conflict, OrderStart{Agent: two.ID, Inc: x.s.NextIncarnation(two), Host: x.h})
+	if why := x.s.Why(two.ID); why.Code != "budget" || !strings.Contains(why.Text, "1000 of 1000 tokens") || why.Left <= 0 {
+		t.Errorf("why: %+v", why)
+	}
+	x.must(LiftBudget{Room: "r", Role: "a", By: "ann"})
+	if x.stage() != noun.StageFree || x.s.WhyNot(x.agent("r/a.2")) != "" {
+		t.Errorf("lifted and %s: %q", x.stage(), x.s.WhyNot(x.agent("r/a.2")))
+	}
+	x.tells(Used{Input: 5000, Output: 300, Cache: 1e6})
+	if x.stage() != noun.StageFree {
+		t.Error("a lifted budget counts")
+	}
+}
+
+// budgetEscalation is the priority of the open escalation about a budget.
+func (x *spender) budgetEscalation() (p noun.MailPriority) {
+	for e := range x.s.Escalations(0) {
+		if e.Kind == noun.EscBudget && e.State == noun.EscalationOpen {
+			p = e.Priority
+		}
+	}
+	return p
+}
+
+// L11: each of the three budgets holds for whom it is, and passes with the window.
+func TestL11BudgetsOfRoomRoleAndAgent(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		spec noun.RoleSpec
+		room noun.SpendLimit
+		both bool // the other agent of the role is kept, too
+		lift LiftBudget
+	}{
+		{"room, money", noun.RoleSpec{}, noun.SpendLimit{MicroUSD: 2e6}, true, LiftBudget{Room: "r"}},
+		{"role, tokens", noun.RoleSpec{SpendTokens: 100}, noun.SpendLimit{}, true, LiftBudget{Room: "r", Role: "a"}},
+		{"agent, money", noun.RoleSpec{SpendEachMicroUSD: 2e6}, noun.SpendLimit{}, false,
+			LiftBudget{Room: "r", Role: "a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newSpender(t, c.spec, c.room)
+			x.tells(Used{Input: 200, MicroUSD: 2e6})
+			if out := x.claim(); out.Code != noun.NoTask || !strings.Contains(out.Detail, "budget lift") {
+				t.Errorf("a claim beyond the budget: %+v", out)
+			}
+			if why := x.s.WhyNot(x.agent("r/a.2")); (why == "budget") != c.both {
+				t.Errorf("the other agent: %q", why)
+			}
+			if text := x.s.Why(x.one).Text; !strings.Contains(text, "vigil budget lift "+c.lift.Room) {
+				t.Errorf("nothing says how to go on: %s", text)
+			}
+			y := *x.drive // and by the window alone, after the hour under way and 24 more
+			y.s = reload(t, x.s)
+			y.jump(25 * time.Hour)
+			y.apply(y.entry())
+			if why := y.s.WhyNot(y.s.Agent(x.one)); why == "budget" || y.s.Hash() == x.s.Hash() {
+				t.Errorf("after 25 h: %q", why)
+			}
+			x.must(c.lift)
+			if out := x.do(Claim{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}}); out.Code != noun.OK {
+				t.Errorf("a claim after the budget was lifted: %+v", out)
+			}
+		})
+	}
+}
+
+// L11: an agent that lies about its usage moves no sum by more than a tool can use, and its lies are counted.
+// L6: a host speaks for lives of its own.
+func TestL11LiesAboutUsageAreClamped(t *testing.T) {
+	x := newSpender(t, noun.RoleSpec{}, noun.SpendLimit{})
+	x.tells(Used{Input: 1 << 63, Output: 5, Shell: 3})
+	u := *x.agent("r/a").Notes().Used
+	if most := noun.UsageIn(2 * time.Minute).Input; u.Life.Input > most || u.Life.Output != 5 || u.Clamped != 1 ||
+		x.s.Figures().UsageClamped != 1 || u.Tool == 0 {
+		t.Errorf("%+v, most is %d", u, most)
+	}
+	x.tells(Used{Input: 1 << 63, Output: 5, Shell: 3}) // a beat that was not acknowledged comes again
+	if again := *x.agent("r/a").Notes().Used; again.Life != u.Life {
+		t.Errorf("counted twice: %+v", again.Life)
+	}
+	x.tells(Used{Input: 10, Output: 1, Run: 2}) // its agentd was started again
+	if now := x.agent("r/a").Notes().Used.Life; now != u.Life.Plus(noun.Usage{Input: 10, Output: 1}) {
+		t.Errorf("after a restart of agentd: %+v", now)
+	}
+	other := x.host("h2", "w")
+	e := x.entry()
+	x.jump(time.Minute)
+	e.Beats = []HostBeats{{Host: other, Boot: "boot1", Usage: []Used{{Agent: x.one, Inc: x.agent("r/a").Inc, Run: 9,
+		Input: 7}}}}
+	x.apply(e)
+	x.tells(Used{Agent: x.two, Inc: 9, Input: 7}) // a life that has not begun
+	if now := x.agent("r/a").Notes().Used; now.Life.Input != u.Life.Input+10 || x.agent("r/a.2").Notes().Used != nil {
+		t.Errorf("another host spoke for it: %+v", now.Life)
+	}
+}
+
+// The naive twin keeps every report and adds up those of the window each time; sums and bars agree.
+func TestTwinOfBudgetsAgrees(t *testing.T) {
+	for _, seed := range seeds(t, 4) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		limit := noun.SpendLimit{Tokens: 5000}
+		x := newSpender(t, noun.RoleSpec{SpendTokens: limit.Tokens}, noun.SpendLimit{})
+		type report struct {
+			hour   uint64
+			tokens uint64
+		}
+		var all []report
+		total, lifted, bars := uint64(0), noun.Time(0), 0
+		for range 400 {
+			if r.IntN(3) == 0 {
+				x.jump(time.Duration(r.IntN(5*3600)) * time.Second)
+			}
+			if r.IntN(60) == 0 {
+				x.must(LiftBudget{Room: "r", Role: "a", By: "t"})
+				lifted = x.clock.Add(25 * time.Hour)
+			}
+			more := uint64(r.IntN(400))
+			total += more
+			x.tells(Used{Input: total})
+			all = append(all, report{noun.HourOf(x.clock), more})
+			sum := uint64(0)
+			for _, one := range all {
+				if one.hour+24 >= noun.HourOf(x.clock) {
+					sum += one.tokens
+				}
+			}
+			want := sum >= limit.Tokens && x.clock >= lifted
+			if got := x.s.RoleByName("r", "a").Spent.Day.Sum(x.clock).Tokens(); got != sum {
+				t.Fatalf("seed %d: the window has %d tokens, the twin %d", seed, got, sum)
+			}
+			if barred := x.stage() == noun.StageOut; barred != want {
+				t.Fatalf("seed %d: barred %v at %d tokens, the twin says %v", seed, barred, sum, want)
+			}
+			if want {
+				bars++
+			}
+		}
+		if bars == 0 || bars == 400 {
+			t.Errorf("seed %d: barred %d times", seed, bars)
+		}
+	}
+}
