@@ -145,7 +145,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), newVersionCmd(a))
+	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), doctor.NewDebugCommand(a), newVersionCmd(a))
 	servers.AddVerbs(root, a)
 	addManuals(root)
 	arrange(root)
@@ -164,7 +164,7 @@ func arrange(root *cobra.Command) {
 		{"people", "The fleet:",
 			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd doctor keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd doctor debug keygen bench"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range root.Commands() {

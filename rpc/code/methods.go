@@ -144,7 +144,7 @@ var methods = map[Nature][]string{
 	},
 	Local: {
 		vigilv1.Fleet_LookAtAgent_FullMethodName, vigilv1.Fleet_AtTerminal_FullMethodName,
-		vigilv1.Cluster_GetHealth_FullMethodName, vigilv1.Trust_SignIssuer_FullMethodName,
+		vigilv1.Cluster_GetHealth_FullMethodName, vigilv1.Cluster_Diagnose_FullMethodName, vigilv1.Trust_SignIssuer_FullMethodName,
 		vigilv1.Trust_GetGossipKeys_FullMethodName,
 	},
 	Wait: {
