@@ -31,7 +31,7 @@ func TestImports(t *testing.T) {
 		"vouch": {"google.golang.org/protobuf", "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code",
 			"vigil/rpc/fault", "vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form", "vigil/rpc/trust"},
 		"door": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
-			"vigil/rpc/link", "vigil/rpc/jsonform", "vigil/rpc/door/who",
+			"vigil/rpc/link", "vigil/rpc/jsonform", "vigil/rpc/door/who", "vigil/rpc/web",
 			"github.com/grpc-ecosystem/grpc-gateway", "github.com/hashicorp/go-hclog",
 			"github.com/prometheus/client_golang", "golang.org/x/sync"),
 		"door/who": {"vigil/rpc/code"},

@@ -45,7 +45,7 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
-	d, err := door.Open(door.Config{Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version,
+	d, err := door.Open(door.Config{RoomFile: cfg.RoomFile, Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version,
 		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
 		StopGrace: cfg.StopGrace, Dial: cfg.Dial,
 		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Private: cfg.Private, Denials: cfg.Denials,

@@ -184,3 +184,17 @@ func TestN18DeletingARoomWithTasksAsks(t *testing.T) {
 		t.Errorf("--yes: exit code %d, %q, %q", code, out, errs)
 	}
 }
+
+// A room of many agents takes many entries of the log; apply waits for the last one when asked, and says so.
+func TestApplyWaitsForManyAgents(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	file := writeRoom(t, t.TempDir(), "room.yaml", "room: many\nroles:\n  - name: builder\n    replicas: 3000\n")
+	code, out, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}}.do(t, "apply", "-f", file, "--wait")
+	if code != 0 || !strings.Contains(out, "all agents of 1 room are as they are declared") {
+		t.Fatalf("exit code %d, %q, %q", code, out, errs)
+	}
+	room := must(f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "many"}))(t)
+	if room.GetUnfinished() != 0 || room.GetRoles()[0].GetAgents() != 3000 {
+		t.Errorf("%d of %d agents are unfinished", room.GetUnfinished(), room.GetRoles()[0].GetAgents())
+	}
+}

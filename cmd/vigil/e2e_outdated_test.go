@@ -54,8 +54,7 @@ func TestN23OutdatedAgentsAreRenewed(t *testing.T) {
 	has(run("agent", "explain", "demo/words"), "it lives as its role was declared before")
 	has(run("agent", "restart", "--outdated", "--room", "demo", "--dry-run"),
 		"restart 2 agents: demo/words, demo/words.2", "Nothing was changed.")
-	has(run("agent", "restart", "--outdated", "--room", "demo", "--yes"), "demo/words: renewed, 1 of 2",
-		"demo/words.2: renewed, 2 of 2")
+	has(run("agent", "restart", "--outdated", "--room", "demo", "--yes"), "2 agents are renewed")
 	for _, name := range names {
 		if g := f.agent(name); g.GetOutdated() || !strings.HasSuffix(g.GetIncarnation(), "2") {
 			t.Errorf("%s is %v", name, g)

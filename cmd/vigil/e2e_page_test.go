@@ -151,6 +151,46 @@ func TestPageViewsFromNPM(t *testing.T) {
 	d.quit()
 }
 
+// The page of a server on a phone: the link of `vigil ui --phone` signs it in, it acts in the person's name, and
+// when its server is killed it says that what it shows is old, and where the others are.
+func TestPageOfAServerFromNPM(t *testing.T) {
+	if os.Getenv("VIGIL_UI") == "" {
+		t.Skip("takes minutes: `make ui` runs it")
+	}
+	dir := npmFolder(t, "chromium")
+	d := newDemo(t, "--every", "2s")
+	phone := regexp.MustCompile(`(https://\S+/#code=\S+)\s+This page of server (\S+) `)
+	ask := exec.Command(vigil(t), "ui", "--phone")
+	ask.Env = environ(t)
+	text, err := ask.CombinedOutput()
+	said := phone.FindStringSubmatch(string(text))
+	if err != nil || said == nil {
+		t.Fatalf("vigil ui --phone: %v: %s", err, text)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "server.mjs", said[1], shots(t))
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, 5*time.Second
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		t.Log(lines.Text())
+		if lines.Text() == "please: kill" {
+			d.kill(d.pid(`server ` + regexp.QuoteMeta(said[2]) + ` +pid (\d+)`))
+			if _, err := io.WriteString(in, "done\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the browser's run ended with %v", err)
+	}
+	d.quit()
+}
+
 // The sources of the page keep to their types.
 func TestPageHasItsTypesFromNPM(t *testing.T) {
 	dir := npmFolder(t)

@@ -26,6 +26,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"agent", "life cli term fsm rpc agentd"},
 	{"people", "servers agent join conf life cli term fsm rpc agentd"},
 	{"mcp", "agent life cli term rpc agentd"},
+	{"top", "cli term rpc"},
 	{"ui", "cli conf rpc"},
 	{"dev", "ui people serve join conf life cli term rpc agentd"},
 	{"bench", "bench cli fsm cluster rpc agentd"},

@@ -20,6 +20,7 @@ import (
 	"vigil/cmd/vigil/people"
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
+	"vigil/cmd/vigil/top"
 	"vigil/cmd/vigil/trust"
 	"vigil/cmd/vigil/ui"
 )
@@ -38,6 +39,11 @@ var parts = [...]func(*cli.App) []*cobra.Command{
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &cli.App{Terminal: term.NewTerminal(stdin, stdout, stderr, os.Getenv), Getenv: os.Getenv, Renew: renewPerson}
 	return runApp(ctx, a, args)
+}
+
+// runFor runs a command for another one that shows what it prints.
+func runFor(ctx context.Context, args []string, out io.Writer) {
+	run(ctx, args, strings.NewReader(""), out, out)
 }
 
 func runApp(ctx context.Context, a *cli.App, args []string) int {
@@ -145,10 +151,12 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), doctor.NewDebugCommand(a), newVersionCmd(a))
+	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), doctor.NewDebugCommand(a), newVersionCmd(a),
+		top.NewCommand(a, runFor))
 	servers.AddVerbs(root, a)
 	addManuals(root)
 	arrange(root)
+	watchable(a, root)
 	cli.Tune(root)
 	_ = root.RegisterFlagCompletionFunc("addr", cobra.NoFileCompletions) // the flags are there
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string,
@@ -158,13 +166,27 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	return root
 }
 
+// watched are the commands that say how something is and take --watch.
+var watched = [...]string{"status", "agent list", "agent show", "agent explain", "agent status", "agent deadlines",
+	"task list", "task show", "room list", "room show", "room deadlines", "host list", "host show", "host explain",
+	"server list", "escalation list", "escalation show", "watchdog status"}
+
+// watchable gives them the flag.
+func watchable(a *cli.App, root *cobra.Command) {
+	for _, path := range watched {
+		cmd, _, _ := root.Find(strings.Fields(path)) // a test looks whether each is there
+		a.Watchable(cmd)
+	}
+}
+
 // arrange sorts the commands of the help by who needs them.
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:",
-			"status ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
+			"status top ui apply room task agent mail nudge host pause resume brake watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd doctor debug keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd upgrade doctor debug keygen bench"},
+		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range root.Commands() {

@@ -12,7 +12,7 @@ import (
 // What somebody mistypes is named, with what was perhaps meant, and never in the words of a parser.
 func TestN08MisspeltWordsAreUnderstood(t *testing.T) {
 	for args, says := range map[string]string{
-		"tsk":                                    "did you mean task or tls?",
+		"tsk":                                    "did you mean task or tls or top?",
 		"stauts":                                 "did you mean status?",
 		"agent lst":                              "did you mean list?",
 		"server lst":                             "did you mean list?",

@@ -207,6 +207,7 @@ var permits = map[string]Permit{
 	desk + "Follow":      sees("follow the fleet", InRoom),
 	desk + "GetTrend":    sees("look at the fleet", Cluster),
 	desk + "ListInbox":   sees("list what waits for a human", InRoom),
+	desk + "OpenPage":    sees("sign a browser in", Anywhere),
 	desk + "Search":      sees("search", Anywhere),
 	desk + "ListEvents":  sees("list events", Anywhere),
 	desk + "GetTimeline": sees("look at what has happened", Anywhere),

@@ -46,6 +46,11 @@ type lane struct {
 	task0             noun.TaskID
 }
 
+// lives tells whether a life stands on the lane.
+func (l *lane) lives() bool {
+	return l.life != nil || slices.ContainsFunc(l.Spans, func(s *vigilv1.Span) bool { return s.GetKind() == "life" })
+}
+
 // GetTimeline tells what the time between two moments was filled with.
 func (s *Service) GetTimeline(ctx context.Context, r *vigilv1.GetTimelineRequest) (*vigilv1.Timeline, error) {
 	d, limit, err := newDrawing(r)
@@ -172,7 +177,10 @@ var ends = map[string]bool{"agent.exited": false, "agent.proven_dead": true, "ag
 
 // badEnd tells whether a life ended as it should not have.
 func badEnd(e *noun.Event) bool {
-	for _, word := range []string{"crash", "signal", "failed", "timed out", "code", "lost", "killed"} {
+	if strings.Contains(e.Text, "exited with code ") && !strings.Contains(e.Text, "exited with code 0") {
+		return true
+	}
+	for _, word := range []string{"ended by signal", "could not be started", "timed out"} {
 		if strings.Contains(e.Text, word) {
 			return true
 		}
@@ -321,10 +329,10 @@ func (d *drawing) silent(st *fsm.View) {
 			continue
 		}
 		l := d.lanes["agent "+a.Name]
-		began := d.to - int64(st.Clock().Sub(a.Since)) // about: by cluster time
-		if a.Proc == noun.ProcRunning && began < d.to && (l == nil || l.life == nil && len(l.Spans) == 0) {
+		began := time.Now().Add(-st.Clock().Sub(a.Since)).UnixNano() // about: by cluster time
+		if a.Proc == noun.ProcRunning && began < d.to && (l == nil || !l.lives()) {
 			l = d.lane("agent", a.Name)
-			l.life = &vigilv1.Span{Kind: "life", Name: form.IncName(a.Inc)}
+			l.life = &vigilv1.Span{Kind: "life", Name: form.IncName(a.Inc), Begin: d.ms(noun.Wall(began))}
 		}
 	}
 }

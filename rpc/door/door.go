@@ -23,6 +23,7 @@ import (
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/web"
 )
 
 // MaxMessage is the largest message in bytes. What a call may bring is often far less: see
@@ -41,6 +42,7 @@ type Door struct {
 	grpc     *grpc.Server
 	services *registrar // of grpc
 	http     *http.Server
+	front    *web.Front        // the page
 	inner    *bufconn.Listener // the gateway's way to the gRPC server
 	conn     *grpc.ClientConn
 	endBase  context.CancelFunc
@@ -182,8 +184,9 @@ func (d *Door) openGateway(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.conn, d.http = conn, d.newHTTP(g)
-	return nil
+	d.conn = conn
+	d.http, err = d.newHTTP(g)
+	return err
 }
 
 // Look notes who leads; call it after every entry. It does not block.

@@ -3,15 +3,18 @@ package door
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // newHTTP serves everything that is not gRPC.
-func (d *Door) newHTTP(g *gateway) *http.Server {
+func (d *Door) newHTTP(g *gateway) (*http.Server, error) {
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", g)
+	if err := d.servePage(mux, g); err != nil {
+		return nil, err
+	}
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(d.cfg.OpenAPI) // the reader has gone; nobody is left to tell
@@ -21,7 +24,7 @@ func (d *Door) newHTTP(g *gateway) *http.Server {
 	if d.cfg.Gatherer != nil {
 		mux.Handle("GET /metrics", d.forViewers(g, promhttp.HandlerFor(d.cfg.Gatherer, promhttp.HandlerOpts{})))
 	}
-	mux.HandleFunc("GET /{$}", d.front)
+	mux.HandleFunc("GET /{$}", d.root)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		g.noRoute(r.Context(), nil, nil, w, r, http.StatusNotFound)
 	})
@@ -32,7 +35,7 @@ func (d *Door) newHTTP(g *gateway) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ConnContext:       withCaller,
 		ErrorLog:          d.log.Named("http").StandardLogger(nil),
-	}
+	}, nil
 }
 
 func plain(w http.ResponseWriter, code int, text string) {
@@ -57,8 +60,13 @@ func (d *Door) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ready")
 }
 
-// front says to a person with a browser what this is; to strangers not which.
-func (d *Door) front(w http.ResponseWriter, _ *http.Request) {
+// root shows the page to a browser, and says to others what this is; to strangers not which.
+func (d *Door) root(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		d.front.ServeHTTP(w, r)
+		return
+	}
 	which := ""
 	if d.guard == nil {
 		l := d.cfg.Reader.Leader()

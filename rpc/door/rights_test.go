@@ -35,7 +35,7 @@ import (
 var (
 	seesRoom = words("GetRoom ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
 		"ListEscalations GetEscalation ListOverseers GetOverseer GetOverview Follow ListInbox " +
-		"Search ListEvents GetTimeline")
+		"Search ListEvents GetTimeline OpenPage")
 	readsRoom   = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
 	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch CreateTask CancelTask RetryTask " +
 		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +

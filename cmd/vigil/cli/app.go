@@ -31,6 +31,8 @@ type App struct {
 	Renew func(ctx context.Context, c *client.Client, h *trust.Holder, dir trust.Dir) error
 
 	Started bool // the command line was understood
+
+	shared *Conn // of all that one --watch asks; nil: each Ask opens its own
 }
 
 // BestEffortTimeout is what a hook may cost when no server answers.
@@ -53,15 +55,18 @@ func (a *App) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Ask runs fn with a client, within --timeout.
 func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) error) error {
-	c, err := a.dial(a.absent(cmd))
-	if err != nil {
-		return err
+	c := a.shared
+	if c == nil {
+		var err error
+		if c, err = a.dial(a.absent(cmd)); err != nil {
+			return err
+		}
+		defer c.Close()
 	}
-	defer c.Close()
 	ctx, cancel := a.Bound(cmd.Context())
 	defer cancel()
 	a.renew(ctx, c)
-	err = fn(ctx, c)
+	err := fn(ctx, c)
 	a.followServers(c)
 	return a.whereElse(c, err)
 }

@@ -146,24 +146,22 @@ func (x *renewal) text() string {
 func (x *renewal) renew(ctx context.Context, c *cli.Conn) error {
 	renewed := []string{}
 	var failed error
+	defer x.ProgressPart("")
 	for i, name := range x.names {
+		x.ProgressPart("%d of %d: ", i+1, len(x.names))
 		if failed = x.renewOne(ctx, c, name); failed != nil {
 			failed = fmt.Errorf("%d of %d renewed, the rest goes on as it is; give the command again to go on: %w",
 				i, len(x.names), failed)
 			break
 		}
 		renewed = append(renewed, name)
-		if x.JSON {
-			continue
-		}
-		if err := x.Printf("%s: renewed, %d of %d\n", name, i+1, len(x.names)); err != nil {
-			return err
-		}
 	}
-	if x.JSON {
-		if err := x.PrintJSON(map[string]any{"outdated": x.names, "renewed": renewed}); err != nil {
-			return err
-		}
+	if failed != nil && !x.JSON {
+		return failed
+	}
+	if err := x.Done(map[string]any{"outdated": x.names, "renewed": renewed}, "%s renewed",
+		term.Plural(len(renewed), "agent is", "agents are")); err != nil {
+		return err
 	}
 	return failed
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ type applier struct {
 	*cli.App
 	file                    string
 	dryRun, yes, now, prune bool
+	wait                    bool
 }
 
 func newApplyCmd(a *cli.App) *cobra.Command {
@@ -53,6 +55,7 @@ by an answer on a terminal, or by --yes.`,
 	flags.BoolVar(&x.now, "now", false, "with fewer replicas: do not wait for agents at work")
 	flags.BoolVar(&x.prune, "prune", false, "with a folder: delete every room that it does not declare")
 	flags.BoolVar(&x.yes, "yes", false, "go on without a question although agents at work end or tasks are canceled")
+	flags.BoolVar(&x.wait, "wait", false, "wait until every agent is created, changed or retired")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml") // the flag is there
 	return cmd
 }
@@ -137,14 +140,20 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 	if err != nil {
 		return err
 	}
-	return x.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return x.change(ctx, c, rooms, gone, sure) })
+	ask := x.Ask
+	if x.wait {
+		ask = x.Follow
+	}
+	return ask(cmd, func(ctx context.Context, c *cli.Conn) error { return x.change(ctx, c, rooms, gone, sure) })
 }
 
 // change makes the rooms what they are declared as, and deletes those that are gone.
 func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, gone []string,
 	sure bool) error {
 	list := &vigilv1.ListRoomsResponse{}
-	for _, r := range rooms {
+	defer x.ProgressEnd()
+	for i, r := range rooms {
+		x.Progress("room %d of %d: %s", i+1, len(rooms), r.GetRoom())
 		r.DryRun, r.Gentle = false, !sure
 		room, err := c.Fleet.ApplyRoom(ctx, r)
 		if err != nil {
@@ -154,6 +163,7 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 		if x.JSON {
 			continue
 		}
+		x.ProgressEnd()
 		if err := x.Printf("room %s applied: %s, revision %d\n", room.GetName(),
 			term.Plural(len(room.GetRoles()), "role"), room.GetRev()); err != nil {
 			return err
@@ -167,10 +177,49 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 			return fmt.Errorf("delete room %s: %w", room, err)
 		}
 	}
+	if x.wait {
+		if err := x.await(ctx, c, list); err != nil {
+			return err
+		}
+	}
 	if x.JSON {
 		return x.PrintJSON(list)
 	}
 	return nil
+}
+
+// applyLook is how often rooms are looked at whose agents are still to be created or changed.
+const applyLook = 200 * time.Millisecond
+
+// await waits until all agents of the rooms are as they are declared; a large room takes many entries of the log.
+func (x *applier) await(ctx context.Context, c *cli.Conn, list *vigilv1.ListRoomsResponse) error {
+	defer x.ProgressPart("")
+	for i, was := range list.GetRooms() {
+		x.ProgressPart("room %d of %d: ", i+1, len(list.GetRooms()))
+		for left := uint32(1); left > 0; {
+			room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: was.GetName()})
+			if err != nil {
+				return fmt.Errorf("wait for room %s: %w", was.GetName(), err)
+			}
+			list.Rooms[i], left = room, room.GetUnfinished()
+			x.Progress("%s: %s still to be created or changed", room.GetName(),
+				term.Plural(left, "agent is", "agents are"))
+			if left == 0 {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("room %s: %s still to be created or changed: %w", room.GetName(),
+					term.Plural(left, "agent is", "agents are"), context.Cause(ctx))
+			case <-time.After(applyLook):
+			}
+		}
+	}
+	x.ProgressEnd()
+	if x.JSON {
+		return nil
+	}
+	return x.Printf("all agents of %s are as they are declared\n", term.Plural(len(list.GetRooms()), "room"))
 }
 
 // pruned are the rooms that --prune deletes; their plans join the others.

@@ -160,7 +160,8 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
 		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
-		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Diagnosis: s.diagnose(registry), Hosts: s.conf.HttpHosts(),
+		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
+		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry),
 	}
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers

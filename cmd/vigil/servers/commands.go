@@ -8,7 +8,7 @@ import (
 
 // Commands are the commands about what all servers share; AddVerbs adds those about servers.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{newSettingsCmd(a)}
+	return []*cobra.Command{newSettingsCmd(a), newUpgradeCmd(a)}
 }
 
 // AddVerbs adds the verbs about servers to the command that runs one.

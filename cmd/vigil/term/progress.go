@@ -12,6 +12,12 @@ import (
 type meter struct {
 	shown bool
 	last  time.Time
+	part  string // of the whole, at the beginning of the line
+}
+
+// ProgressPart says of what the next lines of progress are a part, as "3 of 12: "; "" takes it back.
+func (t *Terminal) ProgressPart(format string, args ...any) {
+	t.meter.part = fmt.Sprintf(format, args...)
 }
 
 // Progress rewrites the line, a few times a second at most and only for people.
@@ -22,7 +28,7 @@ func (t *Terminal) Progress(format string, args ...any) {
 	}
 	if now := t.Now(); now.Sub(t.meter.last) >= 100*time.Millisecond {
 		t.meter.last, t.meter.shown = now, true
-		fmt.Fprintf(t.Err, "\r\x1b[K%s", Cut(OneLine(fmt.Sprintf(format, args...)), max(t.Screen.Width, 40)-1))
+		fmt.Fprintf(t.Err, "\r\x1b[K%s", Cut(OneLine(t.meter.part+fmt.Sprintf(format, args...)), max(t.Screen.Width, 40)-1))
 	}
 }
 
@@ -30,6 +36,6 @@ func (t *Terminal) Progress(format string, args ...any) {
 func (t *Terminal) ProgressEnd() {
 	if t.meter.shown {
 		fmt.Fprint(t.Err, "\r\x1b[K")
-		t.meter = meter{}
+		t.meter = meter{part: t.meter.part}
 	}
 }

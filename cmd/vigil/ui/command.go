@@ -27,7 +27,7 @@ func Commands(a *cli.App) []*cobra.Command { return []*cobra.Command{newUICmd(a)
 
 // newUICmd is `vigil ui`.
 func newUICmd(a *cli.App) *cobra.Command {
-	port := DefaultPort
+	port, onPhone, at := DefaultPort, false, ""
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the fleet in a browser on this machine",
@@ -36,12 +36,23 @@ to the servers of the selected context in your name, and goes on when any of the
 
 The page is served on loopback only. Open the link that is printed: it signs one browser in, once, within
 15 minutes. Enter prints another link. A browser stays signed in until you sign out, for 12 hours without a
-request, or until this command ends.`,
-		Example: "  vigil ui\n  vigil ui --port 8080\n  vigil ui --context production",
+request, or until this command ends.
+
+With --phone nothing is served here: a link to the page of a server is printed, as a QR code too, for a device that
+reaches the servers. It signs one browser in, in your name and with your rights.`,
+		Example: "  vigil ui\n  vigil ui --port 8080\n  vigil ui --context production\n  vigil ui --phone",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65_535 {
 				return cli.Usagef("flag --port: %d is out of range, 0 to 65535 is allowed", port)
+			}
+			if at != "" {
+				if err := checkPageURL(at); err != nil {
+					return err
+				}
+			}
+			if onPhone {
+				return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return phone(ctx, a, c, at) })
 			}
 			l, err := Listen(port, cmd.Flags().Changed("port"))
 			if err != nil {
@@ -51,6 +62,8 @@ request, or until this command ends.`,
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", port, "listen on this port of 127.0.0.1 (0: any that is free)")
+	cmd.Flags().BoolVar(&onPhone, "phone", false, "print a link to the page of a server, for another device")
+	cmd.Flags().StringVar(&at, "url", "", "with --phone: where a proxy serves the page of a server, as https://example.org/vigil/")
 	return cmd
 }
 

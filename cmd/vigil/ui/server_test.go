@@ -72,7 +72,7 @@ func (b *browser) ask(method, path, body string, change func(*http.Request)) (in
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	r.Header.Set("Origin", b.at)
-	r.Header.Set(halfHeader, b.half)
+	r.Header.Set("Vigil-Page", b.half)
 	if b.cookie != "" {
 		r.AddCookie(&http.Cookie{Name: b.s.cookieName(), Value: b.cookie})
 	}

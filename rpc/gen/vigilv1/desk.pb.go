@@ -1971,6 +1971,112 @@ func (x *Mark) GetSeq() uint64 {
 	return 0
 }
 
+type OpenPageRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenPageRequest) Reset() {
+	*x = OpenPageRequest{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenPageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenPageRequest) ProtoMessage() {}
+
+func (x *OpenPageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenPageRequest.ProtoReflect.Descriptor instead.
+func (*OpenPageRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{22}
+}
+
+type OpenPageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Signs one browser in, once, within 15 minutes; empty: this cluster knows no identities, and nobody needs one.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// Where the answering server is reached, host:port, and whether by TLS.
+	Address       string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Secure        bool   `protobuf:"varint,3,opt,name=secure,proto3" json:"secure,omitempty"`
+	Server        string `protobuf:"bytes,4,opt,name=server,proto3" json:"server,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenPageResponse) Reset() {
+	*x = OpenPageResponse{}
+	mi := &file_vigil_v1_desk_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenPageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenPageResponse) ProtoMessage() {}
+
+func (x *OpenPageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_desk_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenPageResponse.ProtoReflect.Descriptor instead.
+func (*OpenPageResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_desk_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *OpenPageResponse) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *OpenPageResponse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *OpenPageResponse) GetSecure() bool {
+	if x != nil {
+		return x.Secure
+	}
+	return false
+}
+
+func (x *OpenPageResponse) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
 var File_vigil_v1_desk_proto protoreflect.FileDescriptor
 
 const file_vigil_v1_desk_proto_rawDesc = "" +
@@ -2148,13 +2254,20 @@ const file_vigil_v1_desk_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\x05R\x02at\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x10\n" +
-	"\x03seq\x18\x04 \x01(\x04R\x03seq2\xdf\x04\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\x11\n" +
+	"\x0fOpenPageRequest\"p\n" +
+	"\x10OpenPageResponse\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06secure\x18\x03 \x01(\bR\x06secure\x12\x16\n" +
+	"\x06server\x18\x04 \x01(\tR\x06server2\xa2\x05\n" +
 	"\x04Desk\x12U\n" +
 	"\vGetOverview\x12\x1c.vigil.v1.GetOverviewRequest\x1a\x12.vigil.v1.Overview\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12G\n" +
 	"\x06Follow\x12\x17.vigil.v1.FollowRequest\x1a\x0e.vigil.v1.News\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/follow0\x01\x12T\n" +
 	"\bGetTrend\x12\x19.vigil.v1.GetTrendRequest\x1a\x1a.vigil.v1.GetTrendResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trend\x12W\n" +
-	"\tListInbox\x12\x1a.vigil.v1.ListInboxRequest\x1a\x1b.vigil.v1.ListInboxResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/inbox\x12O\n" +
+	"\tListInbox\x12\x1a.vigil.v1.ListInboxRequest\x1a\x1b.vigil.v1.ListInboxResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/inbox\x12A\n" +
+	"\bOpenPage\x12\x19.vigil.v1.OpenPageRequest\x1a\x1a.vigil.v1.OpenPageResponse\x12O\n" +
 	"\x06Search\x12\x17.vigil.v1.SearchRequest\x1a\x18.vigil.v1.SearchResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/search\x12`\n" +
 	"\n" +
@@ -2173,7 +2286,7 @@ func file_vigil_v1_desk_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_desk_proto_rawDescData
 }
 
-var file_vigil_v1_desk_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_vigil_v1_desk_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_vigil_v1_desk_proto_goTypes = []any{
 	(*GetOverviewRequest)(nil),    // 0: vigil.v1.GetOverviewRequest
 	(*Overview)(nil),              // 1: vigil.v1.Overview
@@ -2197,62 +2310,66 @@ var file_vigil_v1_desk_proto_goTypes = []any{
 	(*Lane)(nil),                  // 19: vigil.v1.Lane
 	(*Span)(nil),                  // 20: vigil.v1.Span
 	(*Mark)(nil),                  // 21: vigil.v1.Mark
-	nil,                           // 22: vigil.v1.Overview.VerdictsEntry
-	nil,                           // 23: vigil.v1.Overview.HostsEntry
-	nil,                           // 24: vigil.v1.Overview.InboxEntry
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(TaskState)(0),                // 26: vigil.v1.TaskState
-	(*Event)(nil),                 // 27: vigil.v1.Event
-	(*Reason)(nil),                // 28: vigil.v1.Reason
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*OpenPageRequest)(nil),       // 22: vigil.v1.OpenPageRequest
+	(*OpenPageResponse)(nil),      // 23: vigil.v1.OpenPageResponse
+	nil,                           // 24: vigil.v1.Overview.VerdictsEntry
+	nil,                           // 25: vigil.v1.Overview.HostsEntry
+	nil,                           // 26: vigil.v1.Overview.InboxEntry
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(TaskState)(0),                // 28: vigil.v1.TaskState
+	(*Event)(nil),                 // 29: vigil.v1.Event
+	(*Reason)(nil),                // 30: vigil.v1.Reason
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
 }
 var file_vigil_v1_desk_proto_depIdxs = []int32{
-	25, // 0: vigil.v1.Overview.clock:type_name -> google.protobuf.Duration
+	27, // 0: vigil.v1.Overview.clock:type_name -> google.protobuf.Duration
 	5,  // 1: vigil.v1.Overview.servers:type_name -> vigil.v1.OverviewServer
-	22, // 2: vigil.v1.Overview.verdicts:type_name -> vigil.v1.Overview.VerdictsEntry
+	24, // 2: vigil.v1.Overview.verdicts:type_name -> vigil.v1.Overview.VerdictsEntry
 	6,  // 3: vigil.v1.Overview.tasks:type_name -> vigil.v1.TaskCount
-	23, // 4: vigil.v1.Overview.hosts:type_name -> vigil.v1.Overview.HostsEntry
-	25, // 5: vigil.v1.Overview.pause_ends_in:type_name -> google.protobuf.Duration
-	25, // 6: vigil.v1.Overview.hold:type_name -> google.protobuf.Duration
-	24, // 7: vigil.v1.Overview.inbox:type_name -> vigil.v1.Overview.InboxEntry
+	25, // 4: vigil.v1.Overview.hosts:type_name -> vigil.v1.Overview.HostsEntry
+	27, // 5: vigil.v1.Overview.pause_ends_in:type_name -> google.protobuf.Duration
+	27, // 6: vigil.v1.Overview.hold:type_name -> google.protobuf.Duration
+	26, // 7: vigil.v1.Overview.inbox:type_name -> vigil.v1.Overview.InboxEntry
 	4,  // 8: vigil.v1.GetTrendResponse.points:type_name -> vigil.v1.TrendPoint
-	25, // 9: vigil.v1.TrendPoint.ago:type_name -> google.protobuf.Duration
-	26, // 10: vigil.v1.TaskCount.state:type_name -> vigil.v1.TaskState
-	25, // 11: vigil.v1.TaskCount.oldest:type_name -> google.protobuf.Duration
-	25, // 12: vigil.v1.News.leaderless:type_name -> google.protobuf.Duration
-	27, // 13: vigil.v1.News.events:type_name -> vigil.v1.Event
+	27, // 9: vigil.v1.TrendPoint.ago:type_name -> google.protobuf.Duration
+	28, // 10: vigil.v1.TaskCount.state:type_name -> vigil.v1.TaskState
+	27, // 11: vigil.v1.TaskCount.oldest:type_name -> google.protobuf.Duration
+	27, // 12: vigil.v1.News.leaderless:type_name -> google.protobuf.Duration
+	29, // 13: vigil.v1.News.events:type_name -> vigil.v1.Event
 	1,  // 14: vigil.v1.News.overview:type_name -> vigil.v1.Overview
-	25, // 15: vigil.v1.News.clock:type_name -> google.protobuf.Duration
+	27, // 15: vigil.v1.News.clock:type_name -> google.protobuf.Duration
 	11, // 16: vigil.v1.ListInboxResponse.items:type_name -> vigil.v1.InboxItem
-	25, // 17: vigil.v1.InboxItem.age:type_name -> google.protobuf.Duration
-	28, // 18: vigil.v1.InboxItem.reasons:type_name -> vigil.v1.Reason
+	27, // 17: vigil.v1.InboxItem.age:type_name -> google.protobuf.Duration
+	30, // 18: vigil.v1.InboxItem.reasons:type_name -> vigil.v1.Reason
 	14, // 19: vigil.v1.SearchResponse.hits:type_name -> vigil.v1.Hit
-	27, // 20: vigil.v1.ListEventsResponse.events:type_name -> vigil.v1.Event
-	29, // 21: vigil.v1.GetTimelineRequest.from:type_name -> google.protobuf.Timestamp
-	29, // 22: vigil.v1.GetTimelineRequest.to:type_name -> google.protobuf.Timestamp
-	29, // 23: vigil.v1.Timeline.from:type_name -> google.protobuf.Timestamp
-	29, // 24: vigil.v1.Timeline.to:type_name -> google.protobuf.Timestamp
+	29, // 20: vigil.v1.ListEventsResponse.events:type_name -> vigil.v1.Event
+	31, // 21: vigil.v1.GetTimelineRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 22: vigil.v1.GetTimelineRequest.to:type_name -> google.protobuf.Timestamp
+	31, // 23: vigil.v1.Timeline.from:type_name -> google.protobuf.Timestamp
+	31, // 24: vigil.v1.Timeline.to:type_name -> google.protobuf.Timestamp
 	19, // 25: vigil.v1.Timeline.lanes:type_name -> vigil.v1.Lane
 	21, // 26: vigil.v1.Timeline.marks:type_name -> vigil.v1.Mark
-	29, // 27: vigil.v1.Timeline.begins:type_name -> google.protobuf.Timestamp
+	31, // 27: vigil.v1.Timeline.begins:type_name -> google.protobuf.Timestamp
 	20, // 28: vigil.v1.Lane.spans:type_name -> vigil.v1.Span
 	21, // 29: vigil.v1.Lane.marks:type_name -> vigil.v1.Mark
 	0,  // 30: vigil.v1.Desk.GetOverview:input_type -> vigil.v1.GetOverviewRequest
 	7,  // 31: vigil.v1.Desk.Follow:input_type -> vigil.v1.FollowRequest
 	2,  // 32: vigil.v1.Desk.GetTrend:input_type -> vigil.v1.GetTrendRequest
 	9,  // 33: vigil.v1.Desk.ListInbox:input_type -> vigil.v1.ListInboxRequest
-	12, // 34: vigil.v1.Desk.Search:input_type -> vigil.v1.SearchRequest
-	15, // 35: vigil.v1.Desk.ListEvents:input_type -> vigil.v1.ListEventsRequest
-	17, // 36: vigil.v1.Desk.GetTimeline:input_type -> vigil.v1.GetTimelineRequest
-	1,  // 37: vigil.v1.Desk.GetOverview:output_type -> vigil.v1.Overview
-	8,  // 38: vigil.v1.Desk.Follow:output_type -> vigil.v1.News
-	3,  // 39: vigil.v1.Desk.GetTrend:output_type -> vigil.v1.GetTrendResponse
-	10, // 40: vigil.v1.Desk.ListInbox:output_type -> vigil.v1.ListInboxResponse
-	13, // 41: vigil.v1.Desk.Search:output_type -> vigil.v1.SearchResponse
-	16, // 42: vigil.v1.Desk.ListEvents:output_type -> vigil.v1.ListEventsResponse
-	18, // 43: vigil.v1.Desk.GetTimeline:output_type -> vigil.v1.Timeline
-	37, // [37:44] is the sub-list for method output_type
-	30, // [30:37] is the sub-list for method input_type
+	22, // 34: vigil.v1.Desk.OpenPage:input_type -> vigil.v1.OpenPageRequest
+	12, // 35: vigil.v1.Desk.Search:input_type -> vigil.v1.SearchRequest
+	15, // 36: vigil.v1.Desk.ListEvents:input_type -> vigil.v1.ListEventsRequest
+	17, // 37: vigil.v1.Desk.GetTimeline:input_type -> vigil.v1.GetTimelineRequest
+	1,  // 38: vigil.v1.Desk.GetOverview:output_type -> vigil.v1.Overview
+	8,  // 39: vigil.v1.Desk.Follow:output_type -> vigil.v1.News
+	3,  // 40: vigil.v1.Desk.GetTrend:output_type -> vigil.v1.GetTrendResponse
+	10, // 41: vigil.v1.Desk.ListInbox:output_type -> vigil.v1.ListInboxResponse
+	23, // 42: vigil.v1.Desk.OpenPage:output_type -> vigil.v1.OpenPageResponse
+	13, // 43: vigil.v1.Desk.Search:output_type -> vigil.v1.SearchResponse
+	16, // 44: vigil.v1.Desk.ListEvents:output_type -> vigil.v1.ListEventsResponse
+	18, // 45: vigil.v1.Desk.GetTimeline:output_type -> vigil.v1.Timeline
+	38, // [38:46] is the sub-list for method output_type
+	30, // [30:38] is the sub-list for method input_type
 	30, // [30:30] is the sub-list for extension type_name
 	30, // [30:30] is the sub-list for extension extendee
 	0,  // [0:30] is the sub-list for field type_name
@@ -2270,7 +2387,7 @@ func file_vigil_v1_desk_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_desk_proto_rawDesc), len(file_vigil_v1_desk_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

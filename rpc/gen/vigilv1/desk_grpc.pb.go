@@ -26,6 +26,7 @@ const (
 	Desk_Follow_FullMethodName      = "/vigil.v1.Desk/Follow"
 	Desk_GetTrend_FullMethodName    = "/vigil.v1.Desk/GetTrend"
 	Desk_ListInbox_FullMethodName   = "/vigil.v1.Desk/ListInbox"
+	Desk_OpenPage_FullMethodName    = "/vigil.v1.Desk/OpenPage"
 	Desk_Search_FullMethodName      = "/vigil.v1.Desk/Search"
 	Desk_ListEvents_FullMethodName  = "/vigil.v1.Desk/ListEvents"
 	Desk_GetTimeline_FullMethodName = "/vigil.v1.Desk/GetTimeline"
@@ -43,6 +44,8 @@ type DeskClient interface {
 	GetTrend(ctx context.Context, in *GetTrendRequest, opts ...grpc.CallOption) (*GetTrendResponse, error)
 	// Everything that waits for a human, the most urgent first.
 	ListInbox(ctx context.Context, in *ListInboxRequest, opts ...grpc.CallOption) (*ListInboxResponse, error)
+	// A link that signs one browser in at the page of the answering server, in the caller's name.
+	OpenPage(ctx context.Context, in *OpenPageRequest, opts ...grpc.CallOption) (*OpenPageResponse, error)
 	// Names and tasks that fit some words.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
 	// The history from an event back, the newest first.
@@ -108,6 +111,16 @@ func (c *deskClient) ListInbox(ctx context.Context, in *ListInboxRequest, opts .
 	return out, nil
 }
 
+func (c *deskClient) OpenPage(ctx context.Context, in *OpenPageRequest, opts ...grpc.CallOption) (*OpenPageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenPageResponse)
+	err := c.cc.Invoke(ctx, Desk_OpenPage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *deskClient) Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SearchResponse)
@@ -150,6 +163,8 @@ type DeskServer interface {
 	GetTrend(context.Context, *GetTrendRequest) (*GetTrendResponse, error)
 	// Everything that waits for a human, the most urgent first.
 	ListInbox(context.Context, *ListInboxRequest) (*ListInboxResponse, error)
+	// A link that signs one browser in at the page of the answering server, in the caller's name.
+	OpenPage(context.Context, *OpenPageRequest) (*OpenPageResponse, error)
 	// Names and tasks that fit some words.
 	Search(context.Context, *SearchRequest) (*SearchResponse, error)
 	// The history from an event back, the newest first.
@@ -177,6 +192,9 @@ func (UnimplementedDeskServer) GetTrend(context.Context, *GetTrendRequest) (*Get
 }
 func (UnimplementedDeskServer) ListInbox(context.Context, *ListInboxRequest) (*ListInboxResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListInbox not implemented")
+}
+func (UnimplementedDeskServer) OpenPage(context.Context, *OpenPageRequest) (*OpenPageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method OpenPage not implemented")
 }
 func (UnimplementedDeskServer) Search(context.Context, *SearchRequest) (*SearchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Search not implemented")
@@ -273,6 +291,24 @@ func _Desk_ListInbox_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Desk_OpenPage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenPageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeskServer).OpenPage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Desk_OpenPage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeskServer).OpenPage(ctx, req.(*OpenPageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Desk_Search_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SearchRequest)
 	if err := dec(in); err != nil {
@@ -345,6 +381,10 @@ var Desk_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListInbox",
 			Handler:    _Desk_ListInbox_Handler,
+		},
+		{
+			MethodName: "OpenPage",
+			Handler:    _Desk_OpenPage_Handler,
 		},
 		{
 			MethodName: "Search",

@@ -46,7 +46,7 @@ const views: View[] = [
 ];
 
 /** self is who the page speaks for. */
-const self = signal<{ name?: string; cluster?: string }>({});
+const self = signal<{ name?: string; cluster?: string; server?: string }>({});
 
 /** looks are those that a reader may choose. */
 const looks = ["auto", "light", "dark"];
@@ -201,7 +201,7 @@ function Banners(): JSX.Element {
       {silent.value > 0 && (
         <p class="bad" id="stale">
           <b>What you see is {silent.value}s old.</b>{" "}
-          {trouble.value || "No server answers this page; it goes on looking."}
+          {trouble.value || "No server answers this page; it goes on looking."} <Others />
         </p>
       )}
       {leaderless && silent.value === 0 && (
@@ -238,14 +238,30 @@ function Banners(): JSX.Element {
   );
 }
 
+/** Others are the pages of the other servers, where this one is that of a server that may not come back. */
+function Others(): JSX.Element | null {
+  const others = (overview.value?.servers ?? []).filter((s) => s.id !== self.value.server && s.api_addr);
+  if (!self.value.server || others.length === 0) return null;
+  return (
+    <span id="others">
+      This is the page of {self.value.server}. Others, where you sign in anew:{" "}
+      {others.map((s) => (
+        <a key={s.id} href={`${location.protocol}//${s.api_addr}/`} rel="noreferrer">
+          {s.id}
+        </a>
+      ))}
+    </span>
+  );
+}
+
 function SignedOut(): JSX.Element {
   return (
     <main class="out">
       <Eye />
       <h1>You are signed out</h1>
       <p>
-        Run <code>vigil ui</code> on the machine where you are logged in, and open the link that it prints. A
-        link works once.
+        Run <code>vigil ui</code> on the machine where you are logged in, or <code>vigil ui --phone</code> for the
+        page of a server, and open the link that it prints. A link works once.
       </p>
     </main>
   );

@@ -16,6 +16,7 @@ export interface AckMailResponse {
 export interface AddServerRequest {
   id: string;
   raft_addr: string;
+  standby?: boolean;
 }
 
 export interface AddServerResponse {
@@ -146,6 +147,13 @@ export interface ClaimResponse {
 export interface CloseSessionResponse {
 }
 
+export interface ClusterDemoteServerBody {
+  force?: boolean;
+}
+
+export interface ClusterPromoteServerBody {
+}
+
 export interface CompleteTaskRequest {
   attempt: number;
   id?: WriteId;
@@ -235,6 +243,9 @@ export interface Delivery {
   notifier?: string;
   state?: string;
   tries: number;
+}
+
+export interface DemoteServerResponse {
 }
 
 export interface Error {
@@ -937,6 +948,9 @@ export interface OverviewServer {
   version?: string;
 }
 
+export interface PromoteServerResponse {
+}
+
 export interface PutSettingsRequest {
   by?: string;
   values: Record<string, string>;
@@ -1194,8 +1208,10 @@ export interface Server {
   leader: boolean;
   raft_addr?: string;
   silent?: string;
+  standby: boolean;
   version?: string;
   voter: boolean;
+  zone?: string;
 }
 
 export interface SetPauseRequest {
