@@ -45,7 +45,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate web ui check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
+.PHONY: help run build test race fuzz generate web ui screenshots check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +82,11 @@ web: ## make rpc/web/assets of the sources of the page; fetches esbuild the firs
 
 ui: ## try every view and action of the page in a browser; needs chromium, node and npm
 	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 20m
+
+screenshots: ## take the pictures of docs/guide/page anew; needs what make ui needs
+	@mkdir -p bin/shots docs/guide/page
+	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPageViewsFromNPM$$' -count 1 -timeout 10m
+	for name in fleet timeline apply; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
 
 check: fmt vet staticcheck generated race ## everything a change must pass
 

@@ -26,7 +26,7 @@ func TestImports(t *testing.T) {
 			"vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form"),
 		"servers": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
 			"vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form"),
-		"desk": append(grpc, "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
+		"desk": append(grpc, "github.com/prometheus/client_golang", "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code", "vigil/rpc/fault",
 			"vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form"),
 		"vouch": {"google.golang.org/protobuf", "vigil/fsm", "vigil/rpc/gen/vigilv1", "vigil/rpc/code",
 			"vigil/rpc/fault", "vigil/rpc/door", "vigil/rpc/base", "vigil/rpc/form", "vigil/rpc/trust"},

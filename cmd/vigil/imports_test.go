@@ -27,7 +27,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"people", "servers agent join conf life cli term fsm rpc agentd"},
 	{"mcp", "agent life cli term rpc agentd"},
 	{"top", "cli term rpc"},
-	{"ui", "cli conf rpc"},
+	{"ui", "cli conf term rpc"},
 	{"dev", "ui people serve join conf life cli term rpc agentd"},
 	{"bench", "bench cli fsm cluster rpc agentd"},
 }

@@ -139,7 +139,7 @@ func identities() []identity {
 		person("reader", in(code.Reader, "web"), known, readsRoom),
 		person("operator", in(code.Operator, "web"), known, runsRoom),
 		person("admin of one room", in(code.Admin, "web"), known, runsRoom),
-		person("admin of another room", in(code.Admin, "ops"), known),
+		person("admin of another room", in(code.Admin, "ops"), known, words("OpenPage")),
 		person("viewer of all", in(code.Viewer, all), known, seesRoom, seesAll),
 		person("operator of all", in(code.Operator, all), known, runsRoom, seesAll, runsAll),
 		person("admin", in(code.Admin, all), known, runsRoom, seesAll, runsAll, adminOf),

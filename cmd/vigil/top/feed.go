@@ -22,6 +22,7 @@ const (
 // Pauses of the feed.
 const (
 	lookEvery = time.Second      // lists are read again so often at most
+	lookShare = 20               // of its time at most goes into looks: one in so many parts
 	againMost = 2 * time.Second  // until a lost server is asked again
 	lookLimit = 10 * time.Second // for one look
 )
@@ -123,15 +124,17 @@ func (f *feed) follow(ctx context.Context, request *vigilv1.FollowRequest, send 
 				return ctx.Err()
 			case <-looks:
 			}
+			began := time.Now()
 			s, err := f.look(ctx)
 			if err != nil {
 				return err
 			}
+			took := time.Since(began)
 			send(lookMsg{s})
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(lookEvery):
+			case <-time.After(max(lookEvery, lookShare*took)):
 			}
 		}
 	})

@@ -210,7 +210,7 @@ func (m *model) typedKey(k tea.KeyMsg) tea.Cmd {
 	case tea.KeyEnter:
 		m.mode = choosing
 		m.order.text = string(m.typed)
-		if m.order.verb == "answer" && m.order.text == "" {
+		if m.order.verb != "nudge" && strings.TrimSpace(m.order.text) == "" {
 			m.said, m.wrong = "nothing was typed", false
 			return nil
 		}
@@ -277,16 +277,16 @@ func (m *model) about(k string, r row) tea.Cmd {
 	agent, host := r.order.agent, r.order.host
 	switch {
 	case (k == "e" || k == "enter") && agent != "" && (r.item == nil || k == "e"):
-		return m.show(agent, "agent", "explain", agent)
+		return m.show(agent, "agent", "explain", "--", agent)
 	case (k == "e" || k == "enter") && r.item != nil:
 		m.read(term.OneLine(r.item.GetSubject()), strings.Join(detail(r.item), "\n"))
 		return nil
 	case (k == "e" || k == "enter") && host != "":
-		return m.show(host, "host", "explain", host)
+		return m.show(host, "host", "explain", "--", host)
 	case k == "s" && agent != "":
-		return m.show("Screen of "+agent, "agent", "screen", agent)
+		return m.show("Screen of "+agent, "agent", "screen", "--", agent)
 	case k == "L" && agent != "":
-		return m.show("Output of "+agent, "agent", "logs", agent)
+		return m.show("Output of "+agent, "agent", "logs", "--", agent)
 	case k == "t" && agent != "" && m.leave != nil:
 		return m.leave(agent)
 	}
@@ -336,6 +336,7 @@ What can be done about the chosen row stands in the last line:
 
 a  answer        type a line into its terminal
 n  nudge         the same; an empty line asks how it is getting on
+m  mail          a line for its mailbox
 r  restart       x  stop       S  start       u  unpark
 c  acknowledge an escalation   C  close it
 R  retry a task  Q  let a quarantined one be claimed  X  cancel it

@@ -199,8 +199,8 @@ func TestKeysOrder(t *testing.T) {
 	}{
 		{"an answer", []string{"a", "y", "es", "enter"}, order{verb: "answer", text: "yes", agent: "web/builder",
 			room: "web", agentRev: 7}, "answer done"},
-		{"an answer with a mistake", []string{"a", "no", "ctrl+u", "1x", "backspace", "enter"}, order{verb: "answer", text: "1",
-			agent: "web/builder", room: "web", agentRev: 7}, "answer done"},
+		{"an answer with a mistake", []string{"a", "no", "ctrl+u", "1x", "backspace", "enter"},
+			order{verb: "answer", text: "1", agent: "web/builder", room: "web", agentRev: 7}, "answer done"},
 		{"no answer", []string{"a", "enter"}, order{}, "nothing was typed"},
 		{"an answer that is given up", []string{"a", "y", "esc"}, order{}, "nothing was typed"},
 		{"keys at once", []string{"ja"}, order{}, ""},
@@ -209,6 +209,9 @@ func TestKeysOrder(t *testing.T) {
 		{"a restart that is not meant", []string{"r", "n"}, order{}, "nothing was done"},
 		{"acknowledged", []string{"j", "c"}, order{verb: "ack", task: 9, taskRev: 2, escalation: 4}, "ack done"},
 		{"what is not possible", []string{"c"}, order{}, ""},
+		{"mail", []string{"2", "m", "hello", "enter"}, order{verb: "mail", text: "hello", agent: "web/builder", room: "web",
+			agentRev: 7}, "mail done"},
+		{"mail without words", []string{"2", "m", " ", "enter"}, order{}, "nothing was typed"},
 		{"a drain", []string{"3", "d", "y"}, order{verb: "drain", host: "east"}, "drain done"},
 		{"given up", []string{"3", "G", "D", "y"}, order{verb: "confirm_dead", host: "west"}, "confirm dead done"},
 		{"grave ones first", []string{"2", "n", "enter"}, order{verb: "nudge", agent: "web/builder", room: "web",
@@ -254,7 +257,8 @@ func TestTheChosenRowStays(t *testing.T) {
 	b := full(t, 80, 24)
 	b.press("down")
 	s := fleet()
-	s.inbox = append([]*vigilv1.InboxItem{{Key: "new", Kind: "prompt", Priority: "urgent", Subject: "web/new"}}, s.inbox...)
+	s.inbox = append([]*vigilv1.InboxItem{{Key: "new", Kind: "prompt", Priority: "urgent", Subject: "web/new"}},
+		s.inbox...)
 	b.send(lookMsg{s})
 	if !strings.Contains(b.View(), "> normal") {
 		t.Errorf("another row is chosen:\n%s", b.View())
@@ -271,7 +275,7 @@ func TestTheChosenRowStays(t *testing.T) {
 func TestTextsAndLongLists(t *testing.T) {
 	b := full(t, 80, 24)
 	b.press("e")
-	if len(b.hand.asked) != 1 || b.hand.asked[0] != "agent explain web/builder" ||
+	if len(b.hand.asked) != 1 || b.hand.asked[0] != "agent explain -- web/builder" ||
 		!strings.Contains(b.View(), "why it runs\n    and a tab?[31m") {
 		t.Errorf("asked %q and shows\n%s", b.hand.asked, b.View())
 	}

@@ -120,7 +120,7 @@ func agentRows(agents []*vigilv1.Agent) (rows []row) {
 		if g.GetParked() {
 			process = "parked"
 		}
-		acts := []string{"nudge", "restart", "stop"}
+		acts := []string{"nudge", "mail", "restart", "stop"}
 		if g.GetDesired() == "stopped" {
 			acts = []string{"start"}
 		}

@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"vigil/cmd/vigil/cli"
@@ -22,6 +23,7 @@ type verb struct {
 var verbs = []verb{
 	{"a", "answer", "answer", false, true},
 	{"n", "nudge", "nudge", false, true},
+	{"m", "mail", "mail", false, true},
 	{"r", "restart", "restart", true, false},
 	{"x", "stop", "stop", true, false},
 	{"S", "start", "start", false, false},
@@ -104,6 +106,14 @@ func (h *fleetHand) Do(ctx context.Context, o order) (string, error) {
 		_, err := h.c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: o.agent, Text: o.text, By: h.me,
 			Reason: why, IfRev: o.agentRev})
 		return "typed into the terminal of " + o.agent, err
+	case "mail":
+		to := o.agent
+		if !strings.Contains(to, ".") {
+			to += ".1" // this agent and not all of its role
+		}
+		_, err := h.c.Mail.SendMail(ctx, &vigilv1.SendMailRequest{From: h.me, To: to, Subject: "Answer", Body: o.text,
+			Priority: "high"})
+		return "sent to " + o.agent, err
 	case "restart":
 		_, err := h.c.Fleet.RestartAgent(ctx, &vigilv1.RestartAgentRequest{Agent: o.agent, By: h.me, Reason: why,
 			IfRev: o.agentRev})

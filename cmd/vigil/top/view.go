@@ -327,7 +327,7 @@ func (m *model) foot(width int) string {
 		return style.Render(fit(term.OneLine(m.said), width))
 	}
 	keys := m.keys()
-	if width < 60 { // the end may be cut
+	if ansi.StringWidth(keys) > width { // the end is cut
 		keys = "?  " + keys
 	}
 	return m.paint.faint.Render(fit(keys, width))

@@ -63,7 +63,8 @@ reaches the servers. It signs one browser in, in your name and with your rights.
 	}
 	cmd.Flags().IntVar(&port, "port", port, "listen on this port of 127.0.0.1 (0: any that is free)")
 	cmd.Flags().BoolVar(&onPhone, "phone", false, "print a link to the page of a server, for another device")
-	cmd.Flags().StringVar(&at, "url", "", "with --phone: where a proxy serves the page of a server, as https://example.org/vigil/")
+	cmd.Flags().StringVar(&at, "url", "",
+		"with --phone: where a proxy serves the page of a server, as https://example.org/vigil/")
 	return cmd
 }
 

@@ -175,6 +175,7 @@ function Legend(): JSX.Element {
         ["bad", "ended badly, fault"],
         ["paused", "paused"],
         ["election", "election"],
+        ["whole", "servers, pauses, brake"],
       ].map(([tone, name]) => (
         <span key={tone} class={`swatch ${tone}`}>
           {name}

@@ -10,6 +10,7 @@ const at = async (path) => {
 
 /** shown takes a picture in both sizes and lets axe-core look, light and dark. */
 async function shown(name) {
+  await page.waitForFunction(() => !document.querySelector(".said p"));
   for (const [width, height] of [
     [1280, 860],
     [390, 844],
@@ -71,7 +72,7 @@ console.log("applied");
 
 // Timeline: closer by key and wheel; a click leads to the events of that moment.
 await at("/timeline");
-await page.getByRole("button", { name: "10 m" }).click();
+await page.getByRole("button", { name: "1 m" }).click();
 await page.locator("#lanes canvas").waitFor();
 await page.waitForTimeout(1000);
 await shown("timeline");
