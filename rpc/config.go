@@ -14,6 +14,7 @@ import (
 
 	"vigil/rpc/base"
 	"vigil/rpc/door"
+	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/servers"
 	"vigil/rpc/vouch"
 )
@@ -37,6 +38,10 @@ type Config struct {
 	Members servers.Members
 	Backups servers.Backups
 	Health  servers.Health
+
+	// Diagnosis tells of this server what is in no other answer; nil: nothing. It must be safe for
+	// concurrent use.
+	Diagnosis func(context.Context) (*vigilv1.Diagnosis, error)
 
 	// Signer makes certificates; nil: nobody has an identity here, and calls that need one are refused.
 	Signer vouch.Signer

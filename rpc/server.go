@@ -91,7 +91,7 @@ func (s *Server) services(c *base.Core) {
 	vigilv1.RegisterDeskServer(r, s.news)
 	vigilv1.RegisterClusterServer(r, &servers.Service{Core: c, Members: s.cfg.Members, Backups: s.cfg.Backups,
 		Saves: &s.saves, ClusterID: s.cfg.ClusterID, Version: s.cfg.Version, Identities: s.cfg.TLS != nil,
-		Health: s.cfg.Health, Watchdog: watchdog})
+		Health: s.cfg.Health, Watchdog: watchdog, Diagnosis: s.cfg.Diagnosis})
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.

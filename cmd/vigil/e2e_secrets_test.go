@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -217,6 +218,44 @@ func (f *trustFleet) tokens(s *secrets) (n int) {
 	return n
 }
 
+// unpackDebug makes an archive for strangers and lays what is in it where nowhere looks. It must hold the log,
+// the figures and the profiles of each server, and none of these texts.
+func (f *trustFleet) unpackDebug(texts ...string) {
+	f.t.Helper()
+	file, dir := filepath.Join(f.dir, "debug.tar.gz"), filepath.Join(f.dir, "debug")
+	begun := time.Now()
+	f.must("admin", "debug", "--out", file)
+	if took := time.Since(begun); took > 30*time.Second {
+		f.t.Errorf("vigil debug took %v", took)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "xzf", file, "-C", dir).CombinedOutput(); err != nil {
+		f.t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"log.txt", "metrics.txt", "goroutines.pb.gz", "heap.pb.gz", "cpu.pb.gz", "config.yaml"} {
+		if found, _ := filepath.Glob(filepath.Join(dir, "vigil-debug", "servers", "*", name)); len(found) != 3 {
+			f.t.Errorf("%d servers have %s in the archive", len(found), name)
+		}
+	}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		held, err := os.ReadFile(name)
+		for _, text := range texts {
+			if bytes.Contains(held, []byte(text)) {
+				f.t.Errorf("%s holds %q", name, text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		f.t.Error(err)
+	}
+}
+
 // A cluster with servers, a host, an agent, people and an API token, all of which are used, whose root and key
 // of gossip are replaced, whose servers log every call: no private key and no secret of a token is in a file of
 // the log, a snapshot, a backup, a list of refused calls, or anything that a command or a server has printed.
@@ -257,6 +296,10 @@ func TestSecretsAreNowhereButInTheirFiles(t *testing.T) {
 		f.must("admin", append(strings.Fields(args), "--json")...)
 	}
 	f.must("admin", "agent", "logs", "web/words")
+	const title, text = "the title of a task that nobody may see", "the text of a mail that nobody may see"
+	f.must("admin", "task", "create", "web/words", title)
+	f.must("admin", "mail", "send", "web/words", text)
+	f.unpackDebug(title, text)
 	f.nowhere(s, append(f.servers, agentd)...)
 	denied, err := filepath.Glob(filepath.Join(f.dir, "s*", "denials.jsonl"))
 	if err != nil || len(denied) == 0 {

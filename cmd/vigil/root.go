@@ -151,7 +151,8 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 	for _, commands := range parts {
 		root.AddCommand(commands(a)...)
 	}
-	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), newVersionCmd(a), top.NewCommand(a, runFor))
+	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), doctor.NewDebugCommand(a), newVersionCmd(a),
+		top.NewCommand(a, runFor))
 	servers.AddVerbs(root, a)
 	addManuals(root)
 	arrange(root)
@@ -184,7 +185,7 @@ func arrange(root *cobra.Command) {
 		{"people", "The fleet:",
 			"status top ui apply room task agent mail nudge host pause resume brake usage budget watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd upgrade doctor keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd upgrade doctor debug keygen bench"},
 		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

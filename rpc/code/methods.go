@@ -145,8 +145,9 @@ var methods = map[Nature][]string{
 	},
 	Local: {
 		vigilv1.Fleet_LookAtAgent_FullMethodName, vigilv1.Fleet_AtTerminal_FullMethodName,
-		vigilv1.Cluster_GetHealth_FullMethodName, vigilv1.Trust_SignIssuer_FullMethodName,
-		vigilv1.Trust_GetGossipKeys_FullMethodName, vigilv1.Desk_OpenPage_FullMethodName,
+		vigilv1.Cluster_GetHealth_FullMethodName, vigilv1.Cluster_Diagnose_FullMethodName,
+		vigilv1.Trust_SignIssuer_FullMethodName, vigilv1.Trust_GetGossipKeys_FullMethodName,
+		vigilv1.Desk_OpenPage_FullMethodName,
 	},
 	Wait: {
 		vigilv1.Work_Wait_FullMethodName,

@@ -185,6 +185,7 @@ var permits = map[string]Permit{
 	cluster + "AddServer":          admin("add servers").andServer(),
 	cluster + "RemoveServer":       admin("remove servers"),
 	cluster + "TransferLeadership": admin("move the leadership"),
+	cluster + "Diagnose":           admin("look into servers"),
 	cluster + "PromoteServer":      admin("give servers votes"),
 	cluster + "DemoteServer":       admin("take the votes of servers"),
 	cluster + "AnnounceServer":     ofServer("announce servers"),

@@ -24,6 +24,8 @@ type Service struct {
 	// Identities tells that this server asks whoever calls who they are.
 	Identities bool
 	Saves      *door.Places // of backups that are being sent
+	// Diagnosis tells of this server what is in no other answer; nil: nothing.
+	Diagnosis func(context.Context) (*vigilv1.Diagnosis, error)
 	// Watchdog gives the counts of this server's conversation watchdog.
 	Watchdog func() *vigilv1.WatchdogStats
 }

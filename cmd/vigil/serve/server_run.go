@@ -49,6 +49,7 @@ type server struct {
 	identity *identity   // nil: it serves in clear
 	keys     *gossipKeys // nil: as well
 	denials  *denialsLog // nil without an identity
+	recent   *recentLog
 	manager  *supervisor // nil: nobody waits for words of this process
 }
 
@@ -69,8 +70,9 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	if _, wrong := conf.Notifiers(nil); len(wrong) > 0 {
 		return nil, cli.WrongUsage(errors.Join(wrong...))
 	}
-	s := &server{conf: conf, identity: self, log: hclog.New(&hclog.LoggerOptions{
-		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: logTo, JSONFormat: conf.LogJSON,
+	recent := &recentLog{}
+	s := &server{conf: conf, identity: self, recent: recent, log: hclog.New(&hclog.LoggerOptions{
+		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: io.MultiWriter(logTo, recent), JSONFormat: conf.LogJSON,
 	})}
 	s.manager = supervised(s.log)
 	listener, err := net.Listen("tcp", conf.Addr)
@@ -159,7 +161,7 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
 		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
-		RoomFile: conf.RoomsJSON,
+		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry),
 	}
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers

@@ -690,6 +690,156 @@ func (x *Server) GetZone() string {
 	return ""
 }
 
+type DiagnoseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiagnoseRequest) Reset() {
+	*x = DiagnoseRequest{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiagnoseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiagnoseRequest) ProtoMessage() {}
+
+func (x *DiagnoseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiagnoseRequest.ProtoReflect.Descriptor instead.
+func (*DiagnoseRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+// Diagnosis holds no secret, no text of tasks or mail, and no screen.
+type Diagnosis struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Server  string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Its configuration as text, of those that notify only the kinds.
+	Config string `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	// The last lines of its log.
+	Log string `protobuf:"bytes,4,opt,name=log,proto3" json:"log,omitempty"`
+	// As /metrics gives them.
+	Metrics string `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	// Where each goroutine is, and what takes memory and processor time: profiles of Go.
+	Goroutines []byte `protobuf:"bytes,6,opt,name=goroutines,proto3" json:"goroutines,omitempty"`
+	Heap       []byte `protobuf:"bytes,7,opt,name=heap,proto3" json:"heap,omitempty"`
+	// Of one second.
+	Cpu           []byte `protobuf:"bytes,8,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	Raft          string `protobuf:"bytes,9,opt,name=raft,proto3" json:"raft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Diagnosis) Reset() {
+	*x = Diagnosis{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Diagnosis) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Diagnosis) ProtoMessage() {}
+
+func (x *Diagnosis) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
+func (*Diagnosis) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Diagnosis) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *Diagnosis) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Diagnosis) GetConfig() string {
+	if x != nil {
+		return x.Config
+	}
+	return ""
+}
+
+func (x *Diagnosis) GetLog() string {
+	if x != nil {
+		return x.Log
+	}
+	return ""
+}
+
+func (x *Diagnosis) GetMetrics() string {
+	if x != nil {
+		return x.Metrics
+	}
+	return ""
+}
+
+func (x *Diagnosis) GetGoroutines() []byte {
+	if x != nil {
+		return x.Goroutines
+	}
+	return nil
+}
+
+func (x *Diagnosis) GetHeap() []byte {
+	if x != nil {
+		return x.Heap
+	}
+	return nil
+}
+
+func (x *Diagnosis) GetCpu() []byte {
+	if x != nil {
+		return x.Cpu
+	}
+	return nil
+}
+
+func (x *Diagnosis) GetRaft() string {
+	if x != nil {
+		return x.Raft
+	}
+	return ""
+}
+
 type GetSettingsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -699,7 +849,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +861,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +874,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSettingsRequest) GetStale() bool {
@@ -748,7 +898,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +910,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +923,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Settings) GetValues() map[string]string {
@@ -814,7 +964,7 @@ type PutSettingsRequest struct {
 
 func (x *PutSettingsRequest) Reset() {
 	*x = PutSettingsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +976,7 @@ func (x *PutSettingsRequest) String() string {
 func (*PutSettingsRequest) ProtoMessage() {}
 
 func (x *PutSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +989,7 @@ func (x *PutSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSettingsRequest.ProtoReflect.Descriptor instead.
 func (*PutSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PutSettingsRequest) GetValues() map[string]string {
@@ -864,7 +1014,7 @@ type ListServersRequest struct {
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1026,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1039,7 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 type ListServersResponse struct {
@@ -901,7 +1051,7 @@ type ListServersResponse struct {
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1063,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1076,7 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListServersResponse) GetServers() []*Server {
@@ -948,7 +1098,7 @@ type AddServerRequest struct {
 
 func (x *AddServerRequest) Reset() {
 	*x = AddServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1110,7 @@ func (x *AddServerRequest) String() string {
 func (*AddServerRequest) ProtoMessage() {}
 
 func (x *AddServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1123,7 @@ func (x *AddServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddServerRequest.ProtoReflect.Descriptor instead.
 func (*AddServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AddServerRequest) GetId() string {
@@ -1005,7 +1155,7 @@ type AddServerResponse struct {
 
 func (x *AddServerResponse) Reset() {
 	*x = AddServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1167,7 @@ func (x *AddServerResponse) String() string {
 func (*AddServerResponse) ProtoMessage() {}
 
 func (x *AddServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1180,7 @@ func (x *AddServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddServerResponse.ProtoReflect.Descriptor instead.
 func (*AddServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 type PromoteServerRequest struct {
@@ -1042,7 +1192,7 @@ type PromoteServerRequest struct {
 
 func (x *PromoteServerRequest) Reset() {
 	*x = PromoteServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1204,7 @@ func (x *PromoteServerRequest) String() string {
 func (*PromoteServerRequest) ProtoMessage() {}
 
 func (x *PromoteServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1217,7 @@ func (x *PromoteServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteServerRequest.ProtoReflect.Descriptor instead.
 func (*PromoteServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PromoteServerRequest) GetServer() string {
@@ -1085,7 +1235,7 @@ type PromoteServerResponse struct {
 
 func (x *PromoteServerResponse) Reset() {
 	*x = PromoteServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1247,7 @@ func (x *PromoteServerResponse) String() string {
 func (*PromoteServerResponse) ProtoMessage() {}
 
 func (x *PromoteServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1260,7 @@ func (x *PromoteServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteServerResponse.ProtoReflect.Descriptor instead.
 func (*PromoteServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 type DemoteServerRequest struct {
@@ -1124,7 +1274,7 @@ type DemoteServerRequest struct {
 
 func (x *DemoteServerRequest) Reset() {
 	*x = DemoteServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1286,7 @@ func (x *DemoteServerRequest) String() string {
 func (*DemoteServerRequest) ProtoMessage() {}
 
 func (x *DemoteServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1299,7 @@ func (x *DemoteServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemoteServerRequest.ProtoReflect.Descriptor instead.
 func (*DemoteServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DemoteServerRequest) GetServer() string {
@@ -1174,7 +1324,7 @@ type DemoteServerResponse struct {
 
 func (x *DemoteServerResponse) Reset() {
 	*x = DemoteServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1336,7 @@ func (x *DemoteServerResponse) String() string {
 func (*DemoteServerResponse) ProtoMessage() {}
 
 func (x *DemoteServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1349,7 @@ func (x *DemoteServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemoteServerResponse.ProtoReflect.Descriptor instead.
 func (*DemoteServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 type RemoveServerRequest struct {
@@ -1213,7 +1363,7 @@ type RemoveServerRequest struct {
 
 func (x *RemoveServerRequest) Reset() {
 	*x = RemoveServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1375,7 @@ func (x *RemoveServerRequest) String() string {
 func (*RemoveServerRequest) ProtoMessage() {}
 
 func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1388,7 @@ func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
 func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveServerRequest) GetServer() string {
@@ -1263,7 +1413,7 @@ type RemoveServerResponse struct {
 
 func (x *RemoveServerResponse) Reset() {
 	*x = RemoveServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1425,7 @@ func (x *RemoveServerResponse) String() string {
 func (*RemoveServerResponse) ProtoMessage() {}
 
 func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1438,7 @@ func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
 func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 type TransferLeadershipRequest struct {
@@ -1301,7 +1451,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1463,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1476,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TransferLeadershipRequest) GetTo() string {
@@ -1345,7 +1495,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1507,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1520,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TransferLeadershipResponse) GetLeader() string {
@@ -1395,7 +1545,7 @@ type AnnounceServerRequest struct {
 
 func (x *AnnounceServerRequest) Reset() {
 	*x = AnnounceServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1557,7 @@ func (x *AnnounceServerRequest) String() string {
 func (*AnnounceServerRequest) ProtoMessage() {}
 
 func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1570,7 @@ func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerRequest.ProtoReflect.Descriptor instead.
 func (*AnnounceServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AnnounceServerRequest) GetId() string {
@@ -1480,7 +1630,7 @@ type AnnounceServerResponse struct {
 
 func (x *AnnounceServerResponse) Reset() {
 	*x = AnnounceServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1642,7 @@ func (x *AnnounceServerResponse) String() string {
 func (*AnnounceServerResponse) ProtoMessage() {}
 
 func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1655,7 @@ func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerResponse.ProtoReflect.Descriptor instead.
 func (*AnnounceServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 type ReportHashRequest struct {
@@ -1520,7 +1670,7 @@ type ReportHashRequest struct {
 
 func (x *ReportHashRequest) Reset() {
 	*x = ReportHashRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1682,7 @@ func (x *ReportHashRequest) String() string {
 func (*ReportHashRequest) ProtoMessage() {}
 
 func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1695,7 @@ func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashRequest.ProtoReflect.Descriptor instead.
 func (*ReportHashRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportHashRequest) GetServer() string {
@@ -1577,7 +1727,7 @@ type ReportHashResponse struct {
 
 func (x *ReportHashResponse) Reset() {
 	*x = ReportHashResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1739,7 @@ func (x *ReportHashResponse) String() string {
 func (*ReportHashResponse) ProtoMessage() {}
 
 func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1752,7 @@ func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashResponse.ProtoReflect.Descriptor instead.
 func (*ReportHashResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 type ReportViewsRequest struct {
@@ -1617,7 +1767,7 @@ type ReportViewsRequest struct {
 
 func (x *ReportViewsRequest) Reset() {
 	*x = ReportViewsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1779,7 @@ func (x *ReportViewsRequest) String() string {
 func (*ReportViewsRequest) ProtoMessage() {}
 
 func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1792,7 @@ func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsRequest.ProtoReflect.Descriptor instead.
 func (*ReportViewsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportViewsRequest) GetServer() string {
@@ -1678,7 +1828,7 @@ type HeardHost struct {
 
 func (x *HeardHost) Reset() {
 	*x = HeardHost{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1840,7 @@ func (x *HeardHost) String() string {
 func (*HeardHost) ProtoMessage() {}
 
 func (x *HeardHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1853,7 @@ func (x *HeardHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeardHost.ProtoReflect.Descriptor instead.
 func (*HeardHost) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HeardHost) GetHost() uint32 {
@@ -1735,7 +1885,7 @@ type ReportViewsResponse struct {
 
 func (x *ReportViewsResponse) Reset() {
 	*x = ReportViewsResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1897,7 @@ func (x *ReportViewsResponse) String() string {
 func (*ReportViewsResponse) ProtoMessage() {}
 
 func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1910,7 @@ func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsResponse.ProtoReflect.Descriptor instead.
 func (*ReportViewsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 type SaveSnapshotRequest struct {
@@ -1771,7 +1921,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1933,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1946,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 type SnapshotChunk struct {
@@ -1808,7 +1958,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1970,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1983,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -1857,7 +2007,7 @@ type RestoreSnapshotRequest struct {
 
 func (x *RestoreSnapshotRequest) Reset() {
 	*x = RestoreSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2019,7 @@ func (x *RestoreSnapshotRequest) String() string {
 func (*RestoreSnapshotRequest) ProtoMessage() {}
 
 func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2032,7 @@ func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RestoreSnapshotRequest) GetData() []byte {
@@ -1916,7 +2066,7 @@ type RestoreSnapshotResponse struct {
 
 func (x *RestoreSnapshotResponse) Reset() {
 	*x = RestoreSnapshotResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2078,7 @@ func (x *RestoreSnapshotResponse) String() string {
 func (*RestoreSnapshotResponse) ProtoMessage() {}
 
 func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2091,7 @@ func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RestoreSnapshotResponse) GetIndex() uint64 {
@@ -2041,7 +2191,20 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"gossipAddr\x121\n" +
 	"\x06silent\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x06silent\x12\x18\n" +
 	"\astandby\x18\x15 \x01(\bR\astandby\x12\x12\n" +
-	"\x04zone\x18\x16 \x01(\tR\x04zone\"*\n" +
+	"\x04zone\x18\x16 \x01(\tR\x04zone\"\x11\n" +
+	"\x0fDiagnoseRequest\"\xdb\x01\n" +
+	"\tDiagnosis\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
+	"\x06config\x18\x03 \x01(\tR\x06config\x12\x10\n" +
+	"\x03log\x18\x04 \x01(\tR\x03log\x12\x18\n" +
+	"\ametrics\x18\x05 \x01(\tR\ametrics\x12\x1e\n" +
+	"\n" +
+	"goroutines\x18\x06 \x01(\fR\n" +
+	"goroutines\x12\x12\n" +
+	"\x04heap\x18\a \x01(\fR\x04heap\x12\x10\n" +
+	"\x03cpu\x18\b \x01(\fR\x03cpu\x12\x12\n" +
+	"\x04raft\x18\t \x01(\tR\x04raft\"*\n" +
 	"\x12GetSettingsRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xf5\x02\n" +
 	"\bSettings\x126\n" +
@@ -2120,7 +2283,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05trust\x18\x03 \x01(\bR\x05trust\"E\n" +
 	"\x17RestoreSnapshotResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\x94\v\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch2\xd0\v\n" +
 	"\aCluster\x12O\n" +
 	"\x06Status\x12\x17.vigil.v1.StatusRequest\x1a\x18.vigil.v1.StatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12X\n" +
@@ -2137,7 +2300,8 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x0eAnnounceServer\x12\x1f.vigil.v1.AnnounceServerRequest\x1a .vigil.v1.AnnounceServerResponse\x12G\n" +
 	"\n" +
 	"ReportHash\x12\x1b.vigil.v1.ReportHashRequest\x1a\x1c.vigil.v1.ReportHashResponse\x12J\n" +
-	"\vReportViews\x12\x1c.vigil.v1.ReportViewsRequest\x1a\x1d.vigil.v1.ReportViewsResponse\x12H\n" +
+	"\vReportViews\x12\x1c.vigil.v1.ReportViewsRequest\x1a\x1d.vigil.v1.ReportViewsResponse\x12:\n" +
+	"\bDiagnose\x12\x19.vigil.v1.DiagnoseRequest\x1a\x13.vigil.v1.Diagnosis\x12H\n" +
 	"\fSaveSnapshot\x12\x1d.vigil.v1.SaveSnapshotRequest\x1a\x17.vigil.v1.SnapshotChunk0\x01\x12X\n" +
 	"\x0fRestoreSnapshot\x12 .vigil.v1.RestoreSnapshotRequest\x1a!.vigil.v1.RestoreSnapshotResponse(\x01B\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
 
@@ -2153,7 +2317,7 @@ func file_vigil_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_cluster_proto_rawDescData
 }
 
-var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*GetHealthRequest)(nil),           // 0: vigil.v1.GetHealthRequest
 	(*GetHealthResponse)(nil),          // 1: vigil.v1.GetHealthResponse
@@ -2161,92 +2325,96 @@ var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*StatusRequest)(nil),              // 3: vigil.v1.StatusRequest
 	(*StatusResponse)(nil),             // 4: vigil.v1.StatusResponse
 	(*Server)(nil),                     // 5: vigil.v1.Server
-	(*GetSettingsRequest)(nil),         // 6: vigil.v1.GetSettingsRequest
-	(*Settings)(nil),                   // 7: vigil.v1.Settings
-	(*PutSettingsRequest)(nil),         // 8: vigil.v1.PutSettingsRequest
-	(*ListServersRequest)(nil),         // 9: vigil.v1.ListServersRequest
-	(*ListServersResponse)(nil),        // 10: vigil.v1.ListServersResponse
-	(*AddServerRequest)(nil),           // 11: vigil.v1.AddServerRequest
-	(*AddServerResponse)(nil),          // 12: vigil.v1.AddServerResponse
-	(*PromoteServerRequest)(nil),       // 13: vigil.v1.PromoteServerRequest
-	(*PromoteServerResponse)(nil),      // 14: vigil.v1.PromoteServerResponse
-	(*DemoteServerRequest)(nil),        // 15: vigil.v1.DemoteServerRequest
-	(*DemoteServerResponse)(nil),       // 16: vigil.v1.DemoteServerResponse
-	(*RemoveServerRequest)(nil),        // 17: vigil.v1.RemoveServerRequest
-	(*RemoveServerResponse)(nil),       // 18: vigil.v1.RemoveServerResponse
-	(*TransferLeadershipRequest)(nil),  // 19: vigil.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 20: vigil.v1.TransferLeadershipResponse
-	(*AnnounceServerRequest)(nil),      // 21: vigil.v1.AnnounceServerRequest
-	(*AnnounceServerResponse)(nil),     // 22: vigil.v1.AnnounceServerResponse
-	(*ReportHashRequest)(nil),          // 23: vigil.v1.ReportHashRequest
-	(*ReportHashResponse)(nil),         // 24: vigil.v1.ReportHashResponse
-	(*ReportViewsRequest)(nil),         // 25: vigil.v1.ReportViewsRequest
-	(*HeardHost)(nil),                  // 26: vigil.v1.HeardHost
-	(*ReportViewsResponse)(nil),        // 27: vigil.v1.ReportViewsResponse
-	(*SaveSnapshotRequest)(nil),        // 28: vigil.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),              // 29: vigil.v1.SnapshotChunk
-	(*RestoreSnapshotRequest)(nil),     // 30: vigil.v1.RestoreSnapshotRequest
-	(*RestoreSnapshotResponse)(nil),    // 31: vigil.v1.RestoreSnapshotResponse
-	nil,                                // 32: vigil.v1.StatusResponse.TasksEntry
-	nil,                                // 33: vigil.v1.StatusResponse.HostStatesEntry
-	nil,                                // 34: vigil.v1.Settings.ValuesEntry
-	nil,                                // 35: vigil.v1.Settings.DefaultsEntry
-	nil,                                // 36: vigil.v1.Settings.HelpEntry
-	nil,                                // 37: vigil.v1.PutSettingsRequest.ValuesEntry
-	(*WatchdogStats)(nil),              // 38: vigil.v1.WatchdogStats
-	(*durationpb.Duration)(nil),        // 39: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 40: google.protobuf.Timestamp
-	(*UnservedRole)(nil),               // 41: vigil.v1.UnservedRole
+	(*DiagnoseRequest)(nil),            // 6: vigil.v1.DiagnoseRequest
+	(*Diagnosis)(nil),                  // 7: vigil.v1.Diagnosis
+	(*GetSettingsRequest)(nil),         // 8: vigil.v1.GetSettingsRequest
+	(*Settings)(nil),                   // 9: vigil.v1.Settings
+	(*PutSettingsRequest)(nil),         // 10: vigil.v1.PutSettingsRequest
+	(*ListServersRequest)(nil),         // 11: vigil.v1.ListServersRequest
+	(*ListServersResponse)(nil),        // 12: vigil.v1.ListServersResponse
+	(*AddServerRequest)(nil),           // 13: vigil.v1.AddServerRequest
+	(*AddServerResponse)(nil),          // 14: vigil.v1.AddServerResponse
+	(*PromoteServerRequest)(nil),       // 15: vigil.v1.PromoteServerRequest
+	(*PromoteServerResponse)(nil),      // 16: vigil.v1.PromoteServerResponse
+	(*DemoteServerRequest)(nil),        // 17: vigil.v1.DemoteServerRequest
+	(*DemoteServerResponse)(nil),       // 18: vigil.v1.DemoteServerResponse
+	(*RemoveServerRequest)(nil),        // 19: vigil.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),       // 20: vigil.v1.RemoveServerResponse
+	(*TransferLeadershipRequest)(nil),  // 21: vigil.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 22: vigil.v1.TransferLeadershipResponse
+	(*AnnounceServerRequest)(nil),      // 23: vigil.v1.AnnounceServerRequest
+	(*AnnounceServerResponse)(nil),     // 24: vigil.v1.AnnounceServerResponse
+	(*ReportHashRequest)(nil),          // 25: vigil.v1.ReportHashRequest
+	(*ReportHashResponse)(nil),         // 26: vigil.v1.ReportHashResponse
+	(*ReportViewsRequest)(nil),         // 27: vigil.v1.ReportViewsRequest
+	(*HeardHost)(nil),                  // 28: vigil.v1.HeardHost
+	(*ReportViewsResponse)(nil),        // 29: vigil.v1.ReportViewsResponse
+	(*SaveSnapshotRequest)(nil),        // 30: vigil.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),              // 31: vigil.v1.SnapshotChunk
+	(*RestoreSnapshotRequest)(nil),     // 32: vigil.v1.RestoreSnapshotRequest
+	(*RestoreSnapshotResponse)(nil),    // 33: vigil.v1.RestoreSnapshotResponse
+	nil,                                // 34: vigil.v1.StatusResponse.TasksEntry
+	nil,                                // 35: vigil.v1.StatusResponse.HostStatesEntry
+	nil,                                // 36: vigil.v1.Settings.ValuesEntry
+	nil,                                // 37: vigil.v1.Settings.DefaultsEntry
+	nil,                                // 38: vigil.v1.Settings.HelpEntry
+	nil,                                // 39: vigil.v1.PutSettingsRequest.ValuesEntry
+	(*WatchdogStats)(nil),              // 40: vigil.v1.WatchdogStats
+	(*durationpb.Duration)(nil),        // 41: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 42: google.protobuf.Timestamp
+	(*UnservedRole)(nil),               // 43: vigil.v1.UnservedRole
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: vigil.v1.GetHealthResponse.watchdog:type_name -> vigil.v1.HealthWatchdog
-	38, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
-	39, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
-	32, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
+	40, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
+	41, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
+	34, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
 	5,  // 4: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
-	33, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
-	40, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
-	41, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
-	39, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
-	39, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
-	34, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	35, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	36, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	37, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	35, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
+	42, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
+	43, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
+	41, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
+	41, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
+	36, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	37, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	38, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	39, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
 	5,  // 14: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	26, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	28, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
 	3,  // 16: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
 	0,  // 17: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
-	6,  // 18: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	8,  // 19: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	9,  // 20: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	11, // 21: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	17, // 22: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	13, // 23: vigil.v1.Cluster.PromoteServer:input_type -> vigil.v1.PromoteServerRequest
-	15, // 24: vigil.v1.Cluster.DemoteServer:input_type -> vigil.v1.DemoteServerRequest
-	19, // 25: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	21, // 26: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	23, // 27: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	25, // 28: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	28, // 29: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	30, // 30: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
-	4,  // 31: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	1,  // 32: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
-	7,  // 33: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	7,  // 34: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	10, // 35: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	12, // 36: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	18, // 37: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	14, // 38: vigil.v1.Cluster.PromoteServer:output_type -> vigil.v1.PromoteServerResponse
-	16, // 39: vigil.v1.Cluster.DemoteServer:output_type -> vigil.v1.DemoteServerResponse
-	20, // 40: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	22, // 41: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	24, // 42: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	27, // 43: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	29, // 44: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	31, // 45: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	31, // [31:46] is the sub-list for method output_type
-	16, // [16:31] is the sub-list for method input_type
+	8,  // 18: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	10, // 19: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	11, // 20: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	13, // 21: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	19, // 22: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	15, // 23: vigil.v1.Cluster.PromoteServer:input_type -> vigil.v1.PromoteServerRequest
+	17, // 24: vigil.v1.Cluster.DemoteServer:input_type -> vigil.v1.DemoteServerRequest
+	21, // 25: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	23, // 26: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	25, // 27: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	27, // 28: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	6,  // 29: vigil.v1.Cluster.Diagnose:input_type -> vigil.v1.DiagnoseRequest
+	30, // 30: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	32, // 31: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
+	4,  // 32: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 33: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	9,  // 34: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	9,  // 35: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	12, // 36: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	14, // 37: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	20, // 38: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	16, // 39: vigil.v1.Cluster.PromoteServer:output_type -> vigil.v1.PromoteServerResponse
+	18, // 40: vigil.v1.Cluster.DemoteServer:output_type -> vigil.v1.DemoteServerResponse
+	22, // 41: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	24, // 42: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	26, // 43: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	29, // 44: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	7,  // 45: vigil.v1.Cluster.Diagnose:output_type -> vigil.v1.Diagnosis
+	31, // 46: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	33, // 47: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	32, // [32:48] is the sub-list for method output_type
+	16, // [16:32] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -2264,7 +2432,7 @@ func file_vigil_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_cluster_proto_rawDesc), len(file_vigil_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,7 @@ const (
 	Cluster_AnnounceServer_FullMethodName     = "/vigil.v1.Cluster/AnnounceServer"
 	Cluster_ReportHash_FullMethodName         = "/vigil.v1.Cluster/ReportHash"
 	Cluster_ReportViews_FullMethodName        = "/vigil.v1.Cluster/ReportViews"
+	Cluster_Diagnose_FullMethodName           = "/vigil.v1.Cluster/Diagnose"
 	Cluster_SaveSnapshot_FullMethodName       = "/vigil.v1.Cluster/SaveSnapshot"
 	Cluster_RestoreSnapshot_FullMethodName    = "/vigil.v1.Cluster/RestoreSnapshot"
 )
@@ -68,6 +69,8 @@ type ClusterClient interface {
 	ReportHash(ctx context.Context, in *ReportHashRequest, opts ...grpc.CallOption) (*ReportHashResponse, error)
 	// Brings what a server hears of hosts; servers call it.
 	ReportViews(ctx context.Context, in *ReportViewsRequest, opts ...grpc.CallOption) (*ReportViewsResponse, error)
+	// What the answering server can tell of itself to whoever looks for a fault: `vigil debug`.
+	Diagnose(ctx context.Context, in *DiagnoseRequest, opts ...grpc.CallOption) (*Diagnosis, error)
 	SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error)
 	RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RestoreSnapshotRequest, RestoreSnapshotResponse], error)
 }
@@ -210,6 +213,16 @@ func (c *clusterClient) ReportViews(ctx context.Context, in *ReportViewsRequest,
 	return out, nil
 }
 
+func (c *clusterClient) Diagnose(ctx context.Context, in *DiagnoseRequest, opts ...grpc.CallOption) (*Diagnosis, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Diagnosis)
+	err := c.cc.Invoke(ctx, Cluster_Diagnose_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *clusterClient) SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Cluster_ServiceDesc.Streams[0], Cluster_SaveSnapshot_FullMethodName, cOpts...)
@@ -272,6 +285,8 @@ type ClusterServer interface {
 	ReportHash(context.Context, *ReportHashRequest) (*ReportHashResponse, error)
 	// Brings what a server hears of hosts; servers call it.
 	ReportViews(context.Context, *ReportViewsRequest) (*ReportViewsResponse, error)
+	// What the answering server can tell of itself to whoever looks for a fault: `vigil debug`.
+	Diagnose(context.Context, *DiagnoseRequest) (*Diagnosis, error)
 	SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error
 	RestoreSnapshot(grpc.ClientStreamingServer[RestoreSnapshotRequest, RestoreSnapshotResponse]) error
 	mustEmbedUnimplementedClusterServer()
@@ -322,6 +337,9 @@ func (UnimplementedClusterServer) ReportHash(context.Context, *ReportHashRequest
 }
 func (UnimplementedClusterServer) ReportViews(context.Context, *ReportViewsRequest) (*ReportViewsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportViews not implemented")
+}
+func (UnimplementedClusterServer) Diagnose(context.Context, *DiagnoseRequest) (*Diagnosis, error) {
+	return nil, status.Error(codes.Unimplemented, "method Diagnose not implemented")
 }
 func (UnimplementedClusterServer) SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error {
 	return status.Error(codes.Unimplemented, "method SaveSnapshot not implemented")
@@ -584,6 +602,24 @@ func _Cluster_ReportViews_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Cluster_Diagnose_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DiagnoseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Diagnose(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Diagnose_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Diagnose(ctx, req.(*DiagnoseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Cluster_SaveSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(SaveSnapshotRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -660,6 +696,10 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportViews",
 			Handler:    _Cluster_ReportViews_Handler,
+		},
+		{
+			MethodName: "Diagnose",
+			Handler:    _Cluster_Diagnose_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
