@@ -90,6 +90,10 @@ screenshots: ## take the pictures of docs/guide/page anew; needs what make ui ne
 
 check: fmt vet staticcheck generated race ## everything a change must pass
 
+platforms: ## build the client for the systems that it is for
+	VIGIL_PLATFORMS=1 go test ./rpc/client -run ModuleOfOthers -count 1 -v
+	for system in darwin windows; do GOOS=$$system CGO_ENABLED=0 go build -o /dev/null ./cmd/vigil || exit 1; done
+
 fmt: ## list files that gofmt would change
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
 
