@@ -45,7 +45,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate web ui screenshots check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
+.PHONY: help run build test race fuzz generate web ui screenshots platforms check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
