@@ -46,7 +46,7 @@ func TestLostConnectionFreezesAndThaws(t *testing.T) {
 	r.set(func() {
 		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) { return nil, no("unavailable") }
 	})
-	r.advance(40 * time.Second) // the clock goes on by itself, too, while a process starts
+	r.advance(40 * time.Second)                  // the clock goes on by itself, too, while a process starts
 	for len(next(t, r.beats).GetAgents()) == 0 { // a look at the clock has happened
 	}
 	if strings.Contains(r.log.String(), "is frozen") {
