@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,9 +15,14 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// Table shows servers to people, with their roles, addresses and health.
+// Table shows servers to people, with their roles, addresses and health, and with zones where some say theirs.
 func Table(servers []*vigilv1.Server) *term.Table {
-	t := term.NewTable("SERVER", "ROLE", "ZONE", "API", "RAFT", "VERSION", "HEALTH~")
+	zoned := slices.ContainsFunc(servers, func(s *vigilv1.Server) bool { return s.GetZone() != "" })
+	heads := []string{"SERVER", "ROLE", "API", "RAFT", "VERSION", "HEALTH~"}
+	if zoned {
+		heads = slices.Insert(heads, 2, "ZONE")
+	}
+	t := term.NewTable(heads...)
 	for _, s := range servers {
 		role := "voter"
 		switch {
@@ -34,7 +40,11 @@ func Table(servers []*vigilv1.Server) *term.Table {
 		if s.GetDiverged() {
 			health = "diverged: its state differs from the majority's, rebuild it"
 		}
-		t.Add(s.GetId(), role, s.GetZone(), s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health)
+		row := []string{s.GetId(), role, s.GetApiAddr(), s.GetRaftAddr(), s.GetVersion(), health}
+		if zoned {
+			row = slices.Insert(row, 2, s.GetZone())
+		}
+		t.Add(row...)
 	}
 	return t
 }

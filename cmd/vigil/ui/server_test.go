@@ -213,7 +213,7 @@ func TestARoomFileIsRead(t *testing.T) {
 	b.signIn()
 	status, got := b.ask("POST", "/room-file", file, nil)
 	text, err := json.Marshal(got)
-	if want := `{"rooms":[{"roles":[{"name":"builder","replicas":2,"ttl":"90s"}],"room":"web"}]}`; err != nil ||
+	if want := `{"rooms":[{"budget":{},"roles":[{"name":"builder","replicas":2,"ttl":"90s"}],"room":"web"}]}`; err != nil ||
 		status != 200 || string(text) != want {
 		t.Errorf("it is read as %d %s", status, text)
 	}
