@@ -67,7 +67,6 @@ var watch = []kind{
 	of(116, func(w *wire, c *fsm.KeepTerminal) {
 		uns(w, 1, &c.Agent)
 		uns(w, 2, &c.Grant)
-		sig(w, 3, &c.Ago)
 	}),
 	of(117, func(w *wire, c *fsm.ReleaseTerminal) {
 		w.str(1, &c.Agent)

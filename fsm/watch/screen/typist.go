@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"time"
 
 	"vigil/fsm/core"
 	"vigil/fsm/noun"
@@ -21,11 +20,11 @@ type TakeTerminal struct {
 	IfRev uint64 // 0: whatever it is now
 }
 
-// KeepTerminal says when the last key of a turn was typed, now and then while keys come. By servers.
+// KeepTerminal says that a key of a turn was typed just now: not for each key, but every few seconds while
+// some come. By servers.
 type KeepTerminal struct {
 	Agent noun.AgentID
 	Grant uint64
-	Ago   time.Duration // since the last key
 }
 
 // ReleaseTerminal ends a turn at a terminal; Grant 0 ends whichever there is.
@@ -79,7 +78,7 @@ func (c KeepTerminal) Apply(of *core.State) noun.Outcome {
 		return core.Refuse(noun.Superseded, "this turn at the terminal of %s is over", a.Name)
 	}
 	next := *t
-	next.Until = max(next.Until, s.Meta.Clock.Add(noun.TypistSpan-max(c.Ago, 0)))
+	next.Until = s.Meta.Clock.Add(noun.TypistSpan)
 	if next != *t {
 		s.setTypist(a, next)
 	}
