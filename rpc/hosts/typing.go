@@ -100,6 +100,9 @@ func (d *Desk) TypeKeys(ctx context.Context, r *vigilv1.TypeKeysRequest) (*vigil
 	ctx, cancel := context.WithTimeout(ctx, terminalLimit)
 	defer cancel()
 	if _, err := d.relay.atHost(ctx, host, ask); err != nil {
+		if p := fault.Of(err); p.Code == code.Unavailable { // trying again for long would type it when nobody expects it
+			err = fault.New(code.Conflict, "Nothing was typed: %s", p.Text)
+		}
 		return nil, err
 	}
 	if keep {
