@@ -41,6 +41,9 @@ function sheets(): void {
 
 sheets();
 
+/** least is how many rows a screen has at the least. */
+const least = 10;
+
 /** letter is the width of a letter in parts of the size of its font. */
 const letter = 0.602;
 
@@ -90,12 +93,14 @@ export function open(at: HTMLElement, screen = false): Pane {
   };
   return {
     show(s) {
-      if (s.columns !== term.cols || s.rows !== term.rows) {
+      const rows = (s.text ?? "").trimEnd().split("\n").slice(0, s.rows);
+      // Rows that nothing was written to yet need no room, except while one types.
+      const used = keys ? s.rows : Math.min(s.rows, Math.max(rows.length, s.cursor_y + 1, least));
+      if (s.columns !== term.cols || used !== term.rows) {
         columns = s.columns;
-        term.resize(s.columns, s.rows);
+        term.resize(s.columns, used);
         room();
       }
-      const rows = (s.text ?? "").replace(/\n$/, "").split("\n").slice(0, s.rows);
       // Attributes of tmux go on from line to line, so nothing is reset between them.
       term.write(
         "\x1b[?25l\x1b[0m\x1b[2J\x1b[H" +
