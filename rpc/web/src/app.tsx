@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 import { get, signedOut, signIn, signOut } from "./api";
 import { Apply, MailTo, NewTask } from "./compose";
 import { Events } from "./events";
-import { count, plural, seconds, span, words } from "./format";
+import { count, plural, seconds, span } from "./format";
 import { Fleet } from "./fleet";
 import { Inbox } from "./inbox";
 import { pressLetters } from "./keys";
@@ -116,8 +116,9 @@ function waiting(): number {
 
 /** waitingFor says what the number at the inbox counts. */
 function waitingFor(): string {
-  const kinds = Object.entries(overview.value?.inbox ?? {}).filter(([, n]) => n > 0);
-  return `${plural(waiting(), "thing")} for a human: ${kinds.map(([k, n]) => `${n} ${words(k)}`).join(", ")}`;
+  const of = overview.value?.inbox ?? {};
+  const each = ["urgent", "high", "normal", "low"].filter((p) => (of[p] ?? 0) > 0).map((p) => `${of[p]} ${p}`);
+  return `${plural(waiting(), "thing waits", "things wait")} for a human: ${each.join(", ")}`;
 }
 
 /** far are the views that a phone has under More. */
