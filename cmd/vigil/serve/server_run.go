@@ -58,7 +58,7 @@ type server struct {
 func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	self, err := openIdentity(conf)
 	if err != nil {
-		return nil, cli.ExitWith(cli.ExitFailed, err)
+		return nil, err
 	}
 	if err := conf.Check(); err != nil {
 		return nil, err
