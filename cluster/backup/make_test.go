@@ -270,4 +270,3 @@ func TestMissingDirectoryIsSaid(t *testing.T) {
 		t.Errorf("the directory was made: %v", err)
 	}
 }
-
