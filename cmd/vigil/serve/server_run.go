@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/cluster"
+	"vigil/cluster/backup"
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
 	"vigil/cluster/hearing"
@@ -50,7 +51,8 @@ type server struct {
 	keys     *gossipKeys // nil: as well
 	denials  *denialsLog // nil without an identity
 	recent   *recentLog
-	manager  *supervisor // nil: nobody waits for words of this process
+	backups  *backup.Keeper // nil: it makes none
+	manager  *supervisor    // nil: nobody waits for words of this process
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -122,6 +124,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	}
 	s.replica.SetReach(s.api)
 	if err = s.openHearing(registry); err != nil {
+		return err
+	}
+	if err = s.openBackups(registry); err != nil {
 		return err
 	}
 	return s.openDuties(registry)
@@ -310,6 +315,12 @@ func (s *server) runRest(ctx context.Context) error {
 	}
 	if s.others != nil {
 		g.Go(func() error { return s.join(ctx) })
+	}
+	if s.backups != nil {
+		g.Go(func() error {
+			s.keepBackups(ctx)
+			return nil
+		})
 	}
 	return g.Wait()
 }
