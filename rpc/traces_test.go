@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlpv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
@@ -30,7 +30,7 @@ func otlp(t *testing.T) (address string, spans <-chan *tracepb.Span) {
 	got := make(chan *tracepb.Span, 64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		var m collector.ExportTraceServiceRequest
+		var m otlpv1.ExportTraceServiceRequest
 		if err == nil {
 			err = proto.Unmarshal(body, &m)
 		}
