@@ -45,7 +45,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate web ui screenshots check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
+.PHONY: help run build test race fuzz generate web ui screenshots platforms check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -89,6 +89,10 @@ screenshots: ## take the pictures of docs/guide/page anew; needs what make ui ne
 	for name in fleet timeline apply; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
 
 check: fmt vet staticcheck generated race ## everything a change must pass
+
+platforms: ## build the client for the systems that it is for
+	VIGIL_PLATFORMS=1 go test ./rpc/client -run ModuleOfOthers -count 1 -v
+	for system in darwin windows; do GOOS=$$system CGO_ENABLED=0 go build -o /dev/null ./cmd/vigil || exit 1; done
 
 fmt: ## list files that gofmt would change
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }

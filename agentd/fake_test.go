@@ -115,7 +115,7 @@ func no(code string) error {
 
 func (f *fake) Register(_ context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
 	f.mu.Lock()
-	on := f.onRegister
+	on, ttl := f.onRegister, f.ttl
 	f.mu.Unlock()
 	f.registers <- r
 	if on != nil {
@@ -123,7 +123,7 @@ func (f *fake) Register(_ context.Context, r *vigilv1.RegisterRequest) (*vigilv1
 			return nil, err
 		}
 	}
-	return &vigilv1.RegisterResponse{Host: 7, Ttl: durationpb.New(f.ttl), ClusterId: "c",
+	return &vigilv1.RegisterResponse{Host: 7, Ttl: durationpb.New(ttl), ClusterId: "c",
 		GossipAddrs: []string{"10.0.0.1:7422"}}, nil
 }
 

@@ -89,7 +89,7 @@ func usageOf(t *testing.T, f *fake) *vigilv1.LifeUsage {
 // nobody hears it the sender is told so, and whoever has not the token of the life is refused.
 func TestTelemetryGoesOnOverARestart(t *testing.T) {
 	h := newHost(t)
-	h.ttl = 8 * time.Second // so that beats do not let the test wait
+	h.set(func() { h.ttl = 8 * time.Second }) // so that beats do not let the test wait
 	d := h.start(t)
 	next(t, h.streams).orders(t, order("start", 1, 3, "tells"))
 	env := environment(t, next(t, h.agents))

@@ -28,6 +28,13 @@
 // whose repetition could do harm (adding a server, for instance) is repeated only
 // after an answer which proves that nothing was done.
 //
+// # What stays
+//
+// From version 1 on, programs that use this package, the messages and clients of vigil/rpc/gen/vigilv1 and the
+// codes of errors go on to compile and to mean the same within one major version; messages get new fields, and services
+// new calls. Other packages of the module are for vigil alone. It compiles for every platform that Go has with TCP;
+// no cgo is needed.
+//
 // # Errors
 //
 // Every error of a call is an [*Error]. Compare with the sentinel values:

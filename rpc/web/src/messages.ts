@@ -68,6 +68,7 @@ export interface Agent {
   stuck?: string;
   task?: string;
   up?: string;
+  usage?: UsageState;
   verdict?: Verdict;
   why?: string;
   why_code?: string;
@@ -109,6 +110,11 @@ export interface AuditEntry {
 export interface Binding {
   role: string;
   room: string;
+}
+
+export interface Budget {
+  micro_usd?: string;
+  tokens?: string;
 }
 
 export interface Cancellation {
@@ -345,6 +351,7 @@ export interface Failure {
 }
 
 export interface FleetApplyRoomBody {
+  budget?: Budget;
   by?: string;
   dry_run?: boolean;
   gentle?: boolean;
@@ -385,6 +392,12 @@ export interface FleetDrainHostBody {
   for?: string;
   id?: WriteId;
   off?: boolean;
+}
+
+export interface FleetLiftBudgetBody {
+  by?: string;
+  id?: WriteId;
+  role?: string;
 }
 
 export interface FleetNudgeAgentBody {
@@ -464,6 +477,10 @@ export interface GetHealthResponse {
 
 export interface GetTrendResponse {
   points: TrendPoint[];
+}
+
+export interface GetUsageResponse {
+  usage: UsageState[];
 }
 
 export interface GetWatchdogResponse {
@@ -687,6 +704,10 @@ export interface LeaveRequest {
 }
 
 export interface LeaveResponse {
+}
+
+export interface LiftBudgetResponse {
+  usage?: UsageState;
 }
 
 export interface ListAPITokensResponse {
@@ -1062,7 +1083,9 @@ export interface RolePlan {
 
 export interface RoleSpec {
   ack_limit?: string;
+  agent_budget?: Budget;
   attempt_limit?: number;
+  budget?: Budget;
   containment?: string;
   desired?: string;
   expect?: string;
@@ -1399,6 +1422,28 @@ export interface UnservedRole {
   waiting: number;
   why?: string;
   why_code?: string;
+}
+
+export interface Usage {
+  cache_tokens?: string;
+  input_tokens?: string;
+  kinds: string[];
+  micro_usd?: string;
+  output_tokens?: string;
+  tools?: string;
+}
+
+export interface UsageState {
+  budget?: Budget;
+  clamped?: string;
+  day?: Usage;
+  incarnation?: string;
+  kind?: string;
+  life?: Usage;
+  lifted_by?: string;
+  lifted_for?: string;
+  name?: string;
+  stage?: string;
 }
 
 export interface User {
