@@ -96,9 +96,6 @@ func TestATaskIsATreeInTheTraceOfItsCreator(t *testing.T) {
 		Retryable: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.fleet(0).RetryTask(within(t), &vigilv1.RetryTaskRequest{Task: 1, By: "test"}); err != nil {
-		t.Fatal(err) // at once, not after a while
-	}
 	second := claim()
 	if _, err := w.work(0).CompleteTask(within(t), &vigilv1.CompleteTaskRequest{Speaker: me, Task: 1,
 		Attempt: second.GetAttempt(), Result: "hush"}); err != nil {
