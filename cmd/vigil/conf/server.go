@@ -54,6 +54,7 @@ type Server struct {
 	LogJSON     bool      `yaml:"log_json"`
 	Debug       bool      `yaml:"debug"`
 	MemoryLimit sizeValue `yaml:"memory_limit"`
+	OTLP        string    `yaml:"otlp"`
 
 	Timing   serverTiming         `yaml:"timing"`
 	Limits   serverLimits         `yaml:"limits"`
