@@ -26,7 +26,6 @@ type measured struct {
 	ctx  context.Context
 	to   io.Writer
 	size int64
-	sum  [sha256.Size]byte // once done was called
 	hash interface {
 		io.Writer
 		Sum([]byte) []byte

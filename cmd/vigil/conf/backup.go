@@ -165,9 +165,9 @@ func recipient(text string) (age.Recipient, error) {
 	list, err := age.ParseRecipients(strings.NewReader(text))
 	switch {
 	case strings.HasPrefix(strings.ToUpper(strings.TrimSpace(text)), "AGE-SECRET-KEY"):
-		return nil, errors.New("a recipient is a private key: keep it away from servers, and write the public one, age1...")
+		return nil, errors.New("a recipient is a private key: keep it away from servers, and write the public one")
 	case err != nil || len(list) != 1:
-		return nil, errors.New("a recipient is no public key of age: write age1..., as age-keygen prints it")
+		return nil, errors.New("a recipient is no public key of age: write age1... as age-keygen prints it")
 	}
 	return list[0], nil
 }
