@@ -19,7 +19,8 @@ import (
 
 // What never goes through the socket of a life, by hand: what is for admins, servers and hosts, and all about
 // identities, and streams that carry many calls, whose methods the socket does not see. The rest is an agent's own work and mail, or what its role may be granted.
-var neverThroughSocket = strings.Fields("Cluster/AddServer Cluster/AnnounceServer Cluster/PutSettings Cluster/RemoveServer Cluster/PromoteServer Cluster/DemoteServer " +
+var neverThroughSocket = strings.Fields("Cluster/AddServer Cluster/AnnounceServer Cluster/PutSettings " +
+	"Cluster/RemoveServer Cluster/PromoteServer Cluster/DemoteServer " +
 	"Cluster/Diagnose " +
 	"Cluster/ReportHash Cluster/ReportViews Cluster/RestoreSnapshot Cluster/SaveSnapshot Cluster/TransferLeadership " +
 	"Fleet/AtTerminal Trust/ HostAgent/ Calls/")

@@ -16,8 +16,8 @@ func newVersionCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.JSON {
-				return a.PrintJSON(map[string]string{"version": cli.Version(), "commit": cli.Commit(), "date": cli.Date(), "go": runtime.Version(),
-					"platform": runtime.GOOS + "/" + runtime.GOARCH})
+				return a.PrintJSON(map[string]string{"version": cli.Version(), "commit": cli.Commit(), "date": cli.Date(),
+					"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
 			return a.Printf("%s\n", versionLine())
 		},

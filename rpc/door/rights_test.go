@@ -48,7 +48,8 @@ var (
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
 	adminOf = words("Trust/CreateToken Trust/ListTokens Trust/RevokeToken Trust/ListIdentities Trust/PutUser " +
 		"Trust/ListUsers Trust/RemoveUser Trust/CreateAPIToken Trust/ListAPITokens Trust/RevokeAPIToken " +
-		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot Trust/ListAudit PutSettings AddServer RemoveServer PromoteServer DemoteServer TransferLeadership SaveSnapshot RestoreSnapshot Diagnose")
+		"Trust/Revoke Trust/RotateGossip Trust/ReplaceRoot Trust/ListAudit PutSettings " +
+		"AddServer RemoveServer PromoteServer DemoteServer TransferLeadership SaveSnapshot RestoreSnapshot Diagnose")
 	open     = words("Batch OpenSession Trust/GetTrust Trust/Join Trust/Login")
 	known    = append(words("CloseSession Trust/Renew Carry"), open...)
 	agents   = append(words("CloseSession Carry"), open...)

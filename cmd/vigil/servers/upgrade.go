@@ -59,8 +59,8 @@ func planUpgrade(to string, servers []*vigilv1.Server, hosts []*vigilv1.Host, wa
 		case s.GetDiverged():
 			u.Stop = append(u.Stop, fmt.Sprintf("server %s differs from the majority: rebuild it first", s.GetId()))
 		case !ok:
-			u.Stop = append(u.Stop, fmt.Sprintf("server %s is %s: start it, or replace it (vigil server replace), before another one stops",
-				s.GetId(), orUnknown(s.GetHealth())))
+			u.Stop = append(u.Stop, fmt.Sprintf("server %s is %s: start it, or replace it (vigil server replace), "+
+				"before another one stops", s.GetId(), orUnknown(s.GetHealth())))
 		}
 		if s.GetVersion() == to {
 			u.Done++
@@ -72,8 +72,8 @@ func planUpgrade(to string, servers []*vigilv1.Server, hosts []*vigilv1.Host, wa
 		u.Stop = append(u.Stop, "no leader is known: wait for one, or see `vigil status`")
 	}
 	if voters > 0 && voters < 3 {
-		u.Stop = append(u.Stop, fmt.Sprintf("with %d votes nothing can be written while a voter restarts: add servers first, "+
-			"or accept that pause", voters))
+		u.Stop = append(u.Stop, fmt.Sprintf("with %d votes nothing can be written while a voter restarts: "+
+			"add servers first, or accept that pause", voters))
 	}
 	for at := range 3 {
 		u.Steps = append(u.Steps, rank[at]...)

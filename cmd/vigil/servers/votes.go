@@ -47,7 +47,8 @@ func newDemoteCmd(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "take its vote although fewer than a majority of the others answer: nothing may be written then")
+	cmd.Flags().BoolVar(&force, "force", false,
+		"take its vote although fewer than a majority of the others answer: nothing may be written then")
 	return cmd
 }
 
@@ -79,7 +80,8 @@ state than before. To keep OLD, as the next standby, use promote and demote.`,
 				}
 				_, err := c.Cluster.RemoveServer(ctx, &vigilv1.RemoveServerRequest{Server: gone, Force: force})
 				if err != nil {
-					return fmt.Errorf("server %s has its vote, but %s is still there (vigil server remove %s): %w", next, gone, gone, err)
+					return fmt.Errorf("server %s has its vote, but %s is still there (vigil server remove %s): %w",
+						next, gone, gone, err)
 				}
 				return a.Done(map[string]any{"removed": gone, "server": next},
 					"server %s has taken the place of %s; the data directory of %s may be deleted", next, gone, gone)
