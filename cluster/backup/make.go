@@ -100,7 +100,7 @@ func dump(img *fsm.Image, to io.Writer) error {
 func Make(ctx context.Context, to Target, cluster string, img *fsm.Image, recipients []age.Recipient,
 	now time.Time) (Name, error) {
 	n := Name{Cluster: cluster, Index: img.Index(), Unix: now.Unix(), Encrypted: len(recipients) > 0}
-	if !clusterForm.MatchString(cluster) {
+	if !rightCluster(cluster) {
 		return n, fmt.Errorf("make backup: the cluster's id %q cannot be in the name of a file", cluster)
 	}
 	clear, err := rehearse(ctx, img)

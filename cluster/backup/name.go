@@ -3,9 +3,9 @@ package backup
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,11 +24,13 @@ const (
 	maxName  = 255
 )
 
-var (
-	clusterForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
-	nameForm    = regexp.MustCompile(
-		`^vigil-([A-Za-z0-9._~-]{1,128})-([0-9]{20})-([0-9]{8}T[0-9]{6}Z)-([0-9a-f]{32})\.snap(\.age)?$`)
-)
+// letters are those that names of clusters have.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-"
+
+// rightCluster tells whether the id of a cluster can be in a name.
+func rightCluster(id string) bool {
+	return id != "" && len(id) <= 128 && strings.Trim(id, letters) == ""
+}
 
 // prefix is how all names of a cluster begin, and perhaps some of others.
 func prefix(cluster string) string { return "vigil-" + cluster }
@@ -50,14 +52,19 @@ func ParseName(text string) (n Name, ok bool) {
 	if len(text) > maxName {
 		return n, false
 	}
-	m := nameForm.FindStringSubmatch(text)
-	if m == nil {
+	clear, encrypted := strings.CutSuffix(text, ".age")
+	parts := strings.Split(strings.TrimSuffix(clear, ".snap"), "-") // of the cluster's id there may be many
+	if len(parts) < 5 {
 		return n, false
 	}
-	index, err := strconv.ParseUint(m[2], 10, 64)
-	at, wrong := time.Parse(timeForm, m[3])
-	n = Name{Cluster: m[1], Index: index, Unix: at.Unix(), Sum: m[4], Encrypted: m[5] != ""}
-	return n, err == nil && wrong == nil && n.String() == text
+	last := parts[len(parts)-3:]
+	index, err := strconv.ParseUint(last[0], 10, 64)
+	at, wrong := time.Parse(timeForm, last[1])
+	n = Name{Cluster: strings.Join(parts[1:len(parts)-3], "-"), Index: index, Unix: at.Unix(), Sum: last[2],
+		Encrypted: encrypted}
+	right := err == nil && wrong == nil && rightCluster(n.Cluster) && len(n.Sum) == sumChars &&
+		strings.Trim(n.Sum, "0123456789abcdef") == ""
+	return n, right && n.String() == text
 }
 
 // ByIndex sorts, the greatest index first: no clock has a say in it.

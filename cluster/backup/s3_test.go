@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 	"github.com/johannesboyne/gofakes3"
@@ -19,21 +20,21 @@ import (
 
 const secretKey = "wJalrXUtnFEMI-nobody-may-see-this"
 
-// openFake opens a target at a server of S3 in this process.
+// openFake opens a target at a server of S3 in this process, which checks signatures.
 func openFake(t *testing.T, change func(*S3Config)) (*S3, gofakes3.Backend, *httptest.Server) {
 	t.Helper()
 	objects := s3mem.New()
 	if err := objects.CreateBucket("vault"); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(gofakes3.New(objects).Server())
+	server := httptest.NewServer(signed(t, gofakes3.New(objects).Server()))
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "credentials")
 	text := "[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = " + secretKey + "\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	conf := S3Config{Bucket: "vault", Prefix: "deep/er", Endpoint: server.URL, Credentials: file, Drafts: t.TempDir()}
+	conf := S3Config{Bucket: "vault", Prefix: "deep/er (it's ours!)*", Endpoint: server.URL, Credentials: file, Drafts: t.TempDir()}
 	if change != nil {
 		change(&conf)
 	}
@@ -41,6 +42,7 @@ func openFake(t *testing.T, change func(*S3Config)) (*S3, gofakes3.Backend, *htt
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.pause = time.Millisecond
 	return s, objects, server
 }
 
@@ -56,10 +58,10 @@ func put(t *testing.T, to gofakes3.Backend, key, text string) {
 func TestS3BackupComesBack(t *testing.T) {
 	s, objects, _ := openFake(t, nil)
 	for i := range 2500 {
-		put(t, objects, fmt.Sprintf("deep/er/report-%d", i), "x")
-		put(t, objects, fmt.Sprintf("deep/er/vigil-prod-%d.snap", i), "x")
+		put(t, objects, fmt.Sprintf(s.key("report-%d"), i), "x")
+		put(t, objects, fmt.Sprintf(s.key("vigil-prod-%d.snap"), i), "x")
 	}
-	put(t, objects, "deep/er/vigil-prod-/x", "x")
+	put(t, objects, s.key("vigil-prod-/x"), "x")
 	put(t, objects, "deep/"+at(9).String(), "x")
 	key := newKey(t)
 	state := newState(t, 42, strings.Repeat(secret, 5000))
@@ -159,9 +161,7 @@ func TestS3DraftDoesNotFillTheDisk(t *testing.T) {
 
 func TestS3ConfigurationIsChecked(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
-	t.Setenv("AWS_ACCESS_KEY", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	t.Setenv("AWS_SECRET_KEY", "")
 	file := func(text string, mode os.FileMode) string {
 		name := filepath.Join(t.TempDir(), "credentials")
 		if err := os.WriteFile(name, []byte(text), mode); err != nil {
@@ -191,5 +191,71 @@ func TestS3ConfigurationIsChecked(t *testing.T) {
 	}
 	if _, err := OpenS3(S3Config{Bucket: "vault", Credentials: file(good, 0o600)}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A storage that is busy is asked again, a backup is whole then; one that refuses is not asked again.
+func TestS3IsAskedAgainWhenItIsBusy(t *testing.T) {
+	objects := s3mem.New()
+	if err := objects.CreateBucket("vault"); err != nil {
+		t.Fatal(err)
+	}
+	fake, asked, busy := signed(t, gofakes3.New(objects).Server()), 0, 2
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked <= busy {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	s, _, _ := openFake(t, func(c *S3Config) { c.Endpoint = server.URL })
+	n, err := Make(t.Context(), s, "prod", newState(t, 2, secret).Copy(), nil, noon)
+	if err != nil || asked != 4 { // twice busy, the backup, and it is read back
+		t.Fatalf("asked %d times: %v", asked, err)
+	}
+	if asked, busy = 0, 9; s.Delete(t.Context(), n) == nil || asked != asks {
+		t.Errorf("a busy storage was asked %d times", asked)
+	}
+	s.conf.Bucket = "nowhere"
+	if asked, busy = 0, 0; s.Delete(t.Context(), n) == nil || asked != 1 {
+		t.Errorf("a storage without the bucket was asked %d times", asked)
+	}
+}
+
+// Whatever a storage answers, a list ends.
+func TestS3ListEnds(t *testing.T) {
+	for name, page := range map[string]string{
+		"no list":     "<html>",
+		"no end":      strings.Repeat("<a>", maxPage),
+		"no token":    "<L><IsTruncated>true</IsTruncated></L>",
+		"one for all": "<L><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken></L>",
+		"odd key":     "<L><EncodingType>url</EncodingType><Contents><Key>%zz</Key></Contents></L>",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, page)
+		}))
+		s, _, _ := openFake(t, func(c *S3Config) { c.Endpoint = server.URL })
+		if list, err := s.List(t.Context(), ""); err == nil {
+			t.Errorf("%s: %v", name, list)
+		}
+		server.Close()
+	}
+}
+
+// A bucket that is elsewhere is named with the remedy, and what a storage says is bounded and quoted.
+func TestS3RefusalNamesTheRemedy(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Amz-Bucket-Region", "eu-west-7")
+		w.Header().Set("Location", "http://127.0.0.1:1/")
+		w.WriteHeader(http.StatusMovedPermanently)
+		_, _ = io.WriteString(w, "<Error><Code>PermanentRedirect</Code><Message>\n"+strings.Repeat("x", 5000)+"</Message></Error>")
+	}))
+	defer server.Close()
+	s, _, _ := openFake(t, func(c *S3Config) { c.Endpoint = server.URL })
+	_, err := s.List(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), `set region to "eu-west-7"`) || len(err.Error()) > 600 ||
+		strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
 	}
 }

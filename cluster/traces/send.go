@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"vigil/fsm/noun"
 )
@@ -27,8 +25,12 @@ const (
 	mostWaiting, mostAtOnce = 4096, 512
 	// gather is how long the first span of a message waits for others.
 	gather = time.Second
-	// tryLimit bounds one request, sendLimit all tries of a message, lastLimit what is sent at the end.
+	// tryLimit bounds one request, sendLimit all tries of a message, lastLimit what is sent at the end;
+	// firstPause is before the second try, and doubles.
 	tryLimit, sendLimit, lastLimit = 5 * time.Second, 20 * time.Second, 2 * time.Second
+	firstPause                     = time.Second
+	// mostAnswer bounds what is read of an answer, in bytes.
+	mostAnswer = 64 << 10
 	// mostWhy bounds a sentence in a span, in bytes.
 	mostWhy = 256
 )
@@ -45,14 +47,35 @@ func CheckAddress(address string) error {
 	return nil
 }
 
+// headersVar names the environment variable with headers for the collector, such as a token.
+const headersVar = "OTEL_EXPORTER_OTLP_HEADERS"
+
+// readHeaders reads name=value,name=value, with values escaped as in addresses. No value is in its error.
+func readHeaders(text string) (http.Header, error) {
+	h := http.Header{}
+	for part := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
+			return nil, fmt.Errorf("%s: want name=value,name=value, with %%2C for a comma in a value", headersVar)
+		}
+		h.Add(name, value)
+	}
+	return h, nil
+}
+
 // Sender brings spans to a collector. What it cannot bring is dropped and counted: a collector that is away or
 // hangs holds nothing up.
 type Sender struct {
-	log      hclog.Logger
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
-	export   *otlptrace.Exporter
-	waiting  chan sdk.ReadOnlySpan
+	log     hclog.Logger
+	address string
+	headers http.Header
+	client  *http.Client
+	about   *resource.Resource
+	waiting chan *otlp.Span
 
 	sent, dropped atomic.Uint64
 	told          time.Time // when a failure was logged last
@@ -60,83 +83,61 @@ type Sender struct {
 
 // NewSender makes a sender to an address that CheckAddress has found right. Run runs it.
 func NewSender(address, server string, log hclog.Logger) (*Sender, error) {
-	export, err := otlptracehttp.New(context.Background(), // it dials nothing yet
-		otlptracehttp.WithEndpointURL(strings.TrimSuffix(address, "/")+"/v1/traces"), otlptracehttp.WithTimeout(tryLimit),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second,
-			MaxInterval: 5 * time.Second, MaxElapsedTime: sendLimit}))
+	headers, err := readHeaders(os.Getenv(headersVar))
 	if err != nil {
-		return nil, fmt.Errorf("open exporter of traces: %w", err)
+		return nil, err
 	}
-	s := &Sender{log: log, export: export, waiting: make(chan sdk.ReadOnlySpan, mostWaiting)}
-	about := resource.NewSchemaless(attribute.String("service.name", "vigil"),
-		attribute.String("service.instance.id", server))
-	s.provider = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSampler(sdk.AlwaysSample()),
-		sdk.WithIDGenerator(givenIDs{}), sdk.WithSpanProcessor(queue{s}))
-	s.tracer = s.provider.Tracer("vigil/cluster/traces")
-	return s, nil
+	headers.Set("Content-Type", "application/x-protobuf")
+	return &Sender{log: log, address: strings.TrimSuffix(address, "/") + "/v1/traces", headers: headers,
+		client: &http.Client{Timeout: tryLimit, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+		about: &resource.Resource{Attributes: []*common.KeyValue{word("service.name", "vigil"),
+			word("service.instance.id", server)}},
+		waiting: make(chan *otlp.Span, mostWaiting)}, nil
 }
 
 // take has a span sent. It never blocks.
 func (s *Sender) take(x span) {
-	ctx := context.WithValue(context.Background(), idKey{}, &x)
-	if x.parent != (noun.SpanID{}) {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, contextOf(&x.of, x.parent))
+	select {
+	case s.waiting <- x.otlp():
+	default:
+		s.dropped.Add(1)
 	}
-	options := []trace.SpanStartOption{trace.WithTimestamp(wall(x.begin)), trace.WithSpanKind(trace.SpanKindInternal)}
+}
+
+// otlp is the span as OpenTelemetry has it.
+func (x *span) otlp() *otlp.Span {
+	o := &otlp.Span{TraceId: x.of.ID[:], SpanId: x.id[:], Flags: sampled, Name: x.name,
+		Kind: otlp.Span_SPAN_KIND_INTERNAL, StartTimeUnixNano: uint64(x.begin), EndTimeUnixNano: uint64(x.end)}
+	if x.parent != (noun.SpanID{}) {
+		o.ParentSpanId = x.parent[:]
+	}
 	for _, f := range x.facts {
-		a := attribute.String(f.name, f.word)
-		if f.word == "" {
-			a = attribute.Int64(f.name, int64(min(f.n, 1<<63-1)))
+		if f.word != "" {
+			o.Attributes = append(o.Attributes, word(f.name, f.word))
+			continue
 		}
-		options = append(options, trace.WithAttributes(a))
+		o.Attributes = append(o.Attributes, &common.KeyValue{Key: f.name, Value: &common.AnyValue{
+			Value: &common.AnyValue_IntValue{IntValue: int64(min(f.n, 1<<63-1))}}})
 	}
 	if x.after != nil {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: contextOf(x.after, x.after.Root())}))
+		root := x.after.Root()
+		o.Links = []*otlp.Span_Link{{TraceId: x.after.ID[:], SpanId: root[:], Flags: sampled}}
 	}
-	_, made := s.tracer.Start(ctx, x.name, options...)
 	if x.failed {
-		made.SetStatus(codes.Error, noun.Clip(x.why, mostWhy))
+		o.Status = &otlp.Status{Code: otlp.Status_STATUS_CODE_ERROR, Message: noun.Clip(x.why, mostWhy)}
 	}
-	made.End(trace.WithTimestamp(wall(x.end)))
+	return o
 }
 
-func wall(w noun.Wall) time.Time { return time.Unix(0, int64(w)) }
+// sampled is the flag of W3C for it: no other spans are made.
+const sampled = 1
 
-func contextOf(of *noun.Spans, id noun.SpanID) trace.SpanContext {
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID(of.ID), SpanID: trace.SpanID(id),
-		TraceFlags: trace.FlagsSampled, Remote: true})
+func word(name, text string) *common.KeyValue {
+	return &common.KeyValue{Key: name, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{
+		StringValue: strings.ToValidUTF8(text, "?")}}}
 }
-
-// givenIDs gives spans the ids that follow from what they are about.
-type givenIDs struct{}
-
-type idKey struct{}
-
-func (givenIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	x := ctx.Value(idKey{}).(*span) // take alone starts spans
-	return trace.TraceID(x.of.ID), trace.SpanID(x.id)
-}
-
-func (g givenIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	_, id := g.NewIDs(ctx)
-	return id
-}
-
-// queue takes spans that are made.
-type queue struct{ s *Sender }
-
-func (queue) OnStart(context.Context, sdk.ReadWriteSpan) {}
-
-func (q queue) OnEnd(made sdk.ReadOnlySpan) {
-	select {
-	case q.s.waiting <- made:
-	default:
-		q.s.dropped.Add(1)
-	}
-}
-
-func (queue) Shutdown(context.Context) error   { return nil }
-func (queue) ForceFlush(context.Context) error { return nil }
 
 // Run sends until ctx ends, and then what is left, in a short while.
 func (s *Sender) Run(ctx context.Context) {
@@ -149,11 +150,11 @@ func (s *Sender) Run(ctx context.Context) {
 		s.bring(last, s.batch(ctx))
 	}
 	s.dropped.Add(uint64(len(s.waiting)))
-	_ = s.export.Shutdown(last) // nothing is left that it could lose
+	s.client.CloseIdleConnections()
 }
 
 // batch gathers what is sent together; of a ctx that is done, what is there.
-func (s *Sender) batch(ctx context.Context) (list []sdk.ReadOnlySpan) {
+func (s *Sender) batch(ctx context.Context) (list []*otlp.Span) {
 	var over <-chan time.Time
 	for len(list) < mostAtOnce {
 		select {
@@ -177,22 +178,19 @@ func (s *Sender) batch(ctx context.Context) (list []sdk.ReadOnlySpan) {
 	return list
 }
 
-func (s *Sender) bring(ctx context.Context, list []sdk.ReadOnlySpan) {
+func (s *Sender) bring(ctx context.Context, list []*otlp.Span) {
 	if len(list) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendLimit)
 	defer cancel()
-	err := s.export.ExportSpans(ctx, list)
-	if err == nil {
-		s.sent.Add(uint64(len(list)))
-		return
-	}
-	s.dropped.Add(uint64(len(list)))
-	if time.Since(s.told) > time.Minute {
+	refused, err := s.export(ctx, list)
+	s.sent.Add(uint64(len(list) - refused))
+	s.dropped.Add(uint64(refused))
+	if err != nil && time.Since(s.told) > time.Minute {
 		s.told = time.Now()
 		s.log.Warn("spans are dropped: the collector does not take them; look at it, or at otlp in server.yaml",
-			"spans", len(list), "error", fmt.Sprintf("%.200q", err.Error()))
+			"spans", refused, "error", fmt.Sprintf("%.200q", err.Error()))
 	}
 }
 

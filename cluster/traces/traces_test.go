@@ -165,6 +165,12 @@ func TestANewLeaderSendsWhatMayBeLost(t *testing.T) {
 	}
 }
 
+// spanFor is a span, another one for each n.
+func spanFor(n uint64) span {
+	of := noun.SpansOf("c", 1, 1, "")
+	return span{of: of, id: of.Span("x", n), name: "x", begin: 1, end: 2}
+}
+
 // A collector that hangs holds up nobody: what is too much is dropped and counted.
 func TestACollectorThatHangsHoldsNothingUp(t *testing.T) {
 	hang := make(chan struct{})
@@ -176,8 +182,7 @@ func TestACollectorThatHangsHoldsNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range uint64(mostWaiting + 100) {
-		of := noun.SpansOf("c", 1, 1, "")
-		s.take(span{of: of, id: of.Span("x", n), name: "x", begin: 1, end: 2})
+		s.take(spanFor(n))
 	}
 	if s.dropped.Load() != 100 || s.sent.Load() != 0 {
 		t.Errorf("%d dropped, %d sent", s.dropped.Load(), s.sent.Load())

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -43,10 +42,16 @@ func defaultBackup() serverBackup {
 // maxRecipients bounds the keys of one backup, and their file in lines of 4 KiB.
 const maxRecipients = 20
 
-var (
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	keyPrefix  = regexp.MustCompile(`^[A-Za-z0-9!_.*'()/-]{0,512}$`)
+const (
+	lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+	keyLetters  = lowerDigits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ!_.*'()/-"
 )
+
+// rightBucket tells whether a bucket can have that name.
+func rightBucket(name string) bool {
+	return len(name) >= 3 && len(name) <= 63 && strings.Trim(name, lowerDigits+".-") == "" &&
+		strings.Trim(name, ".-") == name
+}
 
 // Place is where backups are.
 type Place struct {
@@ -76,9 +81,9 @@ func (p Place) check() (key string, err error) {
 		return "to", errors.New("endpoint, region and credentials_file are for s3://bucket/prefix: take them out")
 	case !isS3:
 		return "", nil
-	case !bucketName.MatchString(bucket):
+	case !rightBucket(bucket):
 		return "to", fmt.Errorf("%q is no name of a bucket: write s3://bucket/prefix", bucket)
-	case !keyPrefix.MatchString(prefix) || strings.Contains("/"+prefix+"/", "/../") || strings.Contains(prefix, "//"):
+	case len(prefix) > 512 || strings.Trim(prefix, keyLetters) != "" || strings.Contains("/"+prefix+"/", "/../") || strings.Contains(prefix, "//"):
 		return "to", fmt.Errorf("prefix %q: write up to 512 of letters, digits, / and !_.*'()-", prefix)
 	}
 	if p.Endpoint != "" {
