@@ -302,6 +302,8 @@ export class Client {
             return parsed(addr, answer.body);
         }
         const error = failure(addr, answer.status, answer.body);
+        if (error instanceof Unavailable && answer.status === 400)
+            return { error, next: "give up" };
         const to = error.leader ?? leader;
         if (error.code === "not_leader" && to && t.hops < MAX_HOPS && this.servers.follow(to)) {
             t.hops++;
@@ -424,6 +426,10 @@ function failure(addr, status, body) {
     }
     catch {
         // It is no answer of vigil.
+    }
+    if (status === 400 && body.includes("HTTP request to an HTTPS server")) {
+        return new Unavailable(`the server at ${addr} speaks TLS, and was called in clear: log in with \`vigil login ` +
+            "TOKEN`, or select a context in which you are with `vigil context use NAME`");
     }
     const bare = { 401: "auth_denied", 403: "denied", 404: "not_found", 413: "too_large",
         502: "unavailable", 503: "unavailable", 504: "timeout" };

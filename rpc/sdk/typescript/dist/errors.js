@@ -10,9 +10,6 @@ export class VigilError extends Error {
     fate = "broken";
     /** What to do, in one sentence. */
     remedy = "";
-    rev;
-    leader;
-    oldest;
     constructor(code, message, details = {}) {
         super(message || code.replaceAll("_", " "), "cause" in details ? { cause: details.cause } : undefined);
         this.code = code;

@@ -177,8 +177,8 @@ class Work {
         const grace = (this.options.grace ?? 10) * 1000;
         const left = new AbortController();
         const impatient = new Promise((resolve) => {
-            const begin = () => void pause(grace, left.signal).then(() => resolve(this.stopped()));
             for (const s of [this.stop, life.signal]) {
+                const begin = () => void pause(grace, left.signal).then(() => resolve(this.stopped(s)));
                 if (s.aborted)
                     begin();
                 s.addEventListener("abort", begin, { once: true, signal: left.signal });
@@ -191,13 +191,14 @@ class Work {
             left.abort();
         }
     }
-    stopped() {
-        return { fail: { reason: `the worker was stopped (${reason(this.stop)})`, retryable: true } };
+    /** How a job ends that its handler has not: nobody hears it where the attempt is no longer the task's own. */
+    stopped(by = this.stop) {
+        return { fail: { reason: `the worker was stopped (${reason(by)})`, retryable: true } };
     }
     /** What an error says: its class and message, never where it was thrown or what was near. */
     failed(job, e) {
         if (job.signal.aborted)
-            return this.stopped();
+            return this.stopped(job.signal);
         if (e instanceof Retry) {
             const after = e.after === undefined ? {} : { after: span(e.after) };
             return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
@@ -215,4 +216,4 @@ function completed(value) {
     const { role, text, title, result, priority } = value;
     return { handoff: { to_role: role, text, title, result, priority } };
 }
-const reason = (signal) => signal.reason.message;
+const reason = (signal) => signal.reason?.message ?? "";

@@ -128,7 +128,9 @@ export class Wire {
       const fail = (e: NodeJS.ErrnoException): void => {
         clearTimeout(timer);
         const stale = req.reusedSocket && (e.code === "ECONNRESET" || e.code === "EPIPE");
-        reject(new Lost(`server ${addr}: ${e.message}`, sent, false, stale, { cause: e }));
+        const clear = e.message.includes("wrong version number");
+        const text = clear ? "it speaks no TLS: it runs without an identity, and you have one" : e.message;
+        reject(new Lost(`server ${addr}: ${text}`, sent, false, stale, { cause: e }));
       };
       const req = this.request(addr, request, signal);
       const limit = (ms: number, text: string): void => {

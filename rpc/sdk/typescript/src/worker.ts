@@ -183,8 +183,8 @@ class Work {
     const grace = (this.options.grace ?? 10) * 1000;
     const left = new AbortController();
     const impatient = new Promise<End>((resolve) => {
-      const begin = (): void => void pause(grace, left.signal).then(() => resolve(this.stopped()));
       for (const s of [this.stop, life.signal]) {
+        const begin = (): void => void pause(grace, left.signal).then(() => resolve(this.stopped(s)));
         if (s.aborted) begin();
         s.addEventListener("abort", begin, { once: true, signal: left.signal });
       }
@@ -196,13 +196,14 @@ class Work {
     }
   }
 
-  private stopped(): End {
-    return { fail: { reason: `the worker was stopped (${reason(this.stop)})`, retryable: true } };
+  /** How a job ends that its handler has not: nobody hears it where the attempt is no longer the task's own. */
+  private stopped(by = this.stop): End {
+    return { fail: { reason: `the worker was stopped (${reason(by)})`, retryable: true } };
   }
 
   /** What an error says: its class and message, never where it was thrown or what was near. */
   private failed(job: Job, e: unknown): End {
-    if (job.signal.aborted) return this.stopped();
+    if (job.signal.aborted) return this.stopped(job.signal);
     if (e instanceof Retry) {
       const after = e.after === undefined ? {} : { after: span(e.after) };
       return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
@@ -221,4 +222,4 @@ function completed(value: unknown): End {
   return { handoff: { to_role: role, text, title, result, priority } };
 }
 
-const reason = (signal: AbortSignal): string => (signal.reason as Error).message;
+const reason = (signal: AbortSignal): string => (signal.reason as Error | undefined)?.message ?? "";
