@@ -1,4 +1,5 @@
 // Spans of time: people say seconds, the wire says "1.5s", timers want milliseconds.
+import { setMaxListeners } from "node:events";
 /** The wire's form of seconds. */
 export function span(seconds) {
     if (!Number.isFinite(seconds))
@@ -32,6 +33,8 @@ export class Linked {
     others;
     constructor(...signals) {
         this.others = signals.filter((s) => s !== undefined);
+        for (const s of [...this.others, this.signal])
+            setMaxListeners(0, s); // as many calls as one likes hang on them
         for (const s of this.others) {
             if (s.aborted)
                 this.abort(s.reason);

@@ -22,6 +22,7 @@ export type TaskId = string | number | bigint | Pick<Task, "id">;
 /** The tasks of a cluster: `new Client().tasks`. */
 export declare class Tasks {
     private readonly client;
+    private readonly watches;
     constructor(client: Client);
     /**
      * Creates a task of a role, exactly once however often it has to be sent. text is what the worker gets, at most
@@ -44,4 +45,5 @@ export declare class Tasks {
         check?: boolean;
     }): Promise<Task>;
     private over;
+    private watch;
 }

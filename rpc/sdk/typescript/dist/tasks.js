@@ -1,5 +1,5 @@
 // Tasks, as who gives them out sees them.
-import { Denied, Timeout } from "./errors.js";
+import { Timeout } from "./errors.js";
 import { Linked, pause, span, textOf } from "./spans.js";
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
@@ -10,7 +10,8 @@ export class TaskFailed extends Error {
     name = "TaskFailed";
     /** What became of the task is in `task`. */
     constructor(task) {
-        super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${task.note ? `: ${task.note}` : ""}`);
+        const why = task.result || task.note;
+        super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${why ? `: ${why}` : ""}`);
         this.task = task;
     }
 }
@@ -19,6 +20,7 @@ const OVER = ["COMPLETED", "FAILED", "CANCELED", "QUARANTINED"];
 /** The tasks of a cluster: `new Client().tasks`. */
 export class Tasks {
     client;
+    watches = new Map(); // by room
     constructor(client) {
         this.client = client;
     }
@@ -84,51 +86,99 @@ export class Tasks {
         }
     }
     async over(id, signal) {
-        const bell = new Bell();
-        let every = LOOK;
-        const watch = async () => {
-            try {
-                for await (const _ of this.client.events("", { task: id, tail: true, signal }))
-                    bell.ring();
-            }
-            catch (e) {
-                if (signal.aborted)
-                    return;
-                if (e instanceof Denied)
-                    every = BLIND;
-                else
-                    every = Math.min(every, 5000);
-                bell.ring();
-            }
-        };
-        const watching = watch();
+        let bell;
         try {
             for (;;) {
-                const now = await this.client.call("Fleet.GetTask", { task: id }, { signal });
-                if (OVER.includes(now.state))
-                    return now;
-                // The first look may have come before the watch stood: the next one is soon.
-                await bell.wait(bell.rung ? every : BLIND, signal);
-                bell.rung = true;
+                const task = await this.client.call("Fleet.GetTask", { task: id }, { signal });
+                if (OVER.includes(task.state))
+                    return task;
+                const first = !bell;
+                bell ??= this.watch(task.room).bell(id);
+                // The watch may stand only after the first look: the next one is soon.
+                await bell.wait(first ? BLIND : bell.every, signal);
                 signal.throwIfAborted();
             }
         }
         finally {
-            void watching;
+            bell?.end();
+        }
+    }
+    watch(room) {
+        let watch = this.watches.get(room);
+        if (!watch) {
+            watch = new Watch(this.client, room, () => this.watches.delete(room));
+            this.watches.set(room, watch);
+        }
+        return watch;
+    }
+}
+/** The events of a room, for all who wait for tasks of it. It ends with the last of them. */
+class Watch {
+    client;
+    room;
+    ended;
+    bells = new Map();
+    controller = new AbortController();
+    every = LOOK;
+    constructor(client, room, ended) {
+        this.client = client;
+        this.room = room;
+        this.ended = ended;
+        void this.follow();
+    }
+    bell(task) {
+        const all = this.bells.get(task) ?? new Set();
+        this.bells.set(task, all);
+        const bell = new Bell(this.every, () => {
+            all.delete(bell);
+            if (all.size === 0)
+                this.bells.delete(task);
+            if (this.bells.size === 0)
+                this.end();
+        });
+        all.add(bell);
+        return bell;
+    }
+    end() {
+        this.ended();
+        this.controller.abort();
+    }
+    async follow() {
+        const { signal } = this.controller;
+        try {
+            for await (const event of this.client.events(this.room, { tail: true, signal })) {
+                for (const bell of this.bells.get(event.task ?? "") ?? [])
+                    bell.ring();
+            }
+        }
+        catch {
+            // Who may not read events, or reads them too slowly, looks every second.
+            this.every = BLIND;
+            for (const all of this.bells.values()) {
+                for (const bell of all) {
+                    bell.every = BLIND;
+                    bell.ring();
+                }
+            }
         }
     }
 }
 /** Wakes who waits, or who is about to. */
 class Bell {
-    rung = false;
-    waiting = new AbortController();
+    every;
+    end;
+    ringing = new AbortController();
+    constructor(every, end) {
+        this.every = every;
+        this.end = end;
+    }
     ring() {
-        this.waiting.abort();
+        this.ringing.abort();
     }
     async wait(ms, signal) {
-        const link = new Linked(this.waiting.signal, signal);
+        const link = new Linked(this.ringing.signal, signal);
         await pause(ms, link.signal);
         link.end();
-        this.waiting = new AbortController();
+        this.ringing = new AbortController();
     }
 }

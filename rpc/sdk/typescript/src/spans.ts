@@ -1,5 +1,6 @@
 // Spans of time: people say seconds, the wire says "1.5s", timers want milliseconds.
 
+import { setMaxListeners } from "node:events";
 import type { Duration } from "./messages.js";
 
 /** The wire's form of seconds. */
@@ -38,6 +39,7 @@ export class Linked {
 
   constructor(...signals: (AbortSignal | undefined)[]) {
     this.others = signals.filter((s): s is AbortSignal => s !== undefined);
+    for (const s of [...this.others, this.signal]) setMaxListeners(0, s); // as many calls as one likes hang on them
     for (const s of this.others) {
       if (s.aborted) this.abort(s.reason);
       else s.addEventListener("abort", this.told, { once: true });

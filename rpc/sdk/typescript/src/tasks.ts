@@ -1,7 +1,7 @@
 // Tasks, as who gives them out sees them.
 
 import type { CallOptions, Client } from "./client.js";
-import { Denied, Timeout } from "./errors.js";
+import { Timeout } from "./errors.js";
 import type { CreateTaskRequest, ListTasksRequest, Task, TaskState } from "./messages.js";
 import { Linked, pause, span, textOf } from "./spans.js";
 
@@ -26,7 +26,8 @@ export class TaskFailed extends Error {
 
   /** What became of the task is in `task`. */
   constructor(readonly task: Task) {
-    super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${task.note ? `: ${task.note}` : ""}`);
+    const why = task.result || task.note;
+    super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${why ? `: ${why}` : ""}`);
   }
 }
 
@@ -39,6 +40,8 @@ const OVER: readonly TaskState[] = ["COMPLETED", "FAILED", "CANCELED", "QUARANTI
 
 /** The tasks of a cluster: `new Client().tasks`. */
 export class Tasks {
+  private readonly watches = new Map<string, Watch>(); // by room
+
   constructor(private readonly client: Client) {}
 
   /**
@@ -103,47 +106,92 @@ export class Tasks {
   }
 
   private async over(id: string, signal: AbortSignal): Promise<Task> {
-    const bell = new Bell();
-    let every = LOOK;
-    const watch = async (): Promise<void> => {
-      try {
-        for await (const _ of this.client.events("", { task: id, tail: true, signal })) bell.ring();
-      } catch (e) {
-        if (signal.aborted) return;
-        if (e instanceof Denied) every = BLIND;
-        else every = Math.min(every, 5000);
-        bell.ring();
-      }
-    };
-    const watching = watch();
+    let bell: Bell | undefined;
     try {
       for (;;) {
-        const now = await this.client.call("Fleet.GetTask", { task: id }, { signal });
-        if (OVER.includes(now.state)) return now;
-        // The first look may have come before the watch stood: the next one is soon.
-        await bell.wait(bell.rung ? every : BLIND, signal);
-        bell.rung = true;
+        const task = await this.client.call("Fleet.GetTask", { task: id }, { signal });
+        if (OVER.includes(task.state)) return task;
+        const first = !bell;
+        bell ??= this.watch(task.room).bell(id);
+        // The watch may stand only after the first look: the next one is soon.
+        await bell.wait(first ? BLIND : bell.every, signal);
         signal.throwIfAborted();
       }
     } finally {
-      void watching;
+      bell?.end();
+    }
+  }
+
+  private watch(room: string): Watch {
+    let watch = this.watches.get(room);
+    if (!watch) {
+      watch = new Watch(this.client, room, () => this.watches.delete(room));
+      this.watches.set(room, watch);
+    }
+    return watch;
+  }
+}
+
+/** The events of a room, for all who wait for tasks of it. It ends with the last of them. */
+class Watch {
+  private readonly bells = new Map<string, Set<Bell>>();
+  private readonly controller = new AbortController();
+  private every = LOOK;
+
+  constructor(private readonly client: Client, private readonly room: string, private readonly ended: () => void) {
+    void this.follow();
+  }
+
+  bell(task: string): Bell {
+    const all = this.bells.get(task) ?? new Set();
+    this.bells.set(task, all);
+    const bell = new Bell(this.every, () => {
+      all.delete(bell);
+      if (all.size === 0) this.bells.delete(task);
+      if (this.bells.size === 0) this.end();
+    });
+    all.add(bell);
+    return bell;
+  }
+
+  private end(): void {
+    this.ended();
+    this.controller.abort();
+  }
+
+  private async follow(): Promise<void> {
+    const { signal } = this.controller;
+    try {
+      for await (const event of this.client.events(this.room, { tail: true, signal })) {
+        for (const bell of this.bells.get(event.task ?? "") ?? []) bell.ring();
+      }
+    } catch {
+      // Who may not read events, or reads them too slowly, looks every second.
+      this.every = BLIND;
+      for (const all of this.bells.values()) {
+        for (const bell of all) {
+          bell.every = BLIND;
+          bell.ring();
+        }
+      }
     }
   }
 }
 
 /** Wakes who waits, or who is about to. */
 class Bell {
-  rung = false;
-  private waiting = new AbortController();
+  private ringing = new AbortController();
+
+  constructor(public every: number, readonly end: () => void) {}
 
   ring(): void {
-    this.waiting.abort();
+    this.ringing.abort();
   }
 
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    const link = new Linked(this.waiting.signal, signal);
+    const link = new Linked(this.ringing.signal, signal);
     await pause(ms, link.signal);
     link.end();
-    this.waiting = new AbortController();
+    this.ringing = new AbortController();
   }
 }
