@@ -500,7 +500,7 @@ class WrongType(VigilError):
 
 
 class Closed(VigilError):
-    """Go only: the client was closed; a write that was under way may still be done."""
+    """Clients only: the client was closed; a write that was under way may still be done."""
 
     code = "closed"
     http = 499
@@ -508,7 +508,7 @@ class Closed(VigilError):
     final = False
     fleeting = False
     remedy = (
-        "Go only: the client was closed; a write that was under way may still be done."
+        "Clients only: the client was closed; a write that was under way may still be done."
     )
 
 

@@ -14,7 +14,7 @@ Digits = str
 """A whole number of 64 bits, as digits."""
 Wide = Union[int, str]
 """A whole number of 64 bits, as a number or as digits."""
-Span = str
+Duration = str
 """A span of time: seconds with an s, such as 1.5s."""
 Time = str
 """A time by RFC 3339, on the clock of the server that answers."""
@@ -38,7 +38,7 @@ class _APITokenAlways(TypedDict):
 class APIToken(_APITokenAlways, total=False):
     by: str
     created_at: Time
-    ends_in: Span
+    ends_in: Duration
     """Zero: it has ended."""
     name: str
     token: Digits
@@ -87,6 +87,7 @@ class _AgentAlways(TypedDict):
     id: int
     """Number used in beats."""
     managed: bool
+    name: str
     outdated: bool
     """Its life was started as its role was declared before; a restart renews it."""
     parked: bool
@@ -105,7 +106,7 @@ class Agent(_AgentAlways, total=False):
     degraded: str
     """Why nothing can be typed to it or seen of it; empty: it can be, or nobody knows."""
     desired: str
-    fence_left: Span
+    fence_left: Duration
     host: str
     incarnation: str
     incarnation_raw: Digits
@@ -115,12 +116,11 @@ class Agent(_AgentAlways, total=False):
     ladder: Ladder
     """Where it stands on the ladder for stuck agents; absent: it is not stuck."""
     last_exit: Exit
-    lease_left: Span
-    name: str
-    not_before: Span
+    lease_left: Duration
+    not_before: Duration
     order: str
     """none, start or stop."""
-    order_open: Span
+    order_open: Duration
     order_reason: str
     overseer: OverseerStatus
     """What is known of its patrols and of the looks at it; absent: it is no overseer."""
@@ -130,7 +130,7 @@ class Agent(_AgentAlways, total=False):
     """DISCONNECTED, WAITING or ACTIVE."""
     pause_at: Time
     pause_by: str
-    pause_ends_in: Span
+    pause_ends_in: Duration
     """Until its own pause ends by itself; absent: it does not, or there is none."""
     pause_why: str
     process: str
@@ -142,12 +142,12 @@ class Agent(_AgentAlways, total=False):
     """What its host sees on its terminal; absent: nobody looks."""
     start_fault: str
     """Why the last start failed, while nothing has started since."""
-    stop_ends_in: Span
+    stop_ends_in: Duration
     """Until the human's stop ends by itself; absent: it does not, or there is none."""
     stuck: str
     """Why its process cannot be ended; empty: it can, or there is none."""
     task: Digits
-    up: Span
+    up: Duration
     usage: UsageState
     """What it has used; absent: it has told of nothing."""
     verdict: Verdict
@@ -156,7 +156,7 @@ class Agent(_AgentAlways, total=False):
     """One line: why it is in this state, or why it is not running."""
     why_code: str
     """Stable name of the reason: running, stopped, back_off, parked, no_host, ..."""
-    why_left: Span
+    why_left: Duration
     """Until the reason in why ends by itself; absent: unknown or never."""
 
 
@@ -299,7 +299,7 @@ class Cancellation(_CancellationAlways, total=False):
     at: Time
     reason: str
     room: str
-    silent: Span
+    silent: Duration
 
 
 class _CertificateAlways(TypedDict):
@@ -327,13 +327,13 @@ class ClaimRequest(_ClaimRequestAlways, total=False):
 
 class _ClaimResponseAlways(TypedDict):
     attempt: int
+    task: Task
+    ttl: Duration
 
 
 class ClaimResponse(_ClaimResponseAlways, total=False):
     index: Digits
     """Log index of the claim."""
-    task: Task
-    ttl: Span
 
 
 class _CloseEscalationRequestAlways(TypedDict):
@@ -393,7 +393,7 @@ class _CreateAPITokenRequestAlways(TypedDict):
 
 
 class CreateAPITokenRequest(_CreateAPITokenRequestAlways, total=False):
-    ttl: Span
+    ttl: Duration
     """Cluster time from now; 0: 30 days."""
 
 
@@ -411,10 +411,10 @@ class _CreateTaskRequestAlways(TypedDict):
 class CreateTaskRequest(_CreateTaskRequestAlways, total=False):
     """What Fleet.CreateTask takes."""
 
-    after: Span
+    after: Duration
     """The task is offered to nobody before so long from now, at most 30 days; absent: at once."""
     by: str
-    expect: Span
+    expect: Duration
     """How long each attempt may take from its claim, 1 s to 30 days; absent: what the role says. After
     that, and half an hour without progress and mail, the task counts as stalled."""
     priority: int
@@ -435,7 +435,7 @@ class CreateTokenRequest(_CreateTokenRequestAlways, total=False):
     users): any name that nobody has. With a name whoever has it now is replaced."""
     runners: List[str]
     """Runners that a host may offer; none: all."""
-    ttl: Span
+    ttl: Duration
     """Cluster time from now; 0: 1 h."""
     uses: int
     """0: 1."""
@@ -452,21 +452,21 @@ class CreateTokenResponse(TypedDict, total=False):
 class Deadline(TypedDict, total=False):
     """One deadline. Spans are cluster time."""
 
-    absent: Span
+    absent: Duration
     """Of the time since then, what does not count, because its host was not heard."""
     held_by: str
     """What makes its clock stand, or puts it off; empty: nothing does."""
-    held_for: Span
+    held_for: Duration
     """For how long it does."""
     kind: str
     """What is due, in words: "lease"."""
-    left: Span
+    left: Duration
     """Until it is due; negative: it was, and happens with the next entry of the log."""
     of: str
     """What it is of: "agent web/builder", "task 7"."""
-    since: Span
+    since: Duration
     """Since its clock began; absent: that is not kept, or it has not begun."""
-    span: Span
+    span: Duration
     """How long its clock runs."""
     then: str
     """What happens then."""
@@ -479,11 +479,11 @@ class _DeclarationAlways(TypedDict):
 class Declaration(_DeclarationAlways, total=False):
     """Declaration is what an agent said last of itself."""
 
-    left: Span
+    left: Duration
     """Until it lapses; absent: it has no end of its own, or has lapsed."""
-    reported: Span
+    reported: Duration
     """Since the last report, and since the first that said the same."""
-    said: Span
+    said: Duration
     sequence: Digits
     status: str
     """healthy, busy or degraded."""
@@ -501,7 +501,7 @@ _DeclareRequestFields = TypedDict(
     {
         # How long it holds; then it lapses by itself. Needed with needs_input (at most 7 days),
         # sleeping and in_tool, possible with busy (at most the setting declare_limit).
-        "for": "Span",
+        "for": "Duration",
         # Numbers the declarations of a life: one that is not above the last is answered and changes
         # nothing. 0: not numbered.
         "sequence": "Wide",
@@ -526,7 +526,7 @@ class _DeclareResponseAlways(TypedDict):
 
 
 class DeclareResponse(_DeclareResponseAlways, total=False):
-    left: Span
+    left: Duration
     """Until the declaration in force lapses; absent: it has no end of its own."""
     sequence: Digits
     """The highest sequence that this life has used."""
@@ -566,7 +566,7 @@ class Delivery(_DeliveryAlways, total=False):
     """Of the last try."""
     failure: str
     """Why the last try failed."""
-    next_in: Span
+    next_in: Duration
     """Until the next try; absent: there is none, or it is due."""
     notifier: str
     state: str
@@ -598,10 +598,10 @@ _DrainHostRequestFields = TypedDict(
     {
         "by": "str",
         # What still holds a task then is stopped too; 0: never.
-        "deadline": "Span",
+        "deadline": "Duration",
         # How long the drain lasts, 1 s to 365 days and longer than until its deadline; absent:
         # until somebody ends it.
-        "for": "Span",
+        "for": "Duration",
         # Ends the drain.
         "off": "bool",
     },
@@ -647,7 +647,7 @@ class Escalation(_EscalationAlways, total=False):
 
     ack_at: Time
     ack_by: str
-    age: Span
+    age: Duration
     """Cluster time since the last time."""
     agent: str
     close_at: Time
@@ -680,20 +680,20 @@ class Escalation(_EscalationAlways, total=False):
 
 
 class _EventAlways(TypedDict):
+    at: Time
     attempt: int
+    kind: str
+    seq: Digits
 
 
 class Event(_EventAlways, total=False):
     """Event is one entry of the history."""
 
     agent: str
-    at: Time
     host: str
     incarnation: str
     index: Digits
-    kind: str
     room: str
-    seq: Digits
     task: Digits
     text: str
 
@@ -705,7 +705,7 @@ class _ExitAlways(TypedDict):
 class Exit(_ExitAlways, total=False):
     """Exit is the last death of an agent with its evidence."""
 
-    ago: Span
+    ago: Duration
     at: Time
     host: str
     incarnation: str
@@ -734,7 +734,7 @@ class _FailureAlways(TypedDict):
 
 
 class Failure(_FailureAlways, total=False):
-    after: Span
+    after: Duration
     reason: str
 
 
@@ -1063,7 +1063,7 @@ class HealthSpec(TypedDict, total=False):
     """HealthSpec says how often the agents of a role report their health (Declare): a preset, or every
     and missed."""
 
-    every: Span
+    every: Duration
     missed: int
     """Reports that are missing in a row before the agent counts as unreported; 0: 3."""
     preset: str
@@ -1117,13 +1117,13 @@ class Host(_HostAlways, total=False):
     unknown."""
     drain_at: Time
     drain_by: str
-    drain_ends_in: Span
+    drain_ends_in: Duration
     """Until the drain ends by itself; absent: it does not, or there is none."""
-    drain_left: Span
+    drain_left: Duration
     gossip_addr: str
-    heard: Span
+    heard: Duration
     """Since its last beat or registration, in cluster time."""
-    lease_left: Span
+    lease_left: Duration
     name: str
     pressure: str
     rev: Digits
@@ -1131,7 +1131,7 @@ class Host(_HostAlways, total=False):
     """When it was registered or came back into service last."""
     state: str
     """ready, suspect, lost, returning, draining or left."""
-    steady_in: Span
+    steady_in: Duration
     suspect_why: str
     terminals: str
     """What makes terminals there (tmux 3.3a), or "degraded: " and what cannot be done; empty: its
@@ -1161,16 +1161,16 @@ class _IdentityAlways(TypedDict):
 
 
 class Identity(_IdentityAlways, total=False):
-    age: Span
+    age: Duration
     """Since the newest certificate was issued, in cluster time."""
     generation: Digits
-    grace: Span
+    grace: Duration
     host: str
     """The name by which people know the host of that key."""
     kind: str
-    left: Span
+    left: Duration
     name: str
-    renews_in: Span
+    renews_in: Duration
     """Of the newest certificate, in cluster time: until its holder should renew it, until it can only
     be renewed, and for how long it can be renewed after that. Zero: that time has come."""
     serial: str
@@ -1195,7 +1195,7 @@ class InboxItem(_InboxItemAlways, total=False):
 
     ack_by: str
     """Somebody looks after it."""
-    age: Span
+    age: Duration
     """For how long, in cluster time."""
     agent: str
     agent_rev: Digits
@@ -1234,17 +1234,17 @@ class JoinRequest(TypedDict):
 
 
 class _JoinResponseAlways(TypedDict):
+    agent: str
     agent_id: int
+    incarnation: Digits
     managed: bool
     """True when a supervisor started it."""
+    ttl: Duration
 
 
 class JoinResponse(_JoinResponseAlways, total=False):
-    agent: str
-    incarnation: Digits
     task: Digits
     """A task that this incarnation already holds; 0: none."""
-    ttl: Span
 
 
 class _JoinTrustRequestAlways(TypedDict):
@@ -1275,11 +1275,11 @@ class Ladder(_LadderAlways, total=False):
 
     next: str
     """The rung that follows; none: no rung follows, see why."""
-    next_in: Span
+    next_in: Duration
     """Until it follows unless the agent recovers; absent: it is due, or none follows."""
     rung: str
     """The last rung of this episode: none, nudge, wake, interrupt, restart or escalate."""
-    taken: Span
+    taken: Duration
     """How long ago it was taken, in cluster time."""
     why: str
     """Why no rung follows; empty: one does."""
@@ -1709,6 +1709,7 @@ class _MailAlways(TypedDict):
     deliveries: int
     """How often it was handed over."""
     escalated: bool
+    id: Digits
     redelivered: bool
     """It was handed over before: to a life that has ended, or before a reminder."""
     reminded: int
@@ -1719,7 +1720,7 @@ _MailFields = TypedDict(
     "_MailFields",
     {
         # Cluster time since it was sent.
-        "age": "Span",
+        "age": "Duration",
         # Left out of lists.
         "body": "str",
         # The life that got it last; empty: none has it yet.
@@ -1728,7 +1729,6 @@ _MailFields = TypedDict(
         "from": "str",
         # The life that sent it; empty: no agent did.
         "from_incarnation": "str",
-        "id": "Digits",
         # For programs, for instance status-inquiry.
         "kind": "str",
         # urgent, high, normal or low.
@@ -1775,12 +1775,12 @@ class _NewsAlways(TypedDict):
 class News(_NewsAlways, total=False):
     """News is what has happened since the last one, or only a sign of life."""
 
-    clock: Span
+    clock: Duration
     """Cluster time."""
     index: Digits
     leader: str
     """Who leads, as far as it knows; empty: nobody, and what it shows grows old."""
-    leaderless: Span
+    leaderless: Duration
     """For how long it has known no leader; absent: it knows one."""
     left_out: Digits
     """How many events before these are left out."""
@@ -1803,7 +1803,7 @@ class NextRequest(_NextRequestAlways, total=False):
     complete: Completion
     fail: Failure
     handoff: Handover
-    max_wait: Span
+    max_wait: Duration
     """Where there is no next task yet, the call parks for one as Wait does, at most 10 min; absent: it
     does not. Clients that have many writes under way leave it out and call Wait, which holds up no
     write id."""
@@ -1858,19 +1858,19 @@ class OpenSessionRequest(TypedDict, total=False):
     client: str
 
 
-class OpenSessionResponse(TypedDict, total=False):
+class OpenSessionResponse(TypedDict):
     session: Digits
 
 
 class OverseerSpec(TypedDict, total=False):
     """OverseerSpec makes the agents of a role overseers."""
 
-    fresh: Span
+    fresh: Duration
     """A patrol younger than fresh is fresh, one older than stale is very stale; 0: the settings
     overseer_fresh and overseer_stale."""
     handoff_after: int
     """Patrols of one life after which a hand-over is due; 0: never."""
-    stale: Span
+    stale: Duration
     triage: str
     """Role of the same room whose agents answer looks; empty: the mechanical rule decides."""
 
@@ -1899,7 +1899,7 @@ class OverseerStatus(_OverseerStatusAlways, total=False):
     """The human who asked for the last look; empty: its turn, or an event."""
     cycle: Digits
     """The last report; of an earlier life when patrols is 0."""
-    decided: Span
+    decided: Duration
     decided_by: str
     """mechanical or triage."""
     decision: str
@@ -1907,21 +1907,21 @@ class OverseerStatus(_OverseerStatusAlways, total=False):
     degraded: str
     """Why triage was not heard although the role names one; empty: it was, or names none."""
     facts: str
-    fresh: Span
+    fresh: Duration
     freshness: str
     """fresh, stale or very_stale."""
     incarnation: str
     """The present life."""
     last_action: str
-    look_left: Span
+    look_left: Duration
     look_task: Digits
     """The look that is open: the task that waits for triage, the marker that makes a second look
     impossible, and how long it still lasts; 0: none is open."""
-    next_look: Span
+    next_look: Duration
     """Until the next look, when nothing happens before; absent: nobody looks, see off."""
     off: str
     """Why nobody looks at it; empty: somebody does."""
-    patrol_age: Span
+    patrol_age: Duration
     """Since the last patrol; without one, since the life began or its excuse has ended."""
     reason: str
     """What triage says."""
@@ -1929,7 +1929,7 @@ class OverseerStatus(_OverseerStatusAlways, total=False):
     """What the mechanical rule says now."""
     session: str
     """alive, starting or dead."""
-    stale: Span
+    stale: Duration
     triage: str
     """The role that is asked; empty: none."""
 
@@ -1958,15 +1958,15 @@ class Overview(_OverviewAlways, total=False):
 
     brake: str
     """The mass-failure brake, a sentence; empty: it is not set."""
-    clock: Span
+    clock: Duration
     """Cluster time since the cluster began."""
-    hold: Span
+    hold: Duration
     """Until starts go on after a backup was restored; absent: nothing holds them."""
     index: Digits
     leader: str
     """Who leads, as far as the answering server knows; empty: nobody."""
     pause_by: str
-    pause_ends_in: Span
+    pause_ends_in: Duration
     pause_why: str
     term: Digits
 
@@ -2028,7 +2028,7 @@ class _ReasonAlways(TypedDict):
 
 
 class Reason(_ReasonAlways, total=False):
-    age: Span
+    age: Duration
     """Since when it is so, or how long ago it was, in cluster time; absent: unknown."""
     evidence: str
     """process, participant, lease, fence, health, progress, task, host, leader, declaration, order,
@@ -2073,8 +2073,8 @@ class RenewRequest(TypedDict):
     speaker: Speaker
 
 
-class RenewResponse(TypedDict, total=False):
-    ttl: Span
+class RenewResponse(TypedDict):
+    ttl: Duration
     """How long the lease lasts from now; beat again after a quarter of it."""
 
 
@@ -2238,7 +2238,7 @@ class _RoleSpecAlways(TypedDict):
 class RoleSpec(_RoleSpecAlways, total=False):
     """RoleSpec is what `vigil apply` declares; left-out values take the cluster's defaults."""
 
-    ack_limit: Span
+    ack_limit: Duration
     agent_budget: Budget
     attempt_limit: int
     budget: Budget
@@ -2248,7 +2248,7 @@ class RoleSpec(_RoleSpecAlways, total=False):
     (anywhere: others of the same account can act as they do); empty: sealed."""
     desired: str
     """running, stopped or paused."""
-    expect: Span
+    expect: Duration
     """How long an attempt at a task may take from its claim, where who created the task does not say;
     1 s to 30 days. Absent: nothing is expected."""
     grants: List[Binding]
@@ -2265,26 +2265,26 @@ class RoleSpec(_RoleSpecAlways, total=False):
     overseer: OverseerSpec
     """Its agents watch others; absent: they do not."""
     params: Dict[str, str]
-    pending_limit: Span
+    pending_limit: Duration
     policy: str
     """fenced, fast or confirm."""
-    progress_limit: Span
+    progress_limit: Duration
     proof: str
     """process or agent."""
     replicas: int
-    retry_first: Span
+    retry_first: Duration
     """The wait between a failed attempt at a task and the next one: first, doubled with each further
     failure up to most, of which half is by chance. Absent: the settings retry_first, retry_most."""
-    retry_most: Span
-    run_limit: Span
+    retry_most: Duration
+    run_limit: Duration
     runner: str
     """Name of a runner on the hosts; empty: agents are started by hand."""
     start: str
     """always or on_demand."""
-    start_limit: Span
-    stop_grace: Span
-    ttl: Span
-    turn_limit: Span
+    start_limit: Duration
+    stop_grace: Duration
+    ttl: Duration
+    turn_limit: Duration
     """Longest time with one task, and longest life; 0: none."""
 
 
@@ -2307,7 +2307,7 @@ class Room(_RoomAlways, total=False):
     name: str
     pause_at: Time
     pause_by: str
-    pause_ends_in: Span
+    pause_ends_in: Duration
     """Until its pause ends by itself; absent: it does not, or it is not paused."""
     pause_why: str
     plan: RoomPlan
@@ -2339,14 +2339,14 @@ class RoomQuiet(TypedDict, total=False):
     """RoomQuiet is how the conversation watchdog sees a room."""
 
     active_at: Time
-    cancel_in: Span
+    cancel_in: Duration
     """Until a room that was warned may be canceled."""
-    due_in: Span
+    due_in: Duration
     """Until it is stalled, when nothing happens."""
-    limit: Span
+    limit: Duration
     reason: str
     """idle_timeout or deadline."""
-    silent: Span
+    silent: Duration
     """Since something was done or said in it."""
     state: str
     """unwatched, idle, exempt, active, stalled, stalling (warned) or untaken (warned, and not
@@ -2358,11 +2358,11 @@ class RoomQuiet(TypedDict, total=False):
 class RoomWatch(TypedDict, total=False):
     """RoomWatch is what a room sets for the conversation watchdog."""
 
-    deadline: Span
+    deadline: Duration
     """The longest time that it may be active at a stretch; absent: none."""
     disabled: bool
     """The watchdog leaves the room alone."""
-    idle_limit: Span
+    idle_limit: Duration
     """Of silence; absent: the setting watchdog_threshold."""
     untaken: str
     """What becomes of the room when it is silent and no agent has lived in it since it was created:
@@ -2391,7 +2391,7 @@ class _RootsAlways(TypedDict):
 
 
 class Roots(_RootsAlways, total=False):
-    left: Span
+    left: Duration
     """Until no certificate of the old root is young enough, of a person for example."""
     revision: Digits
     """Of what follows, raised with each change."""
@@ -2425,9 +2425,9 @@ class ScreenState(_ScreenStateAlways, total=False):
 
     prompt: str
     """none, permission, usage_limit, error or idle."""
-    quiet_for: Span
+    quiet_for: Duration
     """Since when quiet is as it is, in cluster time."""
-    shown: Span
+    shown: Duration
     """Since when, in cluster time."""
 
 
@@ -2512,7 +2512,7 @@ class Server(_ServerAlways, total=False):
     """Unknown when it cannot be reached from the answering server."""
     id: str
     raft_addr: str
-    silent: Span
+    silent: Duration
     """For how long the answering server has not heard it, or has not reached it. Absent: it hears it,
     or nothing is known."""
     version: str
@@ -2531,7 +2531,7 @@ _SetAgentRequestFields = TypedDict(
     {
         "by": "str",
         # With stopped: how long that lasts, 1 s to 365 days; absent: until somebody ends it.
-        "for": "Span",
+        "for": "Duration",
         # Forgets the resume value.
         "fresh": "bool",
         "if_rev": "Wide",
@@ -2556,7 +2556,7 @@ _SetPauseRequestFields = TypedDict(
     {
         "by": "str",
         # How long a pause lasts, 1 s to 365 days; absent: until somebody ends it.
-        "for": "Span",
+        "for": "Duration",
         "reason": "str",
         # Empty: everything; room; or room/role.2.
         "scope": "str",
@@ -2684,7 +2684,7 @@ class _StatusResponseAlways(TypedDict):
 class StatusResponse(_StatusResponseAlways, total=False):
     brake: str
     """The mass-failure brake, a sentence; empty: it is not set."""
-    clock: Span
+    clock: Duration
     cluster_id: str
     index: Digits
     last_event: Digits
@@ -2695,7 +2695,7 @@ class StatusResponse(_StatusResponseAlways, total=False):
     leads."""
     pause_at: Time
     pause_by: str
-    pause_ends_in: Span
+    pause_ends_in: Duration
     """Until the pause of everything ends by itself; absent: it does not, or there is none."""
     pause_why: str
     server: str
@@ -2715,28 +2715,32 @@ class _TaskAlways(TypedDict):
     failures: int
     """Attempts in a row that have failed, and why the last of them did, oldest first, at most 3. The
     reasons are left out of lists."""
+    id: Digits
     kills: int
     late_results: List[LateResult]
     priority: int
+    role: str
+    room: str
+    state: TaskState
     text_gone: bool
 
 
 class Task(_TaskAlways, total=False):
     """Task is a unit of work addressed to a role."""
 
-    again_in: Span
+    again_in: Duration
     """Until the task is offered again, in cluster time. Absent: it is not put off."""
-    assigned: Span
+    assigned: Duration
     """Since the claim, and since the last sign of progress, of the attempt that goes on."""
     created_at: Time
     created_by: str
     dropped: Digits
     """How many bytes of its texts and results were dropped or cut since a budget was full, and whether
     its text was among them: such a task cannot be retried."""
-    expect: Span
+    expect: Duration
     """How long an attempt may take from its claim, by who created the task, else by its role. Absent:
     nothing is said."""
-    expect_left: Span
+    expect_left: Duration
     """Until the expected completion of the attempt that goes on, in cluster time; negative: it has
     passed. Absent: nobody works on the task, or nothing is expected."""
     expected_completion: Time
@@ -2744,18 +2748,14 @@ class Task(_TaskAlways, total=False):
     holder: str
     """Agent of the last attempt, room/role or room/role.2."""
     holder_incarnation: str
-    id: Digits
-    in_state: Span
+    in_state: Duration
     note: str
     parent: Digits
     percent: int
     """How far the last attempt is by its agent's word, 0 to 100. Absent: it has not said."""
-    progressed: Span
+    progressed: Duration
     result: str
     rev: Digits
-    role: str
-    room: str
-    state: TaskState
     text: str
     """Left out of lists."""
     title: str
@@ -2767,7 +2767,7 @@ class Task(_TaskAlways, total=False):
 
 class TaskCount(TypedDict, total=False):
     count: Digits
-    oldest: Span
+    oldest: Duration
     """How long the oldest of them is in that state; absent: there is none, or it has ended."""
     state: TaskState
 
@@ -2809,7 +2809,7 @@ class _TokenAlways(TypedDict):
 class Token(_TokenAlways, total=False):
     by: str
     created_at: Time
-    ends_in: Span
+    ends_in: Duration
     """Zero: it has ended."""
     name: str
     role: str
@@ -2832,7 +2832,7 @@ class _TrendPointAlways(TypedDict):
 class TrendPoint(_TrendPointAlways, total=False):
     """TrendPoint is how much there was at one moment."""
 
-    ago: Span
+    ago: Duration
     """How long ago, by the clock of the answering server."""
     ended: Digits
     """Tasks that have ended, and events that were written, since the cluster began."""
@@ -2886,7 +2886,7 @@ class UnservedRole(_UnservedRoleAlways, total=False):
 
     role: str
     room: str
-    since: Span
+    since: Duration
     """That the first task has waited."""
     why: str
     why_code: str
@@ -2925,7 +2925,7 @@ class UsageState(TypedDict, total=False):
     life: Usage
     """Of an agent: what the life of this incarnation has used."""
     lifted_by: str
-    lifted_for: Span
+    lifted_for: Duration
     """Until a lifted budget counts again; absent: it is not lifted."""
     name: str
     """ROOM, ROOM/ROLE or the name of the agent."""
@@ -2963,7 +2963,7 @@ class _WaitMailRequestAlways(TypedDict):
 
 
 class WaitMailRequest(_WaitMailRequestAlways, total=False):
-    max_wait: Span
+    max_wait: Duration
     """At most 10 min; 0: 1 min."""
 
 
@@ -2977,7 +2977,7 @@ class _WaitRequestAlways(TypedDict):
 
 
 class WaitRequest(_WaitRequestAlways, total=False):
-    max_wait: Span
+    max_wait: Duration
     """At most 10 min; 0: 1 min."""
     start: bool
     """The task counts as started when it is claimed, as by StartTask: for who begins at once. The
@@ -3008,8 +3008,8 @@ class WatchdogStats(TypedDict, total=False):
     errors: Digits
     last_check: Time
     """Of the last check; absent: there was none."""
-    last_duration: Span
-    total_duration: Span
+    last_duration: Duration
+    total_duration: Duration
     warned: Digits
 
 
@@ -3020,10 +3020,10 @@ class _WorkRequestAlways(TypedDict):
 
 
 class WorkRequest(_WorkRequestAlways, total=False):
-    after: Span
+    after: Duration
     """With FailTask and retryable: when another attempt may succeed, from now, at most 30 days, for
     instance what a Retry-After said; absent: by the rules of the role."""
-    expect: Span
+    expect: Duration
     """With ProgressTask: how long the rest takes from now, 1 s to 30 days; absent: as said before."""
     percent: int
     """With ProgressTask: how far the work is, 0 to 100; absent: as said before."""
