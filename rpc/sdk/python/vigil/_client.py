@@ -416,9 +416,8 @@ def _filled(method: str, r: Path, message: Json) -> Tuple[str, Optional[bytes]]:
     for k, v in rest.items():
         if k not in r.query:
             raise ValueError(f"{method} has no field {k!r}; it takes {', '.join(r.variables + r.query) or 'nothing'}")
-        for one in v if isinstance(v, (list, tuple)) else [v]:
-            if one is not False and one != "":
-                pairs.append((k, "true" if one is True else str(one)))
+        many: List[Any] = list(v) if isinstance(v, (list, tuple)) else [v]
+        pairs += [(k, "true" if one is True else str(one)) for one in many if one is not False and one != ""]
     return (path + "?" + urlencode(pairs) if pairs else path), None
 
 

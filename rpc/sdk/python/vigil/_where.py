@@ -102,8 +102,8 @@ def find(addr: Union[str, Sequence[str], None] = None, context: Optional[str] = 
          env: Optional[Mapping[str, str]] = None) -> Place:
     """The place to ask. ValueError names what is wrong, where, and the remedy."""
     env = os.environ if env is None else env
-    token = token or env.get("VIGIL_API_TOKEN", "")
-    roots = roots or env.get("VIGIL_ROOTS", "")
+    token = str(token or env.get("VIGIL_API_TOKEN", ""))
+    roots = str(roots or env.get("VIGIL_ROOTS", ""))
     if addr and context:
         raise ValueError("give addr or context, not both")
     if not addr and not context and env.get("VIGIL_SOCKET"):

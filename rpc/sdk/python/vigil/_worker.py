@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import threading
-from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union, cast
 
 from ._client import Client
 from ._clock import now, seconds
@@ -243,6 +243,7 @@ class Worker:
 
     def _on_loop(self, loop: asyncio.AbstractEventLoop) -> Callable[[Job], Any]:
         from ._aio import AsyncJob
+        fn = cast(Callable[[AsyncJob], Awaitable[Any]], self.fn)
 
         def call(job: Job) -> Any:
             box: Dict[str, Any] = {}
@@ -250,7 +251,7 @@ class Worker:
 
             async def one() -> None:
                 try:
-                    box["value"] = await self.fn(AsyncJob(job))
+                    box["value"] = await fn(AsyncJob(job))
                 except BaseException as e:
                     box["error"] = e
                     if isinstance(e, (KeyboardInterrupt, SystemExit)):
@@ -258,9 +259,12 @@ class Worker:
                 finally:
                     ended.set()
 
+            def cancel() -> None:
+                loop.call_soon_threadsafe(box["task"].cancel)
+
             def start() -> None:
                 box["task"] = loop.create_task(one())
-                job.on_cancel(lambda: loop.call_soon_threadsafe(box["task"].cancel))
+                job.on_cancel(cancel)
 
             loop.call_soon_threadsafe(start)
             ended.wait()
