@@ -182,3 +182,48 @@ func sentence(text string) string {
 	}
 	return text
 }
+
+// The glossary has every word of ARCHITECTURE.md, is sorted, and explains no word that nobody uses.
+func TestReferenceOfWords(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^\| ([^|]+?) \| .* \|$`)
+	words := func(name, heading string) (list []string) {
+		_, text, ok := strings.Cut("\n"+readPage(t, name).text, "\n"+heading+"\n")
+		if !ok {
+			t.Fatalf("%s has no heading %s", name, heading)
+		}
+		text, _, _ = strings.Cut(text, "\n## ")
+		for _, m := range row.FindAllStringSubmatch(text, -1) {
+			if m[1] != "Word" {
+				list = append(list, strings.Split(strings.ReplaceAll(m[1], "`", ""), ", ")...)
+			}
+		}
+		return list
+	}
+	glossary := words("docs/guide/glossary.md", "# Glossary")
+	for _, w := range words("ARCHITECTURE.md", "## Words") {
+		if !slices.Contains(glossary, w) {
+			t.Errorf("docs/guide/glossary.md lacks %q, which ARCHITECTURE.md explains", w)
+		}
+	}
+	lower := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+	var first []string
+	for _, m := range row.FindAllStringSubmatch(readPage(t, "docs/guide/glossary.md").text, -1) {
+		if m[1] != "Word" {
+			first = append(first, m[1])
+		}
+	}
+	if len(first) < 50 || !slices.IsSortedFunc(first, lower) {
+		t.Errorf("the %d words of the glossary are not sorted", len(first))
+	}
+	used := ""
+	for _, name := range documents(t) {
+		if name != "docs/guide/glossary.md" {
+			used += strings.ToLower(readPage(t, name).text)
+		}
+	}
+	for _, w := range glossary {
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(strings.ToLower(w)) + `s?\b`).MatchString(used) {
+			t.Errorf("docs/guide/glossary.md explains %q, which no other page uses", w)
+		}
+	}
+}
