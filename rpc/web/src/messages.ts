@@ -384,6 +384,7 @@ export interface FleetCreateTaskBody {
   role: string;
   text?: string;
   title?: string;
+  traceparent?: string;
 }
 
 export interface FleetDrainHostBody {
@@ -1353,6 +1354,7 @@ export interface Task {
   text?: string;
   text_gone: boolean;
   title?: string;
+  traceparent?: string;
   why?: string;
   why_code?: string;
 }
