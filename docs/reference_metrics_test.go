@@ -45,6 +45,7 @@ func (m metric) row() string {
 // The metrics of the guide are those of real servers and hosts, and of the program where something has
 // to happen first: no figure is missing, and none is told that does not exist.
 func TestReferenceOfMetrics(t *testing.T) {
+	t.Parallel()
 	env := newDemo(t, "--metrics")
 	folder := strings.TrimPrefix(env[len(env)-1], "DEMO=")
 	text, err := os.ReadFile(filepath.Join(folder, "prometheus.yaml"))
