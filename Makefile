@@ -73,9 +73,9 @@ fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg" </dev/null || exit 1; \
 	done
 
-generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
+generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto, and what the SDKs know of it
 	cd rpc && go run ./generate $(BIN) && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
-		rm gen/openapi/vigil.swagger.json
+		rm gen/openapi/vigil.swagger.json && go run ./sdk/generate
 
 web: ## make rpc/web/assets of the sources of the page; fetches esbuild the first time
 	cd rpc/web/build && go run .
@@ -103,9 +103,9 @@ vet: ## run go vet; tests are run without the part of it that go test knows
 staticcheck: .bin/installed/$(STATICCHECK) ## run staticcheck
 	GOGC=400 GOMEMLIMIT=3GiB $(BIN)/staticcheck ./...
 
-generated: generate web ## fail if rpc/gen or the page differs from what git holds
-	git diff --exit-code -- rpc/gen rpc/web
-	@new=$$(git ls-files --others --exclude-standard rpc/gen rpc/web) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
+generated: generate web ## fail if rpc/gen, the SDKs' part of it or the page differs from what git holds
+	git diff --exit-code -- rpc/gen rpc/web rpc/sdk
+	@new=$$(git ls-files --others --exclude-standard rpc/gen rpc/web rpc/sdk) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
 
 DIST = $(CURDIR)/bin/dist
 # Platforms of `make dist`, such as linux/amd64,windows/amd64; empty: all.

@@ -348,7 +348,7 @@ export interface FailedAttempt {
 export interface Failure {
   after?: string;
   reason?: string;
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 export interface FleetApplyRoomBody {
@@ -385,6 +385,7 @@ export interface FleetCreateTaskBody {
   role: string;
   text?: string;
   title?: string;
+  traceparent?: string;
 }
 
 export interface FleetDrainHostBody {
@@ -560,7 +561,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   result?: string;
   text?: string;
   title?: string;
@@ -1384,6 +1385,7 @@ export interface Task {
   text?: string;
   text_gone: boolean;
   title?: string;
+  traceparent?: string;
   why?: string;
   why_code?: string;
 }
