@@ -11,8 +11,8 @@ const BYE = 3000; // ms for the last words of a worker
 class Stopping extends Closed {
 }
 /**
- * Makes this process the agent of a role, such as "web/builder", and a function its work. "web/builder.2" is that
- * agent alone, "web/builder.*" the first free one; in a life that an agentd has started, the agent is that of the life.
+ * Makes this process an agent of a role, such as "web/builder", and a function its work: the first that is free of the
+ * role, with "web/builder.2" that one alone. In a life that an agentd has started the agent is that of the life.
  *
  * It joins, waits, claims, beats, reports and leaves. An error of the function fails the task for good, with its class
  * and message; Retry, those of retryOn, and errors of vigil that may pass fail the attempt only. It ends when the
@@ -48,7 +48,7 @@ function speakerOf(agent) {
     const own = process.env.VIGIL_AGENT ?? "";
     const incarnation = process.env.VIGIL_INCARNATION ?? "";
     if (!own || !incarnation)
-        return { agent };
+        return { agent: /\/.*\./.test(agent) ? agent : `${agent}.*` };
     if (own !== agent && own.replace(/\.[0-9]+$/, "") !== agent.replace(/\.\*$/, "")) {
         throw new Invalid(`this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
             `of ${agent}, or name the role of this one`);
