@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,16 @@ import (
 const document = "gen/openapi/vigil.openapi.json"
 
 func main() {
-	if err := generate("."); err != nil {
+	var err error
+	switch {
+	case len(os.Args) == 1:
+		err = generate(".")
+	case len(os.Args) == 3 && os.Args[1] == "seal":
+		err = putSeal(os.Args[2])
+	default:
+		err = errors.New("usage: generate [seal FOLDER]")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

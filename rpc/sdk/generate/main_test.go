@@ -152,3 +152,15 @@ func TestFieldsThatAreNeverZero(t *testing.T) {
 		}
 	}
 }
+
+// The package for TypeScript was made of the sources that are there.
+func TestPackageIsOfTheseSources(t *testing.T) {
+	folder := filepath.Join(rpc, "sdk/typescript")
+	want, err := seal(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := os.ReadFile(filepath.Join(folder, sealFile)); err != nil || string(have) != want {
+		t.Errorf("dist is older than src (%v): run make sdk", err)
+	}
+}

@@ -44,6 +44,13 @@ export declare class Tasks {
     wait(task: TaskId, options?: CallOptions & {
         check?: boolean;
     }): Promise<Task>;
+    /**
+     * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
+     * how many are created at once. Timeout when not all are over after that many seconds.
+     */
+    map(room: string, role: string, texts: Iterable<unknown>, options?: CallOptions & {
+        parallel?: number;
+    }): AsyncGenerator<Task, void, undefined>;
     private over;
     private watch;
 }
