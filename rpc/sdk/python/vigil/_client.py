@@ -211,6 +211,7 @@ class Client:
 
     def _repeat(self, method: str, m: Method, message: Json, t: Trial, ticket: Optional[Ticket],
                 repeat: str) -> Json:
+        request = _request(method, m, message)
         while True:
             if self._closed.is_set():
                 raise errors.Closed()
@@ -219,7 +220,7 @@ class Client:
             if t.last is not None and now() - t.began >= t.until:
                 raise _out_of_time(t.last)
             try:
-                return self._once(method, m, message, t, ticket, repeat)
+                return self._once(m, message, request, t, ticket, repeat)
             except _Again as again:
                 t.last = again.error
                 if not t.warned and now() - t.began > 5:
@@ -228,7 +229,8 @@ class Client:
                 if again.wait:
                     t.pause()
 
-    def _once(self, method: str, m: Method, message: Json, t: Trial, ticket: Optional[Ticket], repeat: str) -> Json:
+    def _once(self, m: Method, message: Json, request: Tuple[str, str, Optional[bytes]], t: Trial,
+              ticket: Optional[Ticket], repeat: str) -> Json:
         """One attempt. _Again asks for another one."""
         t.tries += 1
         route = self._servers.park if m.parked else self._servers.lead
@@ -241,7 +243,7 @@ class Client:
             limit = _park(message) + self._attempt
         else:
             limit = min(left, LONG if m.long else self._attempt)
-        verb, path, body = _request(method, m, message)
+        verb, path, body = request
         headers = list(self._extra)
         if ticket is not None:
             headers.append("Idempotency-Key: " + ticket.key)

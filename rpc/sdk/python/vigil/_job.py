@@ -83,7 +83,9 @@ class Job:
     def __init__(self, life: "Life", raw: Mapping[str, Any], attempt: int) -> None:
         self.task = Task(raw)
         self.id, self.room, self.role = self.task.id, self.task.room, self.task.role
-        self.title, self.text = self.task.title, self.task.text
+        self.title = self.task.title
+        self.text = self.task.text or self.task.title
+        """What is to be done: the text of the task, or its title where it has no text."""
         self.attempt = attempt
         self.agent, self.incarnation = life.agent, life.incarnation
         self.resume = os.environ.get("VIGIL_RESUME", "")
@@ -103,7 +105,7 @@ class Job:
 
     def json(self) -> Any:
         """The text of the task, which was created with a value that is no text. ValueError: it is no JSON."""
-        return json.loads(self.text)
+        return json.loads(self.task.text)
 
     def check(self) -> None:
         """Raises the cause when nobody wants the result any more."""
@@ -208,12 +210,10 @@ class Job:
         try:
             process.wait(None if timeout is None else seconds(timeout))
         except subprocess.TimeoutExpired:
-            end(process, seconds(grace))
             raise subprocess.TimeoutExpired(list(args), seconds(timeout or 0)) from None
-        except BaseException:
+        finally:
             end(process, seconds(grace))
-            raise
-        out, err = (e.text() for e in ends)
+            out, err = (e.text() for e in ends)
         self.check()
         done = subprocess.CompletedProcess(list(args), process.returncode, out, err)
         if check and process.returncode:
