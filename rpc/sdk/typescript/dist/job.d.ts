@@ -55,6 +55,7 @@ export declare class Job {
     readonly room: string;
     readonly role: string;
     readonly title: string;
+    /** What is to be done: the text of the task, or its title where it has no text. */
     readonly text: string;
     readonly agent: string;
     readonly incarnation: string;

@@ -1,6 +1,6 @@
 // One claimed attempt at a task, as its handler sees it.
 import { Superseded, Timeout } from "./errors.js";
-import { clip, now, pause, span, textOf } from "./spans.js";
+import { clip, delay, now, pause, span, textOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
 import { tell } from "./usage.js";
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
@@ -43,6 +43,7 @@ export class Job {
     room;
     role;
     title;
+    /** What is to be done: the text of the task, or its title where it has no text. */
     text;
     agent;
     incarnation;
@@ -61,7 +62,7 @@ export class Job {
         this.room = task.room;
         this.role = task.role;
         this.title = task.title ?? "";
-        this.text = task.text ?? "";
+        this.text = task.text || this.title;
         this.agent = life.agent;
         this.incarnation = life.incarnation;
     }
@@ -192,7 +193,7 @@ export class Job {
         const timer = timeout === undefined ? undefined : setTimeout(() => {
             late = true;
             void running.end();
-        }, timeout * 1000);
+        }, delay(timeout * 1000));
         try {
             const ran = await ended(child, input);
             this.signal.throwIfAborted();

@@ -1,6 +1,6 @@
 // Tasks, as who gives them out sees them.
 import { Timeout } from "./errors.js";
-import { Linked, now, pause, span, textOf } from "./spans.js";
+import { delay, Linked, now, pause, span, textOf } from "./spans.js";
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
 const BLIND = 1000; // ms between looks, where events may not be read
@@ -66,7 +66,7 @@ export class Tasks {
      */
     async wait(task, options = {}) {
         const id = idOf(task);
-        const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout * 1000);
+        const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
         const link = new Linked(options.signal, limit);
         try {
             const found = await this.over(id, link.signal);

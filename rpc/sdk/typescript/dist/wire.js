@@ -3,7 +3,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { X509Certificate } from "node:crypto";
 import { Invalid } from "./errors.js";
-import { Linked } from "./spans.js";
+import { delay, Linked } from "./spans.js";
 import { isSocket, splitAddr } from "./where.js";
 const DIAL = 1000; // ms that a server may take to accept a connection
 const SHAKE = 10_000; // ms for the handshake after that, as long as a server lets one wait
@@ -73,7 +73,7 @@ export class Wire {
             late = true;
             link.abort();
         };
-        const timer = timeout === Infinity ? undefined : setTimeout(limit, Math.max(timeout, 1));
+        const timer = timeout === Infinity ? undefined : setTimeout(limit, delay(timeout));
         try {
             const answer = await this.send(addr, request, link.signal);
             const parts = [];

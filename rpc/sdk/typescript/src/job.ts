@@ -4,7 +4,7 @@ import type { ChildProcess, SpawnOptions } from "node:child_process";
 import { Superseded, Timeout, type VigilError } from "./errors.js";
 import type { Life } from "./life.js";
 import type { DeclareRequest, Mail, SendMailRequest, Task } from "./messages.js";
-import { clip, now, pause, span, textOf } from "./spans.js";
+import { clip, delay, now, pause, span, textOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start, type Ran, type RunOptions } from "./subprocess.js";
 import { tell } from "./usage.js";
 
@@ -70,6 +70,7 @@ export class Job {
   readonly room: string;
   readonly role: string;
   readonly title: string;
+  /** What is to be done: the text of the task, or its title where it has no text. */
   readonly text: string;
   readonly agent: string;
   readonly incarnation: string;
@@ -89,7 +90,7 @@ export class Job {
     this.room = task.room;
     this.role = task.role;
     this.title = task.title ?? "";
-    this.text = task.text ?? "";
+    this.text = task.text || this.title;
     this.agent = life.agent;
     this.incarnation = life.incarnation;
   }
@@ -226,7 +227,7 @@ export class Job {
     const timer = timeout === undefined ? undefined : setTimeout(() => {
       late = true;
       void running.end();
-    }, timeout * 1000);
+    }, delay(timeout * 1000));
     try {
       const ran = await ended(child, input);
       this.signal.throwIfAborted();

@@ -1,6 +1,7 @@
 // Commands that a job runs, and their end.
 
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
+import { delay } from "./spans.js";
 
 const KEPT = 1 << 20; // bytes of the output of a command that are kept
 
@@ -63,7 +64,7 @@ export class Running {
     if (!this.over && !this.ending) {
       this.ending = true;
       this.kill("SIGTERM");
-      this.killer = setTimeout(() => this.kill("SIGKILL"), this.grace * 1000);
+      this.killer = setTimeout(() => this.kill("SIGKILL"), delay(this.grace * 1000));
     }
     return this.gone;
   }

@@ -3,7 +3,7 @@
 import type { CallOptions, Client } from "./client.js";
 import { Timeout } from "./errors.js";
 import type { CreateTaskRequest, ListTasksRequest, Task, TaskState } from "./messages.js";
-import { Linked, now, pause, span, textOf } from "./spans.js";
+import { delay, Linked, now, pause, span, textOf } from "./spans.js";
 
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
@@ -89,7 +89,7 @@ export class Tasks {
    */
   async wait(task: TaskId, options: CallOptions & { check?: boolean } = {}): Promise<Task> {
     const id = idOf(task);
-    const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout * 1000);
+    const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
     const link = new Linked(options.signal, limit);
     try {
       const found = await this.over(id, link.signal);

@@ -5,7 +5,7 @@ import * as https from "node:https";
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "node:tls";
 import { Invalid } from "./errors.js";
-import { Linked } from "./spans.js";
+import { delay, Linked } from "./spans.js";
 import { isSocket, splitAddr, type Trust } from "./where.js";
 
 const DIAL = 1000; // ms that a server may take to accept a connection
@@ -94,7 +94,7 @@ export class Wire {
       late = true;
       link.abort();
     };
-    const timer = timeout === Infinity ? undefined : setTimeout(limit, Math.max(timeout, 1));
+    const timer = timeout === Infinity ? undefined : setTimeout(limit, delay(timeout));
     try {
       const answer = await this.send(addr, request, link.signal);
       const parts: Buffer[] = [];

@@ -120,3 +120,20 @@ test("what is no server of vigil is said to be none", async (t) => {
   const { client } = await serve(t, (_, res) => res.writeHead(404).end("<html>"));
   await assert.rejects(client.tasks.get(1), /answers with status 404 and no word of vigil/);
 });
+
+test("a map gives its tasks in the order of their texts, whatever became of them", async (t) => {
+  const tasks = new Map();
+  const { client } = await serve(t, (h, res) => {
+    if (h.verb === "POST") {
+      const id = String(100 - tasks.size);
+      tasks.set(id, { id, room: "web", role: "square", state: h.body.text === "2" ? "FAILED" : "COMPLETED", result: h.body.text });
+      return say(res, 200, tasks.get(id));
+    }
+    say(res, 200, tasks.get(h.path.split("/").at(-1)));
+  });
+  const found = [];
+  for await (const task of client.tasks.map("web", "square", [1, 2, 3, 4, 5], { parallel: 2, timeout: 9.87654 })) {
+    found.push([task.result, task.state]);
+  }
+  assert.deepEqual(found, ["1", "2", "3", "4", "5"].map((r) => [r, r === "2" ? "FAILED" : "COMPLETED"]));
+});

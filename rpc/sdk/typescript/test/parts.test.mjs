@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { errorOf, NotFound, VigilError } from "../dist/errors.js";
 import { lines } from "../dist/lines.js";
 import { Sessions } from "../dist/sessions.js";
-import { clip, json, Linked, milliseconds, span, textOf } from "../dist/spans.js";
+import { clip, delay, json, Linked, milliseconds, span, textOf } from "../dist/spans.js";
 
 const never = new AbortController().signal;
 
@@ -79,4 +79,8 @@ test("a linked signal comes with the first of others, and is forgotten by them",
   other.end();
   a.abort();
   assert.equal(other.signal.aborted, false);
+});
+
+test("timers get what they take: whole, and no longer than 25 days", () => {
+  assert.deepEqual([delay(0), delay(1.2), delay(1e12), delay(Infinity)], [1, 2, 2 ** 31 - 1, 2 ** 31 - 1]);
 });
