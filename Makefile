@@ -83,7 +83,7 @@ web: ## make rpc/web/assets of the sources of the page; fetches esbuild the firs
 sdk: ## make rpc/sdk/typescript/dist of its sources; needs node and npm
 	cd rpc/sdk/typescript/build && npm ci --ignore-scripts --no-audit --no-fund
 	cd rpc/sdk/typescript && rm -rf dist && build/node_modules/.bin/tsc -p .
-	cd rpc && go run ./sdk/generate seal sdk/typescript
+	cd rpc && go run ./sdk/generate && go run ./sdk/generate seal sdk/typescript
 
 ui: ## try every view and action of the page in a browser; needs chromium, node and npm
 	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 20m

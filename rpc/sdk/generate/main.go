@@ -50,12 +50,17 @@ func made(document string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What of dist is made here needs no compiler when the API changes.
 	return map[string]string{
-		"python/vigil/_messages.py":  pythonMessages(a),
-		"python/vigil/_calls.py":     pythonCalls(a),
-		"python/vigil/_errors.py":    pythonErrors(),
-		"typescript/src/messages.ts": typescriptMessages(a),
-		"typescript/src/calls.ts":    typescriptCalls(a),
-		"typescript/src/errors.ts":   typescriptErrors(),
+		"typescript/dist/messages.d.ts": typescriptMessages(a),
+		"typescript/dist/messages.js":   javascriptMessages(),
+		"typescript/dist/calls.d.ts":    declaredCalls(),
+		"typescript/dist/calls.js":      javascriptCalls(a),
+		"python/vigil/_messages.py":     pythonMessages(a),
+		"python/vigil/_calls.py":        pythonCalls(a),
+		"python/vigil/_errors.py":       pythonErrors(),
+		"typescript/src/messages.ts":    typescriptMessages(a),
+		"typescript/src/calls.ts":       typescriptCalls(a),
+		"typescript/src/errors.ts":      typescriptErrors(),
 	}, nil
 }

@@ -23,6 +23,9 @@ func seal(folder string) (string, error) {
 	}
 	h := sha256.New()
 	for _, name := range names {
+		if base := filepath.Base(name); base == "messages.ts" || base == "calls.ts" {
+			continue // of these, this program makes what is shipped
+		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return "", err

@@ -84,9 +84,11 @@ func typescriptKind(k kind, asked bool) string {
 	return word
 }
 
-const typescriptCallsHead = `// The calls of vigil's API: how each is made over HTTP, and when it may be repeated.
+const typescriptCallsNote = `// The calls of vigil's API: how each is made over HTTP, and when it may be repeated.
 // Made by ` + "`make generate`" + ` from the OpenAPI document. Do not edit.
+`
 
+const typescriptCallsTypes = `
 import type { Calls } from "./messages.js";
 
 /** How a call is made. Of several routes the first counts whose variables all have a value. */
@@ -118,13 +120,31 @@ export interface Method {
   /** Its answer is many messages, one a line. */
   readonly streams: boolean;
 }
-
-export const methods: Readonly<Record<keyof Calls, Method>> = {
 `
 
+const typescriptCallsType = ": Readonly<Record<keyof Calls, Method>>"
+
+// typescriptCalls writes the source of the table of calls.
 func typescriptCalls(a *api) string {
+	return typescriptCallsNote + typescriptCallsTypes + "\nexport const methods" + typescriptCallsType + " = " + callsTable(a)
+}
+
+// javascriptCalls is what the compiler makes of it, but for its layout.
+func javascriptCalls(a *api) string {
+	return typescriptCallsNote + "export const methods = " + callsTable(a)
+}
+
+// declaredCalls are its types.
+func declaredCalls() string {
+	return typescriptCallsNote + typescriptCallsTypes + "\nexport declare const methods" + typescriptCallsType + ";\n"
+}
+
+// javascriptMessages is what is left of the messages where there are no types.
+func javascriptMessages() string { return "// Messages are types: see messages.d.ts.\nexport {};\n" }
+
+func callsTable(a *api) string {
 	var b strings.Builder
-	b.WriteString(typescriptCallsHead)
+	b.WriteString("{\n")
 	for _, c := range a.calls {
 		fmt.Fprintf(&b, "  %q: {\n    routes: [\n", c.name)
 		for _, r := range c.routes {

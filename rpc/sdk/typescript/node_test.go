@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,8 @@ func TestInNode(t *testing.T) {
 	}
 }
 
-// What is shipped is what the compiler of the lock file makes of src, byte by byte; examples, and what users write,
+// What is shipped is what the compiler of the lock file makes of src, byte by byte, but for what `make generate`
+// makes; examples, and what users write,
 // have its types. Without a registry the test is skipped.
 func TestDistFromNPM(t *testing.T) {
 	if os.Getenv("CI") == "" && os.Getenv("VIGIL_NPM") == "" {
@@ -93,8 +95,9 @@ func compare(t *testing.T, made, shipped string) {
 	if len(one) < 20 {
 		t.Errorf("only %d files were made", len(one))
 	}
+	generated := regexp.MustCompile(`^(messages|calls)\.`)
 	for name, text := range one {
-		if two[name] != text {
+		if two[name] != text && !generated.MatchString(name) {
 			t.Errorf("%s differs from what is made of src: run make sdk", name)
 		}
 		delete(two, name)

@@ -59,6 +59,8 @@ export declare class Job {
     readonly text: string;
     readonly agent: string;
     readonly incarnation: string;
+    /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
+    readonly traceparent: string;
     /** What an earlier life has remembered; "": nothing. */
     readonly resume: string;
     private readonly controller;

@@ -47,6 +47,8 @@ export class Job {
     text;
     agent;
     incarnation;
+    /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
+    traceparent;
     /** What an earlier life has remembered; "": nothing. */
     resume = process.env.VIGIL_RESUME ?? "";
     controller = new AbortController();
@@ -63,6 +65,7 @@ export class Job {
         this.role = task.role;
         this.title = task.title ?? "";
         this.text = task.text || this.title;
+        this.traceparent = task.traceparent ?? "";
         this.agent = life.agent;
         this.incarnation = life.incarnation;
     }

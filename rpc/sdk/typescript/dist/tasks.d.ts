@@ -9,6 +9,8 @@ export interface TaskOptions extends CallOptions {
     expect?: number;
     /** Puts the task off, in seconds, at most 30 days. */
     after?: number;
+    /** The W3C traceparent of whoever creates it: the task's spans are in that trace. */
+    traceparent?: string;
 }
 /** A task that was waited for has ended otherwise than by completion. */
 export declare class TaskFailed extends Error {

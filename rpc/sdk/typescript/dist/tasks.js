@@ -29,12 +29,13 @@ export class Tasks {
      * 256 KiB; what is no text is sent as JSON.
      */
     create(room, role, text = "", options = {}) {
-        const { title, priority, expect, after, ...call } = options;
+        const { title, priority, expect, after, traceparent, ...call } = options;
         const body = textOf(text);
         const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
         const message = {
             room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
             ...(priority !== undefined && { priority }),
+            ...(traceparent !== undefined && { traceparent }),
             ...(expect !== undefined && { expect: span(expect) }),
             ...(after !== undefined && { after: span(after) }),
         };

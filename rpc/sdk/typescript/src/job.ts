@@ -74,6 +74,8 @@ export class Job {
   readonly text: string;
   readonly agent: string;
   readonly incarnation: string;
+  /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
+  readonly traceparent: string;
   /** What an earlier life has remembered; "": nothing. */
   readonly resume: string = process.env.VIGIL_RESUME ?? "";
   private readonly controller = new AbortController();
@@ -91,6 +93,7 @@ export class Job {
     this.role = task.role;
     this.title = task.title ?? "";
     this.text = task.text || this.title;
+    this.traceparent = task.traceparent ?? "";
     this.agent = life.agent;
     this.incarnation = life.incarnation;
   }

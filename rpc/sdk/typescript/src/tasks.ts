@@ -18,6 +18,8 @@ export interface TaskOptions extends CallOptions {
   expect?: number;
   /** Puts the task off, in seconds, at most 30 days. */
   after?: number;
+  /** The W3C traceparent of whoever creates it: the task's spans are in that trace. */
+  traceparent?: string;
 }
 
 /** A task that was waited for has ended otherwise than by completion. */
@@ -49,12 +51,13 @@ export class Tasks {
    * 256 KiB; what is no text is sent as JSON.
    */
   create(room: string, role: string, text: unknown = "", options: TaskOptions = {}): Promise<Task> {
-    const { title, priority, expect, after, ...call } = options;
+    const { title, priority, expect, after, traceparent, ...call } = options;
     const body = textOf(text);
     const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
     const message: CreateTaskRequest = {
       room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
       ...(priority !== undefined && { priority }),
+      ...(traceparent !== undefined && { traceparent }),
       ...(expect !== undefined && { expect: span(expect) }),
       ...(after !== undefined && { after: span(after) }),
     };
