@@ -64,13 +64,14 @@ func TestNewWorkersAreReady(t *testing.T) {
 		if k.name == "go" {
 			run(filepath.Join(dir, name), "go", "build", "-o", "worker", ".")
 		}
-		if err := os.Rename(filepath.Join(dir, name, "runners.d", name+".yaml"), filepath.Join(runners, name+".yaml")); err != nil {
+		runner := name + ".yaml"
+		if err := os.Rename(filepath.Join(dir, name, "runners.d", runner), filepath.Join(runners, runner)); err != nil {
 			t.Fatal(err)
 		}
 		run(filepath.Join(dir, name), vigil(t), "apply", "-f", "room.yaml")
 	}
-	f.write("mine.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: mine\non_stop: end\nrunners_dir: %q\n",
-		strings.Join(f.api, ", "), f.path("mine"), runners))
+	f.write("mine.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: mine\non_stop: end\n"+
+		"runners_dir: %q\n", strings.Join(f.api, ", "), f.path("mine"), runners))
 	run(dir, vigil(t), "agentd", "--config", f.path("mine.yaml"), "--check")
 	agentd := spawn(t, "mine", "agentd", "--config", f.path("mine.yaml"))
 	t.Cleanup(func() { f.clear("mine", agentd) })

@@ -26,12 +26,13 @@ func NewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new python|typescript|go|shell NAME",
 		Short: "Write a worker of your own, with its room and its runner",
-		Long: `Write a worker into the folder NAME, which must not be there yet: the program, its room file, the runner by which
-hosts start it, and a README of four lines. It is ready for vigil apply.
+		Long: `Write a worker into the folder NAME, which must not be there yet: the program, its room file, the
+runner by which hosts start it, and a README of four lines. It is ready for vigil apply.
 
 The SDK for Python or TypeScript comes along, so nothing has to be installed but the language: Python 3.9 or
 newer, Node.js 20 or newer. A worker in Go needs the sources of vigil.`,
-		Example:   "  vigil new python hello\n  vigil new typescript hello\n  vigil new go hello --source ~/vigil\n  vigil new shell hello",
+		Example: "  vigil new python hello\n  vigil new typescript hello\n  vigil new go hello --source ~/vigil\n" +
+			"  vigil new shell hello",
 		Args:      cobra.ExactArgs(2),
 		ValidArgs: kindNames(),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -48,7 +49,8 @@ newer, Node.js 20 or newer. A worker in Go needs the sources of vigil.`,
 			return a.Printf("%s is a worker in %s. What to do with it:\n\n%s", p.Folder, p.Language, p.steps())
 		},
 	}
-	cmd.Flags().StringVar(&checkout, "source", "", "with go: the folder of vigil's sources, which the worker is built with")
+	cmd.Flags().StringVar(&checkout, "source", "",
+		"with go: the folder of vigil's sources, which the worker is built with")
 	return cmd
 }
 
@@ -77,8 +79,8 @@ var kinds = []kind{
 			"run it as `worker.ts`, too."},
 	{name: "go", language: "Go", worker: "worker",
 		build: "`go build -o worker .` builds the program; ",
-		byHand: "Without a host, and without `runner` in the room, `./worker` wants to be told VIGIL_AGENT, VIGIL_ADDR and " +
-			"VIGIL_IDENTITY."},
+		byHand: "Without a host, and without `runner` in the room, `./worker` wants to be told VIGIL_AGENT, " +
+			"VIGIL_ADDR and VIGIL_IDENTITY."},
 	{name: "shell", language: "shell", worker: "worker.sh", program: "sh",
 		byHand: "Without a host, and without `runner` in the room: `VIGIL_AGENT={{.Name}}/worker sh worker.sh`."},
 }
@@ -148,7 +150,8 @@ func (p *project) sources(folder string) (err error) {
 func (p *project) write() (err error) {
 	if err := os.Mkdir(p.Folder, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s is there already: give another name, or work in another folder", p.Folder))
+			return cli.ExitWith(cli.ExitConflict,
+				fmt.Errorf("%s is there already: give another name, or work in another folder", p.Folder))
 		}
 		return fmt.Errorf("make %s: %w", p.Folder, err)
 	}

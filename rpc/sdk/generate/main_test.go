@@ -90,7 +90,8 @@ func TestWhatMayBeRepeated(t *testing.T) {
 func TestNamesMeanOneThing(t *testing.T) {
 	a := model(t)
 	taken := map[string]string{"VigilError": "the base of errors"}
-	for _, m := range regexp.MustCompile(`(?m)^export type (\w+)|^(\w+) = `).FindAllStringSubmatch(typescriptHead+pythonHead, -1) {
+	types := regexp.MustCompile(`(?m)^export type (\w+)|^(\w+) = `)
+	for _, m := range types.FindAllStringSubmatch(typescriptHead+pythonHead, -1) {
 		taken[m[1]+m[2]] = "a type of the head"
 	}
 	for _, r := range code.Rows() {

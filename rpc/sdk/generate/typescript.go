@@ -126,7 +126,8 @@ const typescriptCallsType = ": Readonly<Record<keyof Calls, Method>>"
 
 // typescriptCalls writes the source of the table of calls.
 func typescriptCalls(a *api) string {
-	return typescriptCallsNote + typescriptCallsTypes + "\nexport const methods" + typescriptCallsType + " = " + callsTable(a)
+	return typescriptCallsNote + typescriptCallsTypes + "\nexport const methods" + typescriptCallsType + " = " +
+		callsTable(a)
 }
 
 // javascriptCalls is what the compiler makes of it, but for its layout.
@@ -151,7 +152,8 @@ func callsTable(a *api) string {
 			fmt.Fprintf(&b, "      { verb: %q, path: %q, variables: %s, query: %s, body: %t },\n", r.verb, r.path,
 				quoted(r.vars), quoted(r.query), r.body)
 		}
-		fmt.Fprintf(&b, "    ],\n    repeat: %q,\n    numbered: %t,\n    parked: %t,\n    long: %t,\n    streams: %t,\n  },\n",
+		fmt.Fprintf(&b, "    ],\n    repeat: %q,\n    numbered: %t,\n    parked: %t,\n    long: %t,\n"+
+			"    streams: %t,\n  },\n",
 			c.repeats(), c.numbered, c.nature.Parked(), c.nature.Long(), c.streams)
 	}
 	b.WriteString("};\n")
@@ -236,10 +238,11 @@ func typescriptErrors() string {
 		fmt.Fprintf(&b, "export class %s extends VigilError {\n", class(r.Name))
 		fmt.Fprintf(&b, "  override readonly name = %q;\n  override readonly http = %d;\n  override readonly fate = %q;\n"+
 			"  override readonly remedy =\n    %s;\n\n", class(r.Name), r.HTTP, r.Fate, remedy)
-		fmt.Fprintf(&b, "  constructor(message?: string, details?: Details) {\n    super(%q, message, details);\n  }\n}\n", r.Name)
+		fmt.Fprintf(&b, "  constructor(message?: string, details?: Details) {\n"+
+			"    super(%q, message, details);\n  }\n}\n", r.Name)
 	}
-	b.WriteString("\n/** The class of each code; of one that is not here, which a newer server may send, VigilError. */\n")
-	b.WriteString("export const codes: Readonly<Record<string, new (message?: string, details?: Details) => VigilError>> = {\n")
+	b.WriteString("\n/** The class of each code; of one that is not here, which a newer server may send, VigilError. */\n" +
+		"export const codes: Readonly<\n  Record<string, new (message?: string, details?: Details) => VigilError>\n> = {\n")
 	for _, name := range names {
 		fmt.Fprintf(&b, "  %s: %s,\n", name, class(name))
 	}

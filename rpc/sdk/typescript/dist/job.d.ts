@@ -4,7 +4,7 @@ import { type Ran, type RunOptions } from "./subprocess.js";
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export declare class Retry extends Error {
     readonly name = "Retry";
-    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
     readonly after?: number;
     constructor(message?: string, options?: {
         after?: number;
@@ -117,7 +117,7 @@ export declare class Job {
      * timeout seconds, it and what it has started get SIGTERM, and SIGKILL after a grace.
      */
     run(command: string, args?: readonly string[], options?: RunOptions): Promise<Ran>;
-    /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
+    /** Starts a command in a process group of its own and has it ended as run does, with the options of node's spawn. */
     spawn(command: string, args?: readonly string[], options?: SpawnOptions & {
         grace?: number;
     }): ChildProcess;

@@ -8,7 +8,7 @@ const MAX_WAIT = 30; // s that one call which waits for mail lasts
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
     name = "Retry";
-    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
     after;
     constructor(message = "another attempt may succeed", options = {}) {
         super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -26,7 +26,13 @@ export class Handoff {
     constructor(role, text = "", options = {}) {
         this.role = role;
         this.text = textOf(text);
-        this.title = options.title ?? (this.text.split("\n").find((l) => l.trim() !== "")?.slice(0, 80) || role);
+        this.title =
+            options.title ??
+                (this.text
+                    .split("\n")
+                    .find((l) => l.trim() !== "")
+                    ?.slice(0, 80) ||
+                    role);
         this.result = textOf(options.result);
         this.priority = options.priority ?? 0;
     }
@@ -97,7 +103,9 @@ export class Job {
     /** Says how the agent is. */
     async declare(how) {
         const message = {
-            status: how.status ?? "", waiting: how.waiting ?? "", text: clip(how.why ?? "", 1024),
+            status: how.status ?? "",
+            waiting: how.waiting ?? "",
+            text: clip(how.why ?? "", 1024),
             ...(how.lasts !== undefined && { for: span(how.lasts) }),
         };
         await this.life.speak("Work.Declare", message, { signal: this.signal });
@@ -193,10 +201,12 @@ export class Job {
         const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
         const running = this.keep(new Running(child, grouped, grace));
         let late = false;
-        const timer = timeout === undefined ? undefined : setTimeout(() => {
-            late = true;
-            void running.end();
-        }, delay(timeout * 1000));
+        const timer = timeout === undefined
+            ? undefined
+            : setTimeout(() => {
+                late = true;
+                void running.end();
+            }, delay(timeout * 1000));
         try {
             const ran = await ended(child, input);
             this.signal.throwIfAborted();
@@ -211,7 +221,7 @@ export class Job {
             clearTimeout(timer);
         }
     }
-    /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
+    /** Starts a command in a process group of its own and has it ended as run does, with the options of node's spawn. */
     spawn(command, args = [], options = {}) {
         const { grace = 10, ...how } = options;
         this.signal.throwIfAborted();

@@ -31,9 +31,15 @@ export class Tasks {
     create(room, role, text = "", options = {}) {
         const { title, priority, expect, after, traceparent, ...call } = options;
         const body = textOf(text);
-        const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
+        const line = body
+            .split("\n")
+            .find((l) => l.trim() !== "")
+            ?.trim() ?? role;
         const message = {
-            room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+            room,
+            role,
+            text: body,
+            title: title ?? [...line].slice(0, MAX_TITLE).join(""),
             ...(priority !== undefined && { priority }),
             ...(traceparent !== undefined && { traceparent }),
             ...(expect !== undefined && { expect: span(expect) }),
@@ -94,7 +100,8 @@ export class Tasks {
         const { parallel = 8, timeout, signal } = options;
         const until = timeout === undefined ? Infinity : now() + timeout * 1000;
         const left = () => ({
-            ...(signal && { signal }), ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
+            ...(signal && { signal }),
+            ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
         });
         const all = [...texts];
         const made = [];

@@ -72,7 +72,9 @@ function tokenOf() {
     }
     catch (e) {
         const gone = e.code === "ENOENT";
-        const why = gone ? "it is gone: the life that it belongs to has ended" : "only the agent's own account can read it";
+        const why = gone
+            ? "it is gone: the life that it belongs to has ended"
+            : "only the agent's own account can read it";
         throw new Invalid(`VIGIL_TOKEN_FILE ${file}: ${why}`, { cause: e });
     }
 }
@@ -137,7 +139,8 @@ class Work {
     }
     /** Does one job and says how it has ended; it gives the next one where that came with it. */
     async run(life, job) {
-        if (job.task.state !== "IN_PROGRESS") { // of servers that do not start what is claimed
+        if (job.task.state !== "IN_PROGRESS") {
+            // of servers that do not start what is claimed
             try {
                 await life.say(job, "Work.StartTask");
             }
@@ -204,8 +207,7 @@ class Work {
             return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
         }
         this.log(`vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`);
-        const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) ||
-            (e instanceof VigilError && !e.final);
+        const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) || (e instanceof VigilError && !e.final);
         const text = e instanceof Error ? `${e.name}: ${e.message}` : `threw ${textOf(e)}`;
         return { fail: { reason: clip(text, MAX_REASON), retryable } };
     }

@@ -95,7 +95,8 @@ func tarball(dir fs.FS, version string, at time.Time) ([]byte, error) {
 		if name == "package.json" {
 			text = ownVersion.ReplaceAll(text, []byte(`  "version": "`+number+`",`))
 		}
-		head := &tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: at, Format: tar.FormatUSTAR}
+		head := &tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: at,
+			Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(head); err != nil {
 			return nil, err
 		}

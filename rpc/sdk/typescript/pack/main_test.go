@@ -56,8 +56,9 @@ console.log(own.version, typeof Client, typeof Retry, typeof worker, own.depende
 
 // What npm takes for no version is refused, and two numbers get a third.
 func TestVersionsInTheFormOfNpm(t *testing.T) {
-	for version, want := range map[string]string{"0.2": "0.2.0", "0.2.1": "0.2.1", "1.0+20260131.ab": "1.0.0+20260131.ab",
-		"": "", "1": "", "0.1~beta": "", "v1.0": "", "0.1+a/b": ""} {
+	for version, want := range map[string]string{"0.2": "0.2.0", "0.2.1": "0.2.1",
+		"1.0+20260131.ab": "1.0.0+20260131.ab",
+		"":                "", "1": "", "0.1~beta": "", "v1.0": "", "0.1+a/b": ""} {
 		if have, err := npmVersion(version); have != want || (err == nil) != (want != "") {
 			t.Errorf("version %q is %q (%v), want %q", version, have, err, want)
 		}

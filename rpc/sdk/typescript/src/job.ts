@@ -14,7 +14,7 @@ const MAX_WAIT = 30; // s that one call which waits for mail lasts
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
   override readonly name = "Retry";
-  /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+  /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
   readonly after?: number;
 
   constructor(message = "another attempt may succeed", options: { after?: number; cause?: unknown } = {}) {
@@ -31,10 +31,20 @@ export class Handoff {
   readonly result: string;
   readonly priority: number;
 
-  constructor(role: string, text: unknown = "", options: { title?: string; result?: unknown; priority?: number } = {}) {
+  constructor(
+    role: string,
+    text: unknown = "",
+    options: { title?: string; result?: unknown; priority?: number } = {},
+  ) {
     this.role = role;
     this.text = textOf(text);
-    this.title = options.title ?? (this.text.split("\n").find((l) => l.trim() !== "")?.slice(0, 80) || role);
+    this.title =
+      options.title ??
+      (this.text
+        .split("\n")
+        .find((l) => l.trim() !== "")
+        ?.slice(0, 80) ||
+        role);
     this.result = textOf(options.result);
     this.priority = options.priority ?? 0;
   }
@@ -131,7 +141,9 @@ export class Job {
   /** Says how the agent is. */
   async declare(how: Declaration): Promise<void> {
     const message: Omit<DeclareRequest, "speaker"> = {
-      status: how.status ?? "", waiting: how.waiting ?? "", text: clip(how.why ?? "", 1024),
+      status: how.status ?? "",
+      waiting: how.waiting ?? "",
+      text: clip(how.why ?? "", 1024),
       ...(how.lasts !== undefined && { for: span(how.lasts) }),
     };
     await this.life.speak("Work.Declare", message, { signal: this.signal });
@@ -181,7 +193,11 @@ export class Job {
 
   /** Says that the agent has taken note of a mail, so that no later life gets it. */
   async ack(mail: Mail | string): Promise<void> {
-    await this.life.speak("Mailbox.AckMail", { mail: typeof mail === "string" ? mail : mail.id }, { signal: this.signal });
+    await this.life.speak(
+      "Mailbox.AckMail",
+      { mail: typeof mail === "string" ? mail : mail.id },
+      { signal: this.signal },
+    );
   }
 
   /**
@@ -227,10 +243,16 @@ export class Job {
     const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
     const running = this.keep(new Running(child, grouped, grace));
     let late = false;
-    const timer = timeout === undefined ? undefined : setTimeout(() => {
-      late = true;
-      void running.end();
-    }, delay(timeout * 1000));
+    const timer =
+      timeout === undefined
+        ? undefined
+        : setTimeout(
+            () => {
+              late = true;
+              void running.end();
+            },
+            delay(timeout * 1000),
+          );
     try {
       const ran = await ended(child, input);
       this.signal.throwIfAborted();
@@ -243,8 +265,12 @@ export class Job {
     }
   }
 
-  /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
-  spawn(command: string, args: readonly string[] = [], options: SpawnOptions & { grace?: number } = {}): ChildProcess {
+  /** Starts a command in a process group of its own and has it ended as run does, with the options of node's spawn. */
+  spawn(
+    command: string,
+    args: readonly string[] = [],
+    options: SpawnOptions & { grace?: number } = {},
+  ): ChildProcess {
     const { grace = 10, ...how } = options;
     this.signal.throwIfAborted();
     const { child, grouped } = start(command, args, how);

@@ -32,7 +32,10 @@ export interface Ran {
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
 
-  constructor(message: string, readonly ran: Ran) {
+  constructor(
+    message: string,
+    readonly ran: Ran,
+  ) {
     super(message);
   }
 }
@@ -43,7 +46,11 @@ export class Running {
   private killer: NodeJS.Timeout | undefined;
   private ending = false;
 
-  constructor(private readonly child: ChildProcess, private readonly grouped: boolean, private readonly grace: number) {
+  constructor(
+    private readonly child: ChildProcess,
+    private readonly grouped: boolean,
+    private readonly grace: number,
+  ) {
     this.gone = new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(this.killer);
@@ -81,7 +88,11 @@ export class Running {
 }
 
 /** Starts a command in a process group of its own, without a shell. */
-export function start(command: string, args: readonly string[], options: SpawnOptions): { child: ChildProcess; grouped: boolean } {
+export function start(
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): { child: ChildProcess; grouped: boolean } {
   const grouped = process.platform !== "win32";
   return { child: spawn(command, args, { ...options, shell: false, detached: grouped }), grouped };
 }

@@ -53,9 +53,16 @@ export class Tasks {
   create(room: string, role: string, text: unknown = "", options: TaskOptions = {}): Promise<Task> {
     const { title, priority, expect, after, traceparent, ...call } = options;
     const body = textOf(text);
-    const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
+    const line =
+      body
+        .split("\n")
+        .find((l) => l.trim() !== "")
+        ?.trim() ?? role;
     const message: CreateTaskRequest = {
-      room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+      room,
+      role,
+      text: body,
+      title: title ?? [...line].slice(0, MAX_TITLE).join(""),
       ...(priority !== undefined && { priority }),
       ...(traceparent !== undefined && { traceparent }),
       ...(expect !== undefined && { expect: span(expect) }),
@@ -70,10 +77,17 @@ export class Tasks {
   }
 
   /** The tasks of a room and a role, the oldest first, without texts; of all where nothing is named. */
-  async *list(request: Omit<ListTasksRequest, "after" | "limit"> = {}, options?: CallOptions): AsyncGenerator<Task, void, undefined> {
+  async *list(
+    request: Omit<ListTasksRequest, "after" | "limit"> = {},
+    options?: CallOptions,
+  ): AsyncGenerator<Task, void, undefined> {
     let after = "";
     for (;;) {
-      const page = await this.client.call("Fleet.ListTasks", { ...request, limit: 1000, ...(after && { after }) }, options);
+      const page = await this.client.call(
+        "Fleet.ListTasks",
+        { ...request, limit: 1000, ...(after && { after }) },
+        options,
+      );
       yield* page.tasks;
       if (!page.more || !page.next) return;
       after = page.next;
@@ -83,7 +97,11 @@ export class Tasks {
   /** Cancels a task; who works on it is told within seconds. */
   cancel(task: TaskId, options: CallOptions & { reason?: string } = {}): Promise<Task> {
     const { reason, ...call } = options;
-    return this.client.call("Fleet.CancelTask", { task: idOf(task), ...(reason !== undefined && { reason }) }, call);
+    return this.client.call(
+      "Fleet.CancelTask",
+      { task: idOf(task), ...(reason !== undefined && { reason }) },
+      call,
+    );
   }
 
   /**
@@ -92,7 +110,8 @@ export class Tasks {
    */
   async wait(task: TaskId, options: CallOptions & { check?: boolean } = {}): Promise<Task> {
     const id = idOf(task);
-    const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
+    const limit =
+      options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
     const link = new Linked(options.signal, limit);
     try {
       const found = await this.over(id, link.signal);
@@ -100,8 +119,10 @@ export class Tasks {
       return found;
     } catch (e) {
       if (!limit?.aborted || options.signal?.aborted || e instanceof TaskFailed) throw e;
-      throw new Timeout(`task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
-        `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`);
+      throw new Timeout(
+        `task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
+          `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`,
+      );
     } finally {
       link.abort();
       link.end();
@@ -113,18 +134,23 @@ export class Tasks {
    * how many are created at once. Timeout when not all are over after that many seconds.
    */
   async *map(
-    room: string, role: string, texts: Iterable<unknown>, options: CallOptions & { parallel?: number } = {},
+    room: string,
+    role: string,
+    texts: Iterable<unknown>,
+    options: CallOptions & { parallel?: number } = {},
   ): AsyncGenerator<Task, void, undefined> {
     const { parallel = 8, timeout, signal } = options;
     const until = timeout === undefined ? Infinity : now() + timeout * 1000;
     const left = (): CallOptions => ({
-      ...(signal && { signal }), ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
+      ...(signal && { signal }),
+      ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
     });
     const all = [...texts];
     const made: Task[] = [];
     let next = 0;
     const create = async (): Promise<void> => {
-      for (let i = next++; i < all.length; i = next++) made[i] = await this.create(room, role, all[i], left());
+      for (let i = next++; i < all.length; i = next++)
+        made[i] = await this.create(room, role, all[i], left());
     };
     await Promise.all(Array.from({ length: Math.max(parallel, 1) }, create));
     for (const task of made) yield await this.wait(task, { ...left(), check: false });
@@ -163,7 +189,11 @@ class Watch {
   private readonly controller = new AbortController();
   private every = LOOK;
 
-  constructor(private readonly client: Client, private readonly room: string, private readonly ended: () => void) {
+  constructor(
+    private readonly client: Client,
+    private readonly room: string,
+    private readonly ended: () => void,
+  ) {
     void this.follow();
   }
 
@@ -207,7 +237,10 @@ class Watch {
 class Bell {
   private ringing = new AbortController();
 
-  constructor(public every: number, readonly end: () => void) {}
+  constructor(
+    public every: number,
+    readonly end: () => void,
+  ) {}
 
   ring(): void {
     this.ringing.abort();

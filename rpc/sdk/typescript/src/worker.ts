@@ -42,7 +42,8 @@ class Stopping extends Closed {}
  * signal comes, and fails when this life is over: Superseded when a newer one has begun, Stopped, NotFound or Denied.
  */
 export async function worker(agent: string, handler: Handler, options: WorkerOptions = {}): Promise<void> {
-  const log = options.log ?? ((line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`));
+  const log =
+    options.log ?? ((line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`));
   const client = options.client ?? new Client({ name: `worker ${agent}` });
   const stop = new AbortController();
   const end = (why: string) => (): void => stop.abort(new Stopping(why));
@@ -68,8 +69,10 @@ function speakerOf(agent: string): Speaker {
   const incarnation = process.env.VIGIL_INCARNATION ?? "";
   if (!own || !incarnation) return { agent: /\/.*\./.test(agent) ? agent : `${agent}.*` };
   if (own !== agent && own.replace(/\.[0-9]+$/, "") !== agent.replace(/\.\*$/, "")) {
-    throw new Invalid(`this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
-      `of ${agent}, or name the role of this one`);
+    throw new Invalid(
+      `this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
+        `of ${agent}, or name the role of this one`,
+    );
   }
   const token = tokenOf();
   return { agent: own, incarnation: plain(incarnation), ...(token && { token }) };
@@ -89,7 +92,9 @@ function tokenOf(): string {
     return readFileSync(file, "utf8").slice(0, 4096).trim();
   } catch (e) {
     const gone = (e as NodeJS.ErrnoException).code === "ENOENT";
-    const why = gone ? "it is gone: the life that it belongs to has ended" : "only the agent's own account can read it";
+    const why = gone
+      ? "it is gone: the life that it belongs to has ended"
+      : "only the agent's own account can read it";
     throw new Invalid(`VIGIL_TOKEN_FILE ${file}: ${why}`, { cause: e });
   }
 }
@@ -106,8 +111,14 @@ class Work {
   ) {}
 
   async live(client: Client, speaker: Speaker): Promise<void> {
-    const slow = setTimeout(() => this.log(`vigil: ${speaker.agent} has not joined yet: no server has answered; ` +
-      `it goes on trying ${client.addrs.join(", ")}`), 5000);
+    const slow = setTimeout(
+      () =>
+        this.log(
+          `vigil: ${speaker.agent} has not joined yet: no server has answered; ` +
+            `it goes on trying ${client.addrs.join(", ")}`,
+        ),
+      5000,
+    );
     let life: Life;
     try {
       life = await Life.join(client, speaker, this.stop, (e) => this.worse(e));
@@ -146,7 +157,8 @@ class Work {
 
   /** Does one job and says how it has ended; it gives the next one where that came with it. */
   private async run(life: Life, job: Job): Promise<Job | undefined> {
-    if (job.task.state !== "IN_PROGRESS") { // of servers that do not start what is claimed
+    if (job.task.state !== "IN_PROGRESS") {
+      // of servers that do not start what is claimed
       try {
         await life.say(job, "Work.StartTask");
       } catch (e) {
@@ -208,9 +220,11 @@ class Work {
       const after = e.after === undefined ? {} : { after: span(e.after) };
       return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
     }
-    this.log(`vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`);
-    const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) ||
-      (e instanceof VigilError && !e.final);
+    this.log(
+      `vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`,
+    );
+    const retryable =
+      (this.options.retryOn ?? []).some((kind) => e instanceof kind) || (e instanceof VigilError && !e.final);
     const text = e instanceof Error ? `${e.name}: ${e.message}` : `threw ${textOf(e)}`;
     return { fail: { reason: clip(text, MAX_REASON), retryable } };
   }

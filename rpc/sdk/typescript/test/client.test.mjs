@@ -27,7 +27,8 @@ async function serve(t, answer) {
   return { client, heard, addr: `127.0.0.1:${server.address().port}` };
 }
 
-const say = (res, status, value) => res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+const say = (res, status, value) =>
+  res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 
 test("a message is said by path, query and body", async (t) => {
   const { client, heard } = await serve(t, (_, res) => say(res, 200, {}));
@@ -35,13 +36,19 @@ test("a message is said by path, query and body", async (t) => {
   await client.call("Fleet.ListTasks", { room: "web", states: ["QUEUED", "FAILED"], role: "" });
   await client.call("Fleet.ListDeadlines", { room: "web" });
   await client.call("Fleet.RetryTask", { task: 18446744073709551615n });
-  assert.deepEqual(heard.filter((h) => h.path !== "/v1/sessions").map((h) => [h.verb, h.path, h.body]), [
-    ["GET", "/v1/agents/web/a%20b.2?stale=true", ""],
-    ["GET", "/v1/tasks?room=web&states=QUEUED&states=FAILED", ""],
-    ["GET", "/v1/rooms/web/deadlines", ""],
-    ["POST", "/v1/tasks/18446744073709551615:retry", {}],
-  ]);
-  await assert.rejects(client.call("Fleet.GetTask", {}), (e) => e instanceof Invalid && /task is missing/.test(e.message));
+  assert.deepEqual(
+    heard.filter((h) => h.path !== "/v1/sessions").map((h) => [h.verb, h.path, h.body]),
+    [
+      ["GET", "/v1/agents/web/a%20b.2?stale=true", ""],
+      ["GET", "/v1/tasks?room=web&states=QUEUED&states=FAILED", ""],
+      ["GET", "/v1/rooms/web/deadlines", ""],
+      ["POST", "/v1/tasks/18446744073709551615:retry", {}],
+    ],
+  );
+  await assert.rejects(
+    client.call("Fleet.GetTask", {}),
+    (e) => e instanceof Invalid && /task is missing/.test(e.message),
+  );
   await assert.rejects(client.call("Fleet.GetTask", { task: 1, room: "x" }), /this call takes no room/);
   await assert.rejects(client.call("Fleet.Nothing", {}), /there is no call/);
 });
@@ -53,14 +60,25 @@ test("N22: a write whose answer is lost is sent again under its number, as a rep
   });
   await client.tasks.create("web", "builder", "first line\nsecond");
   const writes = heard.filter((h) => h.path === "/v1/rooms/web/tasks");
-  assert.deepEqual(writes.map((h) => h.headers["idempotency-key"]), ["17-1", "17-1", "17-1"]);
-  assert.deepEqual(writes.map((h) => h.headers["vigil-repeat"]), [undefined, "1", "1"]);
+  assert.deepEqual(
+    writes.map((h) => h.headers["idempotency-key"]),
+    ["17-1", "17-1", "17-1"],
+  );
+  assert.deepEqual(
+    writes.map((h) => h.headers["vigil-repeat"]),
+    [undefined, "1", "1"],
+  );
   assert.deepEqual(writes[0].body, { role: "builder", text: "first line\nsecond", title: "first line" });
 });
 
 test("an answer that is no is not asked for again", async (t) => {
-  const { client, heard } = await serve(t, (_, res) => say(res, 404, { code: "not_found", message: "there is no task 7", rev: 3 }));
-  await assert.rejects(client.tasks.get(7), (e) => e instanceof NotFound && e.message === "there is no task 7" && e.rev === 3);
+  const { client, heard } = await serve(t, (_, res) =>
+    say(res, 404, { code: "not_found", message: "there is no task 7", rev: 3 }),
+  );
+  await assert.rejects(
+    client.tasks.get(7),
+    (e) => e instanceof NotFound && e.message === "there is no task 7" && e.rev === 3,
+  );
   assert.equal(heard.length, 1);
 });
 
@@ -70,7 +88,10 @@ test("a call ends with its signal, its time, and its client", async (t) => {
   const stopped = client.tasks.get(1, { signal: stop.signal });
   stop.abort(new Error("enough"));
   await assert.rejects(stopped, /enough/);
-  await assert.rejects(client.tasks.get(1, { timeout: 0.2 }), (e) => e instanceof Timeout && /within 0.2 s/.test(e.message));
+  await assert.rejects(
+    client.tasks.get(1, { timeout: 0.2 }),
+    (e) => e instanceof Timeout && /within 0.2 s/.test(e.message),
+  );
   const open = client.tasks.get(1);
   await client.close();
   await assert.rejects(open, Closed);
@@ -78,7 +99,8 @@ test("a call ends with its signal, its time, and its client", async (t) => {
 
 test("events go on behind the last one when the stream breaks", async (t) => {
   const { client, heard } = await serve(t, (h, res, heard) => {
-    const line = (seq) => res.write(JSON.stringify({ result: { seq: String(seq), kind: "k", at: "", attempt: 0 } }) + "\n");
+    const line = (seq) =>
+      res.write(JSON.stringify({ result: { seq: String(seq), kind: "k", at: "", attempt: 0 } }) + "\n");
     if (heard.length === 1) {
       line(5);
       line(6);
@@ -94,13 +116,28 @@ test("events go on behind the last one when the stream breaks", async (t) => {
     if (e.seq === "7") break;
   }
   assert.deepEqual(seen, ["5", "6", "7"]);
-  assert.deepEqual(heard.map((h) => new URL(h.path, "http://x").searchParams.get("after")), ["4", "6", "6"]);
+  assert.deepEqual(
+    heard.map((h) => new URL(h.path, "http://x").searchParams.get("after")),
+    ["4", "6", "6"],
+  );
 });
 
 test("who waits for a task that has failed is told why", async (t) => {
   const { client } = await serve(t, (_, res) =>
-    say(res, 200, { id: "7", state: "FAILED", room: "web", role: "builder", note: "half", result: "TypeError: x", attempt: 1 }));
-  await assert.rejects(client.tasks.wait(7), (e) => e instanceof TaskFailed && e.task.id === "7" && /FAILED: TypeError: x$/.test(e.message));
+    say(res, 200, {
+      id: "7",
+      state: "FAILED",
+      room: "web",
+      role: "builder",
+      note: "half",
+      result: "TypeError: x",
+      attempt: 1,
+    }),
+  );
+  await assert.rejects(
+    client.tasks.wait(7),
+    (e) => e instanceof TaskFailed && e.task.id === "7" && /FAILED: TypeError: x$/.test(e.message),
+  );
   assert.equal((await client.tasks.wait("7", { check: false })).state, "FAILED");
 });
 
@@ -126,14 +163,26 @@ test("a map gives its tasks in the order of their texts, whatever became of them
   const { client } = await serve(t, (h, res) => {
     if (h.verb === "POST") {
       const id = String(100 - tasks.size);
-      tasks.set(id, { id, room: "web", role: "square", state: h.body.text === "2" ? "FAILED" : "COMPLETED", result: h.body.text });
+      tasks.set(id, {
+        id,
+        room: "web",
+        role: "square",
+        state: h.body.text === "2" ? "FAILED" : "COMPLETED",
+        result: h.body.text,
+      });
       return say(res, 200, tasks.get(id));
     }
     say(res, 200, tasks.get(h.path.split("/").at(-1)));
   });
   const found = [];
-  for await (const task of client.tasks.map("web", "square", [1, 2, 3, 4, 5], { parallel: 2, timeout: 9.87654 })) {
+  for await (const task of client.tasks.map("web", "square", [1, 2, 3, 4, 5], {
+    parallel: 2,
+    timeout: 9.87654,
+  })) {
     found.push([task.result, task.state]);
   }
-  assert.deepEqual(found, ["1", "2", "3", "4", "5"].map((r) => [r, r === "2" ? "FAILED" : "COMPLETED"]));
+  assert.deepEqual(
+    found,
+    ["1", "2", "3", "4", "5"].map((r) => [r, r === "2" ? "FAILED" : "COMPLETED"]),
+  );
 });

@@ -44,27 +44,43 @@ test("who waits for a session stops waiting when its signal comes", async () => 
 test("spans are said in seconds", () => {
   assert.deepEqual([span(60), span(0.5), span(1e-9), span(2592000)], ["60s", "0.5s", "0s", "2592000s"]);
   assert.throws(() => span(Number.NaN), RangeError);
-  assert.deepEqual([milliseconds("1.5s", 7), milliseconds(undefined, 7), milliseconds("0s", 7)], [1500, 7, 7]);
+  assert.deepEqual(
+    [milliseconds("1.5s", 7), milliseconds(undefined, 7), milliseconds("0s", 7)],
+    [1500, 7, 7],
+  );
 });
 
 test("texts are cut between characters, and what is no text is JSON", () => {
   assert.equal(clip("aä€", 4), "aä");
   assert.equal(clip("aä€", 6), "aä€");
-  assert.deepEqual([textOf("a"), textOf(undefined), textOf(null), textOf({ a: 1n }), textOf(0)], ["a", "", "", '{"a":"1"}', "0"]);
+  assert.deepEqual(
+    [textOf("a"), textOf(undefined), textOf(null), textOf({ a: 1n }), textOf(0)],
+    ["a", "", "", '{"a":"1"}', "0"],
+  );
   assert.equal(json({ n: 18446744073709551615n }), '{"n":"18446744073709551615"}');
 });
 
 test("lines come whole, however a stream is cut", async () => {
-  const parts = ["{\"a\":\"", "ä€\"}\n\n{", "}\n", "last"].flatMap((t) => [...Buffer.from(t)].map((b) => Uint8Array.of(b)));
+  const parts = ['{"a":"', 'ä€"}\n\n{', "}\n", "last"].flatMap((t) =>
+    [...Buffer.from(t)].map((b) => Uint8Array.of(b)),
+  );
   const found = [];
-  for await (const line of lines((async function* () { yield* parts; })())) found.push(line);
+  for await (const line of lines(
+    (async function* () {
+      yield* parts;
+    })(),
+  ))
+    found.push(line);
   assert.deepEqual(found, ['{"a":"ä€"}', "{}", "last"]);
 });
 
 test("errors have a class by code, and what they mean", () => {
   const e = errorOf("not_found", "there is no task 7");
   assert.ok(e instanceof NotFound && e instanceof VigilError && e instanceof Error);
-  assert.deepEqual([e.name, e.code, e.final, e.fleeting, e.http], ["NotFound", "not_found", true, false, 404]);
+  assert.deepEqual(
+    [e.name, e.code, e.final, e.fleeting, e.http],
+    ["NotFound", "not_found", true, false, 404],
+  );
   assert.deepEqual([errorOf("no_leader").fleeting, errorOf("no_leader").message], [true, "no leader"]);
   const newer = errorOf("constructor", "of a newer server");
   assert.deepEqual([newer.constructor, newer.code, newer.final], [VigilError, "constructor", false]);

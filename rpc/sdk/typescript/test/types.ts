@@ -6,7 +6,8 @@ const task: Task = await client.tasks.create("web", "builder", { any: "value" },
 const state: messages.TaskState = task.state;
 const agent = await client.call("Fleet.GetAgent", { agent: "web/builder" });
 const done: number | undefined = agent.agent?.done;
-for await (const event of client.events("web", { after: 7n })) console.log(event.seq, event.kind, state, done);
+for await (const event of client.events("web", { after: 7n }))
+  console.log(event.seq, event.kind, state, done);
 
 // @ts-expect-error: a span of the wire has its unit
 await client.call("Work.Wait", { speaker: { agent: "web/builder" }, max_wait: "60" });
@@ -16,7 +17,9 @@ await client.call("Fleet.GetTasks", {});
 await client.call("Fleet.GetTask", {});
 
 try {
-  await worker("web/builder", async (job: Job) => job.json<{ n: number }>().n, { retryOn: [RangeError, VigilError] });
+  await worker("web/builder", async (job: Job) => job.json<{ n: number }>().n, {
+    retryOn: [RangeError, VigilError],
+  });
 } catch (e) {
   if (e instanceof Conflict) console.log(e.rev, e.remedy, e.final);
 }

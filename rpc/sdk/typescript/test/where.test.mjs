@@ -9,7 +9,9 @@ import { find, splitAddr, trustOf } from "../dist/where.js";
 const home = mkdtempSync(join(tmpdir(), "vigil-where-"));
 after(() => rmSync(home, { recursive: true }));
 mkdirSync(join(home, "vigil"));
-writeFileSync(join(home, "vigil", "contexts.yaml"), `# by vigil
+writeFileSync(
+  join(home, "vigil", "contexts.yaml"),
+  `# by vigil
 selected: dev
 contexts:
   dev:
@@ -19,7 +21,8 @@ contexts:
     identity: /home/anna/it's here
   prod:
     servers: [10.0.0.1:7420, 10.0.0.2:7420]
-`);
+`,
+);
 const env = { XDG_CONFIG_HOME: home };
 
 test("addrs > context > VIGIL_SOCKET > VIGIL_ADDR > VIGIL_CONTEXT > selected > default", () => {
@@ -55,22 +58,43 @@ test("what is wrong is named with its place and its remedy", () => {
     [{ addrs: ["unix:/s", "a:1"] }, env, /a socket is named alone/],
     [{ context: "test" }, env, /there is no context "test" in .*contexts.yaml: `vigil context list`/],
   ]) {
-    assert.throws(() => find(place, from), (e) => e.code === "invalid" && says.test(e.message));
+    assert.throws(
+      () => find(place, from),
+      (e) => e.code === "invalid" && says.test(e.message),
+    );
   }
   assert.throws(() => trustOf(find({ addrs: "a:1", token: "t" }, {})), /an API token needs TLS/);
-  assert.throws(() => trustOf(find({ addrs: "a:1", identity: "/nowhere" }, {})), /log in again with `vigil login/);
+  assert.throws(
+    () => trustOf(find({ addrs: "a:1", identity: "/nowhere" }, {})),
+    /log in again with `vigil login/,
+  );
 });
 
 test("the file of contexts is read as vigil writes it", () => {
-  const all = parse("contexts:\n  'a b':\n    servers: []\n    demo: /x # mine\n  c:\n    identity: \"/q\\\"q\"\nselected: c\n", "f");
+  const all = parse(
+    'contexts:\n  \'a b\':\n    servers: []\n    demo: /x # mine\n  c:\n    identity: "/q\\"q"\nselected: c\n',
+    "f",
+  );
   assert.equal(all.selected, "c");
-  assert.deepEqual([...all.contexts], [["a b", { servers: [], identity: "" }], ["c", { servers: [], identity: '/q"q' }]]);
-  for (const bad of ["contexts:\n\ta: b", "contexts:\n  - a", "contexts:\n  a:\n    identity: 'x", "nonsense"]) {
+  assert.deepEqual(
+    [...all.contexts],
+    [
+      ["a b", { servers: [], identity: "" }],
+      ["c", { servers: [], identity: '/q"q' }],
+    ],
+  );
+  for (const bad of [
+    "contexts:\n\ta: b",
+    "contexts:\n  - a",
+    "contexts:\n  a:\n    identity: 'x",
+    "nonsense",
+  ]) {
     assert.throws(() => parse(bad, "f"), /^Invalid: f:[0-9]+: this cannot be read/);
   }
 });
 
 test("an address is a host and a port", () => {
   assert.deepEqual(splitAddr("[::1]:80"), { host: "::1", port: 80 });
-  for (const bad of ["a", "a:", ":1", "a:70000", "a b:1", "a/b:1", "::1:80"]) assert.equal(splitAddr(bad), undefined);
+  for (const bad of ["a", "a:", ":1", "a:70000", "a b:1", "a/b:1", "::1:80"])
+    assert.equal(splitAddr(bad), undefined);
 });
