@@ -1,6 +1,6 @@
 // A worker: a function that is an agent.
 import { Client } from "./client.js";
-import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
+import { Closed, Invalid, Rejoin, Superseded, TooLarge, VigilError } from "./errors.js";
 import { Handoff, Retry } from "./job.js";
 import { Life } from "./life.js";
 import { clip, pause, span, textOf } from "./spans.js";
@@ -165,7 +165,18 @@ class Work {
             await life.finish(job, end, { timeout: BYE / 1000 });
             return undefined;
         }
-        return life.next(job, end);
+        try {
+            return await life.next(job, end);
+        }
+        catch (e) {
+            const refused = e instanceof TooLarge || e instanceof Invalid;
+            if (!refused || "fail" in end)
+                throw e;
+            // No other attempt would end better.
+            const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);
+            await life.finish(job, { fail: { reason, retryable: false } });
+            return undefined;
+        }
     }
     /** What a handler comes to. One that was told to stop is left alone after its grace. */
     async ended(life, job) {
