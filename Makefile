@@ -114,7 +114,7 @@ ONLY =
 dist: ## make archives, deb, rpm, sums and lists of parts of this commit in bin/dist, twice: the bytes must be the same
 	cd configs/dist && go run . -out $(DIST) -only '$(ONLY)' -compare
 
-dist-test: ## install, upgrade and remove the deb in a fresh Debian, and look at the rpm; needs root, debootstrap, the network of apt
+dist-test: ## install, upgrade and remove the deb in a fresh Debian and in one with a systemd that runs, and look at the rpm; needs root, debootstrap, systemd-container, the network of apt
 	cd configs/dist && go run . -out $(DIST) -only linux/amd64
 	cd configs/dist && VIGIL_DIST=$(DIST) go test -count 1 -v ./...
 
