@@ -36,11 +36,11 @@ func putConf(name string, values map[string]any) error {
 
 // with gives a text in which the values stand.
 func with(text string, values map[string]any) (string, error) {
-	if text != "" && says(text, text, values) { // it does already
-		return text, nil
-	}
 	lines := strings.SplitAfter(text, "\n")
 	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if says(text, text, map[string]any{key: values[key]}) {
+			continue // it does already
+		}
 		said, err := yaml.Marshal(map[string]any{key: values[key]})
 		if err != nil {
 			return "", err
