@@ -60,7 +60,7 @@ export declare class Job {
     readonly agent: string;
     readonly incarnation: string;
     /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
-    readonly traceparent: string;
+    readonly trace: string;
     /** What an earlier life has remembered; "": nothing. */
     readonly resume: string;
     private readonly controller;
@@ -125,5 +125,7 @@ export declare class Job {
     register(child: ChildProcess, options?: {
         grace?: number;
     }): void;
+    /** The environment of a command, which finds the trace of this attempt in TRACEPARENT. */
+    private traced;
     private keep;
 }

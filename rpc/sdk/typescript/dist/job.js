@@ -2,6 +2,7 @@
 import { Superseded, Timeout } from "./errors.js";
 import { clip, delay, now, pause, span, textOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
+import { checked } from "./trace.js";
 import { tell } from "./usage.js";
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
 const MAX_WAIT = 30; // s that one call which waits for mail lasts
@@ -54,7 +55,7 @@ export class Job {
     agent;
     incarnation;
     /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
-    traceparent;
+    trace;
     /** What an earlier life has remembered; "": nothing. */
     resume = process.env.VIGIL_RESUME ?? "";
     controller = new AbortController();
@@ -71,7 +72,7 @@ export class Job {
         this.role = task.role;
         this.title = task.title ?? "";
         this.text = task.text || this.title;
-        this.traceparent = task.traceparent ?? "";
+        this.trace = checked(task.traceparent);
         this.agent = life.agent;
         this.incarnation = life.incarnation;
     }
@@ -198,7 +199,7 @@ export class Job {
     async run(command, args = [], options = {}) {
         const { input, timeout, grace = 10, check = true, ...how } = options;
         this.signal.throwIfAborted();
-        const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
+        const { child, grouped } = start(command, args, this.traced({ ...how, stdio: ["pipe", "pipe", "pipe"] }));
         const running = this.keep(new Running(child, grouped, grace));
         let late = false;
         const timer = timeout === undefined
@@ -225,13 +226,19 @@ export class Job {
     spawn(command, args = [], options = {}) {
         const { grace = 10, ...how } = options;
         this.signal.throwIfAborted();
-        const { child, grouped } = start(command, args, how);
+        const { child, grouped } = start(command, args, this.traced(how));
         this.keep(new Running(child, grouped, grace));
         return child;
     }
     /** Has a process ended when nobody wants the result any more, and when the handler returns before it. */
     register(child, options = {}) {
         this.keep(new Running(child, false, options.grace ?? 10));
+    }
+    /** The environment of a command, which finds the trace of this attempt in TRACEPARENT. */
+    traced(how) {
+        if (!this.trace)
+            return how;
+        return { ...how, env: { ...(how.env ?? process.env), TRACEPARENT: this.trace } };
     }
     keep(one) {
         this.running = this.running.filter((r) => !r.over);

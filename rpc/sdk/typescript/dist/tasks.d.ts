@@ -9,7 +9,10 @@ export interface TaskOptions extends CallOptions {
     expect?: number;
     /** Puts the task off, in seconds, at most 30 days. */
     after?: number;
-    /** The W3C traceparent of whoever creates it: the task's spans are in that trace. */
+    /**
+     * The trace that the task joins, a W3C traceparent. Absent: that of the job whose function runs, or the one in
+     * TRACEPARENT.
+     */
     traceparent?: string;
 }
 /** A task that was waited for has ended otherwise than by completion. */

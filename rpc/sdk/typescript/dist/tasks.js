@@ -1,6 +1,7 @@
 // Tasks, as who gives them out sees them.
 import { Timeout } from "./errors.js";
 import { delay, Linked, now, pause, span, textOf } from "./spans.js";
+import { checked, here } from "./trace.js";
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
 const BLIND = 1000; // ms between looks, where events may not be read
@@ -31,6 +32,7 @@ export class Tasks {
     create(room, role, text = "", options = {}) {
         const { title, priority, expect, after, traceparent, ...call } = options;
         const body = textOf(text);
+        const trace = traceparent === undefined ? here() : checked(traceparent);
         const line = body
             .split("\n")
             .find((l) => l.trim() !== "")
@@ -41,7 +43,7 @@ export class Tasks {
             text: body,
             title: title ?? [...line].slice(0, MAX_TITLE).join(""),
             ...(priority !== undefined && { priority }),
-            ...(traceparent !== undefined && { traceparent }),
+            ...(trace && { traceparent: trace }),
             ...(expect !== undefined && { expect: span(expect) }),
             ...(after !== undefined && { after: span(after) }),
         };

@@ -4,6 +4,7 @@ import { Closed, Invalid, Rejoin, Superseded, TooLarge, VigilError } from "./err
 import { Handoff, Retry } from "./job.js";
 import { Life } from "./life.js";
 import { clip, pause, span, textOf } from "./spans.js";
+import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 const MAX_REASON = 1024; // bytes of why a task has failed
 const BYE = 3000; // ms for the last words of a worker
@@ -182,7 +183,7 @@ class Work {
     async ended(life, job) {
         const done = (async () => {
             try {
-                return completed(await this.handler(job));
+                return completed(await within(job.trace, () => this.handler(job)));
             }
             catch (e) {
                 return this.failed(job, e);

@@ -6,6 +6,7 @@ import type { Life } from "./life.js";
 import type { DeclareRequest, Mail, SendMailRequest, Task } from "./messages.js";
 import { clip, delay, now, pause, span, textOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start, type Ran, type RunOptions } from "./subprocess.js";
+import { checked } from "./trace.js";
 import { tell } from "./usage.js";
 
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
@@ -85,7 +86,7 @@ export class Job {
   readonly agent: string;
   readonly incarnation: string;
   /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
-  readonly traceparent: string;
+  readonly trace: string;
   /** What an earlier life has remembered; "": nothing. */
   readonly resume: string = process.env.VIGIL_RESUME ?? "";
   private readonly controller = new AbortController();
@@ -103,7 +104,7 @@ export class Job {
     this.role = task.role;
     this.title = task.title ?? "";
     this.text = task.text || this.title;
-    this.traceparent = task.traceparent ?? "";
+    this.trace = checked(task.traceparent);
     this.agent = life.agent;
     this.incarnation = life.incarnation;
   }
@@ -240,7 +241,7 @@ export class Job {
   async run(command: string, args: readonly string[] = [], options: RunOptions = {}): Promise<Ran> {
     const { input, timeout, grace = 10, check = true, ...how } = options;
     this.signal.throwIfAborted();
-    const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
+    const { child, grouped } = start(command, args, this.traced({ ...how, stdio: ["pipe", "pipe", "pipe"] }));
     const running = this.keep(new Running(child, grouped, grace));
     let late = false;
     const timer =
@@ -273,7 +274,7 @@ export class Job {
   ): ChildProcess {
     const { grace = 10, ...how } = options;
     this.signal.throwIfAborted();
-    const { child, grouped } = start(command, args, how);
+    const { child, grouped } = start(command, args, this.traced(how));
     this.keep(new Running(child, grouped, grace));
     return child;
   }
@@ -281,6 +282,12 @@ export class Job {
   /** Has a process ended when nobody wants the result any more, and when the handler returns before it. */
   register(child: ChildProcess, options: { grace?: number } = {}): void {
     this.keep(new Running(child, false, options.grace ?? 10));
+  }
+
+  /** The environment of a command, which finds the trace of this attempt in TRACEPARENT. */
+  private traced(how: SpawnOptions): SpawnOptions {
+    if (!this.trace) return how;
+    return { ...how, env: { ...(how.env ?? process.env), TRACEPARENT: this.trace } };
   }
 
   private keep(one: Running): Running {

@@ -4,6 +4,7 @@ import type { CallOptions, Client } from "./client.js";
 import { Timeout } from "./errors.js";
 import type { CreateTaskRequest, ListTasksRequest, Task, TaskState } from "./messages.js";
 import { delay, Linked, now, pause, span, textOf } from "./spans.js";
+import { checked, here } from "./trace.js";
 
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
@@ -18,7 +19,10 @@ export interface TaskOptions extends CallOptions {
   expect?: number;
   /** Puts the task off, in seconds, at most 30 days. */
   after?: number;
-  /** The W3C traceparent of whoever creates it: the task's spans are in that trace. */
+  /**
+   * The trace that the task joins, a W3C traceparent. Absent: that of the job whose function runs, or the one in
+   * TRACEPARENT.
+   */
   traceparent?: string;
 }
 
@@ -53,6 +57,7 @@ export class Tasks {
   create(room: string, role: string, text: unknown = "", options: TaskOptions = {}): Promise<Task> {
     const { title, priority, expect, after, traceparent, ...call } = options;
     const body = textOf(text);
+    const trace = traceparent === undefined ? here() : checked(traceparent);
     const line =
       body
         .split("\n")
@@ -64,7 +69,7 @@ export class Tasks {
       text: body,
       title: title ?? [...line].slice(0, MAX_TITLE).join(""),
       ...(priority !== undefined && { priority }),
-      ...(traceparent !== undefined && { traceparent }),
+      ...(trace && { traceparent: trace }),
       ...(expect !== undefined && { expect: span(expect) }),
       ...(after !== undefined && { after: span(after) }),
     };

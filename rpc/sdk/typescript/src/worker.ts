@@ -6,6 +6,7 @@ import { Handoff, Retry, type Job } from "./job.js";
 import { Life, type End } from "./life.js";
 import type { Speaker } from "./messages.js";
 import { clip, pause, span, textOf } from "./spans.js";
+import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 
 const MAX_REASON = 1024; // bytes of why a task has failed
@@ -196,7 +197,7 @@ class Work {
   private async ended(life: Life, job: Job): Promise<End> {
     const done = (async (): Promise<End> => {
       try {
-        return completed(await this.handler(job));
+        return completed(await within(job.trace, () => this.handler(job)));
       } catch (e) {
         return this.failed(job, e);
       }

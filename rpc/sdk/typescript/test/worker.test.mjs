@@ -5,12 +5,19 @@ import { test } from "node:test";
 import { Client, Handoff, worker } from "../dist/index.js";
 
 /** A server with tasks of these texts for one worker. answer may answer a call in its place. */
-async function serve(t, texts, answer = () => undefined) {
+async function serve(t, texts, answer = () => undefined, traceparent = "") {
   const heard = [];
   let next = 0;
   const claim = () =>
     next < texts.length && {
-      task: { id: String(++next), room: "web", role: "builder", state: "IN_PROGRESS", text: texts[next - 1] },
+      task: {
+        id: String(++next),
+        room: "web",
+        role: "builder",
+        state: "IN_PROGRESS",
+        traceparent,
+        text: texts[next - 1],
+      },
       attempt: 1,
       ttl: "60s",
     };
@@ -99,6 +106,21 @@ test("what a function returns is the result, and what it throws is the failure, 
   assert.deepEqual(found[4], ["next", { fail: { reason: "RangeError: not yet", retryable: true } }]);
   assert.match(log.join("\n"), /task 4 \(attempt 1\) has failed: TypeError/);
   assert.equal(heard.filter((h) => !h.call.startsWith("/")).at(-1).call, "leave");
+});
+
+const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+test("what is run and created for a traced task joins its trace", async (t) => {
+  const { heard, client } = await serve(t, ["one"], undefined, trace);
+  let printed = "";
+  await run(client, 1, async (job) => {
+    printed = (await job.run("sh", ["-c", "echo $TRACEPARENT"])).stdout;
+    await client.tasks.create("web", "tester", "test it");
+    await client.tasks.create("web", "tester", "alone", { traceparent: "" });
+  });
+  assert.equal(printed, trace + "\n");
+  const made = heard.filter((h) => h.call === "/v1/rooms/web/tasks").map((h) => h.body.traceparent);
+  assert.deepEqual(made, [trace, undefined]);
 });
 
 test("a result that is refused fails its task, and the worker goes on", async (t) => {
