@@ -53,8 +53,11 @@ async function run(client, count, handler, options = {}) {
   await worker(
     "web/builder",
     async (job) => {
-      if (++done === count) setTimeout(() => stop.abort(), 50);
-      return handler(job);
+      try {
+        return await handler(job);
+      } finally {
+        if (++done === count) setTimeout(() => stop.abort(), 50);
+      }
     },
     { client, signal: stop.signal, log: (line) => log.push(line), ...options },
   );
