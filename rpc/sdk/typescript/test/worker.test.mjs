@@ -7,6 +7,7 @@ import { Client, Handoff, worker } from "../dist/index.js";
 /** A server with tasks of these texts for one worker. answer may answer a call in its place. */
 async function serve(t, texts, answer = () => undefined, traceparent = "") {
   const heard = [];
+  const enough = new AbortController(); // the end of each task was said
   let next = 0;
   const claim = () =>
     next < texts.length && {
@@ -27,6 +28,7 @@ async function serve(t, texts, answer = () => undefined, traceparent = "") {
     const call = req.url.split(":").at(-1);
     const body = text && JSON.parse(text);
     heard.push({ call, body });
+    if (heard.filter((h) => h.call === "next").length === texts.length) enough.abort();
     const say = (status, value) => res.writeHead(status).end(JSON.stringify(value));
     if (answer(call, say)) return;
     if (call === "/v1/sessions") return say(200, { session: "17" });
@@ -42,25 +44,17 @@ async function serve(t, texts, answer = () => undefined, traceparent = "") {
     server.closeAllConnections();
     server.close();
   });
-  return { heard, client: new Client({ addrs: `127.0.0.1:${server.address().port}` }) };
+  return {
+    heard,
+    enough: enough.signal,
+    client: new Client({ addrs: `127.0.0.1:${server.address().port}` }),
+  };
 }
 
-/** Runs a worker until it has done so many tasks. */
-async function run(client, count, handler, options = {}) {
-  const stop = new AbortController();
-  let done = 0;
+/** Runs a worker until it has said the end of each task. */
+async function run({ client, enough }, handler, options = {}) {
   const log = [];
-  await worker(
-    "web/builder",
-    async (job) => {
-      try {
-        return await handler(job);
-      } finally {
-        if (++done === count) setTimeout(() => stop.abort(), 50);
-      }
-    },
-    { client, signal: stop.signal, log: (line) => log.push(line), ...options },
-  );
+  await worker("web/builder", handler, { client, signal: enough, log: (line) => log.push(line), ...options });
   await client.close();
   return log;
 }
@@ -74,10 +68,10 @@ const ends = (heard) =>
     });
 
 test("what a function returns is the result, and what it throws is the failure, by class and message only", async (t) => {
-  const { heard, client } = await serve(t, ["text", "value", "handoff", "throws", "retry"]);
+  const f = await serve(t, ["text", "value", "handoff", "throws", "retry"]);
+  const { heard } = f;
   const log = await run(
-    client,
-    5,
+    f,
     (job) => {
       switch (job.text) {
         case "value":
@@ -114,9 +108,10 @@ test("what a function returns is the result, and what it throws is the failure, 
 const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 test("what is run and created for a traced task joins its trace", async (t) => {
-  const { heard, client } = await serve(t, ["one"], undefined, trace);
+  const f = await serve(t, ["one"], undefined, trace);
+  const { heard, client } = f;
   let printed = "";
-  await run(client, 1, async (job) => {
+  await run(f, async (job) => {
     printed = (await job.run("sh", ["-c", "echo $TRACEPARENT"])).stdout;
     await client.tasks.create("web", "tester", "test it");
     await client.tasks.create("web", "tester", "alone", { traceparent: "" });
@@ -128,14 +123,14 @@ test("what is run and created for a traced task joins its trace", async (t) => {
 
 test("a result that is refused fails its task, and the worker goes on", async (t) => {
   let first = true;
-  const { heard, client } = await serve(t, ["one", "two"], (call, say) => {
+  const f = await serve(t, ["one", "two"], (call, say) => {
     if (call !== "next" || !first) return false;
     first = false;
     say(413, { code: "too_large", message: "result has 300000 bytes" });
     return true;
   });
-  await run(client, 2, (job) => job.text);
-  assert.deepEqual(ends(heard), [
+  await run(f, (job) => job.text);
+  assert.deepEqual(ends(f.heard), [
     ["next", { complete: { result: "one" } }],
     ["fail", { text: "what it returned was refused: result has 300000 bytes", retryable: false }],
     ["next", { complete: { result: "two" } }],
