@@ -69,10 +69,16 @@ func newStuck(t *testing.T, well int) *stuck {
 	room(t, s.client)
 	do(t, s.client, fsm.CreateTask{Room: "r", Role: "builder", Title: "before"})
 	s.request = s.client.Next(fsm.CreateTask{Room: "r", Role: "builder", Title: poison})
+	if well >= 0 && s.Leader() != well {
+		if err := s.Replica(s.Leader()).Transfer(within(t, time.Minute), s.ID(well)); err != nil {
+			t.Fatal(err)
+		}
+		s.Await("the server leads", func() bool { return s.Leader() == well })
+	}
 	leader := s.Replica(s.Leader())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if out, err := leader.Submit(ctx, s.request); (err == nil) != (well >= 0 && leader == s.Replica(well)) {
+	if out, err := leader.Submit(ctx, s.request); (err == nil) != (well >= 0) {
 		t.Errorf("the poison is answered %+v, %v", out, err)
 	}
 	return s
@@ -194,5 +200,126 @@ func TestL12AnEntryThatCannotBeAppliedIsRefusedByAll(t *testing.T) {
 	}
 	if _, err := s.refuse(0, cluster.Refusing{}); !errors.Is(err, logstore.ErrInUse) {
 		t.Errorf("while the server runs: %v", err)
+	}
+}
+
+// ends waits until a server has ended by itself, and wants the error and its words.
+func (s *stuck) ends(i int, want error, words ...string) {
+	s.t.Helper()
+	var err error
+	s.Await("a server ends", func() (ended bool) { ended, err = s.Ended(i); return ended })
+	if !errors.Is(err, want) {
+		s.t.Fatalf("server %d ended with %v, want %v", i, err, want)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			s.t.Errorf("server %d ended with %v, want %q in it", i, err, w)
+		}
+	}
+}
+
+// L12: where two of three servers refuse an entry, the third stays out, whatever it makes of it, and says what to do.
+func TestL12AServerThatDoesNotRefuseWithTheOthersStaysOut(t *testing.T) {
+	s := newStuck(t, -1)
+	s.allFall(0, 1, 2)
+	s.refuseAll(0, 1)
+	for i := range 3 {
+		s.Restart(i)
+	}
+	do(t, s.client, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
+	s.ends(2, cluster.ErrBrokenInvariant, "CreateTask")
+	s.hale[2] = true // a version that can apply it comes too late
+	s.Restart(2)
+	s.ends(2, cluster.ErrOtherRefusals, "skip-entry", "this server no entry")
+	s.hale[2] = false
+	s.refuseAll(2)
+	s.Restart(2)
+	do(t, s.client, fsm.CreateTask{Room: "r", Role: "builder", Title: "later"})
+	s.Agree()
+	if got := titles(s.Replica(2)); !slices.Equal(got, []string{"after", "before", "later"}) {
+		t.Errorf("L8: the last server knows %v", got)
+	}
+	if err := s.Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.refuse(0, cluster.Refusing{Undo: true}); !errors.Is(err, cluster.ErrAgreed) {
+		t.Errorf("take back what is agreed on: %v", err)
+	}
+	s.Restart(0)
+}
+
+// L8: what one server has applied and acknowledged no other one refuses: they hear it before they do anything, and
+// the refusal is taken back.
+func TestL8WhatAServerHasAppliedIsNotRefused(t *testing.T) {
+	s := newStuck(t, 2)
+	s.allFall(0, 1)
+	s.refuseAll(0, 1)
+	for i := range 2 {
+		s.Restart(i)
+		s.ends(i, cluster.ErrOtherRefusals, "server "+s.ID(2)+" has applied", "--undo")
+	}
+	for i := range 2 {
+		if got, err := s.refuse(i, cluster.Refusing{Undo: true}); err != nil || !got.Known {
+			t.Fatalf("take back: %+v, %v", got, err)
+		}
+		s.hale[i] = true
+		s.Restart(i)
+	}
+	do(t, s.client, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
+	s.Agree()
+	if got := titles(s.Replica(0)); !slices.Equal(got, []string{"after", "before", poison}) {
+		t.Errorf("L8: it knows %v", got)
+	}
+}
+
+// A server that cannot be asked is waited for, unless an operator says that it is gone for good.
+func TestL8ALostServerIsNotWaitedFor(t *testing.T) {
+	s := newStuck(t, -1)
+	s.allFall(0, 1, 2)
+	s.refuseAll(0, 1)
+	s.Restart(0)
+	s.Restart(1)
+	if err := errors.Join(s.Stop(0), s.Stop(1)); err != nil { // it can be stopped while it waits
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if got, err := s.refuse(i, cluster.Refusing{Lost: []string{s.ID(2)}}); err != nil || !got.Known || got.Agreed {
+			t.Fatalf("without the lost one: %+v, %v", got, err)
+		}
+		s.Restart(i)
+	}
+	do(t, s.client, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
+	if got := titles(s.Replica(s.Leader())); !slices.Equal(got, []string{"after", "before"}) {
+		t.Errorf("L8: they know %v", got)
+	}
+}
+
+// Only an entry that is named without doubt, and that this version cannot apply, is refused.
+func TestOnlyWhatCannotBeAppliedIsRefused(t *testing.T) {
+	s := newStuck(t, -1)
+	s.allFall(0, 1, 2)
+	for _, tt := range []struct {
+		name string
+		how  cluster.Refusing
+		says string
+	}{
+		{"another sum", cluster.Refusing{Sum: strings.Repeat("0", 64)}, "its SHA-256 is " + s.broken.Sum},
+		{"a short sum", cluster.Refusing{Sum: s.broken.Sum[:cluster.SumDigits-1]}, "its SHA-256 is"},
+		{"behind the end", cluster.Refusing{Index: s.broken.Index + 1000}, "the log ends at entry"},
+		{"not there any more", cluster.Refusing{Undo: true}, "nothing to take back"},
+		{"raft's own", cluster.Refusing{Index: 1}, "raft itself wrote it"},
+	} {
+		for i := range 2 { // logs of both kinds
+			if _, err := s.refuse(i, tt.how); !errors.Is(err, cluster.ErrNotRefused) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+	}
+	s.hale[0] = true
+	if _, err := s.refuse(0, cluster.Refusing{}); !errors.Is(err, cluster.ErrNotRefused) || !strings.Contains(err.Error(), "just start the server") {
+		t.Errorf("an entry that this version applies: %v", err)
+	}
+	if _, err := cluster.Refuse(t.TempDir(), cluster.Refusing{Index: 1}); !errors.Is(err, cluster.ErrNothingToRecover) {
+		t.Errorf("an empty directory: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long the harness waits for what must come in the end.
-const patience = 15 * time.Second
+const patience = 60 * time.Second
 
 // Cluster is a set of servers, numbered from 0. Its methods belong to the test's
 // goroutine, except Submit, SubmitTo and Client.
