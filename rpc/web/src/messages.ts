@@ -347,7 +347,7 @@ export interface FailedAttempt {
 export interface Failure {
   after?: string;
   reason?: string;
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 export interface FleetApplyRoomBody {
@@ -541,7 +541,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   result?: string;
   text?: string;
   title?: string;

@@ -731,14 +731,11 @@ class FailedAttempt(_FailedAttemptAlways, total=False):
     """In the words of its agent, at most 256 bytes; where it gave none, in vigil's."""
 
 
-class _FailureAlways(TypedDict):
-    retryable: bool
-    """As in WorkRequest."""
-
-
-class Failure(_FailureAlways, total=False):
+class Failure(TypedDict, total=False):
     after: Duration
     reason: str
+    retryable: bool
+    """As in WorkRequest."""
 
 
 class FollowRequest(TypedDict, total=False):
@@ -1050,11 +1047,8 @@ class HandoffResponse(TypedDict, total=False):
     next_task: Digits
 
 
-class _HandoverAlways(TypedDict):
+class Handover(TypedDict, total=False):
     priority: int
-
-
-class Handover(_HandoverAlways, total=False):
     result: str
     """As in HandoffRequest."""
     text: str

@@ -610,7 +610,7 @@ export interface Failure {
   after?: Duration;
   reason?: string;
   /** As in WorkRequest. */
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 /** What Desk.Follow takes. */
@@ -847,7 +847,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   /** As in HandoffRequest. */
   result?: string;
   text?: string;
