@@ -10,9 +10,10 @@ const (
 	costRole       = 1024
 	costOverseer   = 48
 	CostAgent      = 512 // with its lease
-	costNotes      = 184
+	costNotes      = 192
 	costSpent      = 80
 	costUsed       = 192
+	costTypist     = 64
 	costHour       = 48
 	costKind       = 8
 	costLadder     = 112
@@ -129,6 +130,9 @@ func CostOfAgent(a *Agent) int64 {
 		}
 		if x.Screen != nil {
 			n += costScreen
+		}
+		if t := x.Typist; t != nil {
+			n += costTypist + textOf(t.By)
 		}
 		if u := x.Used; u != nil {
 			n += costUsed + int64(len(u.Kinds))*costKind + int64(len(u.Day))*costHour
