@@ -29,11 +29,14 @@ type worker struct {
 var workers = []worker{
 	{language: "go", command: []string{os.Args[0]}, env: []string{goWorker + "=1"}},
 	{language: "python", needs: "python3", command: []string{"python3", "../python/tests/conformance_worker.py"},
-		env: []string{"PYTHONPATH=../python", "PYTHONDONTWRITEBYTECODE=1"}},
+		env: []string{"PYTHONPATH=../python"}},
+	{language: "python asyncio", needs: "python3", command: []string{"python3", "../python/tests/conformance_async.py"},
+		env: []string{"PYTHONPATH=../python"}},
 }
 
 // Every SDK, and the Go client, does what the table says when servers misbehave.
 func TestConformance(t *testing.T) {
+	compiled := "PYTHONPYCACHEPREFIX=" + t.TempDir() // by the first of many, and not into the checkout
 	for _, w := range workers {
 		t.Run(w.language, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +51,7 @@ func TestConformance(t *testing.T) {
 					if why := s.not[w.language]; why != "" {
 						t.Skip(why)
 					}
-					s.tell(t, w)
+					s.tell(t, w, compiled)
 				})
 			}
 		})
@@ -62,9 +65,9 @@ type line struct {
 }
 
 // tell runs a worker through a story and judges it.
-func (s *story) tell(t *testing.T, w worker) {
+func (s *story) tell(t *testing.T, w worker, env string) {
 	c := newCluster(t, s)
-	p := start(t, w, c, s)
+	p := start(t, w, c, s, env)
 	deadline := time.Now().Add(patience)
 	for !p.ended() && (s.ends != "" || !c.over() || p.count("told") < s.told || s.same != "" && !c.again(s.same)) {
 		if time.Now().After(deadline) {
@@ -164,12 +167,12 @@ type process struct {
 	done chan struct{}
 }
 
-func start(t *testing.T, w worker, c *cluster, s *story) *process {
+func start(t *testing.T, w worker, c *cluster, s *story, env string) *process {
 	t.Helper()
 	p := &process{done: make(chan struct{})}
 	p.cmd = exec.Command(w.command[0], w.command[1:]...)
 	home := t.TempDir()
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home}, w.env...)
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home, env}, w.env...)
 	if s.socket {
 		token := filepath.Join(home, "token")
 		if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {

@@ -49,3 +49,16 @@ func TestPythonTypes(t *testing.T) {
 		t.Errorf("mypy: %v\n%s", err, out)
 	}
 }
+
+// The first example of the guide, which the tests of docs run, has ten lines at most.
+func TestFirstExampleHasTenLines(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/guide/python.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, ok := strings.Cut(string(text), "cat > build.py <<'END'\n")
+	example, _, end := strings.Cut(example, "END\n")
+	if n := strings.Count(example, "\n"); !ok || !end || n > 10 || !strings.Contains(example, "@vigil.worker") {
+		t.Errorf("the first example has %d lines, at most 10 are allowed:\n%s", n, example)
+	}
+}
