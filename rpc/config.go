@@ -48,6 +48,10 @@ type Config struct {
 	// Keys are the keys of gossip; nil: they do not come by themselves.
 	Keys base.GossipKeys
 
+	// Traced says that servers make spans of tasks: whoever claims one is told the traceparent of the
+	// attempt's. Else it is told the one that the task's creator has given, as it came.
+	Traced bool
+
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.
 	Watchdog func() WatchdogStats

@@ -80,7 +80,7 @@ func (s *Server) services(c *base.Core) {
 	s.desk = hosts.NewDesk(c, s.hosts)
 	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
 	vigilv1.RegisterFleetServer(r, &fleet{Core: c, Desk: s.desk, watches: &s.watches, watchdog: watchdog})
-	vigilv1.RegisterWorkServer(r, &work{Core: c, delegates: s.delegates})
+	vigilv1.RegisterWorkServer(r, &work{Core: c, delegates: s.delegates, traced: s.cfg.Traced, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterHostAgentServer(r, hosts.NewService(c, s.hosts, s.cfg.ClusterID))
 	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})

@@ -93,6 +93,7 @@ func (o *observer) unary(
 	if err := number(ctx, req); err != nil {
 		return nil, err
 	}
+	trace(ctx, req)
 	return o.guarded(ctx, req, info.FullMethod, h)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"vigil/cluster"
+	"vigil/cluster/traces"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc/door"
@@ -108,6 +109,10 @@ func (f *Server) problems() (wrong []error) {
 	that(len(f.Join) == 0 || !f.Found, "join and found exclude each other: a server either founds a cluster or joins one")
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel,
 		"log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+	if f.OTLP != "" {
+		err := traces.CheckAddress(f.OTLP)
+		that(err == nil, "otlp: %w", err)
+	}
 	return wrong
 }
 

@@ -26,6 +26,8 @@ type mcpTask struct {
 	Percent  *uint32  `json:"percent,omitempty"`
 	// ExpectMinutes is from now; negative: that has passed. It is absent when nothing is expected.
 	ExpectMinutes *float64 `json:"expected_in_minutes,omitempty"`
+	// Traceparent is that of the attempt, for spans of who works on it; "": nobody traces it.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // taskText is what people and other agents have written about a task.
@@ -37,7 +39,8 @@ type taskText struct {
 
 func newMCPTask(t *vigilv1.Task) *mcpTask {
 	out := &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), By: t.GetCreatedBy(),
-		Priority: t.GetPriority(), Others: taskText{t.GetTitle(), t.GetText(), t.GetNote()}, Percent: t.Percent}
+		Priority: t.GetPriority(), Others: taskText{t.GetTitle(), t.GetText(), t.GetNote()}, Percent: t.Percent,
+		Traceparent: t.GetTraceparent()}
 	if left := t.GetExpectLeft(); left != nil {
 		minutes := left.AsDuration().Minutes()
 		out.ExpectMinutes = &minutes

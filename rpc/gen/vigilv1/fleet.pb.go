@@ -1265,7 +1265,10 @@ type CreateTaskRequest struct {
 	// says. After that, and half an hour without progress and mail, the task counts as stalled.
 	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
 	// The task is offered to nobody before so long from now, at most 30 days; absent: at once.
-	After         *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
+	After *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
+	// The W3C traceparent of whoever creates it: the task's spans are in that trace. Absent: that of the
+	// metadata of the call, or of its HTTP header, where there is a right one.
+	Traceparent   string `protobuf:"bytes,52,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1361,6 +1364,13 @@ func (x *CreateTaskRequest) GetAfter() *durationpb.Duration {
 		return x.After
 	}
 	return nil
+}
+
+func (x *CreateTaskRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type ListTasksRequest struct {
@@ -3807,7 +3817,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
 	"\apending\x18\x01 \x01(\bR\apending\x12&\n" +
-	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xa2\x02\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xc4\x02\n" +
 	"\x11CreateTaskRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12\x17\n" +
 	"\x04role\x18\x02 \x01(\tB\x03\xe0A\x02R\x04role\x12\x14\n" +
@@ -3817,7 +3827,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02by\x18\x06 \x01(\tR\x02by\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x121\n" +
 	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
-	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xcc\x01\n" +
+	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12 \n" +
+	"\vtraceparent\x184 \x01(\tR\vtraceparent\"\xcc\x01\n" +
 	"\x10ListTasksRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12+\n" +

@@ -295,7 +295,10 @@ type Task struct {
 	Failures uint32           `protobuf:"varint,62,opt,name=failures,proto3" json:"failures,omitempty"`
 	Failed   []*FailedAttempt `protobuf:"bytes,63,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Attempts that count towards attempt_limit of the role.
-	Charged       uint32 `protobuf:"varint,64,opt,name=charged,proto3" json:"charged,omitempty"`
+	Charged uint32 `protobuf:"varint,64,opt,name=charged,proto3" json:"charged,omitempty"`
+	// Where a task was claimed: the W3C traceparent of the attempt, for the spans of who works on it.
+	// Absent: nobody traces the task.
+	Traceparent   string `protobuf:"bytes,65,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,6 +569,13 @@ func (x *Task) GetCharged() uint32 {
 		return x.Charged
 	}
 	return 0
+}
+
+func (x *Task) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // FailedAttempt is why an attempt at a task failed.
@@ -4250,7 +4260,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xbb\t\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xdd\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4291,7 +4301,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bagain_in\x18= \x01(\v2\x19.google.protobuf.DurationR\aagainIn\x12\x1a\n" +
 	"\bfailures\x18> \x01(\rR\bfailures\x12/\n" +
 	"\x06failed\x18? \x03(\v2\x17.vigil.v1.FailedAttemptR\x06failed\x12\x18\n" +
-	"\acharged\x18@ \x01(\rR\achargedB\n" +
+	"\acharged\x18@ \x01(\rR\acharged\x12 \n" +
+	"\vtraceparent\x18A \x01(\tR\vtraceparentB\n" +
 	"\n" +
 	"\b_percent\"m\n" +
 	"\rFailedAttempt\x12\x18\n" +

@@ -347,7 +347,7 @@ export interface FailedAttempt {
 export interface Failure {
   after?: string;
   reason?: string;
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 export interface FleetApplyRoomBody {
@@ -384,6 +384,7 @@ export interface FleetCreateTaskBody {
   role: string;
   text?: string;
   title?: string;
+  traceparent?: string;
 }
 
 export interface FleetDrainHostBody {
@@ -540,7 +541,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   result?: string;
   text?: string;
   title?: string;
@@ -1353,6 +1354,7 @@ export interface Task {
   text?: string;
   text_gone: boolean;
   title?: string;
+  traceparent?: string;
   why?: string;
   why_code?: string;
 }

@@ -420,6 +420,9 @@ class CreateTaskRequest(_CreateTaskRequestAlways, total=False):
     priority: int
     text: str
     title: str
+    traceparent: str
+    """The W3C traceparent of whoever creates it: the task's spans are in that trace. Absent: that of
+    the metadata of the call, or of its HTTP header, where there is a right one."""
 
 
 class _CreateTokenRequestAlways(TypedDict):
@@ -728,14 +731,11 @@ class FailedAttempt(_FailedAttemptAlways, total=False):
     """In the words of its agent, at most 256 bytes; where it gave none, in vigil's."""
 
 
-class _FailureAlways(TypedDict):
-    retryable: bool
-    """As in WorkRequest."""
-
-
-class Failure(_FailureAlways, total=False):
+class Failure(TypedDict, total=False):
     after: Duration
     reason: str
+    retryable: bool
+    """As in WorkRequest."""
 
 
 class FollowRequest(TypedDict, total=False):
@@ -1047,11 +1047,8 @@ class HandoffResponse(TypedDict, total=False):
     next_task: Digits
 
 
-class _HandoverAlways(TypedDict):
+class Handover(TypedDict, total=False):
     priority: int
-
-
-class Handover(_HandoverAlways, total=False):
     result: str
     """As in HandoffRequest."""
     text: str
@@ -2759,6 +2756,9 @@ class Task(_TaskAlways, total=False):
     text: str
     """Left out of lists."""
     title: str
+    traceparent: str
+    """Where a task was claimed: the W3C traceparent of the attempt, for the spans of who works on it.
+    Absent: nobody traces the task."""
     why: str
     """While it waits: why nobody has taken it, and the stable name of that reason (busy, offered,
     no_agent, paused, or why_code of the agent that should). Left out of lists."""

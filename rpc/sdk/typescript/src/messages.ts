@@ -347,6 +347,11 @@ export interface CreateTaskRequest {
   room: string;
   text?: string;
   title?: string;
+  /**
+   * The W3C traceparent of whoever creates it: the task's spans are in that trace. Absent: that of
+   * the metadata of the call, or of its HTTP header, where there is a right one.
+   */
+  traceparent?: string;
 }
 
 export interface CreateTokenRequest {
@@ -605,7 +610,7 @@ export interface Failure {
   after?: Duration;
   reason?: string;
   /** As in WorkRequest. */
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 /** What Desk.Follow takes. */
@@ -842,7 +847,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   /** As in HandoffRequest. */
   result?: string;
   text?: string;
@@ -2320,6 +2325,11 @@ export interface Task {
   text?: string;
   text_gone: boolean;
   title?: string;
+  /**
+   * Where a task was claimed: the W3C traceparent of the attempt, for the spans of who works on it.
+   * Absent: nobody traces the task.
+   */
+  traceparent?: string;
   /**
    * While it waits: why nobody has taken it, and the stable name of that reason (busy, offered,
    * no_agent, paused, or why_code of the agent that should). Left out of lists.
