@@ -84,6 +84,12 @@ class Calls(unittest.TestCase):
             with self.assertRaisesRegex(vigil.Unavailable, "502"):
                 c.tasks.get(7)
 
+    def test_a_server_that_speaks_tls_is_told_from_others(self):
+        no = b"Client sent an HTTP request to an HTTPS server.\n"
+        with Fake({"GET /v1/status": lambda *_: (400, no)}) as f, vigil.Client(f.addr) as c:
+            with self.assertRaisesRegex(vigil.AuthDenied, "vigil login"):
+                c.call("Cluster.Status")
+
     def test_a_scope_ends_a_call_from_another_thread(self):
         block = threading.Event()
         with Fake({"POST /v1/mail:wait": lambda *_: (block.wait(20), (200, {"unread": 0}))[1]}) as f, \
@@ -146,7 +152,7 @@ class Results(unittest.TestCase):
             self.assertEqual(c.tasks.wait(7, timeout=20).json(), {"ok": True})
 
     def test_wait_tells_what_failed_and_what_is_late(self):
-        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state="FAILED", note="no disk")),
+        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state="FAILED", result="no disk")),
                    "GET /v1/tasks/8": lambda *_: (200, dict(TASK, id="8")),
                    "GET /v1/events": lambda *_: (403, {"code": "denied", "message": "not you"})}
         with Fake(answers) as f, vigil.Client(f.addr) as c:

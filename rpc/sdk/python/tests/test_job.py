@@ -28,7 +28,8 @@ def job(life=None, **task):
 class Commands(unittest.TestCase):
     def test_a_command_ends_with_the_job_and_what_it_started_too(self):
         j = job()
-        script = "import subprocess,sys,time; p=subprocess.Popen(['sleep','300']); print(p.pid,flush=True); time.sleep(300)"
+        script = ("import subprocess,time; p=subprocess.Popen(['sleep','300']); print(p.pid,flush=True); "
+                  "time.sleep(300)")
         p = j.popen([sys.executable, "-c", script], stdout=subprocess.PIPE, grace=5)
         child = int(p.stdout.readline())
         j.cancel(vigil.Superseded("over"))
@@ -43,7 +44,8 @@ class Commands(unittest.TestCase):
 
     def test_a_command_that_ignores_sigterm_is_killed(self):
         j = job()
-        script = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1,flush=True); time.sleep(300)"
+        script = ("import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1,flush=True); "
+                  "time.sleep(300)")
         p = j.popen([sys.executable, "-c", script], stdout=subprocess.PIPE, grace=0.2)
         p.stdout.readline()
         j.cancel(vigil.Superseded("over"))

@@ -9,8 +9,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from ._client import Client, Json
+from ._client import Client
 from ._clock import Span
+from ._form import Json
 from ._job import Job, Mail
 from ._tasks import Task
 from ._wire import Aborted, Scope

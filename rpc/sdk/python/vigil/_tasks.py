@@ -35,8 +35,9 @@ class Task:
         self.text = str(raw.get("text", ""))
         """Empty in lists."""
         self.note = str(raw.get("note", ""))
-        """The last progress, or why it failed."""
+        """The last progress."""
         self.result = str(raw.get("result", ""))
+        """What its worker has returned; of a task that has FAILED the reason."""
         self.attempt = int(raw.get("attempt", 0))
         self.holder = str(raw.get("holder", ""))
         """The agent of the last attempt, room/role or room/role.2."""
@@ -51,6 +52,14 @@ class Task:
         """Tells whether nobody works on it any more, unless a human brings it back."""
         return self.state in OVER
 
+    @property
+    def reason(self) -> str:
+        """Why it has failed, or why its last attempt did; "": neither has."""
+        if self.state == "FAILED":
+            return self.result or self.note
+        failed = self.raw.get("failed") or [{}]
+        return "" if self.done else str(failed[-1].get("reason", ""))
+
     def json(self) -> Any:
         """The result, as a worker has returned it that returned more than text. ValueError: it is no JSON."""
         return json.loads(self.result)
@@ -63,8 +72,8 @@ class TaskFailed(Exception):
     """A task that was waited for has ended otherwise than by completion. task is what became of it."""
 
     def __init__(self, task: Task) -> None:
-        note = f": {task.note}" if task.note else ""
-        super().__init__(f"task {task.id} of {task.room}/{task.role} is {task.state}{note}")
+        why = f": {task.reason}" if task.reason else ""
+        super().__init__(f"task {task.id} of {task.room}/{task.role} is {task.state}{why}")
         self.task = task
 
 
