@@ -24,14 +24,17 @@ type worker struct {
 	needs    string // a program in PATH; "": none
 	command  []string
 	env      []string
+	files    []string // patterns of what it reads: a result that go test has kept ends with a change of it
 }
+
+var pythonFiles = []string{"../python/vigil/*.py", "../python/tests/*.py"}
 
 var workers = []worker{
 	{language: "go", command: []string{os.Args[0]}, env: []string{goWorker + "=1"}},
 	{language: "python", needs: "python3", command: []string{"python3", "../python/tests/conformance_worker.py"},
-		env: []string{"PYTHONPATH=../python"}},
+		env: []string{"PYTHONPATH=../python"}, files: pythonFiles},
 	{language: "python asyncio", needs: "python3", command: []string{"python3", "../python/tests/conformance_async.py"},
-		env: []string{"PYTHONPATH=../python"}},
+		env: []string{"PYTHONPATH=../python"}, files: pythonFiles},
 }
 
 // Every SDK, and the Go client, does what the table says when servers misbehave.
@@ -45,6 +48,7 @@ func TestConformance(t *testing.T) {
 					t.Skipf("the worker in %s is left out: no %s", w.language, w.needs)
 				}
 			}
+			w.read(t)
 			for _, s := range stories {
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
@@ -55,6 +59,21 @@ func TestConformance(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+func (w *worker) read(t *testing.T) {
+	t.Helper()
+	for _, pattern := range w.files {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
+		}
+		for _, name := range names {
+			if _, err := os.ReadFile(name); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

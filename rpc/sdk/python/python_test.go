@@ -3,12 +3,30 @@ package python
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
+// read reads what other programs read, so that a result which go test has kept ends with a change of it.
+func read(t *testing.T) {
+	t.Helper()
+	for _, pattern := range []string{"vigil/*", "tests/*.py", "examples/*.py"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
+		}
+		for _, name := range names {
+			if _, err := os.ReadFile(name); err != nil && filepath.Ext(name) != "" {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func python(t *testing.T, args ...string) string {
 	t.Helper()
+	read(t)
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("left out: no python3")
 	}
@@ -40,6 +58,7 @@ for name in files:
 
 // Its types are right, as strictly as mypy looks.
 func TestPythonTypes(t *testing.T) {
+	read(t)
 	if _, err := exec.LookPath("mypy"); err != nil {
 		t.Skip("types are not checked: no mypy")
 	}

@@ -80,8 +80,8 @@ def failure(answer: Answer, leader: str) -> VigilError:
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     if answer.status == 400 and b"HTTPS" in answer.body:
-        return errors.AuthDenied("the server speaks TLS, and this client has no identity: log in with `vigil login TOKEN`, "
-                                 "select a context with `vigil context use NAME`, or give an API token and roots")
+        return errors.AuthDenied("the server speaks TLS, and this client has no identity: log in with `vigil login "
+                                 "TOKEN`, select a context with `vigil context use NAME`, or give a token and roots")
     # Something between us and a server has answered.
     if answer.status in (502, 503, 504, 408, 429):
         return errors.Unavailable(f"something between here and the servers answers {answer.status}")
