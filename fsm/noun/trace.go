@@ -42,6 +42,9 @@ func ParseTrace(text string) (Trace, error) {
 	return Trace(fmt.Sprintf("00-%s-%s-%02x", id, span, bits&1)), nil
 }
 
+// ID is the id of the trace, in hexadecimal digits; the trace is not empty.
+func (t Trace) ID() string { return string(t[3:35]) }
+
 // Check tells what is wrong with a trace that the log brings.
 func (t Trace) Check() error {
 	if same, err := ParseTrace(string(t)); err != nil || same != t {
@@ -76,7 +79,7 @@ func SpansOf(cluster string, id TaskID, created Wall, from Trace) Spans {
 		copy(s.ID[:], s.seed[:]) // all zero once in 2^128
 		return s
 	}
-	copy(s.ID[:], unhex(string(from[3:35])))
+	copy(s.ID[:], unhex(from.ID()))
 	copy(s.Parent[:], unhex(string(from[36:52])))
 	s.Sampled = from[traceBytes-1] == '1'
 	return s

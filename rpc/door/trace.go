@@ -18,11 +18,27 @@ func trace(ctx context.Context, req any) {
 	if !ok || create.GetTraceparent() != "" {
 		return
 	}
+	create.Traceparent = string(traceOf(ctx))
+}
+
+// traceOf is the traceparent that came with a call; empty: none, or none that is right.
+func traceOf(ctx context.Context) noun.Trace {
 	said := metadata.ValueFromIncomingContext(ctx, code.HeaderTrace)
 	if len(said) != 1 {
-		return
+		return ""
 	}
-	if t, err := noun.ParseTrace(said[0]); err == nil {
-		create.Traceparent = string(t)
+	t, _ := noun.ParseTrace(said[0]) // empty with an error
+	return t
+}
+
+// traceField is what a log line about a call says of its trace; nil: nothing.
+func traceField(ctx context.Context, req any) []any {
+	t := traceOf(ctx)
+	if r, ok := req.(interface{ GetTraceparent() string }); ok && r.GetTraceparent() != "" {
+		t, _ = noun.ParseTrace(r.GetTraceparent()) // what is wrong is no trace
 	}
+	if t == "" {
+		return nil
+	}
+	return []any{"trace", t.ID()}
 }

@@ -133,7 +133,7 @@ func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in
 	d.take(job)
 	again := before != nil && before.Task.GetId() == job.Task.GetId() && before.Attempt == job.Attempt
 	if !again {
-		d.log.Info("claimed a task", "task", job.Task.GetId(), "attempt", job.Attempt)
+		d.log.Info("claimed a task", about(job)...)
 	}
 	return d.claimed(ctx, job, again, in.Start)
 }
@@ -285,7 +285,7 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 		return waitAnswer{mcpSaid: said}, nil
 	}
 	d.take(next)
-	d.log.Info("claimed a task", "task", next.Task.GetId(), "attempt", next.Attempt)
+	d.log.Info("claimed a task", about(next)...)
 	out, err := d.claimed(ctx, next, false, false)
 	out.Message = said.Message + " Here is the next one. " + out.Message
 	return out, err
@@ -360,7 +360,7 @@ func (d *mcpDesk) say(ctx context.Context, ends bool,
 	}
 	if ends || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
 		d.drop(job)
-		d.log.Info("finished with a task", "task", job.Task.GetId(), "attempt", job.Attempt)
+		d.log.Info("finished with a task", about(job)...)
 	}
 	return saidf(words, job.Task.GetId()), nil
 }

@@ -38,6 +38,9 @@ func putConf(name string, values map[string]any) error {
 func with(text string, values map[string]any) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if says(text, text, map[string]any{key: values[key]}) {
+			continue // it does already
+		}
 		said, err := yaml.Marshal(map[string]any{key: values[key]})
 		if err != nil {
 			return "", err
