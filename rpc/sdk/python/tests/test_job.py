@@ -7,6 +7,7 @@ import unittest
 
 import vigil
 from vigil._job import Job, clip
+from vigil._trace import here
 from vigil._worker import Worker
 
 
@@ -107,6 +108,23 @@ class Words(unittest.TestCase):
 
     def test_a_title_stands_for_a_text(self):
         self.assertEqual(job(text="", title="Say hello").text, "Say hello")
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+class Traces(unittest.TestCase):
+    def test_what_is_run_and_created_for_a_traced_task_joins_its_trace(self):
+        j = job(traceparent=TRACE)
+        self.assertEqual(j.run(["sh", "-c", "echo $TRACEPARENT"]).stdout.strip(), TRACE)
+        self.assertEqual(j.run(["sh", "-c", "echo $TRACEPARENT"], env={}).stdout.strip(), TRACE)
+        w = Worker("web/builder", lambda j: here(), (), None)
+        self.assertEqual(w._outcome(j, w._direct).result, TRACE)
+        self.assertEqual(here(), "")
+
+    def test_what_is_no_trace_changes_nothing(self):
+        for text in ("", "x", TRACE.replace("4", "g"), "00-" + "0" * 32 + "-00f067aa0ba902b7-01"):
+            self.assertEqual(job(traceparent=text).trace, "")
 
 
 class Outcomes(unittest.TestCase):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 from . import _errors as errors
 from ._clock import Span, duration, now, seconds
+from ._trace import checked, here
 from ._wire import Aborted, Scope
 
 if TYPE_CHECKING:
@@ -91,12 +92,14 @@ class Tasks:
         self._client = client
 
     def create(self, room: str, role: str, text: object = "", *, title: str = "", priority: int = 0,
-               expect: Optional[Span] = None, after: Optional[Span] = None) -> Task:
+               expect: Optional[Span] = None, after: Optional[Span] = None,
+               traceparent: Optional[str] = None) -> Task:
         """Creates a task of a role, exactly once however often it has to be sent.
 
         text is what the worker gets, at most 256 KiB; what is no text is sent as JSON. Without a title its first
         line is shown to people. expect is how long an attempt may take, after puts the task off: spans in seconds,
-        1 s to 30 days.
+        1 s to 30 days. traceparent is the trace that it joins; without it that of the job whose function runs, or the
+        one in TRACEPARENT.
         """
         body = text_of(text)
         line = body.splitlines()[0] if body.strip() else role
@@ -107,6 +110,9 @@ class Tasks:
             message["expect"] = duration(expect)
         if after is not None:
             message["after"] = duration(after)
+        trace = here() if traceparent is None else checked(traceparent)
+        if trace:
+            message["traceparent"] = trace
         return Task(self._client.call("Fleet.CreateTask", message))
 
     def get(self, task: Union[int, Task]) -> Task:
@@ -149,8 +155,9 @@ class Tasks:
         parallel is how many are created at once. TimeoutError when not all are over after timeout seconds.
         """
         until = None if timeout is None else now() + seconds(timeout)
+        trace = here()
         with ThreadPoolExecutor(max_workers=max(parallel, 1)) as pool:
-            made = list(pool.map(lambda text: self.create(room, role, text).id, texts))
+            made = list(pool.map(lambda text: self.create(room, role, text, traceparent=trace).id, texts))
         found: Dict[int, Task] = {}
         watch = Watch(self._client, made, None, room).until(None if until is None else max(until - now(), 0.001))
         for one in made:

@@ -11,6 +11,7 @@ import threading
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union, cast
 
+from . import _trace
 from ._client import Client
 from ._clock import now, seconds
 from ._errors import VigilError
@@ -241,7 +242,11 @@ class Worker:
         return End(failure=clip(f"{type(e).__name__}: {e}".rstrip(": "), MAX_REASON), retryable=retryable)
 
     def _direct(self, job: Job) -> Any:
-        return self.fn(job)
+        token = _trace.current.set(job.trace)
+        try:
+            return self.fn(job)
+        finally:
+            _trace.current.reset(token)
 
     def _on_loop(self, loop: asyncio.AbstractEventLoop) -> Callable[[Job], Any]:
         from ._aio import AsyncJob
@@ -252,6 +257,7 @@ class Worker:
             ended = threading.Event()
 
             async def one() -> None:
+                _trace.current.set(job.trace)  # of this coroutine's own context
                 try:
                     box["value"] = await fn(AsyncJob(job))
                 except BaseException as e:
