@@ -251,6 +251,8 @@ class Client:
             answer = self._exchange(wire, verb, path, headers, body, limit, t.scope)
         except Late as e:
             self._servers.leave(route, wire.addr)
+            if t.last is not None and limit == left:
+                raise _out_of_time(t.last) from None  # this attempt was cut short: the one before tells why
             self._again(errors.Timeout(str(e)), False, repeat == "always")
         except Lost as e:
             self._servers.failed(wire.addr, str(e))
