@@ -35,6 +35,8 @@ var workers = []worker{
 		env: []string{"PYTHONPATH=../python"}, files: pythonFiles},
 	{language: "python asyncio", needs: "python3", command: []string{"python3", "../python/tests/conformance_async.py"},
 		env: []string{"PYTHONPATH=../python"}, files: pythonFiles},
+	{language: "typescript", needs: "node", command: []string{"node", "../typescript/test/conformance_worker.mjs"},
+		files: []string{"../typescript/dist/*.js", "../typescript/test/*.mjs"}},
 }
 
 // Every SDK, and the Go client, does what the table says when servers misbehave.
