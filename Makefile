@@ -85,8 +85,8 @@ ui: ## try every view and action of the page in a browser; needs chromium, node 
 
 screenshots: ## take the pictures of docs/guide/page anew; needs what make ui needs
 	@mkdir -p bin/shots docs/guide/page
-	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPageViewsFromNPM$$' -count 1 -timeout 10m
-	for name in fleet timeline apply; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
+	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPage(Views|TerminalIsTaken)FromNPM$$' -count 1 -timeout 10m
+	for name in fleet timeline apply typing; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
 
 check: fmt vet staticcheck generated race ## everything a change must pass
 
@@ -114,7 +114,7 @@ ONLY =
 dist: ## make archives, deb, rpm, sums and lists of parts of this commit in bin/dist, twice: the bytes must be the same
 	cd configs/dist && go run . -out $(DIST) -only '$(ONLY)' -compare
 
-dist-test: ## install, upgrade and remove the deb in a fresh Debian, and look at the rpm; needs root, debootstrap, the network of apt
+dist-test: ## install, upgrade and remove the deb in a fresh Debian and in one with a systemd that runs, and look at the rpm; needs root, debootstrap, systemd-container, the network of apt
 	cd configs/dist && go run . -out $(DIST) -only linux/amd64
 	cd configs/dist && VIGIL_DIST=$(DIST) go test -count 1 -v ./...
 

@@ -81,6 +81,8 @@ type Config struct {
 	// localhost and IP addresses. Requests that name another host are refused: a web page could
 	// have sent them by a name of its own that points here.
 	Hosts []string
+	// BasePath is a path below which page and API are served beside /; "": none.
+	BasePath string
 	// RoomFile reads a room file for the page: requests as a list in JSON; nil: none is read.
 	RoomFile func(text string) ([]byte, error)
 

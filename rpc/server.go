@@ -49,7 +49,7 @@ func Open(cfg Config) (*Server, error) {
 		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
 		StopGrace: cfg.StopGrace, Dial: cfg.Dial,
 		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Private: cfg.Private, Denials: cfg.Denials,
-		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, OpenAPI: openAPI})
+		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, BasePath: cfg.BasePath, OpenAPI: openAPI})
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}

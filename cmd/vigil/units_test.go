@@ -93,7 +93,7 @@ func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 // again, so that its unit has none that could be believed to have done something.
 func TestN10UnitsReload(t *testing.T) {
 	_, agentd := unit(t, "vigil-agentd.service")
-	if got := agentd["ExecReload"]; got != "/bin/kill -HUP $MAINPID" {
+	if got := agentd["ExecReload"]; got != "/bin/sh -c 'kill -HUP $MAINPID'" {
 		t.Errorf("ExecReload=%s", got)
 	}
 	if _, server := unit(t, "vigil-server.service"); server["ExecReload"] != "" {

@@ -133,11 +133,12 @@ func TestI83LateBeatsDoNotRevive(t *testing.T) {
 	late := func(a *vigilv1.Agent, want ...string) {
 		t.Helper()
 		for range 10 {
-			answer, err := w.work.Beat(w.ctx(), &vigilv1.BeatRequest{Agents: []uint32{a.GetId()},
-				Incarnations: []uint64{a.GetIncarnationRaw()}, Kinds: []uint32{client.BeatLease}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			var answer *vigilv1.BeatResponse
+			w.eventually("a beat is answered", func() (err error) { // while the leader changes none is, and nothing is lost by another
+				answer, err = w.work.Beat(w.ctx(), &vigilv1.BeatRequest{Agents: []uint32{a.GetId()},
+					Incarnations: []uint64{a.GetIncarnationRaw()}, Kinds: []uint32{client.BeatLease}})
+				return err
+			})
 			verdict := "" // it is current
 			for _, x := range answer.GetExceptions() {
 				verdict = x.GetVerdict()

@@ -180,7 +180,7 @@ func TestRunnerExamplesWork(t *testing.T) {
 		{"codex", "codex",
 			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
 				conversation + `"}'`, conversation,
-			[]string{"wait-for-task", "codex exec", "resume " + conversation + " -\n", "task complete"}},
+			[]string{"wait-for-task", "codex exec", `sandbox_mode="workspace-write"`, "resume " + conversation + " -\n", "task complete"}},
 		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "",
 			[]string{"wait-for-task", "vigil remember begun",
 				"opencode run --model anthropic/claude-sonnet-4-5\n", "task complete", "vigil remember \n"}},
@@ -229,6 +229,12 @@ func TestRunnerExamplesFail(t *testing.T) {
 		}
 	}
 	b := newToolbox(t)
+	b.put("opencode", "true")
+	if _, out, calls, _ := b.run("opencode", ""); !strings.Contains(calls, "vigil task fail opencode said nothing") ||
+		strings.Contains(calls, "task complete") {
+		t.Errorf("an empty answer: output %q, calls\n%s", out, calls)
+	}
+	b = newToolbox(t)
 	b.put("claude", "echo 'No conversation found with session ID'; exit 1")
 	if code, _, calls, _ := b.run("claude-code", conversation); code != 1 ||
 		!strings.HasSuffix(calls, "vigil remember \n") {

@@ -39,6 +39,7 @@ type Server struct {
 	Standby bool   `yaml:"standby"`
 
 	HTTPHosts []string `yaml:"http_hosts"`
+	BasePath  string   `yaml:"base_path"`
 	HTTPCert  string   `yaml:"http_cert"`
 	HTTPKey   string   `yaml:"http_key"`
 

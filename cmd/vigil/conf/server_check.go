@@ -16,6 +16,7 @@ import (
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc/door"
+	"vigil/rpc/web"
 )
 
 // Flags adds the flags that win over the file.
@@ -93,6 +94,11 @@ func (f *Server) problems() (wrong []error) {
 	}
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
 	that(f.LogStore == "" || cluster.LogKind(f.LogStore).Valid(), "log_store %q is unknown: write bolt or wal", f.LogStore)
+	if f.BasePath != "" {
+		if err := web.CheckBase(f.BasePath); err != nil {
+			wrong = append(wrong, cli.Usagef("base_path %w", err))
+		}
+	}
 	wrong = append(wrong, f.addressProblems()...)
 	wrong = append(wrong, f.identityProblems()...)
 	that(!f.Found || f.Insecure || f.identified,

@@ -61,7 +61,7 @@ type server struct {
 func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	self, err := openIdentity(conf)
 	if err != nil {
-		return nil, cli.ExitWith(cli.ExitFailed, err)
+		return nil, err
 	}
 	if err := conf.Check(); err != nil {
 		return nil, err
@@ -172,6 +172,7 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
 		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
+		BasePath: s.conf.BasePath,
 		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry), Traced: s.conf.OTLP != "",
 	}
 	if s.identity != nil {

@@ -207,6 +207,12 @@ METHODS: Dict[str, Method] = {
         ),
         "always", numbered=True, parked=False, long=False, streams=False,
     ),
+    "Fleet.FollowScreen": Method(
+        (
+            Route("GET", "/v1/agents/{agent}/screen/follow", ("agent",), (), False),
+        ),
+        "never", numbered=False, parked=True, long=True, streams=True,
+    ),
     "Fleet.ForgetHost": Method(
         (
             Route("DELETE", "/v1/hosts/{host}", ("host",), ("by",), False),
@@ -310,6 +316,12 @@ METHODS: Dict[str, Method] = {
         ),
         "always", numbered=True, parked=False, long=False, streams=False,
     ),
+    "Fleet.ReleaseTerminal": Method(
+        (
+            Route("POST", "/v1/agents/{agent}:release-terminal", ("agent",), (), True),
+        ),
+        "always", numbered=True, parked=False, long=False, streams=False,
+    ),
     "Fleet.ReopenRoom": Method(
         (
             Route("POST", "/v1/rooms/{room}:reopen", ("room",), (), True),
@@ -345,6 +357,18 @@ METHODS: Dict[str, Method] = {
             Route("POST", "/v1/rooms/{room}:watchdog", ("room",), (), True),
         ),
         "always", numbered=True, parked=False, long=False, streams=False,
+    ),
+    "Fleet.TakeTerminal": Method(
+        (
+            Route("POST", "/v1/agents/{agent}:take-terminal", ("agent",), (), True),
+        ),
+        "always", numbered=True, parked=False, long=False, streams=False,
+    ),
+    "Fleet.TypeKeys": Method(
+        (
+            Route("POST", "/v1/agents/{agent}:type", ("agent",), (), True),
+        ),
+        "always", numbered=False, parked=False, long=False, streams=False,
     ),
     "Fleet.UnparkAgent": Method(
         (

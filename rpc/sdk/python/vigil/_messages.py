@@ -147,6 +147,8 @@ class Agent(_AgentAlways, total=False):
     stuck: str
     """Why its process cannot be ended; empty: it can, or there is none."""
     task: Digits
+    typist: Typist
+    """Who types at its terminal; absent: nobody."""
     up: Duration
     usage: UsageState
     """What it has used; absent: it has told of nothing."""
@@ -731,14 +733,11 @@ class FailedAttempt(_FailedAttemptAlways, total=False):
     """In the words of its agent, at most 256 bytes; where it gave none, in vigil's."""
 
 
-class _FailureAlways(TypedDict):
-    retryable: bool
-    """As in WorkRequest."""
-
-
-class Failure(_FailureAlways, total=False):
+class Failure(TypedDict, total=False):
     after: Duration
     reason: str
+    retryable: bool
+    """As in WorkRequest."""
 
 
 class FollowRequest(TypedDict, total=False):
@@ -750,6 +749,12 @@ class FollowRequest(TypedDict, total=False):
     """The epoch of the News that `after` is from."""
     room: str
     """Only of this room; empty: everything."""
+
+
+class FollowScreenRequest(TypedDict):
+    """What Fleet.FollowScreen takes."""
+
+    agent: str
 
 
 class _ForgetHostRequestAlways(TypedDict):
@@ -1050,11 +1055,8 @@ class HandoffResponse(TypedDict, total=False):
     next_task: Digits
 
 
-class _HandoverAlways(TypedDict):
+class Handover(TypedDict, total=False):
     priority: int
-
-
-class Handover(_HandoverAlways, total=False):
     result: str
     """As in HandoffRequest."""
     text: str
@@ -1186,8 +1188,8 @@ class Identity(_IdentityAlways, total=False):
 
 class _InboxItemAlways(TypedDict):
     actions: List[str]
-    """What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, ack, close,
-    retry, unquarantine, cancel, release_brake, reopen, confirm_dead."""
+    """What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack,
+    close, retry, unquarantine, cancel, release_brake, reopen, confirm_dead."""
     lasts: bool
     """It is still so; what is over waits only to be closed."""
     reasons: List[Reason]
@@ -2047,6 +2049,18 @@ class ReleaseBrakeResponse(TypedDict):
     pass
 
 
+class _ReleaseTerminalRequestAlways(TypedDict):
+    agent: str
+
+
+class ReleaseTerminalRequest(_ReleaseTerminalRequestAlways, total=False):
+    """What Fleet.ReleaseTerminal takes."""
+
+    by: str
+    grant: Wide
+    """0: whoever has it."""
+
+
 class _RemoveServerRequestAlways(TypedDict):
     server: str
 
@@ -2412,7 +2426,16 @@ class RotateGossipResponse(TypedDict, total=False):
     """The number of the newest key when this was asked: it is done at rest with a key above it."""
 
 
-class Screen(TypedDict, total=False):
+class _ScreenAlways(TypedDict):
+    columns: int
+    """The size of the terminal and its cursor, from 0; of FollowScreen only."""
+    cursor_hidden: bool
+    cursor_x: int
+    cursor_y: int
+    rows: int
+
+
+class Screen(_ScreenAlways, total=False):
     host: str
     incarnation: str
     text: str
@@ -2708,6 +2731,26 @@ class StatusResponse(_StatusResponseAlways, total=False):
     """Waits parked on the answering server."""
 
 
+class _TakeTerminalRequestAlways(TypedDict):
+    agent: str
+
+
+class TakeTerminalRequest(_TakeTerminalRequestAlways, total=False):
+    """What Fleet.TakeTerminal takes."""
+
+    by: str
+    if_rev: Wide
+    """Only while this is the agent's revision; 0: whatever it is."""
+
+
+class TakeTerminalResponse(TypedDict, total=False):
+    agent: Agent
+    grant: Digits
+    """The number of the turn, for TypeKeys and ReleaseTerminal."""
+    span: Duration
+    """It ends by itself that long after the last key."""
+
+
 class _TaskAlways(TypedDict):
     attempt: int
     charged: int
@@ -2858,6 +2901,39 @@ class _TrustAnchorsAlways(TypedDict):
 class TrustAnchors(_TrustAnchorsAlways, total=False):
     cluster: str
     """UUID; certificates name their holder by spiffe://cluster/kind/name."""
+
+
+class _TypeKeysRequestAlways(TypedDict):
+    agent: str
+    grant: Wide
+    keys: str
+    """As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes
+    50 calls a second."""
+    seq: Wide
+    """The number of this call within the turn, from 1; a number that was heard before types
+    nothing."""
+
+
+class TypeKeysRequest(_TypeKeysRequestAlways, total=False):
+    """What Fleet.TypeKeys takes."""
+
+    by: str
+
+
+class TypeKeysResponse(TypedDict):
+    pass
+
+
+class Typist(TypedDict, total=False):
+    """Typist is the human who has the terminal of an agent's life."""
+
+    by: str
+    grant: Digits
+    """The number of the turn."""
+    left: Duration
+    """Until that ends by itself, unless a key comes."""
+    since: Duration
+    """Since when, in cluster time."""
 
 
 class _UnparkAgentRequestAlways(TypedDict):

@@ -314,6 +314,16 @@ export const methods: Readonly<Record<keyof Calls, Method>> = {
     long: false,
     streams: false,
   },
+  "Fleet.FollowScreen": {
+    routes: [
+      { verb: "GET", path: "/v1/agents/{agent}/screen/follow", variables: ["agent"], query: [], body: false },
+    ],
+    repeat: "never",
+    numbered: false,
+    parked: true,
+    long: true,
+    streams: true,
+  },
   "Fleet.ForgetHost": {
     routes: [
       { verb: "DELETE", path: "/v1/hosts/{host}", variables: ["host"], query: ["by"], body: false },
@@ -485,6 +495,16 @@ export const methods: Readonly<Record<keyof Calls, Method>> = {
     long: false,
     streams: false,
   },
+  "Fleet.ReleaseTerminal": {
+    routes: [
+      { verb: "POST", path: "/v1/agents/{agent}:release-terminal", variables: ["agent"], query: [], body: true },
+    ],
+    repeat: "always",
+    numbered: true,
+    parked: false,
+    long: false,
+    streams: false,
+  },
   "Fleet.ReopenRoom": {
     routes: [
       { verb: "POST", path: "/v1/rooms/{room}:reopen", variables: ["room"], query: [], body: true },
@@ -541,6 +561,26 @@ export const methods: Readonly<Record<keyof Calls, Method>> = {
     ],
     repeat: "always",
     numbered: true,
+    parked: false,
+    long: false,
+    streams: false,
+  },
+  "Fleet.TakeTerminal": {
+    routes: [
+      { verb: "POST", path: "/v1/agents/{agent}:take-terminal", variables: ["agent"], query: [], body: true },
+    ],
+    repeat: "always",
+    numbered: true,
+    parked: false,
+    long: false,
+    streams: false,
+  },
+  "Fleet.TypeKeys": {
+    routes: [
+      { verb: "POST", path: "/v1/agents/{agent}:type", variables: ["agent"], query: [], body: true },
+    ],
+    repeat: "always",
+    numbered: false,
     parked: false,
     long: false,
     streams: false,

@@ -29,9 +29,9 @@ export class VigilError extends Error {
   readonly fate: Fate = "broken";
   /** What to do, in one sentence. */
   readonly remedy: string = "";
-  readonly rev?: number;
-  readonly leader?: string;
-  readonly oldest?: number;
+  declare readonly rev?: number;
+  declare readonly leader?: string;
+  declare readonly oldest?: number;
 
   constructor(code: string, message?: string, details: Details = {}) {
     super(message || code.replaceAll("_", " "), "cause" in details ? { cause: details.cause } : undefined);

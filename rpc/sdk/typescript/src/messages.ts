@@ -123,6 +123,8 @@ export interface Agent {
   /** Why its process cannot be ended; empty: it can, or there is none. */
   stuck?: string;
   task?: Digits;
+  /** Who types at its terminal; absent: nobody. */
+  typist?: Typist;
   up?: Duration;
   /** What it has used; absent: it has told of nothing. */
   usage?: UsageState;
@@ -610,7 +612,7 @@ export interface Failure {
   after?: Duration;
   reason?: string;
   /** As in WorkRequest. */
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 /** What Desk.Follow takes. */
@@ -621,6 +623,11 @@ export interface FollowRequest {
   epoch?: number;
   /** Only of this room; empty: everything. */
   room?: string;
+}
+
+/** What Fleet.FollowScreen takes. */
+export interface FollowScreenRequest {
+  agent: string;
 }
 
 /** What Fleet.ForgetHost takes. */
@@ -847,7 +854,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   /** As in HandoffRequest. */
   result?: string;
   text?: string;
@@ -977,8 +984,8 @@ export interface InboxItem {
   /** Somebody looks after it. */
   ack_by?: string;
   /**
-   * What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, ack, close,
-   * retry, unquarantine, cancel, release_brake, reopen, confirm_dead.
+   * What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack,
+   * close, retry, unquarantine, cancel, release_brake, reopen, confirm_dead.
    */
   actions: string[];
   /** For how long, in cluster time. */
@@ -1703,6 +1710,14 @@ export interface ReleaseBrakeRequest {
 export interface ReleaseBrakeResponse {
 }
 
+/** What Fleet.ReleaseTerminal takes. */
+export interface ReleaseTerminalRequest {
+  agent: string;
+  by?: string;
+  /** 0: whoever has it. */
+  grant?: Wide;
+}
+
 /** What Cluster.RemoveServer takes. */
 export interface RemoveServerRequest {
   /** Remove it although that leaves fewer than a majority of servers alive. */
@@ -2028,8 +2043,14 @@ export interface RotateGossipResponse {
 }
 
 export interface Screen {
+  /** The size of the terminal and its cursor, from 0; of FollowScreen only. */
+  columns: number;
+  cursor_hidden: boolean;
+  cursor_x: number;
+  cursor_y: number;
   host?: string;
   incarnation?: string;
+  rows: number;
   text?: string;
 }
 
@@ -2267,6 +2288,22 @@ export interface StatusResponse {
   warnings: string[];
 }
 
+/** What Fleet.TakeTerminal takes. */
+export interface TakeTerminalRequest {
+  agent: string;
+  by?: string;
+  /** Only while this is the agent's revision; 0: whatever it is. */
+  if_rev?: Wide;
+}
+
+export interface TakeTerminalResponse {
+  agent?: Agent;
+  /** The number of the turn, for TypeKeys and ReleaseTerminal. */
+  grant?: Digits;
+  /** It ends by itself that long after the last key. */
+  span?: Duration;
+}
+
 /** Task is a unit of work addressed to a role. */
 export interface Task {
   /** Until the task is offered again, in cluster time. Absent: it is not put off. */
@@ -2406,6 +2443,36 @@ export interface TrustAnchors {
   issues: number;
   /** Root certificates in DER. */
   roots: string[];
+}
+
+/** What Fleet.TypeKeys takes. */
+export interface TypeKeysRequest {
+  agent: string;
+  by?: string;
+  grant: Wide;
+  /**
+   * As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes
+   * 50 calls a second.
+   */
+  keys: string;
+  /**
+   * The number of this call within the turn, from 1; a number that was heard before types nothing.
+   */
+  seq: Wide;
+}
+
+export interface TypeKeysResponse {
+}
+
+/** Typist is the human who has the terminal of an agent's life. */
+export interface Typist {
+  by?: string;
+  /** The number of the turn. */
+  grant?: Digits;
+  /** Until that ends by itself, unless a key comes. */
+  left?: Duration;
+  /** Since when, in cluster time. */
+  since?: Duration;
 }
 
 /** What Fleet.UnparkAgent takes. */
@@ -2625,6 +2692,8 @@ export interface Calls {
   "Fleet.DeleteRoom": { request: DeleteRoomRequest; response: DeleteRoomResponse };
   /** Has nothing run on a host, or ends that wish. */
   "Fleet.DrainHost": { request: DrainHostRequest; response: Host };
+  /** What an agent's terminal shows, with its colours: now, and whenever that changes. */
+  "Fleet.FollowScreen": { request: FollowScreenRequest; response: Screen };
   /** Removes a lost or left host on which no life is left. */
   "Fleet.ForgetHost": { request: ForgetHostRequest; response: ForgetHostResponse };
   /** One agent with its role, task, newest events, and why each host would or would not take it. */
@@ -2670,6 +2739,8 @@ export interface Calls {
   "Fleet.NudgeAgent": { request: NudgeAgentRequest; response: Agent };
   /** Ends the mass-failure brake. */
   "Fleet.ReleaseBrake": { request: ReleaseBrakeRequest; response: ReleaseBrakeResponse };
+  /** Gives a terminal back, or takes it from whoever has it. */
+  "Fleet.ReleaseTerminal": { request: ReleaseTerminalRequest; response: Agent };
   /** Brings back the tasks that the conversation watchdog canceled last in a room. */
   "Fleet.ReopenRoom": { request: ReopenRoomRequest; response: ReopenRoomResponse };
   /** Ends the present life of an agent and has the next one started. */
@@ -2685,6 +2756,14 @@ export interface Calls {
   "Fleet.SetPause": { request: SetPauseRequest; response: SetPauseResponse };
   /** Replaces what a room sets for the conversation watchdog. */
   "Fleet.SetRoomWatch": { request: SetRoomWatchRequest; response: Room };
+  /**
+   * Takes an agent's terminal, to type there key by key. One human at a time has it, until it is
+   * given back or no key came for a minute; meanwhile nothing else types there and nobody restarts
+   * the agent for what it does not do. Beginning and end are events; keys are in no event or log.
+   */
+  "Fleet.TakeTerminal": { request: TakeTerminalRequest; response: TakeTerminalResponse };
+  /** Types into a terminal that was taken. A call that is repeated types nothing. */
+  "Fleet.TypeKeys": { request: TypeKeysRequest; response: TypeKeysResponse };
   /** Ends a back-off, an open breaker or a usage-limit pause. */
   "Fleet.UnparkAgent": { request: UnparkAgentRequest; response: Agent };
   /** Puts a QUARANTINED task back into the queue, its deaths forgiven. */
