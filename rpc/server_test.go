@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
