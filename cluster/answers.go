@@ -28,6 +28,8 @@ func (r *Replica) Answer(line string) string {
 		return string(r.Reaches(f[1]))
 	case len(f) == 2 && f[0] == seatQuestion:
 		return r.entrance.answerSeat(f[1])
+	case len(f) == 4 && f[0] == refusedQuestion:
+		return r.agreement.answer(f[2], f[3])
 	}
 	return ""
 }

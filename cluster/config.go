@@ -92,6 +92,9 @@ type Config struct {
 	Logger  hclog.Logger          // nil: silent
 	Metrics prometheus.Registerer // nil: not registered
 
+	// Defect panics for an entry that cannot be applied, as a defect of the state machine would. Only tests set it.
+	Defect func(*fsm.View, *fsm.Entry)
+
 	// Report carries a hash of the state to the leader; called on followers, from
 	// a background goroutine. Nil: followers do not report.
 	Report func(ctx context.Context, h fsm.ReportHash) error

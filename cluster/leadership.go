@@ -62,6 +62,9 @@ func (r *Replica) openStint(ctx context.Context) error {
 		r.audit.stepAside(ctx)
 		return noun.ErrDiverged
 	}
+	if err := r.agreement.tell(term, out.Index); err != nil {
+		return err
+	}
 	// 0 says of most times that something has not happened: no life may start then.
 	st := &stint{ctx: ctx, term: term, clock: newClock(max(out.Clock, 1))}
 	s := &r.stints

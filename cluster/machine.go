@@ -39,7 +39,8 @@ type machine struct {
 	answering atomic.Int32 // proposals of this server whose answers are waited for
 	logBytes  atomic.Int64 // applied since the last snapshot
 	trail     trail
-	persisted func() // called when a snapshot is written, before the log is cut
+	defect    func(*fsm.View, *fsm.Entry) // see Config.Defect
+	persisted func()                      // called when a snapshot is written, before the log is cut
 	// replaced is called when the state was replaced by a snapshot that ends with that entry
 	replaced func(index, term uint64)
 	stint    atomic.Pointer[noun.Stint]
@@ -63,7 +64,7 @@ type answer struct {
 }
 
 func newMachine(cfg *Config, state *fsm.State, met *metrics, fatal func(error)) *machine {
-	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal,
+	m := &machine{self: cfg.ID, reads: cfg.Features, state: state, met: met, fatal: fatal, defect: cfg.Defect,
 		persisted: func() {}, replaced: func(uint64, uint64) {}}
 	m.trail.mark(state.LastIndex())
 	m.noteStint()
@@ -91,10 +92,14 @@ func (m *machine) Apply(l *raft.Log) any {
 	a := applied{index: l.Index}
 
 	m.mu.Lock()
-	res, err := m.apply(e)
+	err := m.refusesAsLeader(e)
+	var res noun.Result
+	if err == nil {
+		res, err = m.apply(e, l)
+	}
 	if err != nil {
+		m.broken.Store(true) // before others may look
 		m.mu.Unlock()
-		m.broken.Store(true)
 		m.fatal(err)
 		return nil
 	}
@@ -135,13 +140,16 @@ func (m *machine) Apply(l *raft.Log) any {
 // of every server, so each of them stops at it, and again whenever it is started: the error
 // says where, and which command it was, and nothing is written any more. What the state holds
 // then is not known; it is never dumped, see broken.
-func (m *machine) apply(e *fsm.Entry) (res noun.Result, err error) {
+func (m *machine) apply(e *fsm.Entry, l *raft.Log) (res noun.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: log entry %d with %s: %v\n%s", ErrBrokenInvariant, e.Index, kinds(e),
-				p, debug.Stack())
+			err = &BrokenInvariant{Index: l.Index, Term: l.Term, Sum: logstore.Sum(l), What: kinds(e),
+				Panic: fmt.Sprint(p), Stack: string(debug.Stack())}
 		}
 	}()
+	if m.defect != nil {
+		m.defect(&m.state.View, e)
+	}
 	return m.state.Apply(e), nil
 }
 
@@ -284,3 +292,19 @@ func (s *snapshot) Release() { s.img = nil }
 // a defect of this version, at the same entry on every server. The server stops with its data
 // untouched; see machine.apply.
 var ErrBrokenInvariant = errors.New("a law of the state machine is broken")
+
+// BrokenInvariant is an ErrBrokenInvariant with its place.
+type BrokenInvariant struct {
+	Index, Term uint64 // of the log entry
+	Sum         string // SHA-256 of what it holds, in hexadecimal digits
+	What        string // its commands, without what they say
+	Panic       string
+	Stack       string
+}
+
+func (b *BrokenInvariant) Error() string {
+	return fmt.Sprintf("%v: log entry %d with %s: %s\n%s", ErrBrokenInvariant, b.Index, b.What, b.Panic, b.Stack)
+}
+
+// Unwrap gives ErrBrokenInvariant.
+func (b *BrokenInvariant) Unwrap() error { return ErrBrokenInvariant }

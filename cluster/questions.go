@@ -7,6 +7,9 @@ const (
 	reachQuestion = "vigil-reach/1"
 	// What a server is in the cluster that the other one leads: its id follows.
 	seatQuestion = "vigil-seat/1"
+	// What the other server has made of a log entry: the id of the one that asks follows, the index, and the
+	// SHA-256 of the entry.
+	refusedQuestion = "vigil-refused/1"
 )
 
 const (

@@ -126,7 +126,11 @@ func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data
 			ErrNothingToRecover, rec.Server)
 	}
 	slices.SortFunc(rec.Lost, func(a, b Peer) int { return strings.Compare(a.ID, b.ID) })
-	if err := m.replay(data); err != nil {
+	last, err := data.Log.LastIndex()
+	if err != nil {
+		return err
+	}
+	if err := m.replay(data, last); err != nil {
 		return err
 	}
 	rec.State = m.state
@@ -150,27 +154,28 @@ func (m *recovering) recover(cfg *Config, dir *logstore.Dir, data *logstore.Data
 	return errors.Join(err, m.disk())
 }
 
-// replay applies what the log holds behind the snapshot.
-func (m *recovering) replay(data *logstore.Data) error {
-	last, err := data.Log.LastIndex()
-	if err != nil {
-		return err
-	}
+// replay applies what the log holds behind the snapshot, up to the entry given.
+func (m *recovering) replay(data *logstore.Data, last uint64) error {
 	m.rec.Index, m.rec.Term = data.Index, data.Term
 	for i := data.Index + 1; i <= last; i++ {
-		var entry raft.Log
-		if err := data.Log.GetLog(i, &entry); err != nil {
-			return fmt.Errorf("read log entry %d: %w", i, err)
-		}
-		m.rec.Index, m.rec.Term = entry.Index, entry.Term
-		if entry.Type != raft.LogCommand {
-			continue
-		}
-		if m.Apply(&entry); m.failed != nil {
-			return m.failed
+		if err := m.replayOne(data, i); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// replayOne applies one entry.
+func (m *recovering) replayOne(data *logstore.Data, i uint64) error {
+	var entry raft.Log
+	if err := data.Log.GetLog(i, &entry); err != nil {
+		return fmt.Errorf("read log entry %d: %w", i, err)
+	}
+	m.rec.Index, m.rec.Term = entry.Index, entry.Term
+	if entry.Type == raft.LogCommand {
+		m.Apply(&entry)
+	}
+	return m.failed
 }
 
 // goOn makes the state one that takes the place of what the lost servers may have had, with one

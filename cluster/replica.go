@@ -35,10 +35,11 @@ type Replica struct {
 	*identity
 	*members
 	*reachability
-	entrance *entrance
-	audit    *audit
-	levels   *levels
-	trailing *trailing
+	entrance  *entrance
+	agreement *agreement
+	audit     *audit
+	levels    *levels
+	trailing  *trailing
 
 	snapNow chan struct{} // enough log for a snapshot has gathered
 	again   chan struct{} // a backup was installed
@@ -62,7 +63,8 @@ func Open(cfg Config) (*Replica, error) {
 	n.strangers = newStrangers(n.log)
 	id := &identity{node: n}
 	r := &Replica{node: n, identity: id, members: &members{node: n, turn: make(chan struct{}, 1)},
-		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id}, audit: newAudit(n),
+		reachability: &reachability{node: n}, entrance: &entrance{node: n, id: id},
+		agreement: &agreement{n}, audit: newAudit(n),
 		levels: &levels{n}, trailing: &trailing{node: n},
 		snapNow: make(chan struct{}, 1), again: make(chan struct{}, 1)}
 	r.stints.changed = make(chan struct{})
@@ -115,7 +117,11 @@ func (r *Replica) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errors.New("run server: it has run already")
 	}
-	if err := r.entrance.enter(ctx); err != nil {
+	err := r.entrance.enter(ctx)
+	if err == nil {
+		err = r.agreement.agree(ctx)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			err = nil
 		}
@@ -123,7 +129,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	}
 	notify := make(chan bool)
 	var rf *raft.Raft
-	err := r.awaitDisk(func() (err error) {
+	err = r.awaitDisk(func() (err error) {
 		conf := r.cfg.raftConfig(notify)
 		conf.Logger = r.words
 		rf, err = raft.NewRaft(conf, r.machine, r.store, r.store, r.snaps, r.trans)
@@ -202,13 +208,23 @@ func (r *Replica) settle(batches <-chan struct{}) {
 	within(settleBound, done)
 }
 
-// abandon ends what can be ended without waiting.
+// abandon ends what can be ended without waiting for a disk that may be at fault.
 func (r *Replica) abandon(rf *raft.Raft, err error) error {
 	r.log.Error("server stops at once", "error", err)
 	r.endStint(noun.ErrStopping)
-	rf.Shutdown() // not waited for: it may wait for the disk
+	down := rf.Shutdown()
 	if cerr := r.trans.Close(); cerr != nil {
 		r.log.Warn("cannot close transport", "error", cerr)
+	}
+	if !errors.Is(err, record.ErrUnknown) && !errors.Is(err, ErrBrokenInvariant) && !errors.Is(err, ErrOtherRefusals) {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- down.Error() }()
+	select {
+	case <-done: // the error that brought us here matters more
+		_ = r.release()
+	case <-time.After(shutdownBound):
 	}
 	return err
 }

@@ -57,6 +57,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.UsageHour](), reflect.TypeFor[noun.Usage](), reflect.TypeFor[noun.SpendLimit](),
 	reflect.TypeFor[noun.Spent](), reflect.TypeFor[noun.LifeUsage](),
 	reflect.TypeFor[noun.Typist](),
+	reflect.TypeFor[noun.Refusal](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes

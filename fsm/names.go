@@ -103,6 +103,9 @@ type (
 type (
 	LeaderEstablished = core.LeaderEstablished
 	LeaderUnreached   = core.LeaderUnreached
+	RefuseEntry       = core.RefuseEntry
+	NumberedWrite     = core.NumberedWrite
+	AgreeOnRefused    = core.AgreeOnRefused
 	PutServer         = core.PutServer
 	DropServer        = core.DropServer
 	SetStandby        = core.SetStandby

@@ -133,7 +133,7 @@ func (d *Dir) build(to Kind, from *Log, first, last uint64, logger hclog.Logger)
 
 // copyStable copies all that raft keeps beside the log.
 func copyStable(to, from *summedStore, kind Kind) error {
-	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"} {
+	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand", string(keyRefusals)} {
 		v, err := from.Get([]byte(key))
 		if noKey(err) {
 			continue

@@ -47,6 +47,9 @@ func (d *Dir) Open(old bool, want Kind, logger hclog.Logger) (*Data, error) {
 		return nil, Failed("open snapshots", err)
 	}
 	data := &Data{Log: log, Snapshots: snaps}
+	if err := log.loadRefusals(); err != nil {
+		return nil, err
+	}
 	if err := data.load(); err != nil {
 		return nil, err
 	}
@@ -63,6 +66,9 @@ func Over(
 	data := &Data{
 		Log:       newLog(log, stable, "the log", disk),
 		Snapshots: &Snapshots{SnapshotStore: snaps, disk: disk, log: logger},
+	}
+	if err := data.Log.loadRefusals(); err != nil {
+		return nil, err
 	}
 	if err := data.load(); err != nil {
 		return nil, err

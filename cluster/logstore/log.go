@@ -23,6 +23,8 @@ type Log struct {
 	disk  Disk
 	whole bool // a range is deleted at once
 
+	refusals []Refusal // by index; set before raft runs
+
 	covered atomic.Uint64 // up to which the log is cut before it is written again; 0: not at all
 
 	mu    sync.Mutex // guards the cache
@@ -54,9 +56,13 @@ func (s *Log) GetLog(index uint64, log *raft.Log) error {
 	s.mu.Unlock()
 	if ok {
 		*log = *l
+	} else if err := s.guard("read log entry", func() error { return s.in.GetLog(index, log) }); err != nil {
+		return err
+	}
+	if len(s.refusals) == 0 {
 		return nil
 	}
-	return s.guard("read log entry", func() error { return s.in.GetLog(index, log) })
+	return s.guard("read log entry", func() error { return s.refused(log) })
 }
 
 // read reads an entry from the disk, past the cache.

@@ -20,6 +20,10 @@ type segments struct {
 	meta *segmentMeta
 	log  hclog.Logger
 	size int // of a segment
+
+	looks bool // nothing is mended
+	torn  bool // and this is what would have been: the last write was interrupted
+	seen  []seenSegment
 }
 
 func (d *Dir) segments(stable *summedStore, logger hclog.Logger) *segments {
@@ -171,6 +175,7 @@ func (s *segments) checkSegment(info *types.SegmentInfo, name string) (last uint
 		if scan.index == 0 || scan.index != info.IndexStart || info.MaxIndex-info.BaseIndex >= n {
 			return 0, s.damaged("%s holds %d entries, and its end is damaged", name, n)
 		}
+		s.see(info, scan.offsets, info.MaxIndex)
 		return info.MaxIndex, nil
 	}
 	if info.MinIndex > info.BaseIndex && info.MinIndex-info.BaseIndex >= n {
@@ -185,6 +190,7 @@ func (s *segments) checkSegment(info *types.SegmentInfo, name string) (last uint
 	if n == 0 {
 		return 0, nil
 	}
+	s.see(info, scan.offsets, info.BaseIndex+n-1)
 	return info.BaseIndex + n - 1, nil
 }
 
@@ -225,7 +231,7 @@ func (s *segments) read(name string) (data []byte, err error) {
 // cutTorn takes away what is left of a write that a crash interrupted. The library would leave it behind
 // the end, where it could be taken for frames once less than it was written over it.
 func (s *segments) cutTorn(name string, scan *segmentScan, info *types.SegmentInfo) error {
-	if !scan.torn {
+	if s.torn = scan.torn; !scan.torn || s.looks {
 		return nil
 	}
 	s.log.Warn("the last write to the log was interrupted, it was not acknowledged", "segment", name, "at", scan.end)
@@ -252,7 +258,7 @@ func (s *segments) cutTorn(name string, scan *segmentScan, info *types.SegmentIn
 // followFull describes the segment that follows a full last one.
 func (s *segments) followFull(state *types.PersistentState) error {
 	n := len(state.Segments)
-	if n == 0 || state.Segments[n-1].SealTime.IsZero() {
+	if n == 0 || s.looks || state.Segments[n-1].SealTime.IsZero() {
 		return nil
 	}
 	next := state.Segments[n-1].MaxIndex + 1

@@ -2,6 +2,7 @@ package record
 
 import (
 	"vigil/fsm"
+	"vigil/fsm/noun"
 )
 
 // servers has the records about servers, sessions and settings.
@@ -43,5 +44,24 @@ var servers = []kind{
 		w.bool(2, &c.Standby)
 		w.str(3, &c.Why)
 	}),
+	of(113, func(w *wire, c *fsm.RefuseEntry) {
+		w.str(1, &c.Sum)
+		w.str(2, &c.What)
+		list(w, 3, &c.Writes, numberedWrite)
+	}),
+	of(114, func(w *wire, c *fsm.AgreeOnRefused) {
+		uns(w, 1, &c.UpTo)
+		list(w, 2, &c.Refused, refusal)
+	}),
 	of(74, func(w *wire, c *fsm.RaiseLevel) { uns(w, 1, &c.Level) }),
+}
+
+func numberedWrite(w *wire, n *fsm.NumberedWrite) {
+	uns(w, 1, &n.Session)
+	uns(w, 2, &n.Seq)
+}
+
+func refusal(w *wire, r *noun.Refusal) {
+	uns(w, 1, &r.Index)
+	w.str(2, &r.Sum)
 }

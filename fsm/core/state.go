@@ -92,6 +92,8 @@ type Meta struct {
 	PastAudit uint64 // number of the newest one that is no longer kept
 
 	Standbys []string // servers that are kept without a vote, by id; replaced, never changed
+
+	Refused []noun.Refusal // entries that could not be applied, by index; replaced, never changed
 }
 
 // State is the live state: the replicated image and the indexes that are built

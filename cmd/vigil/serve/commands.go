@@ -9,7 +9,7 @@ import (
 // Commands are the commands that run servers and hosts.
 func Commands(a *cli.App) []*cobra.Command {
 	server := newServerCmd(a)
-	server.AddCommand(newRecoverCmd(a), newInitCmd(a), newJoinCmd(a), newConvertLogCmd(a))
+	server.AddCommand(newRecoverCmd(a), newInitCmd(a), newJoinCmd(a), newConvertLogCmd(a), newSkipEntryCmd(a), newInspectCmd(a))
 	agentd := newAgentdCmd(a)
 	agentd.AddCommand(newAgentdJoinCmd(a))
 	return []*cobra.Command{

@@ -17,7 +17,8 @@ func TestServerExitCodes(t *testing.T) {
 	}{
 		{nil, 0}, {logstore.ErrDiskStuck, cli.ExitFailed}, {logstore.ErrInUse, cli.ExitFailed},
 		{fmt.Errorf("run: %w", record.ErrUnknown), cli.ExitUnknown},
-		{fmt.Errorf("run: %w", cluster.ErrBrokenInvariant), cli.ExitUnknown},
+		{fmt.Errorf("run: %w", &cluster.BrokenInvariant{Index: 7}), cli.ExitUnknown},
+		{fmt.Errorf("run: %w", cluster.ErrOtherRefusals), cli.ExitUnknown},
 	} {
 		if got := cli.ExitCode(serverError(tt.err)); got != tt.code {
 			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.code)
