@@ -73,9 +73,9 @@ fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg" </dev/null || exit 1; \
 	done
 
-generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto
+generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto, and what the SDKs know of it
 	cd rpc && go run ./generate $(BIN) && go run ./openapi gen/openapi/vigil.swagger.json gen/openapi/vigil.openapi.json && \
-		rm gen/openapi/vigil.swagger.json
+		rm gen/openapi/vigil.swagger.json && go run ./sdk/generate
 
 web: ## make rpc/web/assets of the sources of the page; fetches esbuild the first time
 	cd rpc/web/build && go run .
@@ -85,8 +85,8 @@ ui: ## try every view and action of the page in a browser; needs chromium, node 
 
 screenshots: ## take the pictures of docs/guide/page anew; needs what make ui needs
 	@mkdir -p bin/shots docs/guide/page
-	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPageViewsFromNPM$$' -count 1 -timeout 10m
-	for name in fleet timeline apply; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
+	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPage(Views|TerminalIsTaken)FromNPM$$' -count 1 -timeout 10m
+	for name in fleet timeline apply typing; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
 
 check: fmt vet staticcheck generated race ## everything a change must pass
 
@@ -103,9 +103,9 @@ vet: ## run go vet; tests are run without the part of it that go test knows
 staticcheck: .bin/installed/$(STATICCHECK) ## run staticcheck
 	GOGC=400 GOMEMLIMIT=3GiB $(BIN)/staticcheck ./...
 
-generated: generate web ## fail if rpc/gen or the page differs from what git holds
-	git diff --exit-code -- rpc/gen rpc/web
-	@new=$$(git ls-files --others --exclude-standard rpc/gen rpc/web) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
+generated: generate web ## fail if rpc/gen, the SDKs' part of it or the page differs from what git holds
+	git diff --exit-code -- rpc/gen rpc/web rpc/sdk
+	@new=$$(git ls-files --others --exclude-standard rpc/gen rpc/web rpc/sdk) && test -z "$$new" || { echo "not in git:"; echo "$$new"; exit 1; }
 
 DIST = $(CURDIR)/bin/dist
 # Platforms of `make dist`, such as linux/amd64,windows/amd64; empty: all.
@@ -114,7 +114,7 @@ ONLY =
 dist: ## make archives, deb, rpm, sums and lists of parts of this commit in bin/dist, twice: the bytes must be the same
 	cd configs/dist && go run . -out $(DIST) -only '$(ONLY)' -compare
 
-dist-test: ## install, upgrade and remove the deb in a fresh Debian, and look at the rpm; needs root, debootstrap, the network of apt
+dist-test: ## install, upgrade and remove the deb in a fresh Debian and in one with a systemd that runs, and look at the rpm; needs root, debootstrap, systemd-container, the network of apt
 	cd configs/dist && go run . -out $(DIST) -only linux/amd64
 	cd configs/dist && VIGIL_DIST=$(DIST) go test -count 1 -v ./...
 

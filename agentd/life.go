@@ -62,6 +62,7 @@ type life struct {
 	untold      bool   // adopted: its start may not have been reported
 	adopted     bool   // an earlier daemon has started it
 	sight       *sight // nil: nobody looks at its terminal
+	turn        turn   // of the human who types at its terminal
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int
 

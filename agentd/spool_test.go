@@ -50,9 +50,10 @@ func TestCompletionsOfARunningAgent(t *testing.T) {
 			return nil
 		}
 	})
-	c := results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 8, Attempt: 2, Result: "second", Token: "secret"}
+	c := results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 8, Attempt: 2, Result: "second", Token: "secret",
+		Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 	leave(t, spool, "02", c)
-	c.Task, c.Attempt, c.Result = 7, 1, "first"
+	c.Task, c.Attempt, c.Result, c.Traceparent = 7, 1, "first", "secret\nsecret"
 	leave(t, spool, "01", c)
 	var got []string
 	for len(got) < 4 {
@@ -71,8 +72,9 @@ func TestCompletionsOfARunningAgent(t *testing.T) {
 		left, _ := os.ReadDir(spool)
 		return len(left) == 0
 	})
-	if strings.Contains(r.log.String(), "secret") {
-		t.Error("the token was logged")
+	if log := r.log.String(); strings.Contains(log, "secret") || // nor the token
+		strings.Count(log, "was delivered") != 2 || strings.Count(log, "trace=4bf92f3577b34da6a3ce929d0e0e4736") != 1 {
+		t.Errorf("the log says:\n%s", log)
 	}
 	one.exit <- shim.Exit{}
 	next(t, r.exits)

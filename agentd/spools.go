@@ -85,7 +85,7 @@ func (o *outbox) deliver(ctx context.Context, s results.Spool) error {
 			return err
 		}
 		if err == nil {
-			_, err = o.work.CompleteTask(client.Late(ctx), &vigilv1.CompleteTaskRequest{
+			_, err = o.work.CompleteTask(client.Traced(client.Late(ctx), c.Traceparent), &vigilv1.CompleteTaskRequest{
 				Task: c.Task, Attempt: c.Attempt, Result: c.Result,
 				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
 			if err != nil && !refused(err) {
@@ -93,16 +93,17 @@ func (o *outbox) deliver(ctx context.Context, s results.Spool) error {
 			}
 			if err != nil && !final(err) {
 				if lost := o.letters.Keep(s, path, &c, clip(err.Error(), maxReason)); lost != nil {
-					o.log.Error("a result that was refused cannot be kept", "agent", c.Agent, "task", c.Task,
-						"error", lost)
+					o.log.Error("a result that was refused cannot be kept", traced(&c, "agent", c.Agent, "task", c.Task,
+						"error", lost)...)
 				}
 			}
 		}
 		if err != nil {
-			o.log.Warn("a completion that an agent left behind was not taken", "agent", s.Intent.AgentName,
-				"incarnation", s.Intent.Incarnation, "task", c.Task, "error", err)
+			o.log.Warn("a completion that an agent left behind was not taken", traced(&c, "agent", s.Intent.AgentName,
+				"incarnation", s.Intent.Incarnation, "task", c.Task, "error", err)...)
 		} else {
-			o.log.Info("a completion that an agent could not deliver was delivered", "agent", c.Agent, "task", c.Task)
+			o.log.Info("a completion that an agent could not deliver was delivered", traced(&c, "agent", c.Agent,
+				"task", c.Task)...)
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			o.log.Warn("a file of a spool cannot be removed: it is passed over while this agentd runs", "error", err)
@@ -112,6 +113,15 @@ func (o *outbox) deliver(ctx context.Context, s results.Spool) error {
 		}
 	}
 	return nil
+}
+
+// traced adds to a log line about a task the id of its trace, if it has one: of all that an agent may have
+// written there, only that.
+func traced(c *results.Completion, line ...any) []any {
+	if id := client.TraceID(c.Traceparent); id != "" {
+		line = append(line, "trace", id)
+	}
+	return line
 }
 
 // forgive forgets the files that were passed over, with the life they are of.

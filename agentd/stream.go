@@ -41,7 +41,9 @@ type stream struct {
 	proven func(ctx context.Context)
 	// terminal is at the terminal of a life.
 	terminal func(context.Context, *vigilv1.TerminalRequest) (string, error)
-	gossip   Gossip // nil: none
+	// follow gives the screen of a life whenever it has changed.
+	follow func(context.Context, *vigilv1.LogRequest, func([]byte) error) error
+	gossip Gossip // nil: none
 
 	registered chan struct{} // closed by the first speakFor
 
@@ -117,6 +119,7 @@ func (s *stream) session(parent context.Context) (heard bool, err error) {
 	}
 	talk := &talk{pongs: make(chan uint64, 16), data: make(chan *vigilv1.LogData), logs: s.logs,
 		taken:    make(chan uint64),
+		follow:   s.follow,
 		terminal: s.terminal, terminals: make(chan struct{}, maxTerminals), cancels: map[uint64]context.CancelFunc{}}
 	defer talk.tasks.Wait()
 	defer cancel(nil)

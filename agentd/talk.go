@@ -30,7 +30,9 @@ type talk struct {
 	// terminal is stream.terminal; terminals holds a token for each call of it.
 	terminal  func(context.Context, *vigilv1.TerminalRequest) (string, error)
 	terminals chan struct{}
-	tasks     sync.WaitGroup
+	// follow is stream.follow.
+	follow func(context.Context, *vigilv1.LogRequest, func([]byte) error) error
+	tasks  sync.WaitGroup
 
 	mu      sync.Mutex
 	cancels map[uint64]context.CancelFunc // of log readers
@@ -109,6 +111,11 @@ func (t *talk) serve(session context.Context, r *vigilv1.LogRequest) {
 }
 
 func (t *talk) read(ctx context.Context, r *vigilv1.LogRequest) error {
+	if r.GetScreen() {
+		return t.follow(ctx, r, func(p []byte) error {
+			return t.put(ctx, &vigilv1.LogData{Request: r.GetRequest(), Data: p})
+		})
+	}
 	log, err := t.logs.Log(r.GetAgentName())
 	if err != nil {
 		return err

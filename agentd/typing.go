@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -44,35 +45,56 @@ var errPrompt = errors.New("a permission prompt stands on the terminal, and what
 
 // atTerminal finds the life and asks its shim.
 func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
-	type found struct {
-		process process
-		sight   *sight
-		err     error
-	}
-	answer := make(chan found, 1)
-	v.send(func() {
-		l := v.all[r.GetAgent()]
-		switch {
-		case l == nil, l.inc != r.GetIncarnation(), l.phase != running:
-			answer <- found{err: errors.New("this life of the agent does not run on the host any more")}
-		default:
-			answer <- found{process: l.process, sight: l.sight}
+	var heard error
+	f, err := v.find(ctx, r.GetAgent(), r.GetIncarnation(), func(l *life) {
+		if len(r.GetKeys()) > 0 {
+			heard = l.turn.hear(v.config.Clock(), r.GetGrant(), r.GetSeq())
 		}
 	})
+	switch {
+	case err != nil:
+		return "", err
+	case errors.Is(heard, errTyped):
+		return "", nil
+	case heard != nil:
+		return "", heard
+	case r.GetSparePrompt() && f.sight.asks(ctx, f.process):
+		return "", errPrompt
+	}
+	return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" ||
+		r.GetKey() == "enter",
+		Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines()),
+		Keys: hex.EncodeToString(r.GetKeys())})
+}
+
+// found is a life that runs, for others than the keeper's goroutine.
+type found struct {
+	process process
+	sight   *sight
+	typed   bool // a human types at its terminal, or did a moment ago
+}
+
+// find looks for a life that runs; also is called by the keeper's goroutine when it does.
+func (v *lives) find(ctx context.Context, agent uint32, inc uint64, also func(*life)) (found, error) {
+	answer := make(chan found, 1)
+	v.send(func() {
+		l := v.all[agent]
+		if l == nil || l.inc != inc || l.phase != running {
+			close(answer)
+			return
+		}
+		also(l)
+		answer <- found{l.process, l.sight, l.turn.lasts(v.config.Clock())}
+	})
 	select {
-	case f := <-answer:
-		if f.err != nil {
-			return "", f.err
+	case f, ok := <-answer:
+		if !ok {
+			return f, errors.New("this life of the agent does not run on the host any more")
 		}
-		if r.GetSparePrompt() && f.sight.asks(ctx, f.process) {
-			return "", errPrompt
-		}
-		return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" ||
-			r.GetKey() == "enter",
-			Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines())})
+		return f, nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return found{}, ctx.Err()
 	case <-v.done:
-		return "", errors.New("agentd is stopping")
+		return found{}, errors.New("agentd is stopping")
 	}
 }

@@ -62,6 +62,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		silence: a.silence, registered: make(chan struct{}),
 		orders: func(o []*vigilv1.Order) { k.send(func() { k.orders.take(o) }) },
 		gone:   func() { k.send(enroll) }, proven: k.beats.proven, terminal: k.lives.atTerminal,
+		follow: k.lives.follow,
 		gossip: a.gossip}
 	return k
 }

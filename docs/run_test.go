@@ -74,12 +74,13 @@ func (p *page) runs() bool {
 	return false
 }
 
-// newDemo starts a fleet and gives the environment of a terminal that uses it.
-func newDemo(t *testing.T) []string {
+// newDemo starts a fleet, with more flags where a test needs them, and gives the environment of a terminal that
+// uses it.
+func newDemo(t *testing.T, flags ...string) []string {
 	t.Helper()
 	env := append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir(),
 		"XDG_CONFIG_HOME="+t.TempDir())
-	cmd := exec.Command(filepath.Join(program(t), "vigil"), "dev", "--every", "0", "--port", "0")
+	cmd := exec.Command(filepath.Join(program(t), "vigil"), append([]string{"dev", "--every", "0", "--port", "0"}, flags...)...)
 	var out lockedBuffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -131,7 +132,7 @@ func (p *page) run(t *testing.T, env []string) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, "bash")
-	cmd.Dir, cmd.Env = dir, append(env, "HOME="+dir, "XDG_RUNTIME_DIR="+dir)
+	cmd.Dir, cmd.Env = dir, append(append(env, goFolders(t)...), "HOME="+dir, "XDG_RUNTIME_DIR="+dir)
 	script := filepath.Join(dir, ".page")
 	if err := os.WriteFile(script, []byte(p.script(t)), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,6 +147,19 @@ func (p *page) run(t *testing.T, env []string) {
 		t.Fatalf("%s: %v\n%s", p.name, err, out)
 	}
 	t.Logf("took %s:\n%s", time.Since(began).Round(time.Millisecond), out)
+}
+
+// goFolders are those in which Go keeps what it has built and fetched, which would be in a page's own home.
+func goFolders(t *testing.T) (env []string) {
+	t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatalf("go env %s: %v", name, err)
+		}
+		env = append(env, name+"="+strings.TrimSpace(string(out)))
+	}
+	return env
 }
 
 // script is the page as a program of the shell.

@@ -56,6 +56,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Audit](),
 	reflect.TypeFor[noun.UsageHour](), reflect.TypeFor[noun.Usage](), reflect.TypeFor[noun.SpendLimit](),
 	reflect.TypeFor[noun.Spent](), reflect.TypeFor[noun.LifeUsage](),
+	reflect.TypeFor[noun.Typist](),
 	reflect.TypeFor[noun.Refusal](),
 }
 

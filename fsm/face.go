@@ -34,6 +34,7 @@ type View struct {
 	*ofChain
 	*ofTrust
 	*ofBudget
+	*ofScreen
 }
 
 // What features show to readers.
@@ -46,6 +47,7 @@ type (
 	ofChain       = chain.View
 	ofTrust       = trust.View
 	ofBudget      = budget.View
+	ofScreen      = screen.View
 )
 
 // features are the watchdogs that hang on the core, in the order in which they are told what has
@@ -55,7 +57,7 @@ var features = []struct {
 	install func(*State)
 }{
 	{"mail", func(s *State) { s.View.ofMail = &mail.Install(s.State).View }},
-	{"screen", func(s *State) { screen.Install(s.State) }},
+	{"screen", func(s *State) { s.View.ofScreen = &screen.Install(s.State).View }},
 	{"silence", func(s *State) { s.View.ofSilence = &silence.Install(s.State).View }},
 	{"chain", func(s *State) { s.View.ofChain = &chain.Install(s.State).View }},
 	{"ladder", func(s *State) { s.View.ofLadder = &ladder.Install(s.State).View }},
@@ -109,6 +111,9 @@ func (v *View) Check() error {
 	}
 	if v.ofBudget != nil {
 		v.ofBudget.Check(&c)
+	}
+	if v.ofScreen != nil {
+		v.ofScreen.Check(&c)
 	}
 	return errors.Join(c.Errs...)
 }

@@ -79,6 +79,9 @@ type (
 	ReopenRoom       = silence.ReopenRoom
 	LookAtOverseer   = chain.LookAtOverseer
 	LiftBudget       = budget.LiftBudget
+	TakeTerminal     = screen.TakeTerminal
+	KeepTerminal     = screen.KeepTerminal
+	ReleaseTerminal  = screen.ReleaseTerminal
 )
 
 // What hosts report.

@@ -122,11 +122,6 @@ func (w *work) result(to *vigilv1.WriteResult, out *noun.Outcome, claim bool) {
 	to.Task, to.Attempt, to.Rev = uint64(out.Task), out.Attempt, out.Rev
 	to.AgentId, to.Incarnation = uint32(out.Agent), uint64(out.Inc)
 	if claim && out.Task != 0 {
-		to.Claimed = base.Read(w.Core, func(st *fsm.View) *vigilv1.Task {
-			if t := st.Task(out.Task); t != nil {
-				return form.Task(st, t, true)
-			}
-			return nil
-		})
+		to.Claimed = base.Read(w.Core, func(st *fsm.View) *vigilv1.Task { return w.claimedTask(st, out) })
 	}
 }

@@ -64,11 +64,15 @@ func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
 	c.Text("text", r.GetText(), noun.MaxTaskText)
 	c.Line("by", r.GetBy(), form.MaxWho)
 	expect, after := c.Expect("expect", r.GetExpect()), c.After(r.GetAfter())
+	from, err := noun.ParseTrace(r.GetTraceparent())
+	if err != nil {
+		c.Fail("traceparent is not right: %v; leave it out where there is none.", err)
+	}
 	if r.GetTitle() == "" && r.GetText() == "" {
 		c.Fail("title and text are both missing; a task needs at least one of them.")
 	}
 	return fsm.CreateTask{Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
-		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect, After: after}, c.Err
+		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect, After: after, Trace: from}, c.Err
 }
 
 func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {

@@ -48,6 +48,10 @@ type Config struct {
 	// Keys are the keys of gossip; nil: they do not come by themselves.
 	Keys base.GossipKeys
 
+	// Traced says that servers make spans of tasks: whoever claims one is told the traceparent of the
+	// attempt's. Else it is told the one that the task's creator has given, as it came.
+	Traced bool
+
 	// Watchdog gives the counts of this server's conversation watchdog. It must be safe
 	// for concurrent use. Nil: zeros.
 	Watchdog func() WatchdogStats
@@ -77,6 +81,8 @@ type Config struct {
 	// localhost and IP addresses. Requests that name another host are refused: a web page could
 	// have sent them by a name of its own that points here.
 	Hosts []string
+	// BasePath is a path below which page and API are served beside /; "": none.
+	BasePath string
 	// RoomFile reads a room file for the page: requests as a list in JSON; nil: none is read.
 	RoomFile func(text string) ([]byte, error)
 

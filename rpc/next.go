@@ -63,7 +63,7 @@ func (w *work) next(ctx context.Context, r *vigilv1.NextRequest) (*vigilv1.NextR
 			resp.NextTask = uint64(t.Next)
 		}
 		if out.Why == noun.OK {
-			resp.Claim = claimAnswer(st, out)
+			resp.Claim = w.claimAnswer(st, out)
 		} else {
 			no := *out
 			no.Code = out.Why

@@ -29,6 +29,8 @@ var least = map[string]string{
 	"SetAgentRequest":     `{"agent":"demo/builder","desired":"stopped"}`,
 	"RestartAgentRequest": `{"agent":"demo/builder"}`, "UnparkAgentRequest": `{"agent":"demo/builder"}`,
 	"SetPauseRequest": `{"pause":true}`, "NudgeAgentRequest": `{"agent":"demo/builder"}`,
+	"TakeTerminalRequest": `{"agent":"demo/builder"}`, "ReleaseTerminalRequest": `{"agent":"demo/builder"}`,
+	"TypeKeysRequest":  `{"agent":"demo/builder","grant":"1","seq":"1","keys":"eA=="}`,
 	"DrainHostRequest": `{"host":"h1"}`, "ConfirmDeadRequest": `{"host":"h1"}`,
 	"SendMailRequest": `{"from":"either this or speaker","to":"demo/builder","subject":"either this or body"}`,
 	"ReadMailRequest": `{"speaker":ME}`, "WaitMailRequest": `{"speaker":ME}`, "AckMailRequest": `{"speaker":ME,"mail":"1"}`,

@@ -49,7 +49,7 @@ func Open(cfg Config) (*Server, error) {
 		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
 		StopGrace: cfg.StopGrace, Dial: cfg.Dial,
 		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Private: cfg.Private, Denials: cfg.Denials,
-		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, OpenAPI: openAPI})
+		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, BasePath: cfg.BasePath, OpenAPI: openAPI})
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
@@ -80,7 +80,7 @@ func (s *Server) services(c *base.Core) {
 	s.desk = hosts.NewDesk(c, s.hosts)
 	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
 	vigilv1.RegisterFleetServer(r, &fleet{Core: c, Desk: s.desk, watches: &s.watches, watchdog: watchdog})
-	vigilv1.RegisterWorkServer(r, &work{Core: c, delegates: s.delegates})
+	vigilv1.RegisterWorkServer(r, &work{Core: c, delegates: s.delegates, traced: s.cfg.Traced, cluster: s.cfg.ClusterID})
 	vigilv1.RegisterHostAgentServer(r, hosts.NewService(c, s.hosts, s.cfg.ClusterID))
 	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})

@@ -139,7 +139,7 @@ func (s *seeker) Take(out *noun.Outcome) error {
 	if out.Code != noun.OK {
 		return fault.Refusal(out)
 	}
-	s.answer = base.Read(s.work.Core, func(st *fsm.View) *vigilv1.ClaimResponse { return claimAnswer(st, out) })
+	s.answer = base.Read(s.work.Core, func(st *fsm.View) *vigilv1.ClaimResponse { return s.work.claimAnswer(st, out) })
 	return nil
 }
 

@@ -21,6 +21,9 @@ type work struct {
 	vigilv1.UnimplementedWorkServer
 	*base.Core
 	delegates *park.Quota // places of waits at the leader
+
+	traced  bool // see Config.Traced
+	cluster func() string
 }
 
 // Join makes the incarnation WAITING.
@@ -47,7 +50,7 @@ func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.Cla
 	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderWoken)) > 0 {
 		return w.claimWoken(ctx, r)
 	}
-	return base.Write(ctx, w.Core, r, claimCmd, claimAnswer)
+	return base.Write(ctx, w.Core, r, claimCmd, w.claimAnswer)
 }
 
 // claimWoken is the claim of a waiter: it goes into the log only when it can win, or
@@ -55,7 +58,7 @@ func (w *work) Claim(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.Cla
 func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv1.ClaimResponse, error) {
 	role, _, sure := w.seat(r)
 	if !sure {
-		return base.Write(ctx, w.Core, r, claimCmd, claimAnswer)
+		return base.Write(ctx, w.Core, r, claimCmd, w.claimAnswer)
 	}
 	ok, index, err := w.Park.Turns.Enter(ctx, role)
 	if err == nil && !ok { // a deposed leader does not know of its successor's tasks
@@ -70,17 +73,31 @@ func (w *work) claimWoken(ctx context.Context, r *vigilv1.ClaimRequest) (*vigilv
 		return nil, &fault.Error{Code: code.NoTask, Index: index}
 	}
 	defer w.Park.Turns.Leave(role)
-	return base.Write(ctx, w.Core, r, claimCmd, claimAnswer)
+	return base.Write(ctx, w.Core, r, claimCmd, w.claimAnswer)
 }
 
-func claimAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.ClaimResponse {
-	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: form.Lasting(time.Duration(out.TTL)), Index: out.Index}
-	if t := st.Task(out.Task); t != nil {
-		resp.Task = form.Task(st, t, true)
-	} else {
+func (w *work) claimAnswer(st *fsm.View, out *noun.Outcome) *vigilv1.ClaimResponse {
+	resp := &vigilv1.ClaimResponse{Attempt: out.Attempt, Ttl: form.Lasting(time.Duration(out.TTL)), Index: out.Index,
+		Task: w.claimedTask(st, out)}
+	if resp.Task == nil {
 		resp.Task = &vigilv1.Task{Id: uint64(out.Task)}
 	}
 	return resp
+}
+
+// claimedTask is the task that a claim has brought, for who works on it; nil when it is gone by now.
+func (w *work) claimedTask(st *fsm.View, out *noun.Outcome) *vigilv1.Task {
+	t := st.Task(out.Task)
+	if t == nil {
+		return nil
+	}
+	task := form.Task(st, t, true)
+	task.Traceparent = string(t.Trace)
+	if w.traced {
+		spans := noun.SpansOf(w.cluster(), t.ID, t.CreatedAt, t.Trace)
+		task.Traceparent = string(spans.Traceparent(spans.Attempt(out.Attempt)))
+	}
+	return task
 }
 
 // StartTask says that work has begun.

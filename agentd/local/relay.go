@@ -223,7 +223,7 @@ func (t *timed) Read(p []byte) (int, error) {
 // how a call has travelled, is not among them.
 var passed = [...]string{"Accept", "Accept-Encoding", "Content-Type", "Grpc-Accept-Encoding", "Grpc-Encoding",
 	"Grpc-Timeout", "Idempotency-Key", "Te", "User-Agent", http.CanonicalHeaderKey(code.HeaderRepeat),
-	http.CanonicalHeaderKey(code.HeaderSaid)}
+	http.CanonicalHeaderKey(code.HeaderSaid), http.CanonicalHeaderKey(code.HeaderTrace)}
 
 // rewrite makes the request to a server of that of an agent.
 func rewrite(p *httputil.ProxyRequest) {

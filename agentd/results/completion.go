@@ -15,4 +15,6 @@ type Completion struct {
 	Attempt     uint32 `json:"attempt"`
 	Result      string `json:"result"`
 	Token       string `json:"token"`
+	// Traceparent is that of the attempt, for log lines; empty: nobody traces it.
+	Traceparent string `json:"traceparent,omitempty"`
 }

@@ -3,6 +3,7 @@ package shim
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,12 +27,18 @@ type TerminalRequest struct {
 	Interrupt bool
 	Look      bool // give what the terminal shows then
 	Lines     int  // of what has scrolled out of it, with Look
+	// Keys are bytes that a human's terminal sends, as hexadecimal digits.
+	Keys string `json:",omitempty"`
+	// Paint gives what the terminal shows with its colours, as tmux.ReadFrame reads it.
+	Paint bool `json:",omitempty"`
 }
 
 // terminal is a session of package tmux.
 type terminal interface {
 	Send(text string, enter bool) error
 	Interrupt() error
+	Type(keys []byte) error
+	Paint() (string, error)
 	Capture(lines int) (string, error)
 }
 
@@ -78,7 +85,19 @@ func (d *door) atTerminal(r TerminalRequest) (string, error) {
 			return "", err
 		}
 	}
-	if !r.Look {
+	if r.Keys != "" {
+		keys, err := hex.DecodeString(r.Keys)
+		if err == nil {
+			err = t.Type(keys)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case r.Paint:
+		return t.Paint()
+	case !r.Look:
 		return "", nil
 	}
 	return t.Capture(r.Lines)

@@ -33,6 +33,7 @@ const (
 	claudeCode
 	geminiCLI
 	codex
+	sdk         // programs by an SDK of vigil
 	conventions // the semantic conventions of OpenTelemetry for generative AI
 )
 

@@ -32,6 +32,9 @@ var measures = map[string]measure{
 	"gemini_cli.token.usage": {source: geminiCLI, by: "type", fields: map[string]field{"input": fieldInput,
 		"tool": fieldInput, "output": fieldOutput, "thought": fieldOutput, "cache": fieldCache}},
 	"gemini_cli.tool.call.count": {source: geminiCLI, by: "function_name", field: fieldTool},
+	"vigil.usage.tokens": {source: sdk, by: "type", fields: map[string]field{"input": fieldInput,
+		"output": fieldOutput, "cache": fieldCache}},
+	"vigil.usage.cost": {source: sdk, field: fieldCost},
 	"gen_ai.client.token.usage": {source: conventions, by: "gen_ai.token.type", fields: map[string]field{
 		"input": fieldInput, "output": fieldOutput}},
 }

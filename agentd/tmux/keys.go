@@ -42,6 +42,53 @@ func (s *Session) Interrupt() error {
 	return err
 }
 
+// Type types bytes as a terminal sends them: letters in UTF-8, and keys as their escapes. They travel over a
+// pipe as numbers, so tmux gives none of them a meaning of its own, and nobody sees them in the list of
+// processes.
+func (s *Session) Type(keys []byte) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	line := []byte("send-keys -t " + sessionName + " -H")
+	for _, b := range keys {
+		line = fmt.Appendf(line, " %02x", b)
+	}
+	_, err := s.tmux(append(line, '\n'), "source-file", "-")
+	return err
+}
+
+// paintFormat is the first line of what Paint gives.
+const paintFormat = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
+
+// Paint gives what the terminal shows with its colours, as ReadFrame reads it.
+func (s *Session) Paint() (string, error) {
+	return s.tmux(nil, "display-message", "-p", "-t", sessionName, paintFormat, ";",
+		"capture-pane", "-p", "-e", "-t", sessionName)
+}
+
+// Frame is what a terminal shows at one moment.
+type Frame struct {
+	Text          string // a line for each row, with the escapes of colours
+	Columns, Rows int
+	X, Y          int // of the cursor, from 0
+	Hidden        bool
+}
+
+// maxSide is the most columns or rows that a terminal is believed to have.
+const maxSide = 1000
+
+// ReadFrame reads what Paint gives. The tmux behind it runs as the agent, and may say anything.
+func ReadFrame(painted string) (Frame, error) {
+	first, text, _ := strings.Cut(painted, "\n")
+	f, shown := Frame{Text: strings.ToValidUTF8(text, "\uFFFD")}, 0
+	if n, err := fmt.Sscanf(first, "%d %d %d %d %d", &f.Columns, &f.Rows, &f.X, &f.Y, &shown); n != 5 || err != nil ||
+		min(f.Columns, f.Rows) < 1 || max(f.Columns, f.Rows) > maxSide {
+		return Frame{}, fmt.Errorf("tmux gives no size of the terminal but %q", first[:min(len(first), 64)])
+	}
+	f.X, f.Y, f.Hidden = min(max(f.X, 0), f.Columns-1), min(max(f.Y, 0), f.Rows-1), shown == 0
+	return f, nil
+}
+
 // Capture gives what the terminal shows, without colours, and up to lines of what has
 // scrolled out of it.
 func (s *Session) Capture(lines int) (string, error) {

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -25,4 +26,66 @@ func TestI115StrandedNudgeIsNotGluedToTheNext(t *testing.T) {
 		}
 		return strings.Contains(shown, "read <first nudge>") && strings.Contains(shown, "read <second nudge>")
 	})
+}
+
+// Keys arrive at the program byte by byte as they were typed, whatever they would mean to tmux: its prefix, its
+// separators, its formats, and what is no text at all.
+func TestKeysArriveAsTheyAre(t *testing.T) {
+	r := newRig(t, "/bin/sh", "-c", `stty raw -echo; echo ready; exec od -An -v -tx1 -w1`)
+	s := r.open()
+	until(t, "the program", func() bool { shown, err := s.Capture(0); return err == nil && strings.Contains(shown, "ready") })
+	keys := []byte("\x02d;#{pane_id}\"'\\ \x1b[A\xff\x00é\r\x03")
+	if err := s.Type(keys); err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for _, b := range keys {
+		want += fmt.Sprintf("%02x", b)
+	}
+	until(t, "every byte", func() bool {
+		shown, err := s.Capture(200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, shown, _ = strings.Cut(shown, "ready")
+		return strings.Join(strings.Fields(shown), "") == want
+	})
+	for _, args := range r.ran {
+		if strings.Contains(strings.Join(args, " "), "1b") {
+			t.Errorf("keys stand in the list of processes: %q", args)
+		}
+	}
+}
+
+// A frame has the size, the cursor and the colours of the terminal.
+func TestPaint(t *testing.T) {
+	r := newRig(t, "/bin/sh", "-c", `printf 'one\n\033[31mred\033[0m two'; exec sleep 1000`)
+	s := r.open()
+	until(t, "the frame", func() bool {
+		painted, err := s.Paint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := ReadFrame(painted)
+		return err == nil && f.Columns == 200 && f.Rows == 50 && f.X == 7 && f.Y == 1 && !f.Hidden &&
+			strings.HasPrefix(f.Text, "one\n\x1b[31mred\x1b[39m two")
+	})
+}
+
+// What a tmux says that belongs to the agent is believed within bounds only.
+func TestReadFrameTrustsNothing(t *testing.T) {
+	for painted, want := range map[string]Frame{
+		"":                         {},
+		"80 24\nx":                 {},
+		"0 24 0 0 1\nx":            {},
+		"80 100000 0 0 1\nx":       {},
+		"80 24 0 0 1\nx":           {Text: "x", Columns: 80, Rows: 24},
+		"80 24 999 -4 0\n\xff\nb":  {Text: "\uFFFD\nb", Columns: 80, Rows: 24, X: 79, Hidden: true},
+		"80 24 1 1 1 1e9 $(id)\nx": {Text: "x", Columns: 80, Rows: 24, X: 1, Y: 1},
+	} {
+		got, err := ReadFrame(painted)
+		if got != want || (err == nil) != (want.Columns > 0) {
+			t.Errorf("%q: %+v, %v, want %+v", painted, got, err, want)
+		}
+	}
 }

@@ -31,6 +31,7 @@ var rooms = []kind{
 		sig(w, 6, &c.Priority)
 		sig(w, 50, &c.Expect)
 		sig(w, 51, &c.After)
+		w.str(52, (*string)(&c.Trace))
 	}),
 	of(23, func(w *wire, c *fsm.CancelTask) {
 		uns(w, 1, &c.Task)

@@ -59,4 +59,18 @@ var watch = []kind{
 		w.str(2, &c.Role)
 		w.str(3, &c.By)
 	}),
+	of(115, func(w *wire, c *fsm.TakeTerminal) {
+		w.str(1, &c.Agent)
+		w.str(2, &c.By)
+		uns(w, 3, &c.IfRev)
+	}),
+	of(116, func(w *wire, c *fsm.KeepTerminal) {
+		uns(w, 1, &c.Agent)
+		uns(w, 2, &c.Grant)
+	}),
+	of(117, func(w *wire, c *fsm.ReleaseTerminal) {
+		w.str(1, &c.Agent)
+		uns(w, 2, &c.Grant)
+		w.str(3, &c.By)
+	}),
 }

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,6 +55,7 @@ done
 type crew struct {
 	*testFleet
 	host *crewHost
+	ttl  time.Duration // of roles that say none; zero: 2 s
 }
 
 // crewHost is the agentd of a crew; it outlives the subtest that starts it again.
@@ -97,14 +99,14 @@ func (c *crew) startHost() {
 func (c *crew) in(t *testing.T) *crew {
 	f := *c.testFleet
 	f.t = t
-	return &crew{testFleet: &f, host: c.host}
+	return &crew{testFleet: &f, host: c.host, ttl: c.ttl}
 }
 
 // role declares the room's only role, a, with short limits.
 func (c *crew) role(room string, change func(*vigilv1.RoleSpec)) {
 	c.t.Helper()
-	spec := &vigilv1.RoleSpec{Name: "a", Runner: "crew", Replicas: 1, Ttl: durationpb.New(2 * time.Second),
-		StopGrace: durationpb.New(300 * time.Millisecond)}
+	spec := &vigilv1.RoleSpec{Name: "a", Runner: "crew", Replicas: 1,
+		Ttl: durationpb.New(cmp.Or(c.ttl, 2*time.Second)), StopGrace: durationpb.New(300 * time.Millisecond)}
 	if change != nil {
 		change(spec)
 	}

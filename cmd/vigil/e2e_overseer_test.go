@@ -74,14 +74,14 @@ func overseerFleet(t *testing.T, kind string) *crew {
 	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n", strings.Join(f.api, ", "), data))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })
-	return &crew{testFleet: f}
+	return &crew{testFleet: f, ttl: patience} // what is found here is found by other means than a lease
 }
 
 // overseer declares the overseer ops/deacon, with triage by the role boot.
 func (c *crew) overseer(triage string) {
 	c.t.Helper()
 	short := func(name, runner string) *vigilv1.RoleSpec {
-		return &vigilv1.RoleSpec{Name: name, Runner: runner, Replicas: 1, Ttl: durationpb.New(2 * time.Second),
+		return &vigilv1.RoleSpec{Name: name, Runner: runner, Replicas: 1, Ttl: durationpb.New(c.ttl),
 			StopGrace: durationpb.New(300 * time.Millisecond)}
 	}
 	deacon, boot := short("deacon", "deacon"), short("boot", "boot")

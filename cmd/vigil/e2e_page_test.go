@@ -133,6 +133,56 @@ func TestPagePromptIsAnsweredFromNPM(t *testing.T) {
 	}
 }
 
+// A human takes over the terminal of an agent on the page, by keyboard alone, and types there key by key; others
+// hear who it is and type nothing meanwhile; the agent goes on in the same life with what was typed.
+func TestPageTerminalIsTakenFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	c := newAsking(t)
+	c.role("perm", func(s *vigilv1.RoleSpec) { s.Runner, s.Ladder = "ask", "restart" })
+	first := c.joined("perm/a", "")
+	task := c.task("perm", "asks")
+	ui := spawn(t, "ui", "ui", "--port", "0", "--addr", strings.Join(c.api, ","))
+	link := pageLink.FindString(ui.shows(pageLink))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "terminal.mjs", link, shots(t), "perm/a")
+	cmd.Dir, cmd.Stderr, cmd.WaitDelay = dir, os.Stderr, 5*time.Second
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if t.Log(lines.Text()); lines.Text() != "please: look at it" {
+			continue
+		}
+		if g := c.agent("perm/a"); g.GetTypist().GetGrant() == 0 || g.GetLadder().GetNext() == "nudge" {
+			t.Errorf("while somebody types: %v, %v", g.GetTypist(), g.GetLadder())
+		}
+		_, err := c.fleet.NudgeAgent(c.ctx(), &vigilv1.NudgeAgentRequest{Agent: "perm/a", Text: "no"})
+		if err == nil || !strings.Contains(err.Error(), "types at the terminal of perm/a") {
+			t.Errorf("a nudge meanwhile: %v", err)
+		}
+		if _, err := io.WriteString(in, "done\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("the browser's run ended with %v", err)
+	}
+	c.completed(task)
+	if done, err := c.fleet.GetTask(c.ctx(), &vigilv1.GetTaskRequest{Task: task}); err != nil ||
+		done.GetResult() != "told: yes, é" {
+		t.Errorf("the agent has read %q, %v", done.GetResult(), err)
+	}
+	if g := c.agent("perm/a"); g.GetIncarnation() != first.GetIncarnation() {
+		t.Errorf("it is at life %s, was at %s", g.GetIncarnation(), first.GetIncarnation())
+	}
+	c.seen = 0
+	c.sees("agent.terminal_taken", "perm/a", 0)
+	c.sees("agent.terminal_released", "perm/a", 0)
+}
+
 // Every view and action of the page beside those of the test above, for `make ui`: pictures go to VIGIL_SHOTS.
 func TestPageViewsFromNPM(t *testing.T) {
 	if os.Getenv("VIGIL_UI") == "" {

@@ -57,7 +57,7 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 		data, settings))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })
-	return &crew{testFleet: f}
+	return &crew{testFleet: f, ttl: patience} // what is found here is found by other means than a lease
 }
 
 // newAsking starts a fleet with a host whose agents' terminals are looked at.

@@ -24,15 +24,15 @@ func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
 	t.Run("its agent hangs", func(t *testing.T) {
 		c := c.in(t)
 		c.role("hang", func(s *vigilv1.RoleSpec) {
-			s.AckLimit, s.StartLimit = durationpb.New(500*time.Millisecond), durationpb.New(time.Second)
+			s.AckLimit, s.StartLimit = durationpb.New(2*time.Second), durationpb.New(3*time.Second)
 		})
 		first := c.joined("hang/a", "")
 		began := time.Now()
 		task := c.task("hang", "stuck")
 		c.sees("task.recovered", "", task)
-		c.took("created -> recovered (ack_limit 500ms)", began)
+		c.took("created -> recovered (ack_limit 2s)", began)
 		done := c.sees("task.completed", "", task)
-		c.took("created -> done by the next life (start_limit 1s, ttl 2s)", began)
+		c.took("created -> done by the next life (start_limit 3s, ttl 2s)", began)
 		if done.GetIncarnation() == first.GetIncarnation() || c.starts("hang/a") != 2 {
 			t.Errorf("done by life %s; %d lives in the ledger, want 2", done.GetIncarnation(), c.starts("hang/a"))
 		}
@@ -41,19 +41,19 @@ func TestTaskIsNotStuckInAcknowledged(t *testing.T) {
 	t.Run("its agent hangs and there is another one", func(t *testing.T) {
 		c := c.in(t)
 		c.role("pair", func(s *vigilv1.RoleSpec) {
-			s.Replicas, s.AckLimit, s.StartLimit = 2, durationpb.New(500*time.Millisecond), durationpb.New(time.Minute)
+			s.Replicas, s.AckLimit, s.StartLimit = 2, durationpb.New(2*time.Second), durationpb.New(time.Minute)
 		})
 		c.running("pair/a")
 		c.running("pair/a.2")
 		began := time.Now()
 		task := c.task("pair", "stuck")
 		c.sees("task.completed", "", task)
-		c.took("created -> done by the other agent (ack_limit 500ms)", began)
+		c.took("created -> done by the other agent (ack_limit 2s)", began)
 	})
 
 	t.Run("I103 its agent hangs and another one beats under its name", func(t *testing.T) {
 		c := c.in(t)
-		c.role("name", func(s *vigilv1.RoleSpec) { s.Proof, s.StartLimit = "agent", durationpb.New(time.Second) })
+		c.role("name", func(s *vigilv1.RoleSpec) { s.Proof, s.StartLimit = "agent", durationpb.New(3*time.Second) })
 		first := c.joined("name/a", "")
 		task := c.task("name", "held") // started, and silent from then on
 		c.sees("task.claimed", "name/a", task)

@@ -22,6 +22,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"servers", "cli term fsm rpc"},
 	{"conf", "cli term fsm cluster rpc agentd"},
 	{"doctor", "conf cli term rpc"},
+	{"backups", "servers conf cli term fsm cluster rpc"},
 	{"serve", "join conf cli term fsm cluster rpc agentd"},
 	{"agent", "life cli term fsm rpc agentd"},
 	{"people", "servers agent join conf life cli term fsm rpc agentd"},

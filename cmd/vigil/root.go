@@ -185,7 +185,7 @@ func arrange(root *cobra.Command) {
 		{"people", "The fleet:",
 			"status top ui apply room task agent mail nudge host pause resume brake usage budget watchdog escalation triage events settings context"},
 		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
-		{"machines", "Servers and hosts:", "dev server agentd upgrade doctor debug keygen bench"},
+		{"machines", "Servers and hosts:", "dev server agentd backup upgrade doctor debug keygen bench"},
 		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/agentd/proc"
+	"vigil/cmd/vigil/backups"
 	"vigil/cmd/vigil/bench"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/dev"
@@ -17,7 +18,7 @@ import (
 
 // servingCommands are the commands that run, or measure, servers and hosts on this machine.
 func servingCommands(a *cli.App) []*cobra.Command {
-	return append(append(serve.Commands(a), dev.Commands(a)...),
+	return append(append(serve.Commands(a), dev.Commands(a)...), backups.NewCommand(a),
 		bench.NewCommand(a), bench.NewAgentCommand(a), bench.NewSessionsCommand(a))
 }
 

@@ -16,6 +16,7 @@ func servingCommands(*cli.App) []*cobra.Command {
 		cli.Elsewhere("agentd", "Run the daemon of a worker host", there),
 		cli.Elsewhere("keygen", "Make a key that encrypts gossip", there),
 		cli.Elsewhere("dev", "Run a whole fleet on this machine, to try things out", there),
+		cli.Elsewhere("backup", "List, check and restore the backups that servers make", there),
 		cli.Elsewhere("bench", "Measure vigil on this machine", there),
 	}
 }

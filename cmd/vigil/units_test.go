@@ -92,7 +92,7 @@ func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 // A reload of a unit is the signal on which what it runs reads its configuration again.
 func TestN10UnitsReload(t *testing.T) {
 	for _, name := range []string{"vigil-agentd.service", "vigil-server.service"} {
-		if _, service := unit(t, name); service["ExecReload"] != "/bin/kill -HUP $MAINPID" {
+		if _, service := unit(t, name); service["ExecReload"] != "/bin/sh -c 'kill -HUP $MAINPID'" {
 			t.Errorf("%s: ExecReload=%s", name, service["ExecReload"])
 		}
 	}

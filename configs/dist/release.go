@@ -131,7 +131,18 @@ func (r *release) make(out, only string) error {
 			return err
 		}
 	}
+	if err := r.wheel(out); err != nil {
+		return err
+	}
 	return writeSums(out)
+}
+
+// wheel makes the package for Python.
+func (r *release) wheel(out string) error {
+	cmd := exec.Command("go", "run", "./pack", "-version", r.version, "-at", strconv.FormatInt(r.at.Unix(), 10), "-out", out)
+	cmd.Dir = filepath.Join(r.root, "rpc/sdk/python")
+	_, err := said(cmd)
+	return err
 }
 
 // build compiles the program: without C, so that it runs on every machine of its kind.

@@ -220,12 +220,13 @@ func (c *Handoff) end(s *State) noun.Outcome {
 		}
 		return out
 	}
-	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name}); no.Code != noun.OK {
+	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name,
+		Trace: t.Trace}); no.Code != noun.OK {
 		return no // the task stays its holder's, who may complete it without a hand-off
 	}
 	s.complete(a, t, c.Result)
 	next := s.AddTask(r, c.Title, c.Text, a.Name, c.Priority, t.ID)
-	t.Next = next.ID
+	t.Next, next.Trace = next.ID, t.Trace
 	out = s.worked(a, t)
 	out.Task = next.ID
 	return out

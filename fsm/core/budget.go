@@ -218,6 +218,8 @@ func (c NoteNudge) Apply(s *State) noun.Outcome {
 		return no
 	case a.Proc != noun.ProcRunning:
 		return Refuse(noun.Conflict, "%s does not run on any host: nobody would read it", a.Name)
+	case a.Typist() != nil:
+		return Refuse(noun.Conflict, "%s", s.TypedText(a))
 	}
 	why := "by " + Nobody(c.By)
 	if c.Reason != "" {
@@ -225,6 +227,13 @@ func (c NoteNudge) Apply(s *State) noun.Outcome {
 	}
 	s.Event("agent.nudged", About{Agent: a, Task: a.Task, Host: a.Host}, why)
 	return a.Outcome()
+}
+
+// TypedText says who has the terminal of an agent that somebody has.
+func (v *View) TypedText(a *noun.Agent) string {
+	t := a.Typist()
+	return fmt.Sprintf("%s types at the terminal of %s since %s; it is free when that is given back, at the latest %s "+
+		"after the last key", Nobody(t.By), a.Name, v.Since(t.At), noun.TypistSpan)
 }
 
 // ReportStuck says that something of an incarnation outlives SIGKILL; empty: no more.

@@ -38,7 +38,7 @@ func Level(c Command) uint32 {
 	case RaiseLevel:
 		return c.Level
 	case CreateTask:
-		return LevelWhen(c.After != 0, LevelRetry)
+		return LevelWhen(c.After != 0 || c.Trace != "", LevelRetry)
 	case FailTask:
 		return LevelWhen(c.After != 0 || c.Then != Then{}, LevelRetry)
 	case CompleteTask:

@@ -212,6 +212,7 @@ type CreateTask struct {
 	Expect time.Duration
 	// After puts it off: it is offered after so long, at most MaxAfter.
 	After time.Duration
+	Trace noun.Trace // of whoever creates it; empty: none
 }
 
 func (c CreateTask) Apply(s *State) noun.Outcome {
@@ -228,11 +229,15 @@ func (c CreateTask) Apply(s *State) noun.Outcome {
 	if err := noun.CheckAfter(c.After); err != nil {
 		return Refuse(noun.Invalid, "%v", err)
 	}
+	if err := c.Trace.Check(); err != nil {
+		return Refuse(noun.Invalid, "%v", err)
+	}
 	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By,
-		Plan: &noun.Plan{}}); no.Code != noun.OK {
+		Plan: &noun.Plan{}, Trace: c.Trace}); no.Code != noun.OK {
 		return no
 	}
 	t := s.newTask(r, c.Title, c.Text, c.By, c.Priority, 0)
+	t.Trace = c.Trace
 	if c.After > 0 {
 		s.moveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(c.After))
 	} else {

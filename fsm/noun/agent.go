@@ -159,6 +159,8 @@ type Notes struct {
 	Answered uint32 // mails that this life has acknowledged
 
 	Used *LifeUsage // nil: it has told of no usage; replaced, never changed
+
+	Typist *Typist // nil: nobody has taken its terminal; replaced, never changed
 }
 
 // Ends are when what a human has set of an agent ends by itself.

@@ -142,7 +142,8 @@ func CostOfAgent(a *Agent) int64 {
 }
 
 func CostOfTask(t *Task) int64 {
-	n := costTask + textOf(t.Title) + textOf(t.Text) + textOf(t.Creator) + textOf(t.Note) + textOf(t.Result)
+	n := costTask + textOf(t.Title) + textOf(t.Text) + textOf(t.Creator) + textOf(t.Note) + textOf(t.Result) +
+		textOf(string(t.Trace))
 	for i := range t.Late {
 		n += costLate + textOf(t.Late[i].Result)
 	}

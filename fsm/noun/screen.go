@@ -75,12 +75,14 @@ func (a *Agent) Shows(k PromptKind) bool {
 	return sc != nil && sc.Kind == k
 }
 
-// ScreenExcuse is Screen.Excused, 0 without a screen.
+// ScreenExcuse is until when what stands on its terminal, or a human who types there, explains that the
+// agent says nothing; 0: nothing does.
 func (a *Agent) ScreenExcuse() Time {
+	at := a.TypedUntil()
 	if sc := a.Screen(); sc != nil {
-		return sc.Excused
+		at = max(at, sc.Excused)
 	}
-	return 0
+	return at
 }
 
 // Terminals says what the host can do about terminals; empty: its agentd has not said.

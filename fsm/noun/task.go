@@ -80,6 +80,7 @@ type Task struct {
 	Stuck bool
 
 	Retry *Retry // of being tried again; nil: nothing; replaced, never changed
+	Trace Trace  // of whoever created it, or handed it over; empty: it begins one of its own
 }
 
 // Held says who had an attempt.

@@ -89,7 +89,11 @@ func TestI49ThreeAskForOneStart(t *testing.T) {
 		return nil
 	})
 	for _, sv := range w.Servers {
-		a, err := vigilv1.NewFleetClient(w.at(sv)).GetAgent(w.ctx(), &vigilv1.GetAgentRequest{Agent: w.slot("work")})
+		var a *vigilv1.GetAgentResponse
+		err := led(func() (err error) {
+			a, err = vigilv1.NewFleetClient(w.at(sv)).GetAgent(w.ctx(), &vigilv1.GetAgentRequest{Agent: w.slot("work")})
+			return err
+		})
 		if err != nil || a.GetAgent().GetIncarnationRaw() != second.Incarnation {
 			t.Errorf("server %s tells of life %d (%v), want %d", sv.Name, a.GetAgent().GetIncarnationRaw(),
 				err, second.Incarnation)

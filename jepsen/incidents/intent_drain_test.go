@@ -21,6 +21,7 @@ import (
 // the others in the same or in the next one, which goes on where they were.
 func TestI149DrainIsBrokenOff(t *testing.T) {
 	w := fleet(t)
+	w.unhurried()
 	h := w.Hosts[1]
 	w.room(role("busy", 5, "remember", on(h)), role("idle", 5, "remember", on(h)))
 	lives := w.runs(10)

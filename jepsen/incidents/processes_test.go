@@ -27,6 +27,7 @@ import (
 // the agent works; nothing is started a second time.
 func TestReloadSpawnsNoDuplicate(t *testing.T) {
 	w := fleet(t)
+	w.unhurried()
 	h := w.Hosts[0]
 	w.room(role("researcher", 1, "", on(h)))
 	before := w.runs(1)
@@ -171,6 +172,7 @@ func TestHeartbeatIsRenewed(t *testing.T) {
 // meanwhile is not brought back.
 func TestTwoStoresAgree(t *testing.T) {
 	w := fleet(t)
+	w.unhurried()
 	h := w.Hosts[0]
 	w.room(role("kept", 1, "", on(h)), role("ended", 1, "", on(h)))
 	before := w.runs(2)

@@ -21,6 +21,7 @@ import (
 // sides say so, and it is back by itself when the way is open again.
 func TestI45MuteHostIsNoticedOnBothSides(t *testing.T) {
 	w := fleet(t)
+	w.unhurried()
 	h := w.extra("h45", 45, 8)
 	if err := h.Start(); err != nil {
 		t.Fatal(err)

@@ -234,7 +234,7 @@ func (j *Job) finished(cause error) {
 // run calls do and says how the job ended; it gives the next one where that came with it. An attempt that
 // nobody wants any more is not an error of the worker.
 func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string, error)) (next *Job, err error) {
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(Traced(parent, j.Traceparent()))
 	defer cancel(nil)
 	defer context.AfterFunc(j.ctx, func() { cancel(context.Cause(j.ctx)) })()
 	defer j.finished(ErrClosed)

@@ -398,7 +398,8 @@ func (w *Worker) outside() {
 // one write a task: the end of one takes and starts the next. What do
 // returns becomes the task's result; its error fails the task, for another attempt
 // when it wraps ErrRetry. The context of do ends when nobody wants its result any
-// more. Work returns nil when ctx has ended.
+// more, and is Traced: tasks that do creates under it join the trace of the job. Work returns nil when ctx has
+// ended.
 func Work(ctx context.Context, c *Client, cfg WorkerConfig,
 	do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
 	cfg.Starts = true

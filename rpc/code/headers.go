@@ -7,6 +7,7 @@ const (
 	HeaderSaid      = "vigil-said"      // for how many milliseconds a call is under way
 	HeaderRelayed   = "vigil-relayed"   // set when a server asks its peers for a host's output
 	HeaderWriteID   = "vigil-write-id"  // the write id of a call over HTTP, SESSION-SEQ
+	HeaderTrace     = "traceparent"     // of who calls, as W3C writes it; also over HTTP
 	HeaderClaim     = "vigil-claim"     // who has sent a call that a server sends on
 	HeaderSource    = "vigil-source"    // the address that a call came from which a server sends on
 	HeaderOnBehalf  = "vigil-on-behalf" // for which life a host speaks, ROOM/AGENT/INCARNATION

@@ -79,6 +79,7 @@ var methods = map[Nature][]string{
 		vigilv1.Fleet_SetAgent_FullMethodName, vigilv1.Fleet_RestartAgent_FullMethodName,
 		vigilv1.Fleet_UnparkAgent_FullMethodName, vigilv1.Fleet_SetPause_FullMethodName,
 		vigilv1.Fleet_ReleaseBrake_FullMethodName, vigilv1.Fleet_NudgeAgent_FullMethodName,
+		vigilv1.Fleet_TakeTerminal_FullMethodName, vigilv1.Fleet_ReleaseTerminal_FullMethodName,
 		vigilv1.Fleet_DrainHost_FullMethodName, vigilv1.Fleet_ConfirmDead_FullMethodName,
 		vigilv1.Fleet_ForgetHost_FullMethodName,
 		vigilv1.Work_Join_FullMethodName, vigilv1.Work_StartTask_FullMethodName,
@@ -93,6 +94,7 @@ var methods = map[Nature][]string{
 		vigilv1.Trust_ReplaceRoot_FullMethodName,
 	},
 	Idempotent: {
+		vigilv1.Fleet_TypeKeys_FullMethodName,
 		vigilv1.Work_Leave_FullMethodName, vigilv1.Work_Claim_FullMethodName,
 		vigilv1.Work_ProgressTask_FullMethodName, vigilv1.Work_SetResume_FullMethodName,
 		vigilv1.Work_Declare_FullMethodName, vigilv1.Work_OpenSession_FullMethodName,
@@ -157,7 +159,7 @@ var methods = map[Nature][]string{
 		vigilv1.Calls_Carry_FullMethodName,
 		// Not a Watch: who follows wants to see that a server is cut off, too.
 		vigilv1.Desk_Follow_FullMethodName,
-		vigilv1.Fleet_AgentLogs_FullMethodName,
+		vigilv1.Fleet_AgentLogs_FullMethodName, vigilv1.Fleet_FollowScreen_FullMethodName,
 		vigilv1.Cluster_SaveSnapshot_FullMethodName, vigilv1.Cluster_RestoreSnapshot_FullMethodName,
 	},
 	Watch: {

@@ -95,7 +95,7 @@ var rows = []Row{
 	{WrongType, codes.InvalidArgument, http.StatusUnsupportedMediaType, Refused,
 		"HTTP only: a body has to be JSON and say so (Content-Type: application/json)."},
 	{Closed, codes.Canceled, canceledByCaller, Broken,
-		"Go only: the client was closed; a write that was under way may still be done."},
+		"Clients only: the client was closed; a write that was under way may still be done."},
 	{AuthDenied, codes.Unauthenticated, http.StatusUnauthorized, Later,
 		"Nothing was executed: nobody vouches for who you are. The certificate or API token is " +
 			"missing, unknown or was revoked; get another one (`vigil login`, for machines a new token)."},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"vigil/fsm"
@@ -65,6 +66,9 @@ func (in *inbox) escalations(st *fsm.View) {
 			in.tasks[e.Task] = true
 		}
 		in.about(st, a, i)
+		if _, role, ok := strings.Cut(e.Subject, "/"); ok && e.Kind == noun.EscBudget && a == nil {
+			i.Role = role
+		}
 		if kind := sameAs[e.Kind]; kind != "" && a != nil && i.Lasts {
 			i.Key = agentKey(kind, a)
 		}
@@ -95,6 +99,8 @@ func answers(e *noun.Escalation, lasts bool) []string {
 		return []string{"confirm_dead"}
 	case noun.EscStuckProcess:
 		return []string{"stop"}
+	case noun.EscBudget:
+		return []string{"lift"}
 	}
 	return nil
 }

@@ -50,6 +50,8 @@ type Config struct {
 	// Hosts are the names, without a port, under which clients reach this server over HTTP
 	// beside localhost and IP addresses.
 	Hosts []string
+	// BasePath is a path below which the page and the API are served beside /, as web.CheckBase wants it; "": none.
+	BasePath string
 	// RoomFile reads a room file for the page: what the API is asked for, as a list in JSON; nil: none is read.
 	RoomFile func(text string) ([]byte, error)
 	// OpenAPI describes all calls, in JSON.

@@ -85,14 +85,15 @@ func (o *observer) unary(
 	began := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			err = o.panicked(info.FullMethod, v)
+			err = o.panicked(ctx, req, info.FullMethod, v)
 		}
-		err = o.done(ctx, info.FullMethod, began, err)
+		err = o.done(ctx, req, info.FullMethod, began, err)
 	}()
 	sameNames(req)
 	if err := number(ctx, req); err != nil {
 		return nil, err
 	}
+	trace(ctx, req)
 	return o.guarded(ctx, req, info.FullMethod, h)
 }
 
@@ -100,9 +101,9 @@ func (o *observer) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerI
 	began := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			err = o.panicked(info.FullMethod, v)
+			err = o.panicked(s.Context(), nil, info.FullMethod, v)
 		}
-		err = o.done(s.Context(), info.FullMethod, began, err)
+		err = o.done(s.Context(), nil, info.FullMethod, began, err)
 	}()
 	if err := o.sound(); err != nil {
 		return err
@@ -124,14 +125,15 @@ type hangingStream struct {
 
 func (s *hangingStream) Context() context.Context { return s.ctx }
 
-func (o *observer) panicked(full string, v any) error {
-	o.log.Error("handler panicked", "method", full, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+func (o *observer) panicked(ctx context.Context, req any, full string, v any) error {
+	o.log.Error("handler panicked", append(traceField(ctx, req), "method", full, "panic", fmt.Sprint(v),
+		"stack", string(debug.Stack()))...)
 	return &fault.Error{Code: code.Internal}
 }
 
 // done counts and logs one answer and gives its error the form of the wire. Lines
-// hold no text of tasks and no token: method, code and time are all there is.
-func (o *observer) done(ctx context.Context, full string, began time.Time, err error) error {
+// hold no text of tasks and no token: method, code, time and the id of the caller's trace are all there is.
+func (o *observer) done(ctx context.Context, req any, full string, began time.Time, err error) error {
 	name := code.OK
 	var p *fault.Error
 	if err != nil {
@@ -148,13 +150,14 @@ func (o *observer) done(ctx context.Context, full string, began time.Time, err e
 		if pr, ok := peer.FromContext(ctx); ok {
 			from = pr.Addr.String()
 		}
-		o.log.Debug("call", "method", full, "code", name, "took", took, "from", from)
+		o.log.Debug("call", append([]any{"method", full, "code", name, "took", took, "from", from},
+			traceField(ctx, req)...)...)
 	}
 	if p == nil {
 		return nil
 	}
 	if p.Code == code.Internal {
-		o.log.Warn("call failed", "method", full, "error", p.Text)
+		o.log.Warn("call failed", append([]any{"method", full, "error", p.Text}, traceField(ctx, req)...)...)
 	}
 	if p.Leader == "" && (p.Code == code.NotLeader || p.Code == code.NoLeader) {
 		p = &fault.Error{Code: p.Code, Text: p.Text, Leader: o.reader.Leader().APIAddr}

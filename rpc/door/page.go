@@ -23,6 +23,7 @@ func (d *Door) newFront(g *gateway) (*web.Front, error) {
 		return nil, err
 	}
 	return &web.Front{Page: page, Sessions: web.NewSessions(), Cookie: pageCookie + d.cfg.ServerID, Secure: true,
+		Base:    d.cfg.BasePath,
 		Foreign: func(*http.Request) string { return "" }, // see pages
 		API: func(x *web.Session) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -36,9 +36,9 @@ var (
 	seesRoom = words("GetRoom GetUsage ListTasks ListAgents GetAgent GetAgentStatus ListDeadlines WatchEvents Status " +
 		"ListEscalations GetEscalation ListOverseers GetOverseer GetOverview Follow ListInbox " +
 		"Search ListEvents GetTimeline OpenPage")
-	readsRoom   = append(words("GetTask LookAtAgent AgentLogs ListMail GetMail"), seesRoom...)
+	readsRoom   = append(words("GetTask LookAtAgent FollowScreen AgentLogs ListMail GetMail"), seesRoom...)
 	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch LiftBudget CreateTask CancelTask RetryTask " +
-		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent AckEscalation CloseEscalation " +
+		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent TakeTerminal TypeKeys ReleaseTerminal AckEscalation CloseEscalation " +
 		"LookAtOverseer")
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
 	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff Next SetResume Declare Renew " +
@@ -120,11 +120,11 @@ func identities() []identity {
 	return []identity{
 		{name: "nobody", may: open},
 		{name: "nobody with a token", token: true, may: slices.Concat(open, speaks, words("Beat"))},
-		{name: "server s1", kind: who.Server, leaf: "s1", may: slices.Concat(known, words("AtTerminal AgentLogs Status "+
+		{name: "server s1", kind: who.Server, leaf: "s1", may: slices.Concat(known, words("AtTerminal AgentLogs FollowScreen Status "+
 			"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer Trust/GetGossipKeys "+
 			"Trust/ReportGossip"))},
 		{name: "server s2", kind: who.Server, leaf: "s2", may: slices.Concat(known,
-			words("AtTerminal AgentLogs Status ListServers Trust/SignIssuer Trust/GetGossipKeys"))},
+			words("AtTerminal AgentLogs FollowScreen Status ListServers Trust/SignIssuer Trust/GetGossipKeys"))},
 		{name: "host h1", kind: who.Host, leaf: "h1", beats: true, may: slices.Concat(known, reports, speaks,
 			words("GetAgent Beat"))},
 		{name: "host h2", kind: who.Host, leaf: "h2", beats: true, may: slices.Concat(known, words("GetAgent"))},

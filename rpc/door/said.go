@@ -35,9 +35,9 @@ func again(ctx context.Context) context.Context {
 	return metadata.NewIncomingContext(ctx, metadata.Join(md, metadata.Pairs(code.HeaderRepeat, "1")))
 }
 
-// passSaid tells the next server what this one was told of the age of a call.
+// passSaid tells the next server what this one was told of the age of a call, and of its trace.
 func passSaid(ctx context.Context) context.Context {
-	for _, key := range [...]string{code.HeaderRepeat, code.HeaderSaid} {
+	for _, key := range [...]string{code.HeaderRepeat, code.HeaderSaid, code.HeaderTrace} {
 		for _, v := range metadata.ValueFromIncomingContext(ctx, key) {
 			ctx = metadata.AppendToOutgoingContext(ctx, key, v)
 		}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"vigil/fsm/noun"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
@@ -20,11 +21,20 @@ import (
 // once; who repeats a call with it gets the first answer, whatever the second call says.
 const keyHeader = "Idempotency-Key"
 
-// passed is what an HTTP request hands on to its call: its write id, and who sends it.
+// passed is what an HTTP request hands on to its call: its write id, its trace, how long ago it was said, and who
+// sends it.
 func passed(ctx context.Context, r *http.Request) metadata.MD {
-	var md metadata.MD
+	md := metadata.MD{}
+	for _, name := range [...]string{code.HeaderRepeat, code.HeaderSaid} {
+		if v := r.Header.Get(name); v != "" {
+			md.Set(name, v)
+		}
+	}
 	if key := r.Header.Get(keyHeader); key != "" {
-		md = metadata.Pairs(code.HeaderWriteID, key)
+		md.Set(code.HeaderWriteID, key)
+	}
+	if said := r.Header.Values(code.HeaderTrace); len(said) == 1 && len(said[0]) <= noun.MaxTrace {
+		md.Set(code.HeaderTrace, said[0])
 	}
 	return passCaller(ctx, r, md)
 }

@@ -231,7 +231,7 @@ func Agent(st *fsm.View, a *noun.Agent) *vigilv1.Agent {
 		ResumeBytes: uint32(len(a.Resume)), Outdated: st.Outdated(a),
 	}
 	out.Declaration = Declaration(now, a.Declared)
-	out.Screen, out.Degraded = Screen(now, a), st.Degraded(a.ID)
+	out.Screen, out.Typist, out.Degraded = Screen(now, a), Typist(now, a), st.Degraded(a.ID)
 	if a.Paused {
 		out.Paused, out.PauseBy, out.PauseWhy, out.PauseAt = true, notes.PauseBy, notes.PauseWhy, Wall(notes.PauseAt)
 	}
@@ -343,6 +343,16 @@ func Screen(now noun.Time, a *noun.Agent) *vigilv1.ScreenState {
 	}
 	return &vigilv1.ScreenState{Prompt: sc.Kind.String(), Shown: durationpb.New(now.Sub(sc.At)),
 		Quiet: sc.Quiet, QuietFor: durationpb.New(now.Sub(sc.QuietAt))}
+}
+
+// Typist copies who types at the agent's terminal; nil: nobody.
+func Typist(now noun.Time, a *noun.Agent) *vigilv1.Typist {
+	t := a.Typist()
+	if t == nil {
+		return nil
+	}
+	return &vigilv1.Typist{By: t.By, Since: durationpb.New(now.Sub(t.At)), Left: durationpb.New(t.Until.Sub(now)),
+		Grant: t.Grant}
 }
 
 // Declaration copies what an agent has said of itself; nil: nothing.

@@ -18,6 +18,7 @@ type Desk struct {
 	*base.Core
 	relay  *relay
 	nudges nudges
+	keeps  keeps
 }
 
 // NewDesk serves from the streams that hosts hold to this server.

@@ -113,7 +113,7 @@ func (s *stream) dropLogs() {
 }
 
 // fetch copies output of one agent to send until the host ends it or ctx does.
-func (s *stream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func(*vigilv1.LogChunk) error) error {
+func (s *stream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func([]byte) error) error {
 	r, err := s.request(ctx, func(id uint64) *vigilv1.ServerMessage {
 		a.Request = id
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_LogRequest{LogRequest: a}}
@@ -140,12 +140,12 @@ func (s *stream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func(*vi
 			s.taken(r, len(d.GetData()))
 			ended = d.GetEnd() || d.GetError() != ""
 			if len(d.GetData()) > 0 {
-				if err := send(&vigilv1.LogChunk{Data: d.GetData()}); err != nil {
+				if err := send(d.GetData()); err != nil {
 					return err
 				}
 			}
 			if d.GetError() != "" {
-				return fault.New(code.Unavailable, "%s", "The host cannot read the output: "+d.GetError())
+				return fault.New(code.Unavailable, "%s", "The host gives no more: "+d.GetError())
 			}
 			if ended {
 				return nil
@@ -200,16 +200,32 @@ func (l *relay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer
 			lines = 100
 		}
 		return s.fetch(ctx, &vigilv1.LogRequest{Agent: uint32(agent), AgentName: r.GetAgent(),
-			Follow: r.GetFollow(), Lines: lines}, gs.Send)
+			Follow: r.GetFollow(), Lines: lines},
+			func(data []byte) error { return gs.Send(&vigilv1.LogChunk{Data: data}) })
 	}
 	absent := fault.New(code.Unavailable,
 		"Host %s, which has the output, is connected to no server; look at `vigil host show %s`.", hostName, hostName)
 	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) > 0 {
 		return absent
 	}
+	return l.elsewhere(ctx, absent, func(ctx context.Context, c vigilv1.FleetClient) (func() error, error) {
+		from, err := c.AgentLogs(ctx, r)
+		return func() error {
+			chunk, err := from.Recv()
+			if err == nil {
+				err = gs.Send(chunk)
+			}
+			return err
+		}, err
+	})
+}
+
+// elsewhere asks the other servers in turn for a stream, of which step passes one message on. The error is
+// absent when none of them holds the stream of the host.
+func (l *relay) elsewhere(ctx context.Context, absent error,
+	open func(context.Context, vigilv1.FleetClient) (step func() error, err error)) error {
 	for _, addr := range l.others() {
-		answered, err := l.ask(ctx, addr, r, gs)
-		if answered {
+		if answered, err := l.ask(ctx, addr, open); answered {
 			return err
 		}
 	}
@@ -228,22 +244,22 @@ func (l *relay) others() []string {
 	})
 }
 
-// ask relays the output from another server. answered is false when that server does
+// ask relays a stream from another server. answered is false when that server does
 // not hold the host's stream, or cannot be reached.
-func (l *relay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsRequest,
-	gs grpc.ServerStreamingServer[vigilv1.LogChunk]) (answered bool, err error) {
+func (l *relay) ask(ctx context.Context, addr string,
+	open func(context.Context, vigilv1.FleetClient) (func() error, error)) (answered bool, err error) {
 	conn, err := l.Door.Peer(addr)
 	if err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, code.HeaderRelayed, l.Self))
 	defer cancel()
-	from, err := vigilv1.NewFleetClient(conn).AgentLogs(ctx, r)
+	step, err := open(ctx, vigilv1.NewFleetClient(conn))
 	if err != nil {
 		return false, err
 	}
 	for {
-		chunk, err := from.Recv()
+		err := step()
 		if errors.Is(err, io.EOF) {
 			return true, nil
 		}
@@ -251,9 +267,6 @@ func (l *relay) ask(ctx context.Context, addr string, r *vigilv1.AgentLogsReques
 			return answered || ctx.Err() != nil || fault.Of(err).Code != code.Unavailable, err
 		}
 		answered = true
-		if err := gs.Send(chunk); err != nil {
-			return true, err
-		}
 	}
 }
 

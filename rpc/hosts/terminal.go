@@ -8,7 +8,9 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/base"
 	"vigil/rpc/code"
 	"vigil/rpc/fault"
 	"vigil/rpc/form"
@@ -34,7 +36,9 @@ func (d *Desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*v
 		return nil, fault.Invalid("AtTerminal is for servers among themselves; ask for LookAtAgent or NudgeAgent.")
 	}
 	var c form.Checks
-	if c.Typed("text", r.GetText()); c.Err != nil {
+	c.Typed("text", r.GetText())
+	c.AtMost("keys", len(r.GetKeys()), maxKeys)
+	if c.Err != nil {
 		return nil, c.Err
 	}
 	s := d.relay.streams.find(noun.HostID(r.GetHost()))
@@ -42,6 +46,14 @@ func (d *Desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*v
 		return nil, fault.New(code.Unavailable, "The host is connected to another server.")
 	}
 	return s.atTerminal(ctx, r)
+}
+
+// taken tells whether a human has the terminal of the agent.
+func (d *Desk) taken(agent string) bool {
+	return base.Read(d.Core, func(st *fsm.View) bool {
+		a := st.AgentByName(agent)
+		return a != nil && a.Typist() != nil
+	})
 }
 
 // Prod does at the terminal of one life what a rung of the ladder is: a nudge is typed, the
@@ -67,6 +79,9 @@ func (d *Desk) Prod(ctx context.Context, agent string, inc noun.Incarnation, run
 		return err
 	case ask.GetIncarnation() != uint64(inc): // law L6
 		return fmt.Errorf("incarnation %s of %s has ended", inc, agent)
+	}
+	if d.taken(agent) {
+		return errors.New("a human types at the terminal")
 	}
 	if _, err = d.relay.atHost(ctx, host, ask); err != nil {
 		p := fault.Of(err) // for people, whichever server has said it

@@ -118,7 +118,7 @@ func named(name string, s object) object {
 
 // askedFor are messages that callers send too, where anything may be left out.
 var askedFor = map[string]bool{"RoleSpec": true, "RoomWatch": true, "OverseerSpec": true, "HealthSpec": true,
-	"Speaker": true, "WriteId": true}
+	"Speaker": true, "WriteId": true, "Completion": true, "Failure": true, "Handover": true}
 
 // alwaysThere tells whether answers have a field whatever its value, as package jsonform writes them.
 func alwaysThere(f protoreflect.FieldDescriptor) bool {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -17,6 +18,8 @@ type Front struct {
 	Sessions *Sessions
 	// Cookie is the name of the cookie. Cookies go to all ports of a machine, so each server has its own.
 	Cookie string
+	// Base is the path below which browsers see the page; "": at /. See Below.
+	Base string
 	// Secure has the browser send the cookie over TLS only.
 	Secure bool
 	// Foreign says why a request may be made by another page; "": it is ours.
@@ -85,7 +88,7 @@ func (s *Front) login(w http.ResponseWriter, r *http.Request) {
 			"This link was used before or is too old: "+s.Out)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: s.Cookie, Value: cookie, Path: "/", HttpOnly: true,
+	http.SetCookie(w, &http.Cookie{Name: s.Cookie, Value: cookie, Path: cmp.Or(s.Base, "/"), HttpOnly: true,
 		Secure: s.Secure, SameSite: http.SameSiteStrictMode})
 	answer(w, map[string]string{"token": half})
 }
@@ -96,7 +99,7 @@ func (s *Front) logout(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, _ := r.Cookie(s.Cookie) // it is there: the request is signed in by it
 	s.Sessions.signOut(cookie.Value)
-	http.SetCookie(w, &http.Cookie{Name: s.Cookie, Path: "/", MaxAge: -1, HttpOnly: true,
+	http.SetCookie(w, &http.Cookie{Name: s.Cookie, Path: cmp.Or(s.Base, "/"), MaxAge: -1, HttpOnly: true,
 		Secure: s.Secure, SameSite: http.SameSiteStrictMode})
 	answer(w, map[string]string{})
 }

@@ -24,7 +24,7 @@ func (w *word) leaveBehind(result string, err error) error {
 		return err // it is not the agent that agentd has started
 	}
 	if w.task != 0 && w.task != l.Task {
-		l.Task, l.Attempt = w.task, 0
+		l.Task, l.Attempt, l.Traceparent = w.task, 0, ""
 	}
 	if w.attempt != 0 {
 		l.Attempt = w.attempt
@@ -33,7 +33,7 @@ func (w *word) leaveBehind(result string, err error) error {
 		return err // only a server could tell which task it holds
 	}
 	c := results.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
-		Result: result, Token: l.Token}
+		Result: result, Token: l.Token, Traceparent: l.Traceparent}
 	if e := PutIntoSpool(w.App, spool, c); e != nil {
 		return errors.Join(err, e)
 	}

@@ -17,8 +17,8 @@ import (
 
 // TaskWords are the verbs by which an agent speaks about the task it holds.
 func TaskWords(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{newTaskStartCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a), newTaskFailCmd(a),
-		newTaskHandoffCmd(a)}
+	return []*cobra.Command{newTaskStartCmd(a), newTaskExecCmd(a), newTaskProgressCmd(a), newTaskCompleteCmd(a),
+		newTaskFailCmd(a), newTaskHandoffCmd(a)}
 }
 
 // word is one thing that an agent says about its task.
@@ -75,7 +75,7 @@ func (w *word) about() (*life.Life, error) {
 		return nil, err
 	}
 	if w.task != 0 && w.task != l.Task {
-		l.Task, l.Attempt = w.task, 0
+		l.Task, l.Attempt, l.Traceparent = w.task, 0, ""
 	}
 	if w.attempt != 0 {
 		l.Attempt = w.attempt
@@ -90,7 +90,7 @@ func (w *word) finished(l *life.Life) {
 	if kept == nil || kept.Task != l.Task {
 		return
 	}
-	kept.Task, kept.Attempt = 0, 0
+	kept.Task, kept.Attempt, kept.Traceparent = 0, 0, ""
 	_ = life.Save(w.App, kept) // at worst the process that beats notices later by itself
 }
 

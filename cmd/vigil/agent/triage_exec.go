@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -80,7 +81,7 @@ func (t *triageExec) look(ctx context.Context, c *cli.Conn, w *client.Worker, pr
 	if err := job.Start(ctx); err != nil {
 		return err
 	}
-	answer, err := t.decision(job.Context(), program, withTerminal(job.Context(), c.Fleet, job.Task.GetText()))
+	answer, err := t.decision(job, program, withTerminal(job.Context(), c.Fleet, job.Task.GetText()))
 	if err == nil {
 		return job.Complete(ctx, answer)
 	}
@@ -121,13 +122,13 @@ func withTerminal(ctx context.Context, fleet vigilv1.FleetClient, text string) s
 	return string(whole)
 }
 
-// decision runs the program with the facts and gives the JSON object that it prints.
-func (t *triageExec) decision(ctx context.Context, program, facts string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.limit)
+// decision runs the program with the facts, in the trace of the look, and gives the JSON object that it prints.
+func (t *triageExec) decision(job *client.Job, program, facts string) (string, error) {
+	ctx, cancel := context.WithTimeout(job.Context(), t.limit)
 	defer cancel()
 	out := &bounded{most: triageOutput, full: cancel}
 	cmd := exec.CommandContext(ctx, program, t.args[1:]...)
-	cmd.Args[0] = t.args[0]
+	cmd.Args[0], cmd.Env = t.args[0], append(os.Environ(), job.Environ()...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr, cmd.WaitDelay = strings.NewReader(facts), out, t.Err,
 		life.Mortal(), time.Second
 	done := make(chan error, 1)

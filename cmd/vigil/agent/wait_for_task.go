@@ -166,7 +166,7 @@ func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life.L
 
 // hand gives the caller a task that was claimed, and sees to it that the lease goes on.
 func (w *waitForTask) hand(l *life.Life, job *client.Job, managed bool) error {
-	l.Task, l.Attempt = job.Task.GetId(), job.Attempt
+	l.Task, l.Attempt, l.Traceparent = job.Task.GetId(), job.Attempt, job.Traceparent()
 	if !l.Owner.Alive() || !w.caller.Alive() {
 		return ErrParentGone
 	}

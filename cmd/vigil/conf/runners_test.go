@@ -113,6 +113,7 @@ func newToolbox(t *testing.T) *toolbox {
 	b.put("vigil", `echo "vigil $*" >>"$BIN/calls"
 case "$1 $2" in
 "wait-for-task --start") test -e "$BIN/claimed" && exit 7; : >"$BIN/claimed"; printf 'task 1, attempt 1, for room/role: title\n\nthe text\n' ;;
+"task exec") shift 3; TRACEPARENT=traced exec "$@" ;;
 "task complete") cp result.txt "$BIN/result" ;;
 esac`)
 	return b
@@ -158,7 +159,7 @@ func (b *toolbox) run(name, resume string) (code int, out, calls, result string)
 
 const conversation = "0198c6de-9d5f-7c5c-a54e-7b0e5b0d8f11"
 
-// The shipped loops bring each task to the tool on standard input, its answer back,
+// The shipped loops bring each task to the tool on standard input, in the trace of the task, its answer back,
 // and the id of its conversation to the next life.
 func TestRunnerExamplesWork(t *testing.T) {
 	for _, c := range []struct {
@@ -179,7 +180,7 @@ func TestRunnerExamplesWork(t *testing.T) {
 		{"codex", "codex",
 			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
 				conversation + `"}'`, conversation,
-			[]string{"wait-for-task", "codex exec", "resume " + conversation + " -\n", "task complete"}},
+			[]string{"wait-for-task", "codex exec", `sandbox_mode="workspace-write"`, "resume " + conversation + " -\n", "task complete"}},
 		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "",
 			[]string{"wait-for-task", "vigil remember begun",
 				"opencode run --model anthropic/claude-sonnet-4-5\n", "task complete", "vigil remember \n"}},
@@ -192,7 +193,7 @@ func TestRunnerExamplesWork(t *testing.T) {
 			"latest", []string{"wait-for-task", "--resume latest\n", "task complete"}},
 	} {
 		b := newToolbox(t)
-		b.put(c.tool, c.script)
+		b.put(c.tool, `test "$TRACEPARENT" = traced || exit 99; `+c.script)
 		code, out, calls, result := b.run(c.runner, c.resume)
 		want := "task 1, attempt 1, for room/role: title\n\nthe text\n"
 		if c.runner == "command" {
@@ -228,6 +229,12 @@ func TestRunnerExamplesFail(t *testing.T) {
 		}
 	}
 	b := newToolbox(t)
+	b.put("opencode", "true")
+	if _, out, calls, _ := b.run("opencode", ""); !strings.Contains(calls, "vigil task fail opencode said nothing") ||
+		strings.Contains(calls, "task complete") {
+		t.Errorf("an empty answer: output %q, calls\n%s", out, calls)
+	}
+	b = newToolbox(t)
 	b.put("claude", "echo 'No conversation found with session ID'; exit 1")
 	if code, _, calls, _ := b.run("claude-code", conversation); code != 1 ||
 		!strings.HasSuffix(calls, "vigil remember \n") {

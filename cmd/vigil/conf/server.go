@@ -39,6 +39,7 @@ type Server struct {
 	Standby bool   `yaml:"standby"`
 
 	HTTPHosts []string `yaml:"http_hosts"`
+	BasePath  string   `yaml:"base_path"`
 	HTTPCert  string   `yaml:"http_cert"`
 	HTTPKey   string   `yaml:"http_key"`
 
@@ -54,12 +55,14 @@ type Server struct {
 	LogJSON     bool      `yaml:"log_json"`
 	Debug       bool      `yaml:"debug"`
 	MemoryLimit sizeValue `yaml:"memory_limit"`
+	OTLP        string    `yaml:"otlp"`
 
 	Timing   serverTiming         `yaml:"timing"`
 	Limits   serverLimits         `yaml:"limits"`
 	Settings map[string]textValue `yaml:"settings"`
 	Watchdog map[string]textValue `yaml:"watchdog"`
 	Notify   []notifyFile         `yaml:"notify"`
+	Backup   serverBackup         `yaml:"backup"`
 }
 
 type serverTiming struct {
@@ -93,6 +96,7 @@ func DefaultServer() *Server {
 			EntryBytes: sizeValue{N: 1 << 20}, Beats: countValue{n: 4096}, SnapshotEntries: countValue{n: 32768},
 			SnapshotBytes: sizeValue{N: 256 << 20},
 		},
+		Backup: defaultBackup(),
 	}
 }
 
@@ -129,6 +133,7 @@ func parseServerFile(name, text string) (*Server, error) {
 			all = append(all, err)
 		}
 		all = append(all, f.checkSettings(name, text)...)
+		all = append(all, f.checkBackup(name, text)...)
 	}
 	return f, mistakes(all)
 }
@@ -196,6 +201,8 @@ func (f *Server) Inspect() (wrong []error, notes []string) {
 		}
 	}
 	_, lacks := f.Notifiers(nil)
+	wrong = append(wrong, lacks...)
+	lacks, notes = f.inspectBackup()
 	wrong = append(wrong, lacks...)
 	if len(f.Join) > 0 {
 		if conn, err := client.Open(client.Config{Addrs: f.Join, Name: "server " + f.ID}); err != nil {

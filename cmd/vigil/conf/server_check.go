@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"vigil/cluster"
+	"vigil/cluster/traces"
 	"vigil/cmd/vigil/cli"
 	"vigil/fsm/noun"
 	"vigil/rpc/door"
+	"vigil/rpc/web"
 )
 
 // Flags adds the flags that win over the file.
@@ -92,6 +94,11 @@ func (f *Server) problems() (wrong []error) {
 	}
 	that(f.ID != "", "the server has no id: give --id, or id in the configuration")
 	that(f.LogStore == "" || cluster.LogKind(f.LogStore).Valid(), "log_store %q is unknown: write bolt or wal", f.LogStore)
+	if f.BasePath != "" {
+		if err := web.CheckBase(f.BasePath); err != nil {
+			wrong = append(wrong, cli.Usagef("base_path %w", err))
+		}
+	}
 	wrong = append(wrong, f.addressProblems()...)
 	wrong = append(wrong, f.identityProblems()...)
 	that(!f.Found || f.Insecure || f.identified,
@@ -108,6 +115,10 @@ func (f *Server) problems() (wrong []error) {
 	that(len(f.Join) == 0 || !f.Found, "join and found exclude each other: a server either founds a cluster or joins one")
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel,
 		"log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel)
+	if f.OTLP != "" {
+		err := traces.CheckAddress(f.OTLP)
+		that(err == nil, "otlp: %w", err)
+	}
 	return wrong
 }
 

@@ -26,6 +26,14 @@ func plain(f *Server) Server {
 	for _, v := range []*sizeValue{&c.MemoryLimit, &c.Limits.EntryBytes, &c.Limits.SnapshotBytes} {
 		v.at = nil
 	}
+	c.Backup.Every.at, c.Backup.Keep.at, c.Backup.KeepFor.at = nil, nil, nil
+	for _, v := range []*textValue{&c.Backup.To, &c.Backup.RecipientsFile, &c.Backup.Endpoint, &c.Backup.Region,
+		&c.Backup.CredentialsFile} {
+		v.at = nil
+	}
+	if len(c.Backup.Recipients) == 0 {
+		c.Backup.Recipients = nil
+	}
 	if len(c.Join) == 0 {
 		c.Join = nil
 	}

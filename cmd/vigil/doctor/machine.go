@@ -53,6 +53,9 @@ func judgeMachine(m *Machine) (l list) {
 	for _, wrong := range m.Wrong {
 		l.mend("config", wrong, "correct "+m.Config)
 	}
+	if m.Dir == "" { // nothing could be read, so nothing was measured
+		return l
+	}
 	if m.Missing {
 		l.mend("dir", "the data directory "+m.Dir+" is not there",
 			"make it with `vigil server init`, `vigil server join TOKEN` or `vigil agentd join TOKEN`, or correct data_dir")

@@ -94,3 +94,17 @@ func TestDoctorCountsTasks(t *testing.T) {
 		t.Errorf("%d left of what nobody knows", got)
 	}
 }
+
+// A configuration that cannot be read is the one thing that is wrong: what was not measured is not judged.
+func TestUnreadConfigurationIsAllThatIsSaid(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gone.yaml")
+	for name, look := range map[string]func(string) (*Machine, error){"server": measureServer, "host": measureHost} {
+		m, err := look(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := judgeMachine(m); len(got) != 1 || got[0].About != "config" || !strings.Contains(got[0].What, file) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

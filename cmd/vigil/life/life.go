@@ -22,7 +22,8 @@ type Life struct {
 	Incarnation uint64    `json:"incarnation"`
 	Task        uint64    `json:"task"`
 	Attempt     uint32    `json:"attempt"`
-	Owner       Process   `json:"owner"` // whose life it is, for lives started by hand
+	Traceparent string    `json:"traceparent,omitempty"` // of the attempt; empty: nobody traces it
+	Owner       Process   `json:"owner"`                 // whose life it is, for lives started by hand
 	Saved       time.Time `json:"saved"`
 
 	Token   string `json:"-"`
@@ -131,7 +132,7 @@ func (f *Flags) Current(a *cli.App) (*Life, error) {
 		return nil, ErrNobody
 	case l.Managed:
 		if kept := KeptOf(a, l); kept != nil {
-			l.AgentID, l.Task, l.Attempt = kept.AgentID, kept.Task, kept.Attempt
+			l.AgentID, l.Task, l.Attempt, l.Traceparent = kept.AgentID, kept.Task, kept.Attempt, kept.Traceparent
 		}
 		return l, nil
 	}
@@ -192,7 +193,7 @@ func (l *Life) FindTask(ctx context.Context, c *cli.Conn) error {
 		return &client.Error{Code: "conflict",
 			Message: fmt.Sprintf("%s holds no such task: claim one with `vigil wait-for-task`", l.Agent)}
 	}
-	l.Task, l.Attempt = task.GetId(), task.GetAttempt()
+	l.Task, l.Attempt, l.Traceparent = task.GetId(), task.GetAttempt(), ""
 	return nil
 }
 

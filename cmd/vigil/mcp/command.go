@@ -179,7 +179,7 @@ func (d *mcpDesk) entered(w *client.Worker) {
 	defer d.mu.Unlock()
 	d.worker = w
 	d.life.Agent, d.life.AgentID, d.life.Incarnation = w.Agent(), w.ID(), w.Incarnation()
-	d.keep(0, 0)
+	d.keep(nil)
 	close(d.settled)
 	d.log.Info("joined the room", "agent", w.Agent(), "life", client.FormatIncarnation(w.Incarnation()),
 		"managed", w.Managed())
@@ -209,14 +209,14 @@ func (d *mcpDesk) refused(err error) bool {
 // supervisor says so.
 func (d *mcpDesk) leave(ctx context.Context) error {
 	d.mu.Lock()
-	w, held, task := d.worker, d.job != nil && d.job.Context().Err() == nil, d.life.Task
+	w, job := d.worker, d.job
 	d.mu.Unlock()
 	switch {
 	case w == nil:
 		return nil
-	case held && d.managed:
+	case job != nil && job.Context().Err() == nil && d.managed:
 		w.Detach()
-		d.log.Info("stays in the room with its task", "task", task)
+		d.log.Info("stays in the room with its task", about(job)...)
 		return nil
 	}
 	err := life.Goodbye(ctx, w, "its MCP client is gone")
@@ -225,12 +225,24 @@ func (d *mcpDesk) leave(ctx context.Context) error {
 	return err
 }
 
-// keep notes what is held where hooks and commands of the same AI tool find it.
-func (d *mcpDesk) keep(task uint64, attempt uint32) {
-	d.life.Task, d.life.Attempt = task, attempt
+// keep notes what is held, nil for nothing, where hooks and commands of the same AI tool find it.
+func (d *mcpDesk) keep(job *client.Job) {
+	d.life.Task, d.life.Attempt, d.life.Traceparent = 0, 0, ""
+	if job != nil {
+		d.life.Task, d.life.Attempt, d.life.Traceparent = job.Task.GetId(), job.Attempt, job.Traceparent()
+	}
 	if err := life.Save(d.App, d.life); err != nil {
 		d.log.Warn("hooks and commands beside this one will not know the life", "error", err)
 	}
+}
+
+// about is what a log line says of a task: nothing that anybody has written.
+func about(job *client.Job) []any {
+	line := []any{"task", job.Task.GetId(), "attempt", job.Attempt}
+	if id := client.TraceID(job.Traceparent()); id != "" {
+		line = append(line, "trace", id)
+	}
+	return line
 }
 
 func newMCPLog(a *cli.App) hclog.Logger {

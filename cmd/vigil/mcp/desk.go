@@ -139,7 +139,7 @@ func (d *mcpDesk) take(job *client.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.job = job
-	d.keep(job.Task.GetId(), job.Attempt)
+	d.keep(job)
 }
 
 // drop forgets a task, unless another is held by now; it tells whether it did.
@@ -150,7 +150,7 @@ func (d *mcpDesk) drop(job *client.Job) bool {
 		return false
 	}
 	d.job = nil
-	d.keep(0, 0)
+	d.keep(nil)
 	return true
 }
 
@@ -204,7 +204,7 @@ func (d *mcpDesk) holds(w *client.Worker, answer *vigilv1.GetAgentResponse) *cli
 // dropped forgets a task that is no longer ours and says so.
 func (d *mcpDesk) dropped(job *client.Job, why string) error {
 	if d.drop(job) {
-		d.log.Warn("the task is no longer held", "task", job.Task.GetId(), "attempt", job.Attempt)
+		d.log.Warn("the task is no longer held", about(job)...)
 	}
 	return mcpAdvicef("DROP THIS WORK: attempt %d at task %d is no longer yours: %s. Leave it as it is and call wait_for_task for the next task.",
 		job.Attempt, job.Task.GetId(), strings.TrimRight(why, "."))
@@ -315,9 +315,10 @@ func (d *mcpDesk) leaveBehind(job *client.Job, result string) bool {
 		return false
 	}
 	err := agent.PutIntoSpool(d.App, spool, results.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
-		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.Token})
+		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.Token,
+		Traceparent: job.Traceparent()})
 	if err != nil {
-		d.log.Warn("the result cannot be left with agentd", "task", job.Task.GetId(), "error", err)
+		d.log.Warn("the result cannot be left with agentd", append(about(job), "error", err)...)
 	}
 	return err == nil
 }

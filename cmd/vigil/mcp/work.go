@@ -26,6 +26,8 @@ type mcpTask struct {
 	Percent  *uint32  `json:"percent,omitempty"`
 	// ExpectMinutes is from now; negative: that has passed. It is absent when nothing is expected.
 	ExpectMinutes *float64 `json:"expected_in_minutes,omitempty"`
+	// Traceparent is that of the attempt, for spans of who works on it; "": nobody traces it.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // taskText is what people and other agents have written about a task.
@@ -37,7 +39,8 @@ type taskText struct {
 
 func newMCPTask(t *vigilv1.Task) *mcpTask {
 	out := &mcpTask{ID: t.GetId(), Attempt: t.GetAttempt(), State: t.GetState().String(), By: t.GetCreatedBy(),
-		Priority: t.GetPriority(), Others: taskText{t.GetTitle(), t.GetText(), t.GetNote()}, Percent: t.Percent}
+		Priority: t.GetPriority(), Others: taskText{t.GetTitle(), t.GetText(), t.GetNote()}, Percent: t.Percent,
+		Traceparent: t.GetTraceparent()}
 	if left := t.GetExpectLeft(); left != nil {
 		minutes := left.AsDuration().Minutes()
 		out.ExpectMinutes = &minutes
@@ -130,7 +133,7 @@ func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in
 	d.take(job)
 	again := before != nil && before.Task.GetId() == job.Task.GetId() && before.Attempt == job.Attempt
 	if !again {
-		d.log.Info("claimed a task", "task", job.Task.GetId(), "attempt", job.Attempt)
+		d.log.Info("claimed a task", about(job)...)
 	}
 	return d.claimed(ctx, job, again, in.Start)
 }
@@ -282,7 +285,7 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 		return waitAnswer{mcpSaid: said}, nil
 	}
 	d.take(next)
-	d.log.Info("claimed a task", "task", next.Task.GetId(), "attempt", next.Attempt)
+	d.log.Info("claimed a task", about(next)...)
 	out, err := d.claimed(ctx, next, false, false)
 	out.Message = said.Message + " Here is the next one. " + out.Message
 	return out, err
@@ -357,7 +360,7 @@ func (d *mcpDesk) say(ctx context.Context, ends bool,
 	}
 	if ends || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
 		d.drop(job)
-		d.log.Info("finished with a task", "task", job.Task.GetId(), "attempt", job.Attempt)
+		d.log.Info("finished with a task", about(job)...)
 	}
 	return saidf(words, job.Task.GetId()), nil
 }

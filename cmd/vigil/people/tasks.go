@@ -12,6 +12,7 @@ import (
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -36,7 +37,8 @@ func newTaskCreateCmd(a *cli.App) *cobra.Command {
 input), or is left out. Without a title the first line of the text is the title.
 With --expect it says how long an attempt should take: before that nobody calls it
 stalled. With --wait the exit code is 0 when the task is completed and 1 when it is not;
-while nobody takes it, it is said why, and --timeout ends the wait with exit code 6.`,
+while nobody takes it, it is said why, and --timeout ends the wait with exit code 6.
+Where TRACEPARENT is set, the task is part of that trace.`,
 		Example: `  vigil task create web/builder "Build the site"
   vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder "Look again" --in 10m
@@ -61,7 +63,7 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 			if request.After, err = in.Read(cmd, a.Now()); err != nil {
 				return err
 			}
-			request.By = a.Me()
+			request.By, request.Traceparent = a.Me(), traceparent(a)
 			ask := a.Ask
 			if wait {
 				ask = a.Follow
@@ -91,6 +93,12 @@ while nobody takes it, it is said why, and --timeout ends the wait with exit cod
 	in.AddAt(cmd, "offer it at this time, not before")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
+}
+
+// traceparent is the trace in which this command runs, if any: what is said wrong is no reason to create no task.
+func traceparent(a *cli.App) string {
+	t, _ := noun.ParseTrace(a.Getenv("TRACEPARENT"))
+	return string(t)
 }
 
 // titleOf gives the title of a new task: its own, or the first line of its text.

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/cluster"
+	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/fsm"
 	"vigil/rpc/door/who"
@@ -54,9 +55,12 @@ func openIdentity(conf *conf.Server) (*identity, error) {
 	case err != nil:
 		return nil, err
 	}
-	if self, _ := holder.Self(); self.Kind != trust.Server || self.ID != id {
-		return nil, errors.New(string(dir) + " is the identity of " + self.Short() + ", not of server/" + id +
-			": give the id that it was made for, or another data directory")
+	switch self, _ := holder.Self(); {
+	case self.Kind == trust.Server && id == "":
+		return nil, cli.Usagef("the server has no id: it has the identity of %s, so write id: %s into its configuration", self.Short(), self.ID)
+	case self.Kind != trust.Server || self.ID != id:
+		return nil, cli.Usagef("%s is the identity of %s, not of server/%s: give the id that it was made for, or another data directory",
+			dir, self.Short(), id)
 	}
 	conf.HasIdentity(holder.Roots().Cluster)
 	return &identity{dir: dir, holder: holder}, nil

@@ -64,7 +64,7 @@ func newInitCmd(a *cli.App) *cobra.Command {
 // ownFlags are the flags of commands that make a server's identity.
 func ownFlags(cmd *cobra.Command, flags *conf.Server, file *string) {
 	fl := cmd.Flags()
-	fl.StringVarP(file, "config", "c", "", "configuration file (YAML) of the server; without it one is written into the data directory")
+	fl.StringVarP(file, "config", "c", "", "configuration file (YAML) of the server; what it is to be is written there (default: server.yaml in the data directory)")
 	fl.StringVar(&flags.ID, "id", "", "name of this server, unique in the cluster, never reused (default: the machine's)")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.Addr, "addr", flags.Addr, "listen here for clients")
@@ -126,8 +126,8 @@ func AccountName() string {
 // notTheirs says that no identity is of the cluster which is to be founded.
 func notTheirs([]string, *trust.Roots) bool { return false }
 
-// initServer founds a cluster and says what to do next. The configuration of the server is in file, which
-// is written when it is empty; name is that of the context.
+// initServer founds a cluster and says what to do next. What the server is goes into its configuration, file;
+// name is that of the context.
 func initServer(ctx context.Context, a *cli.App, f Founding, file, name string) (err error) {
 	if name == "" {
 		name = f.Conf.ID
@@ -155,10 +155,8 @@ func initServer(ctx context.Context, a *cli.App, f Founding, file, name string) 
 	}); err != nil {
 		return err
 	}
-	if file == "" {
-		if file, err = writeServerConf(f.Conf, nil); err != nil {
-			return err
-		}
+	if file, err = putServerConf(file, f.Conf, nil); err != nil {
+		return err
 	}
 	return a.Printf("Cluster founded. You are its admin, as %q, in the context %q.\n\n"+
 		"Start this server:\n  vigil server --config %s\n\n"+

@@ -1,15 +1,12 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
@@ -61,10 +58,8 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 			if err := EnterServer(cmd.Context(), set, token); err != nil {
 				return err
 			}
-			if file == "" {
-				if file, err = writeServerConf(set, token.Addrs); err != nil {
-					return err
-				}
+			if file, err = putServerConf(file, set, token.Addrs); err != nil {
+				return err
 			}
 			fmt.Fprintf(a.Out, "This machine is server %q now. Start it:\n  vigil server --config %s\n", set.ID, file)
 			return nil
@@ -88,8 +83,9 @@ func unused(a *cli.App, dir trust.Dir, word string) (join.Token, error) {
 	return token, err
 }
 
-// writeServerConf writes what a server needs to be started, and gives the file's name.
-func writeServerConf(set *conf.Server, joins []string) (string, error) {
+// putServerConf writes what a server needs to be started into its configuration, and gives the file's name;
+// without a file one is made in the data directory.
+func putServerConf(file string, set *conf.Server, joins []string) (string, error) {
 	values := map[string]any{"id": set.ID, "data_dir": set.DataDir, "addr": set.Addr, "raft_addr": set.RaftAddr}
 	if set.AdvertiseAddr != set.Addr {
 		values["advertise_addr"] = set.AdvertiseAddr
@@ -103,24 +99,8 @@ func writeServerConf(set *conf.Server, joins []string) (string, error) {
 	if len(joins) > 0 {
 		values["join"] = joins
 	}
-	return writeConf(filepath.Join(set.DataDir, "server.yaml"), values)
-}
-
-func writeConf(name string, values map[string]any) (string, error) {
-	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-		return name, err // somebody's own
-	}
-	text, err := yaml.Marshal(values)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return "", fmt.Errorf("write configuration: %w", err)
-	}
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		return "", fmt.Errorf("write configuration: %w", err)
-	}
-	return name, nil
+	file = cmp.Or(file, filepath.Join(set.DataDir, "server.yaml"))
+	return file, putConf(file, values)
 }
 
 // newAgentdJoinCmd is `vigil agentd join`.
@@ -151,14 +131,13 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 			if err := EnterHost(cmd.Context(), data, token); err != nil {
 				return err
 			}
-			if file == "" {
-				values := map[string]any{"servers": token.Addrs, "data_dir": data}
-				if set.Name != "" {
-					values["name"] = set.Name
-				}
-				if file, err = writeConf(filepath.Join(data, "agentd.yaml"), values); err != nil {
-					return err
-				}
+			values := map[string]any{"servers": token.Addrs, "data_dir": data}
+			if set.Name != "" {
+				values["name"] = set.Name
+			}
+			file = cmp.Or(file, filepath.Join(data, "agentd.yaml"))
+			if err := putConf(file, values); err != nil {
+				return err
 			}
 			fmt.Fprintf(a.Out, "This machine is a host of the cluster now. Put runners into %s and start it:\n  vigil agentd --config %s\n",
 				filepath.Join(filepath.Dir(file), "runners.d"), file)
@@ -166,7 +145,7 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML) of agentd; without it one is written into the data directory")
+	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML) of agentd; its servers are written there (default: agentd.yaml in the data directory)")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.Name, "name", "", "name of this host, for people (default: the machine's)")
 	return cmd

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/cluster"
+	"vigil/cluster/backup"
 	"vigil/cluster/duty"
 	"vigil/cluster/gossip"
 	"vigil/cluster/hearing"
@@ -50,7 +51,9 @@ type server struct {
 	keys     *gossipKeys // nil: as well
 	denials  *denialsLog // nil without an identity
 	recent   *recentLog
-	manager  *supervisor // nil: nobody waits for words of this process
+	backups  *backup.Keeper // nil: it makes none
+	traces   *tracing       // nil: none are made
+	manager  *supervisor    // nil: nobody waits for words of this process
 }
 
 // Open opens everything in the order in which mistakes are cheapest to
@@ -58,7 +61,7 @@ type server struct {
 func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	self, err := openIdentity(conf)
 	if err != nil {
-		return nil, cli.ExitWith(cli.ExitFailed, err)
+		return nil, err
 	}
 	if err := conf.Check(); err != nil {
 		return nil, err
@@ -121,7 +124,15 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		return err
 	}
 	s.replica.SetReach(s.api)
+	if s.conf.OTLP != "" {
+		if s.traces, err = s.openTraces(registry); err != nil {
+			return err
+		}
+	}
 	if err = s.openHearing(registry); err != nil {
+		return err
+	}
+	if err = s.openBackups(registry); err != nil {
 		return err
 	}
 	return s.openDuties(registry)
@@ -161,7 +172,8 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
 		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
 		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
-		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry),
+		BasePath: s.conf.BasePath,
+		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry), Traced: s.conf.OTLP != "",
 	}
 	if s.identity != nil {
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
@@ -291,6 +303,9 @@ func (s *server) runRest(ctx context.Context) error {
 		})
 	})
 	g.Go(func() error { return s.announce(ctx) })
+	if s.traces != nil {
+		g.Go(func() error { return s.traces.run(ctx) })
+	}
 	if s.conf.Debug {
 		g.Go(func() error { return s.serveProfiles(ctx) })
 	}
@@ -310,6 +325,12 @@ func (s *server) runRest(ctx context.Context) error {
 	}
 	if s.others != nil {
 		g.Go(func() error { return s.join(ctx) })
+	}
+	if s.backups != nil {
+		g.Go(func() error {
+			s.keepBackups(ctx)
+			return nil
+		})
 	}
 	return g.Wait()
 }

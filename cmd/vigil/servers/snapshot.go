@@ -150,22 +150,34 @@ its data directory is moved away.`,
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return fmt.Errorf("read snapshot: %w", err)
 			}
-			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
-				answer, err := sendSnapshot(ctx, a, c, f, info.Size(), &others)
-				if err != nil {
-					return err
-				}
-				return a.Done(map[string]any{"index": answer.GetIndex(), "epoch": answer.GetEpoch()},
-					"restored at log index %d, epoch %d", answer.GetIndex(), answer.GetEpoch())
-			})
+			return RestoreState(cmd, a, f, info.Size(), &others)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "yes, replace the state of the whole cluster")
+	RestoreFlags(cmd, &yes, &others)
+	return cmd
+}
+
+// RestoreFlags adds the flags of a restore.
+func RestoreFlags(cmd *cobra.Command, yes *bool, others *vigilv1.RestoreSnapshotRequest) {
+	cmd.Flags().BoolVar(yes, "yes", false, "yes, replace the state of the whole cluster")
 	cmd.Flags().BoolVar(&others.Trust, "trust", false,
 		"a backup of another cluster: its people have the roles that they had, and log in anew")
 	cmd.Flags().BoolVar(&others.Revoke, "revoke", false, "a backup of another cluster: its people have no rights here")
 	cmd.MarkFlagsMutuallyExclusive("trust", "revoke")
-	return cmd
+}
+
+// RestoreState replaces the state of the cluster by a backup of so many bytes that the caller has read and
+// found whole; others says what becomes of people.
+func RestoreState(cmd *cobra.Command, a *cli.App, f io.Reader, size int64,
+	others *vigilv1.RestoreSnapshotRequest) error {
+	return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
+		answer, err := sendSnapshot(ctx, a, c, f, size, others)
+		if err != nil {
+			return err
+		}
+		return a.Done(map[string]any{"index": answer.GetIndex(), "epoch": answer.GetEpoch()},
+			"restored at log index %d, epoch %d", answer.GetIndex(), answer.GetEpoch())
+	})
 }
 
 // sendSnapshot streams the file in pieces well below the message limit; part says what becomes of people.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"syscall"
 	"time"
@@ -39,15 +40,20 @@ The page is served on loopback only. Open the link that is printed: it signs one
 request, or until this command ends.
 
 With --phone nothing is served here: a link to the page of a server is printed, as a QR code too, for a device that
-reaches the servers. It signs one browser in, in your name and with your rights.`,
+reaches the servers. It signs one browser in, in your name and with your rights.
+
+Behind a proxy give the address at which browsers see the page with --url; the proxy may pass its path on or strip
+it. Whoever reaches that address and has a link is you.`,
 		Example: "  vigil ui\n  vigil ui --port 8080\n  vigil ui --context production\n  vigil ui --phone",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65_535 {
 				return cli.Usagef("flag --port: %d is out of range, 0 to 65535 is allowed", port)
 			}
+			var behind *url.URL
 			if at != "" {
-				if err := checkPageURL(at); err != nil {
+				var err error
+				if behind, err = pageURL(at); err != nil {
 					return err
 				}
 			}
@@ -58,13 +64,13 @@ reaches the servers. It signs one browser in, in your name and with your rights.
 			if err != nil {
 				return err
 			}
-			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error { return serve(ctx, a, c, l) })
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error { return serve(ctx, a, c, l, behind) })
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", port, "listen on this port of 127.0.0.1 (0: any that is free)")
 	cmd.Flags().BoolVar(&onPhone, "phone", false, "print a link to the page of a server, for another device")
 	cmd.Flags().StringVar(&at, "url", "",
-		"with --phone: where a proxy serves the page of a server, as https://example.org/vigil/")
+		"where a proxy serves the page, as https://example.org/vigil/; with --phone that of a server")
 	return cmd
 }
 
@@ -84,14 +90,14 @@ func Listen(port int, asked bool) (net.Listener, error) {
 }
 
 // serve serves the page until ctx ends.
-func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener) error {
+func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener, behind *url.URL) error {
 	chosen, err := a.Chosen()
 	if err != nil {
 		l.Close()
 		return err
 	}
 	self, _ := c.Self()
-	s, err := Open(Config{Listener: l, Conn: c, Self: self, Cluster: chosen.From})
+	s, err := Open(Config{Listener: l, Conn: c, At: behind, Self: self, Cluster: chosen.From})
 	if err != nil {
 		l.Close()
 		return err

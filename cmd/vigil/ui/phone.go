@@ -12,6 +12,7 @@ import (
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/web"
 )
 
 // quiet is how many light modules surround a QR code, so that cameras find it.
@@ -43,14 +44,14 @@ func phone(ctx context.Context, a *cli.App, c *cli.Conn, at string) error {
 		"in your name, once, within 15 minutes.\n", picture, link, r.GetServer())
 }
 
-// checkPageURL refuses what is no address of a page.
-func checkPageURL(at string) error {
+// pageURL refuses what is no address of a page.
+func pageURL(at string) (*url.URL, error) {
 	u, err := url.Parse(at)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" ||
-		!strings.HasSuffix(u.Path, "/") {
-		return cli.Usagef("flag --url: %q is not the address of a page: give it like https://example.org/vigil/", at)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || u.RawQuery != "" ||
+		u.User != nil || web.CheckBase(u.Path) != nil {
+		return nil, cli.Usagef("flag --url: %q is not the address of a page: give it like https://example.org/vigil/", at)
 	}
-	return nil
+	return u, nil
 }
 
 // drawn gives a link as a QR code, two modules a character, dark on light whatever the colours of the terminal are.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ type Config struct {
 	Listener net.Listener
 	// Conn speaks to the cluster in the name of its user.
 	Conn grpc.ClientConnInterface
+	// At is where a proxy serves the page to browsers, with a path as web.CheckBase wants it; nil: nowhere.
+	At *url.URL
 	// Self is who that is, and Cluster where, for people.
 	Self, Cluster string
 }
@@ -36,6 +39,8 @@ type Server struct {
 	cfg      Config
 	port     int
 	hosts    []string // under which it may be asked
+	origin   string   // of the page behind a proxy; "": there is none
+	base     string   // where the page begins there
 	sessions *web.Sessions
 	front    *web.Front
 	stop     context.CancelFunc
@@ -60,7 +65,12 @@ func Open(cfg Config) (*Server, error) {
 	port := strconv.Itoa(at.Port)
 	s := &Server{cfg: cfg, port: at.Port, sessions: web.NewSessions(), stop: stop,
 		hosts: []string{"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port}}
+	if cfg.At != nil {
+		s.hosts, s.base = append(s.hosts, strings.ToLower(cfg.At.Host)), cfg.At.Path
+		s.origin = cfg.At.Scheme + "://" + cfg.At.Host
+	}
 	s.front = &web.Front{Page: page, Sessions: s.sessions, Cookie: s.cookieName(), Foreign: s.foreign,
+		Base: s.base, Secure: strings.HasPrefix(s.origin, "https:"),
 		API: func(*web.Session) http.Handler { return api }, RoomFile: conf.RoomsJSON,
 		About: func(*web.Session) any { return map[string]string{"name": cfg.Self, "cluster": cfg.Cluster} },
 		Out:   "run `vigil ui` and open the link that it prints."}
@@ -70,7 +80,11 @@ func Open(cfg Config) (*Server, error) {
 // Link makes a link that signs one browser in. The code stands behind the #, so it is in no request, log or
 // referrer.
 func (s *Server) Link() string {
-	return fmt.Sprintf("http://%s/#code=%s", s.cfg.Listener.Addr(), s.sessions.Code("", nil))
+	at := "http://" + s.cfg.Listener.Addr().String() + "/"
+	if s.cfg.At != nil {
+		at = s.cfg.At.String()
+	}
+	return at + "#code=" + s.sessions.Code("", nil)
 }
 
 // Run serves until ctx ends.
@@ -78,7 +92,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.stop()
 	base, end := context.WithCancel(context.Background())
 	defer end()
-	srv := &http.Server{Handler: s.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+	srv := &http.Server{Handler: web.Below(s.base, s.front), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return base }}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(s.cfg.Listener) }()
@@ -108,8 +122,9 @@ func (s *Server) foreign(r *http.Request) string {
 	site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
 	// a link that a person followed, to the page alone
 	followed := mode == "navigate" && r.Method == http.MethodGet && s.front.Has(r.URL.Path)
-	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) ||
-		site != "" && site != "same-origin" && site != "none" && !followed {
+	origin := r.Header.Get("Origin")
+	ours := origin == "" || strings.EqualFold(origin, "http://"+r.Host) || strings.EqualFold(origin, s.origin)
+	if !ours || site != "" && site != "same-origin" && site != "none" && !followed {
 		return "Another web page sent this; nothing was done."
 	}
 	return ""

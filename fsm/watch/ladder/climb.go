@@ -92,6 +92,8 @@ func (v *View) spared(a *noun.Agent, l *noun.Ladder) string {
 		return "it is " + v.PausedText(a, v.Paused(a))
 	case a.Order == noun.StopOrder && l.Rung < noun.RungRestart:
 		return "it is being stopped: " + a.OrderReason
+	case a.Typist() != nil:
+		return core.Nobody(a.Typist().By) + " types at its terminal"
 	case v.Meta.HoldUntil > v.Meta.Clock:
 		return "hosts report after a restore"
 	case v.Meta.Brake.Set != 0:

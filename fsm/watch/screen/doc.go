@@ -1,4 +1,4 @@
 // Package screen is what hosts see on the terminals of their agents: which kind of prompt stands
 // there, never the text. It is evidence like any other, and calls a human for a permission prompt
-// that stands for too long.
+// that stands for too long. And it is who types there: one human at a time, while vigil's own hands keep off.
 package screen

@@ -67,15 +67,20 @@ func (c ReportScreen) Apply(of *core.State) noun.Outcome {
 	}
 	if next != old {
 		a.Note(func(n *noun.Notes) { n.Screen = &next })
-		s.Hooks.AgentExcused.Call(a)
-		s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
-		if t := s.TaskTable.Mut(a.Task); t != nil { // its progress limit may end earlier now
-			s.Rearm(core.TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
-		}
+		s.excused(a)
 	}
 	out := a.Outcome()
 	out.Rev = a.Rev
 	return out
+}
+
+// excused follows a change of what explains the silence of an agent: its limits may end earlier now.
+func (s *State) excused(a *noun.Agent) {
+	s.Hooks.AgentExcused.Call(a)
+	s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
+	if t := s.TaskTable.Mut(a.Task); t != nil {
+		s.Rearm(core.TimerTask, uint64(t.ID), &t.Armed, s.TaskRow(t))
+	}
 }
 
 // callForPrompt calls a human when it is time to, with what is known.

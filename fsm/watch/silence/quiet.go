@@ -90,7 +90,7 @@ func (s *State) noteActivity(id noun.RoomID) {
 }
 
 // excuse is until when an agent has explained the silence of the room whose task it
-// holds, or the prompt on its terminal does, or what is expected of the task; 0: nothing has.
+// holds, or the prompt on its terminal or a human who types there does, or what is expected of the task; 0: nothing has.
 func (v *View) excuse(a *noun.Agent) noun.Time {
 	t := v.TaskTable.Get(a.Task)
 	if t == nil {
@@ -103,7 +103,7 @@ func (v *View) excuse(a *noun.Agent) noun.Time {
 	if a.Shows(noun.PromptPermission) || a.Shows(noun.PromptUsageLimit) {
 		end = max(end, a.ScreenExcuse())
 	}
-	return end
+	return max(end, a.TypedUntil())
 }
 
 // excuseText says what the excuse is.
@@ -115,6 +115,8 @@ func (v *View) excuseText(a *noun.Agent) string {
 	case due > now:
 		return fmt.Sprintf("task %d, which %s holds, is expected to be done in %s", t.ID, a.Name,
 			due.Sub(now).Round(time.Second))
+	case a.Typist() != nil:
+		return core.Nobody(a.Typist().By) + " types at the terminal of " + a.Name
 	}
 	return a.Name + " waits: " + noun.PromptTexts[a.Screen().Kind]
 }

@@ -951,7 +951,7 @@ type InboxItem struct {
 	// The verdict on the agent, and what speaks against it; empty: it is about none.
 	Verdict string    `protobuf:"bytes,20,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	Reasons []*Reason `protobuf:"bytes,21,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, ack, close, retry,
+	// What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack, close, retry,
 	// unquarantine, cancel, release_brake, reopen, confirm_dead.
 	Actions []string `protobuf:"bytes,22,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Revisions of agent and task, for these actions.

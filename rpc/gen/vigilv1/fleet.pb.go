@@ -1265,7 +1265,10 @@ type CreateTaskRequest struct {
 	// says. After that, and half an hour without progress and mail, the task counts as stalled.
 	Expect *durationpb.Duration `protobuf:"bytes,50,opt,name=expect,proto3" json:"expect,omitempty"`
 	// The task is offered to nobody before so long from now, at most 30 days; absent: at once.
-	After         *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
+	After *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
+	// The W3C traceparent of whoever creates it: the task's spans are in that trace. Absent: that of the
+	// metadata of the call, or of its HTTP header, where there is a right one.
+	Traceparent   string `protobuf:"bytes,52,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1361,6 +1364,13 @@ func (x *CreateTaskRequest) GetAfter() *durationpb.Duration {
 		return x.After
 	}
 	return nil
+}
+
+func (x *CreateTaskRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type ListTasksRequest struct {
@@ -3100,10 +3110,16 @@ func (x *LookAtAgentRequest) GetLines() uint32 {
 }
 
 type Screen struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
-	Incarnation   string                 `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Text        string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Host        string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	Incarnation string                 `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The size of the terminal and its cursor, from 0; of FollowScreen only.
+	Columns       uint32 `protobuf:"varint,4,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows          uint32 `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
+	CursorX       uint32 `protobuf:"varint,6,opt,name=cursor_x,json=cursorX,proto3" json:"cursor_x,omitempty"`
+	CursorY       uint32 `protobuf:"varint,7,opt,name=cursor_y,json=cursorY,proto3" json:"cursor_y,omitempty"`
+	CursorHidden  bool   `protobuf:"varint,8,opt,name=cursor_hidden,json=cursorHidden,proto3" json:"cursor_hidden,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3159,6 +3175,400 @@ func (x *Screen) GetIncarnation() string {
 	return ""
 }
 
+func (x *Screen) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *Screen) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Screen) GetCursorX() uint32 {
+	if x != nil {
+		return x.CursorX
+	}
+	return 0
+}
+
+func (x *Screen) GetCursorY() uint32 {
+	if x != nil {
+		return x.CursorY
+	}
+	return 0
+}
+
+func (x *Screen) GetCursorHidden() bool {
+	if x != nil {
+		return x.CursorHidden
+	}
+	return false
+}
+
+type FollowScreenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowScreenRequest) Reset() {
+	*x = FollowScreenRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowScreenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowScreenRequest) ProtoMessage() {}
+
+func (x *FollowScreenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowScreenRequest.ProtoReflect.Descriptor instead.
+func (*FollowScreenRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *FollowScreenRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+type TakeTerminalRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	By    string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Only while this is the agent's revision; 0: whatever it is.
+	IfRev         uint64   `protobuf:"varint,3,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeTerminalRequest) Reset() {
+	*x = TakeTerminalRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeTerminalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeTerminalRequest) ProtoMessage() {}
+
+func (x *TakeTerminalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeTerminalRequest.ProtoReflect.Descriptor instead.
+func (*TakeTerminalRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *TakeTerminalRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *TakeTerminalRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *TakeTerminalRequest) GetIfRev() uint64 {
+	if x != nil {
+		return x.IfRev
+	}
+	return 0
+}
+
+func (x *TakeTerminalRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type TakeTerminalResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the turn, for TypeKeys and ReleaseTerminal.
+	Grant uint64 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
+	// It ends by itself that long after the last key.
+	Span          *durationpb.Duration `protobuf:"bytes,2,opt,name=span,proto3" json:"span,omitempty"`
+	Agent         *Agent               `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeTerminalResponse) Reset() {
+	*x = TakeTerminalResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeTerminalResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeTerminalResponse) ProtoMessage() {}
+
+func (x *TakeTerminalResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeTerminalResponse.ProtoReflect.Descriptor instead.
+func (*TakeTerminalResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *TakeTerminalResponse) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
+func (x *TakeTerminalResponse) GetSpan() *durationpb.Duration {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *TakeTerminalResponse) GetAgent() *Agent {
+	if x != nil {
+		return x.Agent
+	}
+	return nil
+}
+
+type TypeKeysRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Grant uint64                 `protobuf:"varint,2,opt,name=grant,proto3" json:"grant,omitempty"`
+	// The number of this call within the turn, from 1; a number that was heard before types nothing.
+	Seq uint64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes 50 calls
+	// a second.
+	Keys          []byte `protobuf:"bytes,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	By            string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypeKeysRequest) Reset() {
+	*x = TypeKeysRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TypeKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TypeKeysRequest) ProtoMessage() {}
+
+func (x *TypeKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypeKeysRequest.ProtoReflect.Descriptor instead.
+func (*TypeKeysRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *TypeKeysRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *TypeKeysRequest) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
+func (x *TypeKeysRequest) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *TypeKeysRequest) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *TypeKeysRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type TypeKeysResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypeKeysResponse) Reset() {
+	*x = TypeKeysResponse{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TypeKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TypeKeysResponse) ProtoMessage() {}
+
+func (x *TypeKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypeKeysResponse.ProtoReflect.Descriptor instead.
+func (*TypeKeysResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{49}
+}
+
+type ReleaseTerminalRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// 0: whoever has it.
+	Grant         uint64   `protobuf:"varint,2,opt,name=grant,proto3" json:"grant,omitempty"`
+	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseTerminalRequest) Reset() {
+	*x = ReleaseTerminalRequest{}
+	mi := &file_vigil_v1_fleet_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseTerminalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseTerminalRequest) ProtoMessage() {}
+
+func (x *ReleaseTerminalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_fleet_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseTerminalRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseTerminalRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ReleaseTerminalRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *ReleaseTerminalRequest) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
+func (x *ReleaseTerminalRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ReleaseTerminalRequest) GetId() *WriteId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 type NudgeAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -3177,7 +3587,7 @@ type NudgeAgentRequest struct {
 
 func (x *NudgeAgentRequest) Reset() {
 	*x = NudgeAgentRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3599,7 @@ func (x *NudgeAgentRequest) String() string {
 func (*NudgeAgentRequest) ProtoMessage() {}
 
 func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[45]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3612,7 @@ func (x *NudgeAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NudgeAgentRequest.ProtoReflect.Descriptor instead.
 func (*NudgeAgentRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{45}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *NudgeAgentRequest) GetAgent() string {
@@ -3258,14 +3668,18 @@ type AtTerminalRequest struct {
 	// A key that is pressed after the text: enter or interrupt; empty: none.
 	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	// Types nothing where a permission prompt stands: it would be an answer.
-	SparePrompt   bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
+	SparePrompt bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
+	// Of TypeKeys.
+	Keys          []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`
+	Grant         uint64 `protobuf:"varint,72,opt,name=grant,proto3" json:"grant,omitempty"`
+	Seq           uint64 `protobuf:"varint,73,opt,name=seq,proto3" json:"seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AtTerminalRequest) Reset() {
 	*x = AtTerminalRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3691,7 @@ func (x *AtTerminalRequest) String() string {
 func (*AtTerminalRequest) ProtoMessage() {}
 
 func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[46]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3704,7 @@ func (x *AtTerminalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtTerminalRequest.ProtoReflect.Descriptor instead.
 func (*AtTerminalRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{46}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AtTerminalRequest) GetHost() uint32 {
@@ -3349,6 +3763,27 @@ func (x *AtTerminalRequest) GetSparePrompt() bool {
 	return false
 }
 
+func (x *AtTerminalRequest) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *AtTerminalRequest) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
+func (x *AtTerminalRequest) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
 type AgentLogsRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Agent  string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
@@ -3361,7 +3796,7 @@ type AgentLogsRequest struct {
 
 func (x *AgentLogsRequest) Reset() {
 	*x = AgentLogsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3808,7 @@ func (x *AgentLogsRequest) String() string {
 func (*AgentLogsRequest) ProtoMessage() {}
 
 func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[47]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3821,7 @@ func (x *AgentLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentLogsRequest.ProtoReflect.Descriptor instead.
 func (*AgentLogsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{47}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AgentLogsRequest) GetAgent() string {
@@ -3419,7 +3854,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3866,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[48]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3879,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{48}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3466,7 +3901,7 @@ type ListHostsRequest struct {
 
 func (x *ListHostsRequest) Reset() {
 	*x = ListHostsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[49]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3913,7 @@ func (x *ListHostsRequest) String() string {
 func (*ListHostsRequest) ProtoMessage() {}
 
 func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[49]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3926,7 @@ func (x *ListHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListHostsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{49}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListHostsRequest) GetStale() bool {
@@ -3527,7 +3962,7 @@ type ListHostsResponse struct {
 
 func (x *ListHostsResponse) Reset() {
 	*x = ListHostsResponse{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[50]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3974,7 @@ func (x *ListHostsResponse) String() string {
 func (*ListHostsResponse) ProtoMessage() {}
 
 func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[50]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3987,7 @@ func (x *ListHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListHostsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{50}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListHostsResponse) GetHosts() []*Host {
@@ -3587,7 +4022,7 @@ type GetHostRequest struct {
 
 func (x *GetHostRequest) Reset() {
 	*x = GetHostRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[51]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +4034,7 @@ func (x *GetHostRequest) String() string {
 func (*GetHostRequest) ProtoMessage() {}
 
 func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[51]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +4047,7 @@ func (x *GetHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHostRequest.ProtoReflect.Descriptor instead.
 func (*GetHostRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{51}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *GetHostRequest) GetHost() string {
@@ -3646,7 +4081,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_vigil_v1_fleet_proto_msgTypes[52]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +4093,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_fleet_proto_msgTypes[52]
+	mi := &file_vigil_v1_fleet_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +4106,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{52}
+	return file_vigil_v1_fleet_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WatchEventsRequest) GetAfter() uint64 {
@@ -3807,7 +4242,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
 	"\apending\x18\x01 \x01(\bR\apending\x12&\n" +
-	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xa2\x02\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xc4\x02\n" +
 	"\x11CreateTaskRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12\x17\n" +
 	"\x04role\x18\x02 \x01(\tB\x03\xe0A\x02R\x04role\x12\x14\n" +
@@ -3817,7 +4252,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02by\x18\x06 \x01(\tR\x02by\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x121\n" +
 	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
-	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xcc\x01\n" +
+	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12 \n" +
+	"\vtraceparent\x184 \x01(\tR\vtraceparent\"\xcc\x01\n" +
 	"\x10ListTasksRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12+\n" +
@@ -3946,18 +4382,46 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x12ForgetHostResponse\"@\n" +
 	"\x12LookAtAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05lines\x18\x02 \x01(\rR\x05lines\"R\n" +
+	"\x05lines\x18\x02 \x01(\rR\x05lines\"\xdb\x01\n" +
 	"\x06Screen\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\tR\vincarnation\"\xa4\x01\n" +
+	"\vincarnation\x18\x03 \x01(\tR\vincarnation\x12\x18\n" +
+	"\acolumns\x18\x04 \x01(\rR\acolumns\x12\x12\n" +
+	"\x04rows\x18\x05 \x01(\rR\x04rows\x12\x19\n" +
+	"\bcursor_x\x18\x06 \x01(\rR\acursorX\x12\x19\n" +
+	"\bcursor_y\x18\a \x01(\rR\acursorY\x12#\n" +
+	"\rcursor_hidden\x18\b \x01(\bR\fcursorHidden\"+\n" +
+	"\x13FollowScreenRequest\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\"z\n" +
+	"\x13TakeTerminalRequest\x12\x19\n" +
+	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
+	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x82\x01\n" +
+	"\x14TakeTerminalResponse\x12\x14\n" +
+	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12-\n" +
+	"\x04span\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04span\x12%\n" +
+	"\x05agent\x18\x03 \x01(\v2\x0f.vigil.v1.AgentR\x05agent\"\x87\x01\n" +
+	"\x0fTypeKeysRequest\x12\x19\n" +
+	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x19\n" +
+	"\x05grant\x18\x02 \x01(\x04B\x03\xe0A\x02R\x05grant\x12\x15\n" +
+	"\x03seq\x18\x03 \x01(\x04B\x03\xe0A\x02R\x03seq\x12\x17\n" +
+	"\x04keys\x18\x04 \x01(\fB\x03\xe0A\x02R\x04keys\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"\x12\n" +
+	"\x10TypeKeysResponse\"|\n" +
+	"\x16ReleaseTerminalRequest\x12\x19\n" +
+	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x14\n" +
+	"\x05grant\x18\x02 \x01(\x04R\x05grant\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xa4\x01\n" +
 	"\x11NudgeAgentRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x15\n" +
 	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd2\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x8e\x02\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -3966,7 +4430,10 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
 	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
 	"\x03key\x18\a \x01(\tR\x03key\x12!\n" +
-	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\"V\n" +
+	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\x12\x12\n" +
+	"\x04keys\x18G \x01(\fR\x04keys\x12\x14\n" +
+	"\x05grant\x18H \x01(\x04R\x05grant\x12\x10\n" +
+	"\x03seq\x18I \x01(\x04R\x03seq\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +
@@ -3991,7 +4458,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04task\x18\x04 \x01(\x04R\x04task\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\bR\x04tail\x12\x1b\n" +
-	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xe7\x19\n" +
+	"\tno_follow\x18\x06 \x01(\bR\bnoFollow2\xbd\x1d\n" +
 	"\x05Fleet\x12T\n" +
 	"\tApplyRoom\x12\x1a.vigil.v1.ApplyRoomRequest\x1a\x0e.vigil.v1.Room\"\x1b\x82\xd3\xe4\x93\x02\x15:\x01*\x1a\x10/v1/rooms/{room}\x12W\n" +
 	"\tListRooms\x12\x1a.vigil.v1.ListRoomsRequest\x1a\x1b.vigil.v1.ListRoomsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/rooms\x12M\n" +
@@ -4026,7 +4493,11 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\fReleaseBrake\x12\x1d.vigil.v1.ReleaseBrakeRequest\x1a\x1e.vigil.v1.ReleaseBrakeResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/brake:release\x12d\n" +
 	"\vLookAtAgent\x12\x1c.vigil.v1.LookAtAgentRequest\x1a\x10.vigil.v1.Screen\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/v1/agents/{agent=*/*}/screen\x12c\n" +
 	"\n" +
-	"NudgeAgent\x12\x1b.vigil.v1.NudgeAgentRequest\x1a\x0f.vigil.v1.Agent\"'\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/agents/{agent=*/*}:nudge\x12;\n" +
+	"NudgeAgent\x12\x1b.vigil.v1.NudgeAgentRequest\x1a\x0f.vigil.v1.Agent\"'\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/agents/{agent=*/*}:nudge\x12o\n" +
+	"\fFollowScreen\x12\x1d.vigil.v1.FollowScreenRequest\x1a\x10.vigil.v1.Screen\",\x82\xd3\xe4\x93\x02&\x12$/v1/agents/{agent=*/*}/screen/follow0\x01\x12~\n" +
+	"\fTakeTerminal\x12\x1d.vigil.v1.TakeTerminalRequest\x1a\x1e.vigil.v1.TakeTerminalResponse\"/\x82\xd3\xe4\x93\x02):\x01*\"$/v1/agents/{agent=*/*}:take-terminal\x12i\n" +
+	"\bTypeKeys\x12\x19.vigil.v1.TypeKeysRequest\x1a\x1a.vigil.v1.TypeKeysResponse\"&\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/agents/{agent=*/*}:type\x12x\n" +
+	"\x0fReleaseTerminal\x12 .vigil.v1.ReleaseTerminalRequest\x1a\x0f.vigil.v1.Agent\"2\x82\xd3\xe4\x93\x02,:\x01*\"'/v1/agents/{agent=*/*}:release-terminal\x12;\n" +
 	"\n" +
 	"AtTerminal\x12\x1b.vigil.v1.AtTerminalRequest\x1a\x10.vigil.v1.Screen\x12b\n" +
 	"\tAgentLogs\x12\x1a.vigil.v1.AgentLogsRequest\x1a\x12.vigil.v1.LogChunk\"#\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/agents/{agent=*/*}/logs0\x01\x12W\n" +
@@ -4051,7 +4522,7 @@ func file_vigil_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_fleet_proto_rawDescData
 }
 
-var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_vigil_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ApplyRoomRequest)(nil),        // 0: vigil.v1.ApplyRoomRequest
 	(*ReopenRoomRequest)(nil),       // 1: vigil.v1.ReopenRoomRequest
@@ -4098,166 +4569,184 @@ var file_vigil_v1_fleet_proto_goTypes = []any{
 	(*ForgetHostResponse)(nil),      // 42: vigil.v1.ForgetHostResponse
 	(*LookAtAgentRequest)(nil),      // 43: vigil.v1.LookAtAgentRequest
 	(*Screen)(nil),                  // 44: vigil.v1.Screen
-	(*NudgeAgentRequest)(nil),       // 45: vigil.v1.NudgeAgentRequest
-	(*AtTerminalRequest)(nil),       // 46: vigil.v1.AtTerminalRequest
-	(*AgentLogsRequest)(nil),        // 47: vigil.v1.AgentLogsRequest
-	(*LogChunk)(nil),                // 48: vigil.v1.LogChunk
-	(*ListHostsRequest)(nil),        // 49: vigil.v1.ListHostsRequest
-	(*ListHostsResponse)(nil),       // 50: vigil.v1.ListHostsResponse
-	(*GetHostRequest)(nil),          // 51: vigil.v1.GetHostRequest
-	(*WatchEventsRequest)(nil),      // 52: vigil.v1.WatchEventsRequest
-	(*RoleSpec)(nil),                // 53: vigil.v1.RoleSpec
-	(*RoomWatch)(nil),               // 54: vigil.v1.RoomWatch
-	(*Budget)(nil),                  // 55: vigil.v1.Budget
-	(*WriteId)(nil),                 // 56: vigil.v1.WriteId
-	(*Room)(nil),                    // 57: vigil.v1.Room
-	(*UsageState)(nil),              // 58: vigil.v1.UsageState
-	(*WatchdogStats)(nil),           // 59: vigil.v1.WatchdogStats
-	(*Cancellation)(nil),            // 60: vigil.v1.Cancellation
-	(*durationpb.Duration)(nil),     // 61: google.protobuf.Duration
-	(*RoomPlan)(nil),                // 62: vigil.v1.RoomPlan
-	(TaskState)(0),                  // 63: vigil.v1.TaskState
-	(*Task)(nil),                    // 64: vigil.v1.Task
-	(*Agent)(nil),                   // 65: vigil.v1.Agent
-	(*Event)(nil),                   // 66: vigil.v1.Event
-	(*timestamppb.Timestamp)(nil),   // 67: google.protobuf.Timestamp
-	(*Verdict)(nil),                 // 68: vigil.v1.Verdict
-	(*Declaration)(nil),             // 69: vigil.v1.Declaration
-	(*Ladder)(nil),                  // 70: vigil.v1.Ladder
-	(*ScreenState)(nil),             // 71: vigil.v1.ScreenState
-	(*Host)(nil),                    // 72: vigil.v1.Host
+	(*FollowScreenRequest)(nil),     // 45: vigil.v1.FollowScreenRequest
+	(*TakeTerminalRequest)(nil),     // 46: vigil.v1.TakeTerminalRequest
+	(*TakeTerminalResponse)(nil),    // 47: vigil.v1.TakeTerminalResponse
+	(*TypeKeysRequest)(nil),         // 48: vigil.v1.TypeKeysRequest
+	(*TypeKeysResponse)(nil),        // 49: vigil.v1.TypeKeysResponse
+	(*ReleaseTerminalRequest)(nil),  // 50: vigil.v1.ReleaseTerminalRequest
+	(*NudgeAgentRequest)(nil),       // 51: vigil.v1.NudgeAgentRequest
+	(*AtTerminalRequest)(nil),       // 52: vigil.v1.AtTerminalRequest
+	(*AgentLogsRequest)(nil),        // 53: vigil.v1.AgentLogsRequest
+	(*LogChunk)(nil),                // 54: vigil.v1.LogChunk
+	(*ListHostsRequest)(nil),        // 55: vigil.v1.ListHostsRequest
+	(*ListHostsResponse)(nil),       // 56: vigil.v1.ListHostsResponse
+	(*GetHostRequest)(nil),          // 57: vigil.v1.GetHostRequest
+	(*WatchEventsRequest)(nil),      // 58: vigil.v1.WatchEventsRequest
+	(*RoleSpec)(nil),                // 59: vigil.v1.RoleSpec
+	(*RoomWatch)(nil),               // 60: vigil.v1.RoomWatch
+	(*Budget)(nil),                  // 61: vigil.v1.Budget
+	(*WriteId)(nil),                 // 62: vigil.v1.WriteId
+	(*Room)(nil),                    // 63: vigil.v1.Room
+	(*UsageState)(nil),              // 64: vigil.v1.UsageState
+	(*WatchdogStats)(nil),           // 65: vigil.v1.WatchdogStats
+	(*Cancellation)(nil),            // 66: vigil.v1.Cancellation
+	(*durationpb.Duration)(nil),     // 67: google.protobuf.Duration
+	(*RoomPlan)(nil),                // 68: vigil.v1.RoomPlan
+	(TaskState)(0),                  // 69: vigil.v1.TaskState
+	(*Task)(nil),                    // 70: vigil.v1.Task
+	(*Agent)(nil),                   // 71: vigil.v1.Agent
+	(*Event)(nil),                   // 72: vigil.v1.Event
+	(*timestamppb.Timestamp)(nil),   // 73: google.protobuf.Timestamp
+	(*Verdict)(nil),                 // 74: vigil.v1.Verdict
+	(*Declaration)(nil),             // 75: vigil.v1.Declaration
+	(*Ladder)(nil),                  // 76: vigil.v1.Ladder
+	(*ScreenState)(nil),             // 77: vigil.v1.ScreenState
+	(*Host)(nil),                    // 78: vigil.v1.Host
 }
 var file_vigil_v1_fleet_proto_depIdxs = []int32{
-	53, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
-	54, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
-	55, // 2: vigil.v1.ApplyRoomRequest.budget:type_name -> vigil.v1.Budget
-	56, // 3: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
-	56, // 4: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
-	57, // 5: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
-	58, // 6: vigil.v1.GetUsageResponse.usage:type_name -> vigil.v1.UsageState
-	56, // 7: vigil.v1.LiftBudgetRequest.id:type_name -> vigil.v1.WriteId
-	58, // 8: vigil.v1.LiftBudgetResponse.usage:type_name -> vigil.v1.UsageState
-	54, // 9: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
-	56, // 10: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
-	59, // 11: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
-	60, // 12: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
-	57, // 13: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
+	59, // 0: vigil.v1.ApplyRoomRequest.roles:type_name -> vigil.v1.RoleSpec
+	60, // 1: vigil.v1.ApplyRoomRequest.watch:type_name -> vigil.v1.RoomWatch
+	61, // 2: vigil.v1.ApplyRoomRequest.budget:type_name -> vigil.v1.Budget
+	62, // 3: vigil.v1.ApplyRoomRequest.id:type_name -> vigil.v1.WriteId
+	62, // 4: vigil.v1.ReopenRoomRequest.id:type_name -> vigil.v1.WriteId
+	63, // 5: vigil.v1.ReopenRoomResponse.room:type_name -> vigil.v1.Room
+	64, // 6: vigil.v1.GetUsageResponse.usage:type_name -> vigil.v1.UsageState
+	62, // 7: vigil.v1.LiftBudgetRequest.id:type_name -> vigil.v1.WriteId
+	64, // 8: vigil.v1.LiftBudgetResponse.usage:type_name -> vigil.v1.UsageState
+	60, // 9: vigil.v1.SetRoomWatchRequest.watch:type_name -> vigil.v1.RoomWatch
+	62, // 10: vigil.v1.SetRoomWatchRequest.id:type_name -> vigil.v1.WriteId
+	65, // 11: vigil.v1.GetWatchdogResponse.stats:type_name -> vigil.v1.WatchdogStats
+	66, // 12: vigil.v1.GetWatchdogResponse.history:type_name -> vigil.v1.Cancellation
+	63, // 13: vigil.v1.ListRoomsResponse.rooms:type_name -> vigil.v1.Room
 	15, // 14: vigil.v1.ListDeadlinesResponse.deadlines:type_name -> vigil.v1.Deadline
-	61, // 15: vigil.v1.Deadline.left:type_name -> google.protobuf.Duration
-	61, // 16: vigil.v1.Deadline.since:type_name -> google.protobuf.Duration
-	61, // 17: vigil.v1.Deadline.span:type_name -> google.protobuf.Duration
-	61, // 18: vigil.v1.Deadline.absent:type_name -> google.protobuf.Duration
-	61, // 19: vigil.v1.Deadline.held_for:type_name -> google.protobuf.Duration
-	56, // 20: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
-	62, // 21: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
-	56, // 22: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
-	61, // 23: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
-	61, // 24: vigil.v1.CreateTaskRequest.after:type_name -> google.protobuf.Duration
-	63, // 25: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
-	64, // 26: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
-	56, // 27: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
-	56, // 28: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
-	65, // 29: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
-	65, // 30: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
-	53, // 31: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
-	64, // 32: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
-	66, // 33: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
+	67, // 15: vigil.v1.Deadline.left:type_name -> google.protobuf.Duration
+	67, // 16: vigil.v1.Deadline.since:type_name -> google.protobuf.Duration
+	67, // 17: vigil.v1.Deadline.span:type_name -> google.protobuf.Duration
+	67, // 18: vigil.v1.Deadline.absent:type_name -> google.protobuf.Duration
+	67, // 19: vigil.v1.Deadline.held_for:type_name -> google.protobuf.Duration
+	62, // 20: vigil.v1.DeleteRoomRequest.id:type_name -> vigil.v1.WriteId
+	68, // 21: vigil.v1.DeleteRoomResponse.plan:type_name -> vigil.v1.RoomPlan
+	62, // 22: vigil.v1.CreateTaskRequest.id:type_name -> vigil.v1.WriteId
+	67, // 23: vigil.v1.CreateTaskRequest.expect:type_name -> google.protobuf.Duration
+	67, // 24: vigil.v1.CreateTaskRequest.after:type_name -> google.protobuf.Duration
+	69, // 25: vigil.v1.ListTasksRequest.states:type_name -> vigil.v1.TaskState
+	70, // 26: vigil.v1.ListTasksResponse.tasks:type_name -> vigil.v1.Task
+	62, // 27: vigil.v1.CancelTaskRequest.id:type_name -> vigil.v1.WriteId
+	62, // 28: vigil.v1.RetryTaskRequest.id:type_name -> vigil.v1.WriteId
+	71, // 29: vigil.v1.ListAgentsResponse.agents:type_name -> vigil.v1.Agent
+	71, // 30: vigil.v1.GetAgentResponse.agent:type_name -> vigil.v1.Agent
+	59, // 31: vigil.v1.GetAgentResponse.role:type_name -> vigil.v1.RoleSpec
+	70, // 32: vigil.v1.GetAgentResponse.task:type_name -> vigil.v1.Task
+	72, // 33: vigil.v1.GetAgentResponse.events:type_name -> vigil.v1.Event
 	28, // 34: vigil.v1.GetAgentResponse.hosts:type_name -> vigil.v1.HostFit
-	67, // 35: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
-	67, // 36: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
-	67, // 37: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
-	68, // 38: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
-	69, // 39: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
-	70, // 40: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
-	71, // 41: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
-	61, // 42: vigil.v1.SetAgentRequest.for:type_name -> google.protobuf.Duration
-	56, // 43: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
-	56, // 44: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
-	56, // 45: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
-	56, // 46: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
-	61, // 47: vigil.v1.SetPauseRequest.for:type_name -> google.protobuf.Duration
-	56, // 48: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
-	56, // 49: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
-	61, // 50: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
-	61, // 51: vigil.v1.DrainHostRequest.for:type_name -> google.protobuf.Duration
-	56, // 52: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
-	56, // 53: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
-	56, // 54: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
-	56, // 55: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
-	72, // 56: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
-	0,  // 57: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
-	10, // 58: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
-	12, // 59: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
-	16, // 60: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
-	1,  // 61: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
-	7,  // 62: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
-	3,  // 63: vigil.v1.Fleet.GetUsage:input_type -> vigil.v1.GetUsageRequest
-	5,  // 64: vigil.v1.Fleet.LiftBudget:input_type -> vigil.v1.LiftBudgetRequest
-	8,  // 65: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
-	18, // 66: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
-	19, // 67: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
-	21, // 68: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
-	22, // 69: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
-	23, // 70: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
-	34, // 71: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
-	24, // 72: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
-	26, // 73: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
-	29, // 74: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
-	13, // 75: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
-	31, // 76: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
-	32, // 77: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
-	33, // 78: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
-	35, // 79: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
-	37, // 80: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
-	43, // 81: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
-	45, // 82: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
-	46, // 83: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
-	47, // 84: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
-	49, // 85: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
-	51, // 86: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
-	39, // 87: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
-	40, // 88: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
-	41, // 89: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
-	52, // 90: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
-	57, // 91: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
-	11, // 92: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
-	57, // 93: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
-	17, // 94: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
-	2,  // 95: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
-	57, // 96: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
-	4,  // 97: vigil.v1.Fleet.GetUsage:output_type -> vigil.v1.GetUsageResponse
-	6,  // 98: vigil.v1.Fleet.LiftBudget:output_type -> vigil.v1.LiftBudgetResponse
-	9,  // 99: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
-	64, // 100: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
-	20, // 101: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
-	64, // 102: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
-	64, // 103: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
-	64, // 104: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
-	64, // 105: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
-	25, // 106: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
-	27, // 107: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
-	30, // 108: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
-	14, // 109: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
-	65, // 110: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
-	65, // 111: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
-	65, // 112: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
-	36, // 113: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
-	38, // 114: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
-	44, // 115: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
-	65, // 116: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
-	44, // 117: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
-	48, // 118: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
-	50, // 119: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
-	72, // 120: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
-	72, // 121: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
-	72, // 122: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
-	42, // 123: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
-	66, // 124: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
-	91, // [91:125] is the sub-list for method output_type
-	57, // [57:91] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	73, // 35: vigil.v1.AgentStatus.last_seen:type_name -> google.protobuf.Timestamp
+	73, // 36: vigil.v1.AgentStatus.registered_at:type_name -> google.protobuf.Timestamp
+	73, // 37: vigil.v1.AgentStatus.offline_since:type_name -> google.protobuf.Timestamp
+	74, // 38: vigil.v1.AgentStatus.verdict:type_name -> vigil.v1.Verdict
+	75, // 39: vigil.v1.AgentStatus.declaration:type_name -> vigil.v1.Declaration
+	76, // 40: vigil.v1.AgentStatus.ladder:type_name -> vigil.v1.Ladder
+	77, // 41: vigil.v1.AgentStatus.screen:type_name -> vigil.v1.ScreenState
+	67, // 42: vigil.v1.SetAgentRequest.for:type_name -> google.protobuf.Duration
+	62, // 43: vigil.v1.SetAgentRequest.id:type_name -> vigil.v1.WriteId
+	62, // 44: vigil.v1.RestartAgentRequest.id:type_name -> vigil.v1.WriteId
+	62, // 45: vigil.v1.UnparkAgentRequest.id:type_name -> vigil.v1.WriteId
+	62, // 46: vigil.v1.UnquarantineTaskRequest.id:type_name -> vigil.v1.WriteId
+	67, // 47: vigil.v1.SetPauseRequest.for:type_name -> google.protobuf.Duration
+	62, // 48: vigil.v1.SetPauseRequest.id:type_name -> vigil.v1.WriteId
+	62, // 49: vigil.v1.ReleaseBrakeRequest.id:type_name -> vigil.v1.WriteId
+	67, // 50: vigil.v1.DrainHostRequest.deadline:type_name -> google.protobuf.Duration
+	67, // 51: vigil.v1.DrainHostRequest.for:type_name -> google.protobuf.Duration
+	62, // 52: vigil.v1.DrainHostRequest.id:type_name -> vigil.v1.WriteId
+	62, // 53: vigil.v1.ConfirmDeadRequest.id:type_name -> vigil.v1.WriteId
+	62, // 54: vigil.v1.ForgetHostRequest.id:type_name -> vigil.v1.WriteId
+	62, // 55: vigil.v1.TakeTerminalRequest.id:type_name -> vigil.v1.WriteId
+	67, // 56: vigil.v1.TakeTerminalResponse.span:type_name -> google.protobuf.Duration
+	71, // 57: vigil.v1.TakeTerminalResponse.agent:type_name -> vigil.v1.Agent
+	62, // 58: vigil.v1.ReleaseTerminalRequest.id:type_name -> vigil.v1.WriteId
+	62, // 59: vigil.v1.NudgeAgentRequest.id:type_name -> vigil.v1.WriteId
+	78, // 60: vigil.v1.ListHostsResponse.hosts:type_name -> vigil.v1.Host
+	0,  // 61: vigil.v1.Fleet.ApplyRoom:input_type -> vigil.v1.ApplyRoomRequest
+	10, // 62: vigil.v1.Fleet.ListRooms:input_type -> vigil.v1.ListRoomsRequest
+	12, // 63: vigil.v1.Fleet.GetRoom:input_type -> vigil.v1.GetRoomRequest
+	16, // 64: vigil.v1.Fleet.DeleteRoom:input_type -> vigil.v1.DeleteRoomRequest
+	1,  // 65: vigil.v1.Fleet.ReopenRoom:input_type -> vigil.v1.ReopenRoomRequest
+	7,  // 66: vigil.v1.Fleet.SetRoomWatch:input_type -> vigil.v1.SetRoomWatchRequest
+	3,  // 67: vigil.v1.Fleet.GetUsage:input_type -> vigil.v1.GetUsageRequest
+	5,  // 68: vigil.v1.Fleet.LiftBudget:input_type -> vigil.v1.LiftBudgetRequest
+	8,  // 69: vigil.v1.Fleet.GetWatchdog:input_type -> vigil.v1.GetWatchdogRequest
+	18, // 70: vigil.v1.Fleet.CreateTask:input_type -> vigil.v1.CreateTaskRequest
+	19, // 71: vigil.v1.Fleet.ListTasks:input_type -> vigil.v1.ListTasksRequest
+	21, // 72: vigil.v1.Fleet.GetTask:input_type -> vigil.v1.GetTaskRequest
+	22, // 73: vigil.v1.Fleet.CancelTask:input_type -> vigil.v1.CancelTaskRequest
+	23, // 74: vigil.v1.Fleet.RetryTask:input_type -> vigil.v1.RetryTaskRequest
+	34, // 75: vigil.v1.Fleet.UnquarantineTask:input_type -> vigil.v1.UnquarantineTaskRequest
+	24, // 76: vigil.v1.Fleet.ListAgents:input_type -> vigil.v1.ListAgentsRequest
+	26, // 77: vigil.v1.Fleet.GetAgent:input_type -> vigil.v1.GetAgentRequest
+	29, // 78: vigil.v1.Fleet.GetAgentStatus:input_type -> vigil.v1.GetAgentStatusRequest
+	13, // 79: vigil.v1.Fleet.ListDeadlines:input_type -> vigil.v1.ListDeadlinesRequest
+	31, // 80: vigil.v1.Fleet.SetAgent:input_type -> vigil.v1.SetAgentRequest
+	32, // 81: vigil.v1.Fleet.RestartAgent:input_type -> vigil.v1.RestartAgentRequest
+	33, // 82: vigil.v1.Fleet.UnparkAgent:input_type -> vigil.v1.UnparkAgentRequest
+	35, // 83: vigil.v1.Fleet.SetPause:input_type -> vigil.v1.SetPauseRequest
+	37, // 84: vigil.v1.Fleet.ReleaseBrake:input_type -> vigil.v1.ReleaseBrakeRequest
+	43, // 85: vigil.v1.Fleet.LookAtAgent:input_type -> vigil.v1.LookAtAgentRequest
+	51, // 86: vigil.v1.Fleet.NudgeAgent:input_type -> vigil.v1.NudgeAgentRequest
+	45, // 87: vigil.v1.Fleet.FollowScreen:input_type -> vigil.v1.FollowScreenRequest
+	46, // 88: vigil.v1.Fleet.TakeTerminal:input_type -> vigil.v1.TakeTerminalRequest
+	48, // 89: vigil.v1.Fleet.TypeKeys:input_type -> vigil.v1.TypeKeysRequest
+	50, // 90: vigil.v1.Fleet.ReleaseTerminal:input_type -> vigil.v1.ReleaseTerminalRequest
+	52, // 91: vigil.v1.Fleet.AtTerminal:input_type -> vigil.v1.AtTerminalRequest
+	53, // 92: vigil.v1.Fleet.AgentLogs:input_type -> vigil.v1.AgentLogsRequest
+	55, // 93: vigil.v1.Fleet.ListHosts:input_type -> vigil.v1.ListHostsRequest
+	57, // 94: vigil.v1.Fleet.GetHost:input_type -> vigil.v1.GetHostRequest
+	39, // 95: vigil.v1.Fleet.DrainHost:input_type -> vigil.v1.DrainHostRequest
+	40, // 96: vigil.v1.Fleet.ConfirmDead:input_type -> vigil.v1.ConfirmDeadRequest
+	41, // 97: vigil.v1.Fleet.ForgetHost:input_type -> vigil.v1.ForgetHostRequest
+	58, // 98: vigil.v1.Fleet.WatchEvents:input_type -> vigil.v1.WatchEventsRequest
+	63, // 99: vigil.v1.Fleet.ApplyRoom:output_type -> vigil.v1.Room
+	11, // 100: vigil.v1.Fleet.ListRooms:output_type -> vigil.v1.ListRoomsResponse
+	63, // 101: vigil.v1.Fleet.GetRoom:output_type -> vigil.v1.Room
+	17, // 102: vigil.v1.Fleet.DeleteRoom:output_type -> vigil.v1.DeleteRoomResponse
+	2,  // 103: vigil.v1.Fleet.ReopenRoom:output_type -> vigil.v1.ReopenRoomResponse
+	63, // 104: vigil.v1.Fleet.SetRoomWatch:output_type -> vigil.v1.Room
+	4,  // 105: vigil.v1.Fleet.GetUsage:output_type -> vigil.v1.GetUsageResponse
+	6,  // 106: vigil.v1.Fleet.LiftBudget:output_type -> vigil.v1.LiftBudgetResponse
+	9,  // 107: vigil.v1.Fleet.GetWatchdog:output_type -> vigil.v1.GetWatchdogResponse
+	70, // 108: vigil.v1.Fleet.CreateTask:output_type -> vigil.v1.Task
+	20, // 109: vigil.v1.Fleet.ListTasks:output_type -> vigil.v1.ListTasksResponse
+	70, // 110: vigil.v1.Fleet.GetTask:output_type -> vigil.v1.Task
+	70, // 111: vigil.v1.Fleet.CancelTask:output_type -> vigil.v1.Task
+	70, // 112: vigil.v1.Fleet.RetryTask:output_type -> vigil.v1.Task
+	70, // 113: vigil.v1.Fleet.UnquarantineTask:output_type -> vigil.v1.Task
+	25, // 114: vigil.v1.Fleet.ListAgents:output_type -> vigil.v1.ListAgentsResponse
+	27, // 115: vigil.v1.Fleet.GetAgent:output_type -> vigil.v1.GetAgentResponse
+	30, // 116: vigil.v1.Fleet.GetAgentStatus:output_type -> vigil.v1.AgentStatus
+	14, // 117: vigil.v1.Fleet.ListDeadlines:output_type -> vigil.v1.ListDeadlinesResponse
+	71, // 118: vigil.v1.Fleet.SetAgent:output_type -> vigil.v1.Agent
+	71, // 119: vigil.v1.Fleet.RestartAgent:output_type -> vigil.v1.Agent
+	71, // 120: vigil.v1.Fleet.UnparkAgent:output_type -> vigil.v1.Agent
+	36, // 121: vigil.v1.Fleet.SetPause:output_type -> vigil.v1.SetPauseResponse
+	38, // 122: vigil.v1.Fleet.ReleaseBrake:output_type -> vigil.v1.ReleaseBrakeResponse
+	44, // 123: vigil.v1.Fleet.LookAtAgent:output_type -> vigil.v1.Screen
+	71, // 124: vigil.v1.Fleet.NudgeAgent:output_type -> vigil.v1.Agent
+	44, // 125: vigil.v1.Fleet.FollowScreen:output_type -> vigil.v1.Screen
+	47, // 126: vigil.v1.Fleet.TakeTerminal:output_type -> vigil.v1.TakeTerminalResponse
+	49, // 127: vigil.v1.Fleet.TypeKeys:output_type -> vigil.v1.TypeKeysResponse
+	71, // 128: vigil.v1.Fleet.ReleaseTerminal:output_type -> vigil.v1.Agent
+	44, // 129: vigil.v1.Fleet.AtTerminal:output_type -> vigil.v1.Screen
+	54, // 130: vigil.v1.Fleet.AgentLogs:output_type -> vigil.v1.LogChunk
+	56, // 131: vigil.v1.Fleet.ListHosts:output_type -> vigil.v1.ListHostsResponse
+	78, // 132: vigil.v1.Fleet.GetHost:output_type -> vigil.v1.Host
+	78, // 133: vigil.v1.Fleet.DrainHost:output_type -> vigil.v1.Host
+	78, // 134: vigil.v1.Fleet.ConfirmDead:output_type -> vigil.v1.Host
+	42, // 135: vigil.v1.Fleet.ForgetHost:output_type -> vigil.v1.ForgetHostResponse
+	72, // 136: vigil.v1.Fleet.WatchEvents:output_type -> vigil.v1.Event
+	99, // [99:137] is the sub-list for method output_type
+	61, // [61:99] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_fleet_proto_init() }
@@ -4273,7 +4762,7 @@ func file_vigil_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_fleet_proto_rawDesc), len(file_vigil_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

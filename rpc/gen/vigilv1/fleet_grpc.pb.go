@@ -47,6 +47,10 @@ const (
 	Fleet_ReleaseBrake_FullMethodName     = "/vigil.v1.Fleet/ReleaseBrake"
 	Fleet_LookAtAgent_FullMethodName      = "/vigil.v1.Fleet/LookAtAgent"
 	Fleet_NudgeAgent_FullMethodName       = "/vigil.v1.Fleet/NudgeAgent"
+	Fleet_FollowScreen_FullMethodName     = "/vigil.v1.Fleet/FollowScreen"
+	Fleet_TakeTerminal_FullMethodName     = "/vigil.v1.Fleet/TakeTerminal"
+	Fleet_TypeKeys_FullMethodName         = "/vigil.v1.Fleet/TypeKeys"
+	Fleet_ReleaseTerminal_FullMethodName  = "/vigil.v1.Fleet/ReleaseTerminal"
 	Fleet_AtTerminal_FullMethodName       = "/vigil.v1.Fleet/AtTerminal"
 	Fleet_AgentLogs_FullMethodName        = "/vigil.v1.Fleet/AgentLogs"
 	Fleet_ListHosts_FullMethodName        = "/vigil.v1.Fleet/ListHosts"
@@ -116,6 +120,16 @@ type FleetClient interface {
 	// Types a line into an agent's terminal: the gentlest way to wake one that hangs at
 	// a prompt. Recorded as an event, without the text.
 	NudgeAgent(ctx context.Context, in *NudgeAgentRequest, opts ...grpc.CallOption) (*Agent, error)
+	// What an agent's terminal shows, with its colours: now, and whenever that changes.
+	FollowScreen(ctx context.Context, in *FollowScreenRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Screen], error)
+	// Takes an agent's terminal, to type there key by key. One human at a time has it, until it is given
+	// back or no key came for a minute; meanwhile nothing else types there and nobody restarts the agent for
+	// what it does not do. Beginning and end are events; keys are in no event or log.
+	TakeTerminal(ctx context.Context, in *TakeTerminalRequest, opts ...grpc.CallOption) (*TakeTerminalResponse, error)
+	// Types into a terminal that was taken. A call that is repeated types nothing.
+	TypeKeys(ctx context.Context, in *TypeKeysRequest, opts ...grpc.CallOption) (*TypeKeysResponse, error)
+	// Gives a terminal back, or takes it from whoever has it.
+	ReleaseTerminal(ctx context.Context, in *ReleaseTerminalRequest, opts ...grpc.CallOption) (*Agent, error)
 	// From server to server: the terminal of a host whose stream is elsewhere.
 	AtTerminal(ctx context.Context, in *AtTerminalRequest, opts ...grpc.CallOption) (*Screen, error)
 	// The agent's output, fetched from its host; with follow, as it grows.
@@ -402,6 +416,55 @@ func (c *fleetClient) NudgeAgent(ctx context.Context, in *NudgeAgentRequest, opt
 	return out, nil
 }
 
+func (c *fleetClient) FollowScreen(ctx context.Context, in *FollowScreenRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Screen], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[0], Fleet_FollowScreen_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FollowScreenRequest, Screen]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Fleet_FollowScreenClient = grpc.ServerStreamingClient[Screen]
+
+func (c *fleetClient) TakeTerminal(ctx context.Context, in *TakeTerminalRequest, opts ...grpc.CallOption) (*TakeTerminalResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TakeTerminalResponse)
+	err := c.cc.Invoke(ctx, Fleet_TakeTerminal_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) TypeKeys(ctx context.Context, in *TypeKeysRequest, opts ...grpc.CallOption) (*TypeKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TypeKeysResponse)
+	err := c.cc.Invoke(ctx, Fleet_TypeKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fleetClient) ReleaseTerminal(ctx context.Context, in *ReleaseTerminalRequest, opts ...grpc.CallOption) (*Agent, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Agent)
+	err := c.cc.Invoke(ctx, Fleet_ReleaseTerminal_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fleetClient) AtTerminal(ctx context.Context, in *AtTerminalRequest, opts ...grpc.CallOption) (*Screen, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Screen)
@@ -414,7 +477,7 @@ func (c *fleetClient) AtTerminal(ctx context.Context, in *AtTerminalRequest, opt
 
 func (c *fleetClient) AgentLogs(ctx context.Context, in *AgentLogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[0], Fleet_AgentLogs_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[1], Fleet_AgentLogs_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -483,7 +546,7 @@ func (c *fleetClient) ForgetHost(ctx context.Context, in *ForgetHostRequest, opt
 
 func (c *fleetClient) WatchEvents(ctx context.Context, in *WatchEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[1], Fleet_WatchEvents_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[2], Fleet_WatchEvents_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -559,6 +622,16 @@ type FleetServer interface {
 	// Types a line into an agent's terminal: the gentlest way to wake one that hangs at
 	// a prompt. Recorded as an event, without the text.
 	NudgeAgent(context.Context, *NudgeAgentRequest) (*Agent, error)
+	// What an agent's terminal shows, with its colours: now, and whenever that changes.
+	FollowScreen(*FollowScreenRequest, grpc.ServerStreamingServer[Screen]) error
+	// Takes an agent's terminal, to type there key by key. One human at a time has it, until it is given
+	// back or no key came for a minute; meanwhile nothing else types there and nobody restarts the agent for
+	// what it does not do. Beginning and end are events; keys are in no event or log.
+	TakeTerminal(context.Context, *TakeTerminalRequest) (*TakeTerminalResponse, error)
+	// Types into a terminal that was taken. A call that is repeated types nothing.
+	TypeKeys(context.Context, *TypeKeysRequest) (*TypeKeysResponse, error)
+	// Gives a terminal back, or takes it from whoever has it.
+	ReleaseTerminal(context.Context, *ReleaseTerminalRequest) (*Agent, error)
 	// From server to server: the terminal of a host whose stream is elsewhere.
 	AtTerminal(context.Context, *AtTerminalRequest) (*Screen, error)
 	// The agent's output, fetched from its host; with follow, as it grows.
@@ -662,6 +735,18 @@ func (UnimplementedFleetServer) LookAtAgent(context.Context, *LookAtAgentRequest
 }
 func (UnimplementedFleetServer) NudgeAgent(context.Context, *NudgeAgentRequest) (*Agent, error) {
 	return nil, status.Error(codes.Unimplemented, "method NudgeAgent not implemented")
+}
+func (UnimplementedFleetServer) FollowScreen(*FollowScreenRequest, grpc.ServerStreamingServer[Screen]) error {
+	return status.Error(codes.Unimplemented, "method FollowScreen not implemented")
+}
+func (UnimplementedFleetServer) TakeTerminal(context.Context, *TakeTerminalRequest) (*TakeTerminalResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TakeTerminal not implemented")
+}
+func (UnimplementedFleetServer) TypeKeys(context.Context, *TypeKeysRequest) (*TypeKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TypeKeys not implemented")
+}
+func (UnimplementedFleetServer) ReleaseTerminal(context.Context, *ReleaseTerminalRequest) (*Agent, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReleaseTerminal not implemented")
 }
 func (UnimplementedFleetServer) AtTerminal(context.Context, *AtTerminalRequest) (*Screen, error) {
 	return nil, status.Error(codes.Unimplemented, "method AtTerminal not implemented")
@@ -1176,6 +1261,71 @@ func _Fleet_NudgeAgent_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Fleet_FollowScreen_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FollowScreenRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FleetServer).FollowScreen(m, &grpc.GenericServerStream[FollowScreenRequest, Screen]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Fleet_FollowScreenServer = grpc.ServerStreamingServer[Screen]
+
+func _Fleet_TakeTerminal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TakeTerminalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).TakeTerminal(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_TakeTerminal_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).TakeTerminal(ctx, req.(*TakeTerminalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_TypeKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TypeKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).TypeKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_TypeKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).TypeKeys(ctx, req.(*TypeKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Fleet_ReleaseTerminal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseTerminalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FleetServer).ReleaseTerminal(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Fleet_ReleaseTerminal_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FleetServer).ReleaseTerminal(ctx, req.(*ReleaseTerminalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Fleet_AtTerminal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AtTerminalRequest)
 	if err := dec(in); err != nil {
@@ -1418,6 +1568,18 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Fleet_NudgeAgent_Handler,
 		},
 		{
+			MethodName: "TakeTerminal",
+			Handler:    _Fleet_TakeTerminal_Handler,
+		},
+		{
+			MethodName: "TypeKeys",
+			Handler:    _Fleet_TypeKeys_Handler,
+		},
+		{
+			MethodName: "ReleaseTerminal",
+			Handler:    _Fleet_ReleaseTerminal_Handler,
+		},
+		{
 			MethodName: "AtTerminal",
 			Handler:    _Fleet_AtTerminal_Handler,
 		},
@@ -1443,6 +1605,11 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "FollowScreen",
+			Handler:       _Fleet_FollowScreen_Handler,
+			ServerStreams: true,
+		},
 		{
 			StreamName:    "AgentLogs",
 			Handler:       _Fleet_AgentLogs_Handler,

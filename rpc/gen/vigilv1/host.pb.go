@@ -962,12 +962,16 @@ func (x *Ping) GetN() uint64 {
 }
 
 type LogRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
-	Agent         uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	AgentName     string                 `protobuf:"bytes,3,opt,name=agent_name,json=agentName,proto3" json:"agent_name,omitempty"`
-	Follow        bool                   `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
-	Lines         uint32                 `protobuf:"varint,5,opt,name=lines,proto3" json:"lines,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Request   uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	Agent     uint32                 `protobuf:"varint,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	AgentName string                 `protobuf:"bytes,3,opt,name=agent_name,json=agentName,proto3" json:"agent_name,omitempty"`
+	Follow    bool                   `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
+	Lines     uint32                 `protobuf:"varint,5,opt,name=lines,proto3" json:"lines,omitempty"`
+	// Not the output but the screen of this incarnation, in each LogData a whole Screen: now, and whenever it
+	// changes.
+	Screen        bool   `protobuf:"varint,6,opt,name=screen,proto3" json:"screen,omitempty"`
+	Incarnation   uint64 `protobuf:"varint,7,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1037,6 +1041,20 @@ func (x *LogRequest) GetLines() uint32 {
 	return 0
 }
 
+func (x *LogRequest) GetScreen() bool {
+	if x != nil {
+		return x.Screen
+	}
+	return false
+}
+
+func (x *LogRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
 type LogCancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -1093,7 +1111,11 @@ type TerminalRequest struct {
 	// Pressed after the text: enter or interrupt; empty: none.
 	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	// Types nothing where a permission prompt stands: it would be an answer.
-	SparePrompt   bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
+	SparePrompt bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
+	// Typed as they are. A number that was heard before in this turn types nothing, an earlier turn neither.
+	Keys          []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`
+	Grant         uint64 `protobuf:"varint,72,opt,name=grant,proto3" json:"grant,omitempty"`
+	Seq           uint64 `protobuf:"varint,73,opt,name=seq,proto3" json:"seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1182,6 +1204,27 @@ func (x *TerminalRequest) GetSparePrompt() bool {
 		return x.SparePrompt
 	}
 	return false
+}
+
+func (x *TerminalRequest) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *TerminalRequest) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
+func (x *TerminalRequest) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
 }
 
 // Orders are all orders open for this host, as of a log index.
@@ -2385,7 +2428,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\vGossipTaken\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\"\x14\n" +
 	"\x04Ping\x12\f\n" +
-	"\x01n\x18\x01 \x01(\x04R\x01n\"\x89\x01\n" +
+	"\x01n\x18\x01 \x01(\x04R\x01n\"\xc3\x01\n" +
 	"\n" +
 	"LogRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
@@ -2393,9 +2436,11 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
 	"agent_name\x18\x03 \x01(\tR\tagentName\x12\x16\n" +
 	"\x06follow\x18\x04 \x01(\bR\x06follow\x12\x14\n" +
-	"\x05lines\x18\x05 \x01(\rR\x05lines\"%\n" +
+	"\x05lines\x18\x05 \x01(\rR\x05lines\x12\x16\n" +
+	"\x06screen\x18\x06 \x01(\bR\x06screen\x12 \n" +
+	"\vincarnation\x18\a \x01(\x04R\vincarnation\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\xd6\x01\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\x92\x02\n" +
 	"\x0fTerminalRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -2404,7 +2449,10 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x04look\x18\x05 \x01(\bR\x04look\x12\x14\n" +
 	"\x05lines\x18\x06 \x01(\rR\x05lines\x12\x10\n" +
 	"\x03key\x18\a \x01(\tR\x03key\x12!\n" +
-	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\"G\n" +
+	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\x12\x12\n" +
+	"\x04keys\x18G \x01(\fR\x04keys\x12\x14\n" +
+	"\x05grant\x18H \x01(\x04R\x05grant\x12\x10\n" +
+	"\x03seq\x18I \x01(\x04R\x03seq\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
 	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +

@@ -295,7 +295,10 @@ type Task struct {
 	Failures uint32           `protobuf:"varint,62,opt,name=failures,proto3" json:"failures,omitempty"`
 	Failed   []*FailedAttempt `protobuf:"bytes,63,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Attempts that count towards attempt_limit of the role.
-	Charged       uint32 `protobuf:"varint,64,opt,name=charged,proto3" json:"charged,omitempty"`
+	Charged uint32 `protobuf:"varint,64,opt,name=charged,proto3" json:"charged,omitempty"`
+	// Where a task was claimed: the W3C traceparent of the attempt, for the spans of who works on it.
+	// Absent: nobody traces the task.
+	Traceparent   string `protobuf:"bytes,65,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,6 +569,13 @@ func (x *Task) GetCharged() uint32 {
 		return x.Charged
 	}
 	return 0
+}
+
+func (x *Task) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // FailedAttempt is why an attempt at a task failed.
@@ -2292,7 +2302,9 @@ type Agent struct {
 	// Its life was started as its role was declared before; a restart renews it.
 	Outdated bool `protobuf:"varint,82,opt,name=outdated,proto3" json:"outdated,omitempty"`
 	// What it has used; absent: it has told of nothing.
-	Usage         *UsageState `protobuf:"bytes,90,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *UsageState `protobuf:"bytes,90,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Who types at its terminal; absent: nobody.
+	Typist        *Typist `protobuf:"bytes,91,opt,name=typist,proto3" json:"typist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2677,6 +2689,85 @@ func (x *Agent) GetUsage() *UsageState {
 	return nil
 }
 
+func (x *Agent) GetTypist() *Typist {
+	if x != nil {
+		return x.Typist
+	}
+	return nil
+}
+
+// Typist is the human who has the terminal of an agent's life.
+type Typist struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	By    string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// Since when, in cluster time.
+	Since *durationpb.Duration `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// Until that ends by itself, unless a key comes.
+	Left *durationpb.Duration `protobuf:"bytes,3,opt,name=left,proto3" json:"left,omitempty"`
+	// The number of the turn.
+	Grant         uint64 `protobuf:"varint,4,opt,name=grant,proto3" json:"grant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Typist) Reset() {
+	*x = Typist{}
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Typist) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Typist) ProtoMessage() {}
+
+func (x *Typist) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Typist.ProtoReflect.Descriptor instead.
+func (*Typist) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Typist) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Typist) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Typist) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *Typist) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
 // Usage is what was used, as AI tools tell it of themselves.
 type Usage struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -2696,7 +2787,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2799,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[20]
+	mi := &file_vigil_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2812,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Usage) GetInputTokens() uint64 {
@@ -2779,7 +2870,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +2882,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[21]
+	mi := &file_vigil_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +2895,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Budget) GetTokens() uint64 {
@@ -2848,7 +2939,7 @@ type UsageState struct {
 
 func (x *UsageState) Reset() {
 	*x = UsageState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +2951,7 @@ func (x *UsageState) String() string {
 func (*UsageState) ProtoMessage() {}
 
 func (x *UsageState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[22]
+	mi := &file_vigil_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +2964,7 @@ func (x *UsageState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageState.ProtoReflect.Descriptor instead.
 func (*UsageState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UsageState) GetKind() string {
@@ -3006,7 +3097,7 @@ type OverseerStatus struct {
 
 func (x *OverseerStatus) Reset() {
 	*x = OverseerStatus{}
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3109,7 @@ func (x *OverseerStatus) String() string {
 func (*OverseerStatus) ProtoMessage() {}
 
 func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[23]
+	mi := &file_vigil_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3122,7 @@ func (x *OverseerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverseerStatus.ProtoReflect.Descriptor instead.
 func (*OverseerStatus) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OverseerStatus) GetAgent() string {
@@ -3267,7 +3358,7 @@ type Ladder struct {
 
 func (x *Ladder) Reset() {
 	*x = Ladder{}
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3370,7 @@ func (x *Ladder) String() string {
 func (*Ladder) ProtoMessage() {}
 
 func (x *Ladder) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[24]
+	mi := &file_vigil_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3383,7 @@ func (x *Ladder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ladder.ProtoReflect.Descriptor instead.
 func (*Ladder) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Ladder) GetRung() string {
@@ -3361,7 +3452,7 @@ type ScreenState struct {
 
 func (x *ScreenState) Reset() {
 	*x = ScreenState{}
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3464,7 @@ func (x *ScreenState) String() string {
 func (*ScreenState) ProtoMessage() {}
 
 func (x *ScreenState) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[25]
+	mi := &file_vigil_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3477,7 @@ func (x *ScreenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScreenState.ProtoReflect.Descriptor instead.
 func (*ScreenState) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ScreenState) GetPrompt() string {
@@ -3433,7 +3524,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3536,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[26]
+	mi := &file_vigil_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3549,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Verdict) GetKind() string {
@@ -3498,7 +3589,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3510,7 +3601,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[27]
+	mi := &file_vigil_v1_types_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3523,7 +3614,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Reason) GetText() string {
@@ -3575,7 +3666,7 @@ type Declaration struct {
 
 func (x *Declaration) Reset() {
 	*x = Declaration{}
-	mi := &file_vigil_v1_types_proto_msgTypes[28]
+	mi := &file_vigil_v1_types_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3587,7 +3678,7 @@ func (x *Declaration) String() string {
 func (*Declaration) ProtoMessage() {}
 
 func (x *Declaration) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[28]
+	mi := &file_vigil_v1_types_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3600,7 +3691,7 @@ func (x *Declaration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declaration.ProtoReflect.Descriptor instead.
 func (*Declaration) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Declaration) GetStatus() string {
@@ -3678,7 +3769,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_vigil_v1_types_proto_msgTypes[29]
+	mi := &file_vigil_v1_types_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3690,7 +3781,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[29]
+	mi := &file_vigil_v1_types_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3703,7 +3794,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Exit) GetIncarnation() string {
@@ -3826,7 +3917,7 @@ type Host struct {
 
 func (x *Host) Reset() {
 	*x = Host{}
-	mi := &file_vigil_v1_types_proto_msgTypes[30]
+	mi := &file_vigil_v1_types_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3838,7 +3929,7 @@ func (x *Host) String() string {
 func (*Host) ProtoMessage() {}
 
 func (x *Host) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[30]
+	mi := &file_vigil_v1_types_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3851,7 +3942,7 @@ func (x *Host) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Host.ProtoReflect.Descriptor instead.
 func (*Host) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Host) GetId() uint32 {
@@ -4062,7 +4153,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[31]
+	mi := &file_vigil_v1_types_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4074,7 +4165,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[31]
+	mi := &file_vigil_v1_types_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4087,7 +4178,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *HostView) GetServer() string {
@@ -4131,7 +4222,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[32]
+	mi := &file_vigil_v1_types_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4143,7 +4234,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[32]
+	mi := &file_vigil_v1_types_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4156,7 +4247,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -4250,7 +4341,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xbb\t\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xdd\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4291,7 +4382,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bagain_in\x18= \x01(\v2\x19.google.protobuf.DurationR\aagainIn\x12\x1a\n" +
 	"\bfailures\x18> \x01(\rR\bfailures\x12/\n" +
 	"\x06failed\x18? \x03(\v2\x17.vigil.v1.FailedAttemptR\x06failed\x12\x18\n" +
-	"\acharged\x18@ \x01(\rR\achargedB\n" +
+	"\acharged\x18@ \x01(\rR\acharged\x12 \n" +
+	"\vtraceparent\x18A \x01(\tR\vtraceparentB\n" +
 	"\n" +
 	"\b_percent\"m\n" +
 	"\rFailedAttempt\x12\x18\n" +
@@ -4460,7 +4552,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xe2\r\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8c\x0e\n" +
 	"\x05Agent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4520,7 +4612,13 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"stopEndsIn\x12=\n" +
 	"\rpause_ends_in\x18Q \x01(\v2\x19.google.protobuf.DurationR\vpauseEndsIn\x12\x1a\n" +
 	"\boutdated\x18R \x01(\bR\boutdated\x12*\n" +
-	"\x05usage\x18Z \x01(\v2\x14.vigil.v1.UsageStateR\x05usage\"\xbb\x01\n" +
+	"\x05usage\x18Z \x01(\v2\x14.vigil.v1.UsageStateR\x05usage\x12(\n" +
+	"\x06typist\x18[ \x01(\v2\x10.vigil.v1.TypistR\x06typist\"\x8e\x01\n" +
+	"\x06Typist\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12/\n" +
+	"\x05since\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05since\x12-\n" +
+	"\x04left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04left\x12\x14\n" +
+	"\x05grant\x18\x04 \x01(\x04R\x05grant\"\xbb\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12!\n" +
@@ -4704,7 +4802,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -4727,140 +4825,144 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*HealthSpec)(nil),            // 18: vigil.v1.HealthSpec
 	(*Role)(nil),                  // 19: vigil.v1.Role
 	(*Agent)(nil),                 // 20: vigil.v1.Agent
-	(*Usage)(nil),                 // 21: vigil.v1.Usage
-	(*Budget)(nil),                // 22: vigil.v1.Budget
-	(*UsageState)(nil),            // 23: vigil.v1.UsageState
-	(*OverseerStatus)(nil),        // 24: vigil.v1.OverseerStatus
-	(*Ladder)(nil),                // 25: vigil.v1.Ladder
-	(*ScreenState)(nil),           // 26: vigil.v1.ScreenState
-	(*Verdict)(nil),               // 27: vigil.v1.Verdict
-	(*Reason)(nil),                // 28: vigil.v1.Reason
-	(*Declaration)(nil),           // 29: vigil.v1.Declaration
-	(*Exit)(nil),                  // 30: vigil.v1.Exit
-	(*Host)(nil),                  // 31: vigil.v1.Host
-	(*HostView)(nil),              // 32: vigil.v1.HostView
-	(*Event)(nil),                 // 33: vigil.v1.Event
-	nil,                           // 34: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 35: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 36: vigil.v1.Role.TasksEntry
-	nil,                           // 37: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
+	(*Typist)(nil),                // 21: vigil.v1.Typist
+	(*Usage)(nil),                 // 22: vigil.v1.Usage
+	(*Budget)(nil),                // 23: vigil.v1.Budget
+	(*UsageState)(nil),            // 24: vigil.v1.UsageState
+	(*OverseerStatus)(nil),        // 25: vigil.v1.OverseerStatus
+	(*Ladder)(nil),                // 26: vigil.v1.Ladder
+	(*ScreenState)(nil),           // 27: vigil.v1.ScreenState
+	(*Verdict)(nil),               // 28: vigil.v1.Verdict
+	(*Reason)(nil),                // 29: vigil.v1.Reason
+	(*Declaration)(nil),           // 30: vigil.v1.Declaration
+	(*Exit)(nil),                  // 31: vigil.v1.Exit
+	(*Host)(nil),                  // 32: vigil.v1.Host
+	(*HostView)(nil),              // 33: vigil.v1.HostView
+	(*Event)(nil),                 // 34: vigil.v1.Event
+	nil,                           // 35: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 36: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 37: vigil.v1.Role.TasksEntry
+	nil,                           // 38: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,   // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	6,   // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	38,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	39,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	39,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	39,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	38,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	39,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	39,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	39,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
+	39,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	40,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	40,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	40,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	39,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	40,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	40,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	40,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
 	4,   // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
-	38,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
-	39,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	38,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	39,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	40,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	39,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
 	19,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	38,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	38,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	39,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	39,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	11,  // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	12,  // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	14,  // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
 	8,   // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	39,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
+	40,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
 	9,   // 22: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
 	10,  // 23: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	39,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	39,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	39,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	38,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	39,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	39,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	39,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	38,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	39,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	39,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	38,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	38,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	39,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	34,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	35,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	39,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	39,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	39,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	39,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	39,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	39,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	39,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	39,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	40,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	40,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	40,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	39,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	40,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	40,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	40,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	39,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	40,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	40,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	39,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	39,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	40,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	35,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	36,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	40,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	40,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	40,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	40,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	40,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	40,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	40,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	40,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
 	18,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	39,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	40,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
 	17,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	39,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
-	39,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	40,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	40,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
 	16,  // 52: vigil.v1.RoleSpec.grants:type_name -> vigil.v1.Binding
-	22,  // 53: vigil.v1.RoleSpec.budget:type_name -> vigil.v1.Budget
-	22,  // 54: vigil.v1.RoleSpec.agent_budget:type_name -> vigil.v1.Budget
-	39,  // 55: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	39,  // 56: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	39,  // 57: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	23,  // 53: vigil.v1.RoleSpec.budget:type_name -> vigil.v1.Budget
+	23,  // 54: vigil.v1.RoleSpec.agent_budget:type_name -> vigil.v1.Budget
+	40,  // 55: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	40,  // 56: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	40,  // 57: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
 	15,  // 58: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	36,  // 59: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	38,  // 60: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	39,  // 61: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	39,  // 62: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	39,  // 63: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	39,  // 64: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	30,  // 65: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	39,  // 66: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	38,  // 67: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	39,  // 68: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	27,  // 69: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	29,  // 70: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	25,  // 71: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	26,  // 72: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	24,  // 73: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	39,  // 74: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
-	39,  // 75: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
-	23,  // 76: vigil.v1.Agent.usage:type_name -> vigil.v1.UsageState
-	21,  // 77: vigil.v1.UsageState.day:type_name -> vigil.v1.Usage
-	22,  // 78: vigil.v1.UsageState.budget:type_name -> vigil.v1.Budget
-	39,  // 79: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
-	21,  // 80: vigil.v1.UsageState.life:type_name -> vigil.v1.Usage
-	39,  // 81: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	39,  // 82: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	39,  // 83: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	39,  // 84: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	39,  // 85: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	39,  // 86: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	39,  // 87: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	39,  // 88: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	39,  // 89: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	39,  // 90: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	28,  // 91: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	39,  // 92: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	39,  // 93: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	39,  // 94: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	39,  // 95: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	38,  // 96: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	39,  // 97: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	37,  // 98: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	39,  // 99: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	38,  // 100: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	38,  // 101: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	39,  // 102: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	39,  // 103: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	32,  // 104: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	39,  // 105: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	39,  // 106: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
-	38,  // 107: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	37,  // 59: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	39,  // 60: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	40,  // 61: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	40,  // 62: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	40,  // 63: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	40,  // 64: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	31,  // 65: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	40,  // 66: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	39,  // 67: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	40,  // 68: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	28,  // 69: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	30,  // 70: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	26,  // 71: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	27,  // 72: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	25,  // 73: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	40,  // 74: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
+	40,  // 75: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
+	24,  // 76: vigil.v1.Agent.usage:type_name -> vigil.v1.UsageState
+	21,  // 77: vigil.v1.Agent.typist:type_name -> vigil.v1.Typist
+	40,  // 78: vigil.v1.Typist.since:type_name -> google.protobuf.Duration
+	40,  // 79: vigil.v1.Typist.left:type_name -> google.protobuf.Duration
+	22,  // 80: vigil.v1.UsageState.day:type_name -> vigil.v1.Usage
+	23,  // 81: vigil.v1.UsageState.budget:type_name -> vigil.v1.Budget
+	40,  // 82: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
+	22,  // 83: vigil.v1.UsageState.life:type_name -> vigil.v1.Usage
+	40,  // 84: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	40,  // 85: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	40,  // 86: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	40,  // 87: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	40,  // 88: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	40,  // 89: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	40,  // 90: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	40,  // 91: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	40,  // 92: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	40,  // 93: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	29,  // 94: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	40,  // 95: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	40,  // 96: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	40,  // 97: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	40,  // 98: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	39,  // 99: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	40,  // 100: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	38,  // 101: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	40,  // 102: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	39,  // 103: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	39,  // 104: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	40,  // 105: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	40,  // 106: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	33,  // 107: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	40,  // 108: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	40,  // 109: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
+	39,  // 110: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	111, // [111:111] is the sub-list for method output_type
+	111, // [111:111] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -4875,7 +4977,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -11,6 +11,7 @@ import { link, params, rest } from "./router";
 import { Output, Screen } from "./screen";
 import { useTimeline } from "./timeline";
 import { Act, Age, Badge, Card, Empty, Wrong } from "./ui";
+import { AgentUsage } from "./usage";
 
 export function AgentView(): JSX.Element {
   const name = rest.value,
@@ -172,6 +173,18 @@ function Facts({ a, at }: { a: Agent; at: number }): JSX.Element {
         </dd>
         <dt>Tasks done</dt>
         <dd class="num">{a.done}</dd>
+        <AgentUsage u={a.usage} />
+        {a.typist && (
+          <>
+            <dt>Terminal</dt>
+            <dd>
+              <a href={link(`/agent/${a.name}?tab=screen`)}>{a.typist.by || "somebody"}</a>{" "}
+              <span class="faint">
+                types there since <Age of={a.typist.since} at={at} />
+              </span>
+            </dd>
+          </>
+        )}
         {a.intent_by && (
           <>
             <dt>Wanted</dt>

@@ -101,6 +101,18 @@ export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.
             then={again}
           />
         );
+      case "lift":
+        return (
+          <Act
+            key={name}
+            label="Lift the budget"
+            keys="l"
+            done="It goes on beyond its budget."
+            sure={`${i.role ? `Role ${i.role} and its agents go` : `Room ${i.room} goes`} on beyond the budget for 25 hours.`}
+            go={() => post(`v1/rooms/${i.room}:liftBudget`, { role: i.role })}
+            then={again}
+          />
+        );
       case "reopen":
         return (
           <Act

@@ -1,10 +1,11 @@
 // The frame of the page: signing in, the way around, and what must be seen whatever one looks at.
 import { signal } from "@preact/signals";
 import { render, type JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { get, signedOut, signIn, signOut } from "./api";
 import { Apply, MailTo, NewTask } from "./compose";
 import { Events } from "./events";
-import { count, seconds, span } from "./format";
+import { count, plural, seconds, span } from "./format";
 import { Fleet } from "./fleet";
 import { Inbox } from "./inbox";
 import { pressLetters } from "./keys";
@@ -113,6 +114,49 @@ function waiting(): number {
   return Object.values(overview.value?.inbox ?? {}).reduce((n, v) => n + v, 0);
 }
 
+/** waitingFor says what the number at the inbox counts. */
+function waitingFor(): string {
+  const of = overview.value?.inbox ?? {};
+  const each = ["urgent", "high", "normal", "low"].filter((p) => (of[p] ?? 0) > 0).map((p) => `${of[p]} ${p}`);
+  return `${plural(waiting(), "thing waits", "things wait")} for a human: ${each.join(", ")}`;
+}
+
+/** far are the views that a phone has under More. */
+const far = new Set(["hosts", "servers", "timeline", "events"]);
+
+/** More is the rest of the bar on a phone. */
+function More(): JSX.Element {
+  const box = useRef<HTMLDetailsElement>(null);
+  const close = (): void => {
+    if (box.current) box.current.open = false;
+  };
+  return (
+    <details
+      class="more"
+      ref={box}
+      onKeyDown={(e) => e.key === "Escape" && (close(), box.current?.querySelector("summary")?.focus())}
+    >
+      <summary>More</summary>
+      <div class="sheet" onClick={close}>
+        {views
+          .filter((v) => far.has(v.name))
+          .map((v) => (
+            <a key={v.name} href={link("/" + v.name)} aria-current={place.value === v.name ? "page" : undefined}>
+              {v.title}
+            </a>
+          ))}
+        <Notify />
+        <button type="button" onClick={changeLook}>
+          Look: {look.value}
+        </button>
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </div>
+    </details>
+  );
+}
+
 function Nav(): JSX.Element {
   return (
     <nav class="nav" aria-label="Views">
@@ -124,11 +168,11 @@ function Nav(): JSX.Element {
         {views
           .filter((v) => v.nav)
           .map((v) => (
-            <li key={v.name}>
+            <li key={v.name} class={far.has(v.name) ? "far" : undefined}>
               <a href={link("/" + v.name)} aria-current={place.value === v.name ? "page" : undefined}>
                 {v.title}
                 {v.name === "inbox" && waiting() > 0 && (
-                  <span class="pill" aria-label={`${waiting()} wait`}>
+                  <span class="pill" title={waitingFor()} aria-label={waitingFor()}>
                     {count(waiting())}
                   </span>
                 )}
@@ -136,6 +180,7 @@ function Nav(): JSX.Element {
             </li>
           ))}
       </ul>
+      <More />
       <div class="foot">
         {self.value.name && (
           <span class="faint" title="who this page speaks for">

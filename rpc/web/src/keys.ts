@@ -11,7 +11,7 @@ export function useKeys(keys: Record<string, () => void>): void {
     const on = (e: KeyboardEvent): void => {
       if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
       if (typing(e)) {
-        if (e.key === "Escape") (e.target as HTMLElement).blur();
+        if (e.key === "Escape" && !(e.target as HTMLElement).closest(".typing")) (e.target as HTMLElement).blur();
         return;
       }
       const fn = keys[e.key];

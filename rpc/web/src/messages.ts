@@ -67,6 +67,7 @@ export interface Agent {
   stop_ends_in?: string;
   stuck?: string;
   task?: string;
+  typist?: Typist;
   up?: string;
   usage?: UsageState;
   verdict?: Verdict;
@@ -347,7 +348,7 @@ export interface FailedAttempt {
 export interface Failure {
   after?: string;
   reason?: string;
-  retryable: boolean;
+  retryable?: boolean;
 }
 
 export interface FleetApplyRoomBody {
@@ -384,6 +385,7 @@ export interface FleetCreateTaskBody {
   role: string;
   text?: string;
   title?: string;
+  traceparent?: string;
 }
 
 export interface FleetDrainHostBody {
@@ -406,6 +408,12 @@ export interface FleetNudgeAgentBody {
   if_rev?: string;
   reason?: string;
   text?: string;
+}
+
+export interface FleetReleaseTerminalBody {
+  by?: string;
+  grant?: string;
+  id?: WriteId;
 }
 
 export interface FleetReopenRoomBody {
@@ -443,6 +451,19 @@ export interface FleetSetRoomWatchBody {
   id?: WriteId;
   if_rev?: string;
   watch?: RoomWatch;
+}
+
+export interface FleetTakeTerminalBody {
+  by?: string;
+  id?: WriteId;
+  if_rev?: string;
+}
+
+export interface FleetTypeKeysBody {
+  by?: string;
+  grant: string;
+  keys: string;
+  seq: string;
 }
 
 export interface FleetUnparkAgentBody {
@@ -540,7 +561,7 @@ export interface HandoffResponse {
 }
 
 export interface Handover {
-  priority: number;
+  priority?: number;
   result?: string;
   text?: string;
   title?: string;
@@ -1184,8 +1205,13 @@ export interface RotateGossipResponse {
 }
 
 export interface Screen {
+  columns: number;
+  cursor_hidden: boolean;
+  cursor_x: number;
+  cursor_y: number;
   host?: string;
   incarnation?: string;
+  rows: number;
   text?: string;
 }
 
@@ -1320,6 +1346,12 @@ export interface StatusResponse {
   warnings: string[];
 }
 
+export interface TakeTerminalResponse {
+  agent?: Agent;
+  grant?: string;
+  span?: string;
+}
+
 export interface Task {
   again_in?: string;
   assigned?: string;
@@ -1353,6 +1385,7 @@ export interface Task {
   text?: string;
   text_gone: boolean;
   title?: string;
+  traceparent?: string;
   why?: string;
   why_code?: string;
 }
@@ -1413,6 +1446,16 @@ export interface TrustAnchors {
 export interface TrustPutUserBody {
   bindings: Binding[];
   id?: WriteId;
+}
+
+export interface TypeKeysResponse {
+}
+
+export interface Typist {
+  by?: string;
+  grant?: string;
+  left?: string;
+  since?: string;
 }
 
 export interface UnservedRole {

@@ -8,6 +8,7 @@ import { Conversations } from "./mails";
 import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room } from "./messages";
 import { link, rest } from "./router";
 import { Badge, Bar, Card, Empty, Wrong } from "./ui";
+import { RoomUsage } from "./usage";
 
 export function Rooms(): JSX.Element {
   const list = useLive(
@@ -142,6 +143,7 @@ export function RoomView(): JSX.Element {
           </tbody>
         </table>
       </Card>
+      <RoomUsage room={name} />
       <Card title="Tasks" wide side={
           <>
             <a href={link(`/new-task?to=${name}/${r.roles[0]?.spec?.name ?? ""}`)}>New task</a>

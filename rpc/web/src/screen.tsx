@@ -1,58 +1,109 @@
-// What an agent's terminal shows. Its escapes go through xterm.js and nowhere else.
+// What an agent's terminal shows, and a turn at it. Its escapes go through xterm.js and nowhere else.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { agentPath, get, lines } from "./api";
-import type { LogChunk, Screen as Shot } from "./messages";
+import { useLive } from "./live";
+import type { GetAgentResponse, LogChunk, Screen as Shot } from "./messages";
 import type { Pane } from "./term";
-import { Wrong } from "./ui";
+import { useTurn } from "./terminal";
+import { Age, Wrong } from "./ui";
 
-/** lookEvery is how often an open screen is looked at, in milliseconds. No event tells that one has changed. */
-const lookEvery = 1500;
+/** againAfter is when a screen is asked for again whose stream has ended, in milliseconds. */
+const againAfter = 1500;
 
-/** Screen shows a terminal as it is, for reading. */
-export function Screen({ agent }: { agent: string }): JSX.Element {
-  const [text, set] = useState<string | undefined>();
-  const [error, setError] = useState<unknown>();
+/** useShots follows a screen: the stream brings it when it has changed. */
+function useShots(agent: string): { shot?: Shot; error?: unknown } {
+  const [state, set] = useState<{ shot?: Shot; error?: unknown }>({});
   useEffect(() => {
-    let over = false,
-      timer = 0;
     const abort = new AbortController();
-    const look = async (): Promise<void> => {
-      if (document.visibilityState === "visible") {
+    const follow = async (): Promise<void> => {
+      while (!abort.signal.aborted) {
         try {
-          const shot = await get<Shot>(`${agentPath(agent)}/screen`, {}, abort.signal);
-          if (over) return;
-          set(shot.text ?? "");
-          setError(undefined);
-        } catch (e) {
-          if (!over) setError(e);
+          await lines<Shot>(`${agentPath(agent)}/screen/follow`, {}, abort.signal, (shot) => set({ shot }));
+        } catch (error) {
+          if (!abort.signal.aborted) set((was) => ({ ...was, error }));
         }
+        await new Promise((r) => setTimeout(r, againAfter));
       }
-      if (!over) timer = window.setTimeout(look, lookEvery);
     };
-    void look();
-    return () => {
-      over = true;
-      abort.abort();
-      clearTimeout(timer);
-    };
+    set({});
+    void follow();
+    return () => abort.abort();
   }, [agent]);
-  if (text === undefined) return <Wrong error={error} />;
-  return <Terminal name={`Screen of ${agent}`} text={text} />;
+  return state;
 }
 
-/** Terminal draws text with escapes. */
-function Terminal({ name, text }: { name: string; text: string }): JSX.Element {
+/** Screen shows a terminal as it is, and has one human at a time type there. */
+export function Screen({ agent }: { agent: string }): JSX.Element {
+  const { shot, error } = useShots(agent);
+  const turn = useTurn(agent);
+  const about = useLive(
+    (abort) => get<GetAgentResponse>(agentPath(agent), {}, abort),
+    (e) => e.agent === agent && (e.kind ?? "").startsWith("agent.terminal"),
+    [agent, turn.grant],
+  );
+  const typist = about.value?.agent?.typist;
+  useEffect(() => {
+    if (turn.grant && about.value && typist?.grant !== turn.grant)
+      turn.over(typist ? `${typist.by} has taken the terminal.` : "The terminal was given back.");
+  }, [about.value]);
+  if (!shot) return <Wrong error={error} />;
+  const mine = turn.grant !== "";
+  return (
+    <>
+      <Terminal
+        name={`Screen of ${agent}`}
+        shot={shot}
+        keys={mine ? turn.type : undefined}
+        leave={turn.release}
+      />
+      <Wrong error={error} />
+      <p class="line turn" role="status">
+        {mine ? (
+          <>
+            <b>What you type goes to {agent}, key by key.</b>
+            <button type="button" class="primary" onClick={turn.release}>
+              Give back
+            </button>
+            <span class="faint">Ctrl-] does, too, and a minute without a key.</span>
+          </>
+        ) : typist ? (
+          <span>
+            <b>{typist.by || "Somebody"}</b> types here since <Age of={typist.since} at={about.at} />.
+          </span>
+        ) : (
+          <button type="button" data-key="w" aria-keyshortcuts="w" disabled={turn.busy} onClick={turn.take}>
+            Take over<kbd aria-hidden="true">w</kbd>
+          </button>
+        )}
+      </p>
+    </>
+  );
+}
+
+/** Terminal draws a screen. */
+function Terminal({
+  name,
+  shot,
+  keys,
+  leave,
+}: {
+  name: string;
+  shot: Shot;
+  keys: ((text: string) => void) | undefined;
+  leave: () => void;
+}): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const pane = useRef<Pane>();
-  const last = useRef(text);
-  last.current = text;
+  const last = useRef({ shot, keys, leave });
+  last.current = { shot, keys, leave };
   useEffect(() => {
     let over = false;
     void import("./term").then(({ open }) => {
       if (over || !box.current) return;
-      pane.current = open(box.current);
-      pane.current.show(last.current);
+      pane.current = open(box.current, true);
+      pane.current.show(last.current.shot);
+      if (last.current.keys) pane.current.listen(last.current.keys, last.current.leave);
     });
     return () => {
       over = true;
@@ -60,8 +111,13 @@ function Terminal({ name, text }: { name: string; text: string }): JSX.Element {
       pane.current = undefined;
     };
   }, []);
-  useEffect(() => pane.current?.show(text), [text]);
-  return <div class="pane" ref={box} role="region" aria-label={name} tabIndex={0} />;
+  useEffect(() => pane.current?.show(shot), [shot]);
+  useEffect(() => pane.current?.listen(keys && ((text) => last.current.keys?.(text)), () => last.current.leave()), [
+    keys !== undefined,
+  ]);
+  return (
+    <div class={keys ? "pane screen typing" : "pane screen"} ref={box} role="region" aria-label={name} tabIndex={0} />
+  );
 }
 
 /** Output shows what an agent's processes print, as they print it. */

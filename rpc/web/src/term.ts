@@ -1,10 +1,15 @@
-// The terminal, loaded when one is looked at. It only shows: nothing is typed through it.
+// The terminal, loaded when one is looked at. It shows; what is typed goes to whoever asks for it, and nowhere
+// else.
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 
+import type { Screen } from "./messages";
+
 export interface Pane {
-  /** show replaces what is shown. */
-  show(text: string): void;
+  /** show replaces what is shown by a screen, in its own size. */
+  show(screen: Screen): void;
+  /** listen gives what is typed to keys, until leave is called by Ctrl-]; without keys nothing can be typed. */
+  listen(keys?: (text: string) => void, leave?: () => void): void;
   /** write adds what a program has printed. */
   write(bytes: Uint8Array): void;
   close(): void;
@@ -36,16 +41,23 @@ function sheets(): void {
 
 sheets();
 
-export function open(at: HTMLElement): Pane {
+/** least is how many rows a screen has at the least. */
+const least = 10;
+
+/** letter is the width of a letter in parts of the size of its font. */
+const letter = 0.602;
+
+/** open makes a terminal; of a screen it has the size of that, else of its place. */
+export function open(at: HTMLElement, screen = false): Pane {
   const term = new Terminal({
     convertEol: true,
     disableStdin: true,
-    cursorInactiveStyle: "none",
-    scrollback: 5000,
+    cursorInactiveStyle: screen ? "outline" : "none",
+    scrollback: screen ? 0 : 5000,
     fontSize: 12,
     lineHeight: 1.2,
     fontFamily: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace',
-    theme: { background: "#121217", foreground: "#e6e6ec", cursor: "#121217" },
+    theme: { background: "#121217", foreground: "#e6e6ec", cursor: screen ? "#e6e6ec" : "#121217" },
     screenReaderMode: false,
     linkHandler: null,
     minimumContrastRatio: 4.5,
@@ -55,15 +67,54 @@ export function open(at: HTMLElement): Pane {
   // What an agent prints moves and colours text, and that is all: no titles, links or clipboards.
   for (const code of [0, 1, 2, 8, 9, 52, 777, 1337]) term.parser.registerOscHandler(code, () => true);
   term.open(at);
-  const size = new ResizeObserver(() => fit.fit());
+  let columns = 0;
+  const room = (): void => {
+    if (!screen) return fit.fit();
+    if (columns === 0) return;
+    const size = Math.floor(((at.clientWidth - 16) / columns / letter) * 2) / 2;
+    term.options.fontSize = size >= 8 ? Math.min(size, 13) : 11; // narrower than that one scrolls sideways
+  };
+  const size = new ResizeObserver(room);
   size.observe(at);
-  fit.fit();
-  let shown: string | undefined;
+  room();
+  let keys: ((text: string) => void) | undefined, leave: (() => void) | undefined;
+  term.onData((text) => keys?.(text));
+  term.attachCustomKeyEventHandler((e) => {
+    if (!keys || !e.ctrlKey || e.key !== "]") return true;
+    if (e.type === "keydown") leave?.();
+    e.preventDefault();
+    return false;
+  });
+  /** follow keeps the cursor in view where one scrolls sideways. */
+  const follow = (x: number): void => {
+    const at1 = (x / Math.max(1, columns)) * at.scrollWidth;
+    if (at1 < at.scrollLeft || at1 > at.scrollLeft + at.clientWidth - 30)
+      at.scrollLeft = Math.max(0, at1 - at.clientWidth / 2);
+  };
   return {
-    show(text) {
-      if (text === shown) return;
-      shown = text;
-      term.write("\x1b[2J\x1b[3J\x1b[H" + text.trimEnd());
+    show(s) {
+      const rows = (s.text ?? "").trimEnd().split("\n").slice(0, s.rows);
+      // Rows that nothing was written to yet need no room, except while one types.
+      const used = keys ? s.rows : Math.min(s.rows, Math.max(rows.length, s.cursor_y + 1, least));
+      if (s.columns !== term.cols || used !== term.rows) {
+        columns = s.columns;
+        term.resize(s.columns, used);
+        room();
+      }
+      // Attributes of tmux go on from line to line, so nothing is reset between them.
+      term.write(
+        "\x1b[?25l\x1b[0m\x1b[2J\x1b[H" +
+          rows.join("\r\n") +
+          `\x1b[0m\x1b[${s.cursor_y + 1};${s.cursor_x + 1}H` +
+          (s.cursor_hidden ? "" : "\x1b[?25h"),
+      );
+      if (keys) follow(s.cursor_x);
+    },
+    listen(to, away) {
+      [keys, leave] = [to, away];
+      term.options.disableStdin = !to;
+      if (to) term.focus();
+      else term.blur();
     },
     write: (bytes) => term.write(bytes),
     close() {

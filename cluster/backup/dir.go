@@ -1,0 +1,132 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Dir is a target that is a directory, best one that all servers share. It is never made here: where a
+// file system is not mounted backups must not fill the disk below it.
+type Dir struct {
+	Path   string
+	Server string // whose drafts these are; it removes those that an earlier process left
+}
+
+// draftPrefix begins the names of this server's drafts.
+func (d Dir) draftPrefix() string { return ".vigil-draft-" + d.Server + "." }
+
+// List looks at regular files only.
+func (d Dir) List(ctx context.Context, cluster string) ([]Name, error) {
+	f, err := os.Open(d.Path)
+	if err != nil {
+		return nil, fmt.Errorf("list backups: %w: create the directory, or mount what it is on", err)
+	}
+	defer f.Close()
+	list := listing{cluster: cluster}
+	for {
+		entries, err := f.ReadDir(1024)
+		for _, e := range entries {
+			if !e.Type().IsRegular() {
+				continue
+			}
+			if err := list.add(e.Name()); err != nil {
+				return nil, fmt.Errorf("list backups in %s: %w", d.Path, err)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return list.names, nil
+		}
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return nil, fmt.Errorf("list backups in %s: %w", d.Path, err)
+		}
+	}
+}
+
+// Sweep removes drafts of this server that a process left which was ended. Nothing else may write now.
+func (d Dir) Sweep() error {
+	entries, err := os.ReadDir(d.Path)
+	if err != nil {
+		return fmt.Errorf("remove drafts: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), d.draftPrefix()) && e.Type().IsRegular() {
+			if e := os.Remove(filepath.Join(d.Path, e.Name())); e != nil && !errors.Is(e, fs.ErrNotExist) {
+				err = errors.Join(err, fmt.Errorf("remove drafts: %w", e))
+			}
+		}
+	}
+	return err
+}
+
+// Create begins a file that only its owner can read.
+func (d Dir) Create(context.Context, int64) (Draft, error) {
+	f, err := os.CreateTemp(d.Path, d.draftPrefix()+"*")
+	if err != nil {
+		return nil, fmt.Errorf("write backup: %w: create the directory, or let the server write there", err)
+	}
+	return &dirDraft{File: f, dir: d}, nil
+}
+
+type dirDraft struct {
+	*os.File
+	dir  Dir
+	done bool
+}
+
+// Commit makes the file durable, gives it its name, and makes that durable too.
+func (w *dirDraft) Commit(_ context.Context, n Name) error {
+	if err := errors.Join(w.Sync(), w.Close()); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	if err := os.Rename(w.Name(), filepath.Join(w.dir.Path, n.String())); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	w.done = true
+	folder, err := os.Open(w.dir.Path)
+	if err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	defer folder.Close()
+	if err := folder.Sync(); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	return nil
+}
+
+func (w *dirDraft) Discard() {
+	if !w.done {
+		_ = w.Close() // it is thrown away
+		_ = os.Remove(w.Name())
+	}
+}
+
+// Open opens a regular file.
+func (d Dir) Open(_ context.Context, n Name) (io.ReadCloser, error) {
+	path := filepath.Join(d.Path, n.String())
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read backup: %w", err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would wait for ever
+		return nil, fmt.Errorf("read backup: %s is no file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read backup: %w", err)
+	}
+	return f, nil
+}
+
+// Delete removes the file.
+func (d Dir) Delete(_ context.Context, n Name) error {
+	if err := os.Remove(filepath.Join(d.Path, n.String())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete backup: %w", err)
+	}
+	return nil
+}

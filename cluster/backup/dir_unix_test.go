@@ -1,0 +1,55 @@
+//go:build unix
+
+package backup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Whatever else is in the directory is neither listed, nor read, nor removed.
+func TestDirectoryLooksAtItsOwnFilesOnly(t *testing.T) {
+	path := t.TempDir()
+	dir := Dir{Path: path, Server: "a"}
+	n, err := Make(t.Context(), dir, "prod", newState(t, 2, secret).Copy(), nil, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, pipe, folder := n, n, n
+	link.Index, pipe.Index, folder.Index = 3, 4, 5
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Symlink("/etc/passwd", filepath.Join(path, link.String())))
+	must(syscall.Mkfifo(filepath.Join(path, pipe.String()), 0o600))
+	must(os.Mkdir(filepath.Join(path, folder.String()), 0o700))
+	for _, name := range []string{"vigil-prod", "notes", ".vigil-draft-a.1", ".vigil-draft-b.1"} {
+		must(os.WriteFile(filepath.Join(path, name), nil, 0o600))
+	}
+	list, err := dir.List(t.Context(), "prod")
+	if err != nil || len(list) != 1 || list[0] != n {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	if other, err := dir.List(t.Context(), "pro"); err != nil || len(other) != 0 {
+		t.Errorf("of another cluster: %v, %v", other, err)
+	}
+	for _, odd := range []Name{link, pipe, folder} {
+		if in, err := dir.Open(t.Context(), odd); err == nil {
+			in.Close()
+			t.Errorf("opened %s", odd)
+		}
+	}
+	must(dir.Sweep())
+	must(dir.Delete(t.Context(), n))
+	must(dir.Delete(t.Context(), n))
+	if left := strings.Join(names(t, path), " "); !strings.Contains(left, ".vigil-draft-b.1") ||
+		strings.Contains(left, ".vigil-draft-a.1") || !strings.Contains(left, link.String()) {
+		t.Errorf("left: %s", left)
+	}
+}

@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
+	"vigil/rpc/client"
+)
+
+func newTaskExecCmd(a *cli.App) *cobra.Command {
+	var who life.Flags
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- CMD [ARG]...",
+		Short: "As an agent: run a program for the task that is held",
+		Long: `Run CMD in the place of this program, with VIGIL_TASK and VIGIL_ATTEMPT in its environment, and
+with TRACEPARENT where the task is traced: spans of CMD, and tasks that it creates, are then
+part of the trace. Exit code and signals are those of CMD. There is no shell in between, and no
+server is asked.`,
+		Example: `  tail -n +3 task.txt | vigil task exec -- ./work.sh >result.txt`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			program, err := exec.LookPath(args[0])
+			if err != nil {
+				return cli.WrongUsage(fmt.Errorf("%w: name a program that can be run, after --", err))
+			}
+			l, err := who.Current(a)
+			if err != nil {
+				return err
+			}
+			if l.Task == 0 {
+				return &client.Error{Code: "conflict",
+					Message: fmt.Sprintf("%s holds no task: claim one with `vigil wait-for-task`", l.Agent)}
+			}
+			return become(program, args, append(os.Environ(), taskEnvironment(l)...))
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	who.Add(cmd, a)
+	return cmd
+}
+
+// taskEnvironment is what a program that is run for the task of a life finds. Of an earlier trace it finds none.
+func taskEnvironment(l *life.Life) []string {
+	env := []string{fmt.Sprintf("VIGIL_TASK=%d", l.Task), fmt.Sprintf("VIGIL_ATTEMPT=%d", l.Attempt)}
+	if client.TraceID(l.Traceparent) == "" {
+		return append(env, client.EnvTrace+"=")
+	}
+	return append(env, client.EnvTrace+"="+l.Traceparent)
+}

@@ -1,0 +1,4 @@
+// Program generate makes what the SDKs know of the API, in Python and in TypeScript: its messages, its calls
+// and its errors. `go run ./sdk/generate`, in rpc, by `make generate`. Shapes and texts come from the OpenAPI
+// document, what may be repeated and what errors mean from rpc/code.
+package main

@@ -1,0 +1,157 @@
+import asyncio
+import threading
+import time
+import unittest
+
+import vigil
+from vigil._sessions import WINDOW, Sessions
+from vigil._wire import Aborted, Scope
+
+from .fake import Fake
+
+TASK = {"id": "7", "room": "web", "role": "builder", "state": "PENDING", "attempt": 0}
+
+
+def codes(*names):
+    """An answer that fails with these codes, one after the other, and then gives a task."""
+    left = list(names)
+    return lambda body, headers: (503, {"code": left.pop(0), "message": "not now"}) if left else (200, TASK)
+
+
+class Calls(unittest.TestCase):
+    def test_a_write_is_repeated_under_its_number_and_says_so(self):
+        with Fake({"POST /v1/rooms/web/tasks": codes("no_leader", "unknown_outcome")}) as f:
+            with vigil.Client(f.addr) as c:
+                self.assertEqual(c.tasks.create("web", "builder", "x").id, 7)
+            sent = [h for k, h, *_ in f.heard if k.endswith("tasks")]
+            self.assertEqual([h["Idempotency-Key"] for h in sent], ["17-1"] * 3)
+            self.assertEqual([h.get("Vigil-Repeat") for h in sent], [None, "1", "1"])
+            self.assertEqual(f.count("DELETE /v1/sessions/17"), 1)
+
+    def test_errors_are_classes_by_code(self):
+        def no(body, headers):
+            return 409, {"code": "conflict", "message": "somebody was first", "rev": "12"}
+        with Fake({"POST /v1/rooms/web/tasks": no}) as f, vigil.Client(f.addr) as c:
+            with self.assertRaises(vigil.Conflict) as caught:
+                c.tasks.create("web", "builder", "x")
+        e = caught.exception
+        self.assertEqual((e.code, e.rev, str(e), e.final), ("conflict", 12, "somebody was first", True))
+        self.assertIn("Read it again", e.remedy)
+
+    def test_a_code_of_a_newer_server_is_kept(self):
+        with Fake({"GET /v1/tasks/7": lambda *_: (409, {"code": "brand_new", "message": "m"})}) as f, \
+                vigil.Client(f.addr) as c:
+            with self.assertRaises(vigil.VigilError) as caught:
+                c.tasks.get(7)
+            self.assertEqual(caught.exception.code, "brand_new")
+
+    def test_what_may_not_be_repeated_is_not(self):
+        with Fake({"POST /v1/work:beat": codes("no_leader")}) as f, vigil.Client(f.addr) as c:
+            with self.assertRaises(vigil.NoLeader):
+                c.call("Work.Renew", {"speaker": {"agent": "web/builder"}})
+            self.assertEqual(f.count("POST /v1/work:beat"), 1)
+
+    def test_the_timeout_bounds_all_attempts(self):
+        with Fake({"GET /v1/status": lambda *_: (503, {"code": "no_leader", "message": "nobody"})}) as f, \
+                vigil.Client(f.addr) as c:
+            with self.assertRaises(vigil.NoLeader) as caught:
+                c.call("Cluster.Status", timeout=0.3)
+            self.assertGreater(f.count("GET /v1/status"), 1)
+            self.assertIn("no answer in time", str(caught.exception))
+
+    def test_the_next_server_is_asked_when_one_is_gone(self):
+        with Fake({"GET /v1/tasks/7": lambda *_: (200, TASK)}) as f, vigil.Client(["127.0.0.1:1", f.addr]) as c:
+            self.assertEqual(c.tasks.get(7).room, "web")
+
+    def test_fields_that_a_call_has_not_are_named(self):
+        with vigil.Client("127.0.0.1:1") as c:
+            with self.assertRaisesRegex(ValueError, "has no field 'rooom'"):
+                c.call("Fleet.ListTasks", {"rooom": "web"})
+            with self.assertRaisesRegex(ValueError, "no call 'Fleet.Nothing'"):
+                c.call("Fleet.Nothing")
+
+    def test_names_in_paths_are_quoted(self):
+        with Fake({}) as f, vigil.Client(f.addr) as c:
+            with self.assertRaises(vigil.NotFound):
+                c.call("Fleet.GetRoom", {"room": "a/../b?x"})
+            self.assertEqual(f.heard[-1][3], "/v1/rooms/a%2F..%2Fb%3Fx")
+
+    def test_answers_that_are_none_are_told(self):
+        answers = {"GET /v1/status": lambda *_: (200, b"<html>"), "GET /v1/tasks/7": lambda *_: (502, b"<html>")}
+        with Fake(answers) as f, vigil.Client(f.addr, retry_for=0.2) as c:
+            with self.assertRaisesRegex(vigil.Internal, "no JSON"):
+                c.call("Cluster.Status")
+            with self.assertRaisesRegex(vigil.Unavailable, "502"):
+                c.tasks.get(7)
+
+    def test_a_scope_ends_a_call_from_another_thread(self):
+        block = threading.Event()
+        with Fake({"POST /v1/mail:wait": lambda *_: (block.wait(20), (200, {"unread": 0}))[1]}) as f, \
+                vigil.Client(f.addr) as c:
+            scope = Scope()
+            threading.Timer(0.2, scope.end).start()
+            began = time.monotonic()
+            with self.assertRaises(Aborted):
+                c.call("Mailbox.WaitMail", {"speaker": {"agent": "web/builder"}}, scope=scope)
+            self.assertLess(time.monotonic() - began, 10)
+            block.set()
+
+    def test_a_cancelled_coroutine_ends_its_call(self):
+        block = threading.Event()
+
+        async def main(addr):
+            async with vigil.AsyncClient(addr) as c:
+                call = asyncio.ensure_future(c.call("Mailbox.WaitMail", {"speaker": {"agent": "web/builder"}}))
+                while not f.heard:
+                    await asyncio.sleep(0.01)
+                call.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await call
+
+        with Fake({"POST /v1/mail:wait": lambda *_: (block.wait(20), (200, {}))[1]}) as f:
+            asyncio.run(asyncio.wait_for(main(f.addr), 15))
+            block.set()
+
+
+class Numbers(unittest.TestCase):
+    def test_a_window_is_not_exceeded(self):
+        opened = []
+
+        def opener():
+            opened.append(str(len(opened) + 1))
+            return opened[-1]
+
+        s = Sessions(opener)
+        tickets = [s.take() for _ in range(WINDOW + 1)]
+        self.assertEqual(tickets[-1].key, "2-1")  # the 33rd needs another session
+        for t in tickets[1:]:
+            s.put(t)
+        self.assertEqual({s.take().session.number for _ in range(WINDOW)}, {"2"})  # number 1-1 has no answer yet
+        s.put(tickets[0])
+        self.assertEqual(s.take().key, f"1-{WINDOW + 1}")
+
+    def test_a_forgotten_session_is_not_used(self):
+        numbers = iter("12")
+        s = Sessions(lambda: next(numbers))
+        s.drop(s.take())
+        self.assertEqual(s.take().key, "2-1")
+
+
+class Results(unittest.TestCase):
+    def test_wait_looks_where_events_may_not_be_read(self):
+        states = ["PENDING", "COMPLETED"]
+        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state=states.pop(0), result='{"ok": true}')),
+                   "GET /v1/events": lambda *_: (403, {"code": "denied", "message": "not you"})}
+        with Fake(answers) as f, vigil.Client(f.addr) as c:
+            self.assertEqual(c.tasks.wait(7, timeout=20).json(), {"ok": True})
+
+    def test_wait_tells_what_failed_and_what_is_late(self):
+        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state="FAILED", note="no disk")),
+                   "GET /v1/tasks/8": lambda *_: (200, dict(TASK, id="8")),
+                   "GET /v1/events": lambda *_: (403, {"code": "denied", "message": "not you"})}
+        with Fake(answers) as f, vigil.Client(f.addr) as c:
+            with self.assertRaisesRegex(vigil.TaskFailed, "FAILED.*no disk"):
+                c.tasks.wait(7, timeout=20)
+            self.assertEqual(c.tasks.wait(7, timeout=20, check=False).state, "FAILED")
+            with self.assertRaises(TimeoutError):
+                c.tasks.wait(8, timeout=0.1)

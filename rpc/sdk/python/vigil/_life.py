@@ -1,0 +1,405 @@
+"""One life of an agent: it joins its room, beats, waits for tasks, and leaves."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+
+from . import _errors as errors
+from ._client import Client, Trial
+from ._clock import duration, now, read_duration
+from ._errors import VigilError
+from ._job import Handoff, Job
+from ._wire import Aborted, Scope
+
+log = logging.getLogger("vigil")
+
+MAX_WAIT = 60.0  # s that one parked call lasts
+LEAVE = 3.0  # s for the good-bye
+AGAIN = 1.0  # s after which a beat that failed is sent again, at the latest
+LOOK_AFTER, LOOK_EVERY = 2.0, 5.0  # s of a job until it is asked whether it is still wanted, and then how often
+OVER = (errors.Superseded, errors.Stopped, errors.NotFound, errors.Denied)  # what ends a life
+
+
+class Who:
+    """Which life of which agent speaks."""
+
+    def __init__(self, agent: str, incarnation: int = 0, token: str = "") -> None:
+        self.agent, self.incarnation, self.token = agent, incarnation, token
+
+
+def parse_incarnation(text: str) -> int:
+    """Reads "n", or "epoch.n" after a backup was restored."""
+    head, dot, tail = text.partition(".")
+    try:
+        return int(head) << 32 | int(tail) if dot else int(head)
+    except ValueError:
+        raise ValueError(f"VIGIL_INCARNATION {text!r}: want a number, or epoch.number") from None
+
+
+def who(role: str, env: Optional[Mapping[str, str]] = None) -> Who:
+    """Who a worker of a role is: in a managed life (or under `vigil run`) the agent whose environment this is;
+    else, by hand, the first free one of the role, or the one that is named as room/role.2."""
+    env = os.environ if env is None else env
+    room, slash, rest = role.partition("/")
+    if not slash or not room or not rest or "/" in rest:
+        raise ValueError(f"role {role!r}: name it as room/role, for instance web/builder")
+    agent, bare = env.get("VIGIL_AGENT", ""), role.partition(".")[0]
+    if agent.partition(".")[0] == bare and env.get("VIGIL_INCARNATION"):
+        if "." in rest and _first(agent) != _first(role):
+            raise ValueError(f"this is the life of {agent}, not of {role}: name the role {bare}")
+        return Who(agent, parse_incarnation(env["VIGIL_INCARNATION"]), _token(env))
+    if env.get("VIGIL_SOCKET"):
+        raise ValueError(f"this is the life of {agent or 'an agent'}, and the worker is of {role}: start it by a runner "
+                         f"of that role, or name the role {agent.partition('.')[0]}")
+    if agent.partition(".")[0] == bare and "." not in rest:
+        return Who(agent)
+    return Who(role if "." in rest else role + ".*")
+
+
+def _first(agent: str) -> str:
+    return agent[:-2] if agent.endswith(".1") else agent
+
+
+def _token(env: Mapping[str, str]) -> str:
+    path = env.get("VIGIL_TOKEN_FILE", "")
+    if env.get("VIGIL_TOKEN") or not path:
+        return env.get("VIGIL_TOKEN", "")
+    try:
+        with open(path, "rb") as f:
+            text = f.read(4097)
+    except FileNotFoundError:
+        raise ValueError(f"VIGIL_TOKEN_FILE: {path} is gone: the life that it belongs to has ended") from None
+    except OSError as e:
+        raise ValueError(f"VIGIL_TOKEN_FILE: {e}: only the agent's own account can read it") from None
+    if len(text) > 4096:
+        raise ValueError(f"VIGIL_TOKEN_FILE: {path} has more than 4096 bytes: it holds no token")
+    return text.decode("utf-8", "replace").strip()
+
+
+class End:
+    """How a job ends."""
+
+    def __init__(self, *, result: str = "", handoff: Optional[Handoff] = None, failure: str = "",
+                 retryable: bool = False, after: Optional[float] = None) -> None:
+        self.result, self.handoff, self.failure = result, handoff, failure
+        self.retryable, self.after = retryable or after is not None, after
+
+    def call(self) -> Tuple[str, Dict[str, Any]]:
+        """The call that ends a job so, and takes no other one."""
+        if self.failure:
+            message: Dict[str, Any] = {"text": self.failure, "retryable": self.retryable}
+            if self.after is not None:
+                message["after"] = duration(self.after)
+            return "Work.FailTask", message
+        if self.handoff is not None:
+            return "Work.Handoff", self._handover()
+        return "Work.CompleteTask", {"result": self.result}
+
+    def next(self) -> Dict[str, Any]:
+        """The part of Work.Next that says so."""
+        if self.failure:
+            fail: Dict[str, Any] = {"reason": self.failure, "retryable": self.retryable}
+            if self.after is not None:
+                fail["after"] = duration(self.after)
+            return {"fail": fail}
+        if self.handoff is not None:
+            return {"handoff": self._handover()}
+        return {"complete": {"result": self.result}}
+
+    def _handover(self) -> Dict[str, Any]:
+        h = self.handoff
+        assert h is not None
+        return {"result": self.result, "to_role": h.role, "title": h.title, "text": h.text, "priority": h.priority}
+
+
+class Life:
+    """One life. It beats from join() to leave(); one thread at a time may wait."""
+
+    def __init__(self, client: Client, me: Who) -> None:
+        self.client = client
+        self.agent, self.incarnation = me.agent, me.incarnation
+        self.managed = False
+        self.over: Optional[VigilError] = None
+        """Why this life has ended; None: it has not."""
+        self._token = me.token
+        self._lock = threading.Lock()
+        self._ttl = 60.0
+        self._waiting = False  # joined, and no task claimed since
+        self._proven = 0.0  # when the newest proof of life was sent that was acknowledged
+        self._joins = 0  # changes when the lease has ended and was taken up again
+        self._job: Optional[Job] = None
+        self._ask = threading.Event()  # beat now
+        self._left = threading.Event()
+        self._scope = Scope()  # of parked calls
+        self._beats: Optional[threading.Thread] = None
+        self._blind = False  # whoever speaks here may not look at agents
+
+    @property
+    def speaker(self) -> Dict[str, Any]:
+        return {"agent": self.agent, "incarnation": str(self.incarnation), "token": self._token}
+
+    def join(self) -> None:
+        """Makes this an agent of its room and begins to beat. Leave on every way out (law L5)."""
+        self._enter(self._scope)
+        self._beats = threading.Thread(target=self._beat_on, name="vigil-beats", daemon=True)
+        self._beats.start()
+
+    def leave(self, why: str) -> None:
+        """Leaves the room at once; what is held goes back to its role."""
+        self._left.set()
+        self._ask.set()
+        if self._beats is not None and self._beats is not threading.current_thread():
+            self._beats.join(LEAVE)
+        if self.over is None:
+            try:
+                self.client.call("Work.Leave", {"speaker": self.speaker, "reason": why}, timeout=LEAVE)
+            except (VigilError, OSError) as e:
+                log.info("%s could not leave, its lease will end: %s", self.agent, e)
+
+    def interrupt(self) -> None:
+        """Ends wait(), for good; any thread may do so."""
+        self._scope.end()
+
+    def say(self, method: str, message: Dict[str, Any], job: Optional[Job] = None,
+            scope: Optional[Scope] = None) -> Dict[str, Any]:
+        """Says something as this life. A refusal that ends the job tells its handler."""
+        try:
+            return self.client.call(method, dict(message, speaker=self.speaker), scope=scope)
+        except (errors.Superseded, errors.Rejoin, errors.Stopped) as e:
+            if job is not None:
+                self._finished(job, e)
+            raise
+        except Aborted:
+            if job is not None:
+                job.check()
+            raise
+
+    def park(self, method: str, span: float, scope: Scope, check: Callable[[], None]) -> None:
+        """A call that parks; what goes wrong for a moment is passed over."""
+        t = Trial(0.0, scope)
+        try:
+            self.client.call(method, {"speaker": self.speaker, "max_wait": duration(max(span, 1))}, scope=scope)
+        except Aborted:
+            check()
+        except VigilError as e:
+            if not e.fleeting and not isinstance(e, errors.NoTask):
+                raise
+            t.tries = 5
+            t.pause()
+
+    def wait(self) -> Job:
+        """Parks until there is a task, and claims it. It outlives servers, leaders and whole outages; only the end of
+        this life ends it, by an error, or interrupt(), by Aborted."""
+        t = Trial(0.0, self._scope)
+        while True:
+            self._check()
+            lost: Optional[VigilError] = None
+            entered = False
+            try:
+                if not self._waiting:
+                    self._enter(self._scope)
+                entered, joins = True, self._joins
+                message = {"speaker": self.speaker, "max_wait": duration(MAX_WAIT), "start": True}
+                job = self._accept(self.client.call("Work.Wait", message, scope=self._scope), joins)
+                if job is not None:
+                    return job
+                continue
+            except errors.NoTask:
+                t = Trial(0.0, self._scope)
+                continue
+            except errors.Rejoin as e:
+                # The fence of a managed life may have ended, and it goes on when its host is heard again.
+                self._waiting = False
+                if entered:
+                    continue
+                lost = e
+            except OVER as e:
+                self.end(e)
+                self._check()
+            except VigilError as e:
+                if not e.fleeting:
+                    raise
+                lost = e
+            if t.tries == 0:
+                t.began = now()
+            elif not t.warned and now() - t.began > 5:
+                t.warned = True
+                log.warning("%s waits for a server: %s", self.agent, lost)
+            t.tries += 1
+            self._ask.set()  # the servers may have been away for longer than the lease; a beat tells
+            t.pause()
+
+    def next(self, job: Job, end: End) -> Optional[Job]:
+        """Ends a job and takes the next one in the same step; None: there is none now, or nobody wanted this one."""
+        joins = self._joins
+        message: Dict[str, Any] = {"speaker": self.speaker, "task": job.id, "attempt": job.attempt, "start": True}
+        message.update(end.next())
+        try:
+            answer = self.client.call("Work.Next", message)
+        except (errors.OldServers, errors.Unimplemented):  # nothing was executed
+            self.finish(job, end)
+            return None
+        except VigilError as e:
+            self._refused(job, e)
+            return None
+        self._finished(job, errors.Closed("the job is finished"))
+        claim = answer.get("claim")
+        if not claim:
+            self._waiting = (answer.get("none") or {}).get("code") == "no_task" and self._joins == joins
+            return None
+        try:
+            return self._accept(claim, joins)
+        except VigilError:
+            self._waiting = False  # wait() tells what it holds, or why not
+            return None
+
+    def finish(self, job: Job, end: End, timeout: Optional[float] = None) -> None:
+        """Ends a job and takes no other one."""
+        method, message = end.call()
+        message.update(speaker=self.speaker, task=job.id, attempt=job.attempt)
+        try:
+            self.client.call(method, message, timeout=timeout)
+        except VigilError as e:
+            self._refused(job, e)
+        else:
+            self._finished(job, errors.Closed("the job is finished"))
+
+    def _refused(self, job: Job, e: VigilError) -> None:
+        """The end of one attempt was refused: the worker goes on, unless that is no refusal of the attempt."""
+        self._finished(job, e)
+        if not isinstance(e, (errors.Late, errors.Rejoin, errors.Conflict, errors.Superseded)):
+            raise e
+        log.warning("task %d (attempt %d): its end was refused: %s", job.id, job.attempt, e)
+
+    def _finished(self, job: Job, cause: VigilError) -> None:
+        with self._lock:
+            if self._job is job:
+                self._job = None
+        job.cancel(cause)
+
+    def end(self, cause: VigilError) -> None:
+        """This life is over."""
+        with self._lock:
+            if self.over is not None:
+                return
+            self.over = cause
+            job, self._job = self._job, None
+        if job is not None:
+            job.cancel(cause)
+        self._scope.end()
+
+    def _check(self) -> None:
+        if self.over is not None:
+            raise self.over
+        self._scope.check()
+
+    def _accept(self, claim: Mapping[str, Any], joins: int) -> Optional[Job]:
+        """Makes a job of a claim; None when it is over already: an answer that was long on its way may tell of a lease
+        that has ended meanwhile."""
+        if self._joins != joins:
+            self._waiting = False
+            return None
+        job = Job(self, claim["task"], int(claim.get("attempt", 0)))
+        with self._lock:
+            self._job, self._waiting = job, False
+            self._ttl = read_duration(claim.get("ttl"), self._ttl)
+            fresh = now() - self._proven < self._ttl / 2
+        if not fresh:
+            try:
+                self._beat()
+            except VigilError as e:
+                self._finished(job, e)
+                raise
+        return None if job.cancelled.is_set() else job
+
+    def _enter(self, scope: Optional[Scope] = None) -> None:
+        sent = now()
+        answer = self.client.call("Work.Join", {"speaker": self.speaker}, scope=scope)
+        with self._lock:
+            self.agent, self.incarnation = str(answer["agent"]), int(answer["incarnation"])
+            self.managed = bool(answer.get("managed"))
+            self._ttl = read_duration(answer.get("ttl"), 60.0)
+            self._waiting, self._proven = True, sent
+            self._joins += 1
+            job = self._job
+            taken = job is not None and int(answer.get("task", 0) or 0) != job.id
+            if taken:
+                self._job = None
+        if taken and job is not None:
+            job.cancel(errors.Rejoin("the lease has ended, and the task was given to somebody else"))
+
+    # Beats
+
+    def _beat_on(self) -> None:
+        """Renews the lease every quarter of its length until the life ends. Nothing ends it silently: what it did not
+        expect ends the life, so that its worker says so."""
+        try:
+            self._beat_loop()
+        except BaseException as e:
+            log.exception("the beats of %s have ended", self.agent)
+            self.end(errors.Internal(f"the beats have ended: {type(e).__name__}: {e}"))
+
+    def _beat_loop(self) -> None:
+        due = now() + self._ttl / 4
+        look = 0.0
+        while not self._left.is_set():
+            job = self._job
+            until = min(due, look or due) if job is not None else due
+            if job is not None and not look:
+                look = max(job.began + LOOK_AFTER, now())
+                continue
+            asked = self._ask.wait(max(until - now(), 0.0))
+            self._ask.clear()
+            if self._left.is_set() or self.over is not None:
+                return
+            if job is not None and job is self._job and now() >= look and not asked:
+                self._look(job)
+                look = now() + LOOK_EVERY
+            if job is None or job is not self._job:
+                look = 0.0
+            if now() < due and not asked:
+                continue
+            try:
+                self._beat()
+                due = now() + self._ttl / 4
+            except OVER as e:
+                self.end(e)
+                return
+            except (VigilError, OSError, ValueError) as e:
+                log.debug("a beat of %s had no answer: %s", self.agent, e)
+                due = now() + min(AGAIN, self._ttl / 10)
+
+    def _beat(self) -> None:
+        """Proves once that this life goes on. A beat that fails is not repeated: the next one is another proof."""
+        sent = now()
+        limit = min(self._ttl / 4, self.client._attempt)
+        try:
+            answer = self.client._single("Work.Renew", {"speaker": self.speaker}, limit)
+        except errors.Rejoin:
+            self._waiting = False
+            try:
+                self._enter()
+            except errors.Rejoin:
+                pass  # not yet
+            return
+        with self._lock:
+            self._proven = sent
+            self._ttl = read_duration(answer.get("ttl"), self._ttl)
+
+    def _look(self, job: Job) -> None:
+        """Asks whether the task is still this life's: a human may have canceled it."""
+        if self._blind:
+            return
+        try:
+            answer = self.client._single("Fleet.GetAgent", {"agent": self.agent}, 2.0)
+        except errors.Denied:
+            self._blind = True
+            return
+        except (VigilError, OSError):
+            return  # the beats tell when that lasts
+        held = int((answer.get("agent") or {}).get("task", 0) or 0)
+        if held != job.id:
+            self._finished(job, errors.Superseded(f"task {job.id} was canceled, or given to somebody else"))

@@ -1,0 +1,252 @@
+"""Tasks, as who gives them out sees them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Union
+
+from . import _errors as errors
+from ._clock import Span, duration, now, seconds
+from ._wire import Aborted, Scope
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+OVER = ("COMPLETED", "FAILED", "CANCELED", "QUARANTINED")
+MAX_RESULT = 256 << 10  # bytes
+_LOOK = 1.0  # s between looks, where no events may be read
+_QUIET = 60.0  # s without an event after which one looks all the same
+
+
+class Task:
+    """A unit of work, as it was when it was asked for."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw: Dict[str, Any] = dict(raw)
+        """All of it, in the form of the API."""
+        self.id = int(raw["id"])
+        self.room = str(raw.get("room", ""))
+        self.role = str(raw.get("role", ""))
+        self.state = str(raw.get("state", ""))
+        """QUEUED, PENDING, ACKNOWLEDGED, IN_PROGRESS, COMPLETED, FAILED, CANCELED or QUARANTINED."""
+        self.title = str(raw.get("title", ""))
+        self.text = str(raw.get("text", ""))
+        """Empty in lists."""
+        self.note = str(raw.get("note", ""))
+        """The last progress, or why it failed."""
+        self.result = str(raw.get("result", ""))
+        self.attempt = int(raw.get("attempt", 0))
+        self.holder = str(raw.get("holder", ""))
+        """The agent of the last attempt, room/role or room/role.2."""
+
+    @property
+    def done(self) -> bool:
+        """Tells whether it was completed."""
+        return self.state == "COMPLETED"
+
+    @property
+    def over(self) -> bool:
+        """Tells whether nobody works on it any more, unless a human brings it back."""
+        return self.state in OVER
+
+    def json(self) -> Any:
+        """The result, as a worker has returned it that returned more than text. ValueError: it is no JSON."""
+        return json.loads(self.result)
+
+    def __repr__(self) -> str:
+        return f"<Task {self.id} {self.room}/{self.role} {self.state}>"
+
+
+class TaskFailed(Exception):
+    """A task that was waited for has ended otherwise than by completion. task is what became of it."""
+
+    def __init__(self, task: Task) -> None:
+        note = f": {task.note}" if task.note else ""
+        super().__init__(f"task {task.id} of {task.room}/{task.role} is {task.state}{note}")
+        self.task = task
+
+
+def text_of(value: object) -> str:
+    """Text as it is, nothing as "", anything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class Tasks:
+    """The tasks of a cluster: vigil.Client().tasks. Safe for threads."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def create(self, room: str, role: str, text: object = "", *, title: str = "", priority: int = 0,
+               expect: Optional[Span] = None, after: Optional[Span] = None) -> Task:
+        """Creates a task of a role, exactly once however often it has to be sent.
+
+        text is what the worker gets, at most 256 KiB; what is no text is sent as JSON. Without a title its first
+        line is shown to people. expect is how long an attempt may take, after puts the task off: spans in seconds,
+        1 s to 30 days.
+        """
+        body = text_of(text)
+        line = body.splitlines()[0] if body.strip() else role
+        message: Dict[str, Any] = {"room": room, "role": role, "title": title or line[:80], "text": body}
+        if priority:
+            message["priority"] = priority
+        if expect is not None:
+            message["expect"] = duration(expect)
+        if after is not None:
+            message["after"] = duration(after)
+        return Task(self._client.call("Fleet.CreateTask", message))
+
+    def get(self, task: Union[int, Task]) -> Task:
+        """The task as it is now, with text and result."""
+        return Task(self._client.call("Fleet.GetTask", {"task": _id(task)}))
+
+    def list(self, room: str = "", role: str = "", states: Iterable[str] = ()) -> Iterator[Task]:
+        """The tasks of a room and a role, the oldest first, without texts; of all where nothing is named."""
+        message: Dict[str, Any] = {"room": room, "role": role, "states": list(states), "limit": 1000}
+        while True:
+            page = self._client.call("Fleet.ListTasks", message)
+            for raw in page["tasks"]:
+                yield Task(raw)
+            if not page.get("more"):
+                return
+            message["after"] = page["next"]
+
+    def cancel(self, task: Union[int, Task]) -> Task:
+        """Cancels a task; who works on it is told within seconds."""
+        return Task(self._client.call("Fleet.CancelTask", {"task": _id(task)}))
+
+    def wait(self, task: Union[int, Task], *, timeout: Optional[Span] = None, check: bool = True,
+             scope: Optional[Scope] = None) -> Task:
+        """Waits until a task is over and gives what became of it. It outlives servers and leaders.
+
+        TaskFailed unless it was completed; with check=False the task is returned all the same. TimeoutError after
+        timeout seconds; the task goes on then.
+        """
+        one = _id(task)
+        for found in Watch(self._client, [one], scope).until(None if timeout is None else seconds(timeout)):
+            if check and not found.done:
+                raise TaskFailed(found)
+            return found
+        raise TimeoutError(f"task {one} is not over after {seconds(timeout or 0):g} s")
+
+    def map(self, room: str, role: str, texts: Iterable[object], *, parallel: int = 8,
+            timeout: Optional[Span] = None) -> Iterator[Task]:
+        """Creates a task for each text and gives them in this order as they are over, whatever became of each.
+
+        parallel is how many are created at once. TimeoutError when not all are over after timeout seconds.
+        """
+        until = None if timeout is None else now() + seconds(timeout)
+        with ThreadPoolExecutor(max_workers=max(parallel, 1)) as pool:
+            made = list(pool.map(lambda text: self.create(room, role, text).id, texts))
+        found: Dict[int, Task] = {}
+        watch = Watch(self._client, made, None, room).until(None if until is None else max(until - now(), 0.001))
+        for one in made:
+            while one not in found:
+                try:
+                    t = next(watch)
+                except StopIteration:
+                    raise TimeoutError(f"{len(made) - len(found)} of {len(made)} tasks are not over") from None
+                found[t.id] = t
+            yield found.pop(one)
+
+
+def _id(task: Union[int, Task]) -> int:
+    return task.id if isinstance(task, Task) else int(task)
+
+
+class Watch:
+    """Waits for tasks: one reader of events tells which to look at."""
+
+    def __init__(self, client: "Client", tasks: List[int], scope: Optional[Scope], room: str = "") -> None:
+        self._client, self._room = client, room
+        self._left: Set[int] = set(tasks)
+        self._one = tasks[0] if len(tasks) == 1 else 0
+        self._changed: List[int] = []
+        self._wake = threading.Condition()
+        self._stands = False  # the reader hears what happens from now on
+        self._blind = False  # events may not be read: look now and then
+        self._failure: Optional[BaseException] = None
+        self._scope = Scope()
+        self._outer = scope
+
+    def until(self, limit: Optional[float]) -> Iterator[Task]:
+        """The tasks as they get over; it ends early when that takes longer than limit seconds."""
+        end = None if limit is None else now() + limit
+        reader = threading.Thread(target=self._read, name="vigil-events", daemon=True)
+        reader.start()
+        try:
+            with self._wake:
+                while not self._stands and not self._blind and self._failure is None:
+                    if not self._rest(end):
+                        return
+            look = sorted(self._left)
+            while True:
+                for one in look:
+                    if one in self._left:
+                        task = self._client.tasks.get(one)
+                        if task.over:
+                            self._left.discard(one)
+                            yield task
+                if not self._left:
+                    return
+                with self._wake:
+                    while not self._changed:
+                        if self._failure is not None:
+                            raise self._failure
+                        quiet = now()
+                        if not self._rest(end, _LOOK if self._blind else None):
+                            return
+                        if self._blind or now() - quiet >= _QUIET:  # a server that froze tells nothing
+                            self._changed = sorted(self._left)[:100]
+                    look = list(dict.fromkeys(self._changed))
+                    self._changed = []
+        finally:
+            self._scope.end()
+
+    def _rest(self, end: Optional[float], most: Optional[float] = None) -> bool:
+        """Waits for news; False when the time is over."""
+        if self._outer is not None:
+            self._outer.check()
+        left = 0.2 if self._outer is not None else _QUIET
+        if most is not None:
+            left = min(left, most)
+        if end is not None:
+            left = min(left, end - now())
+            if left <= 0:
+                return False
+        self._wake.wait(left)
+        return True
+
+    def _read(self) -> None:
+        try:
+            self._follow()
+        except Aborted:
+            pass
+        except errors.Denied:  # an agent, whose role was granted nothing
+            self._tell(blind=True)
+        except BaseException as e:
+            with self._wake:
+                self._failure = e
+                self._wake.notify_all()
+
+    def _follow(self) -> None:
+        while True:
+            try:
+                for event in self._client.watch(room=self._room, task=self._one, scope=self._scope,
+                                                stands=lambda: self._tell(stands=True)):
+                    if event.get("kind", "").startswith("task.") and int(event.get("task", 0)) in self._left:
+                        if event["kind"] not in ("task.claimed", "task.started", "task.created"):
+                            self._tell(changed=[int(event["task"])])
+            except errors.Compacted:  # too far behind: all may have changed
+                self._tell(changed=list(self._left))
+
+    def _tell(self, changed: Iterable[int] = (), stands: bool = False, blind: bool = False) -> None:
+        with self._wake:
+            self._changed += changed
+            self._stands = self._stands or stands
+            self._blind = self._blind or blind
+            self._wake.notify_all()

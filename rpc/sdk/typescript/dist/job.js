@@ -1,0 +1,240 @@
+// One claimed attempt at a task, as its handler sees it.
+import { Superseded, Timeout } from "./errors.js";
+import { clip, now, pause, span, textOf } from "./spans.js";
+import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
+import { tell } from "./usage.js";
+const MAX_NOTE = 4 << 10; // bytes of a note of progress
+const MAX_WAIT = 30; // s that one call which waits for mail lasts
+/** Thrown by a handler: this attempt has failed, another one may succeed. */
+export class Retry extends Error {
+    name = "Retry";
+    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+    after;
+    constructor(message = "another attempt may succeed", options = {}) {
+        super(message, "cause" in options ? { cause: options.cause } : undefined);
+        if (options.after !== undefined)
+            this.after = options.after;
+    }
+}
+/** Returned by a handler: the task is completed, and another role of the room gets a task, in one step. */
+export class Handoff {
+    role;
+    text;
+    title;
+    result;
+    priority;
+    constructor(role, text = "", options = {}) {
+        this.role = role;
+        this.text = textOf(text);
+        this.title = options.title ?? (this.text.split("\n").find((l) => l.trim() !== "")?.slice(0, 80) || role);
+        this.result = textOf(options.result);
+        this.priority = options.priority ?? 0;
+    }
+}
+/**
+ * One claimed attempt at a task. What it says is refused with Superseded when the attempt is no longer the task's
+ * own: stop then, nothing counts any more. Its signal comes at the same moment.
+ */
+export class Job {
+    life;
+    task;
+    attempt;
+    id;
+    room;
+    role;
+    title;
+    text;
+    agent;
+    incarnation;
+    /** What an earlier life has remembered; "": nothing. */
+    resume = process.env.VIGIL_RESUME ?? "";
+    controller = new AbortController();
+    running = [];
+    /** @internal A worker makes jobs. */
+    constructor(life, 
+    /** The task as it was claimed. */
+    task, attempt) {
+        this.life = life;
+        this.task = task;
+        this.attempt = attempt;
+        this.id = task.id;
+        this.room = task.room;
+        this.role = task.role;
+        this.title = task.title ?? "";
+        this.text = task.text ?? "";
+        this.agent = life.agent;
+        this.incarnation = life.incarnation;
+    }
+    /** Comes when nobody wants the result any more; the reason says why. Hand it on to what you call. */
+    get signal() {
+        return this.controller.signal;
+    }
+    /** The text of the task, which was created with a value that is no text. */
+    json() {
+        return JSON.parse(this.text);
+    }
+    /** Waits so many seconds; it fails with the reason when nobody wants the result any more. */
+    async sleep(seconds) {
+        await pause(seconds * 1000, this.signal);
+        this.signal.throwIfAborted();
+    }
+    /** Says that the work goes on: a note for people, of which 4 KiB are sent, and how far it is. */
+    async progress(note = "", far = {}) {
+        await this.life.say(this, "Work.ProgressTask", {
+            text: clip(textOf(note), MAX_NOTE),
+            ...(far.percent !== undefined && { percent: far.percent }),
+            ...(far.expect !== undefined && { expect: span(far.expect) }),
+        });
+    }
+    /** Says how long the rest takes from now, in seconds: until then a silent task does not count as stalled. */
+    expect(seconds, note = "") {
+        return this.progress(note, { expect: seconds });
+    }
+    /** Says how the agent is. */
+    async declare(how) {
+        const message = {
+            status: how.status ?? "", waiting: how.waiting ?? "", text: clip(how.why ?? "", 1024),
+            ...(how.lasts !== undefined && { for: span(how.lasts) }),
+        };
+        await this.life.speak("Work.Declare", message, { signal: this.signal });
+    }
+    /**
+     * Keeps a value for the next life of this agent, usually the id of a conversation: it is the next one's resume. At
+     * most 4 KiB; "" forgets it.
+     */
+    async remember(value) {
+        await this.life.speak("Work.SetResume", { resume: value }, { signal: this.signal });
+    }
+    /**
+     * Sends mail to a room (each of its agents), room/role or room/role.2, and gives the numbers of its copies. A
+     * subject has at most 256 bytes, a body 16 KiB.
+     */
+    async mail(to, subject, body = "", letter = {}) {
+        const message = { ...letter, to, subject, body };
+        return (await this.life.speak("Mailbox.SendMail", message, { signal: this.signal })).mails;
+    }
+    /**
+     * Takes the unread mail of this agent, the most urgent first; where there is none it waits so many seconds for some.
+     * Mail comes again in the next life until it is acknowledged.
+     */
+    async inbox(seconds = 0) {
+        const until = now() + seconds * 1000;
+        const t = { began: now(), tries: 0, signal: this.signal };
+        for (;;) {
+            const { mails } = await this.life.speak("Mailbox.ReadMail", {}, { signal: this.signal });
+            const left = (until - now()) / 1000;
+            if (mails.length > 0 || left <= 0)
+                return mails;
+            const wait = Math.min(left, MAX_WAIT);
+            try {
+                const options = { signal: this.signal, timeout: wait + 10 };
+                await this.life.speak("Mailbox.WaitMail", { max_wait: span(wait) }, options);
+                t.tries = 0;
+            }
+            catch (e) {
+                this.signal.throwIfAborted();
+                if (!e.fleeting)
+                    throw e;
+                t.tries++;
+                await this.life.client.rest(t);
+            }
+        }
+    }
+    /** Says that the agent has taken note of a mail, so that no later life gets it. */
+    async ack(mail) {
+        await this.life.speak("Mailbox.AckMail", { mail: typeof mail === "string" ? mail : mail.id }, { signal: this.signal });
+    }
+    /**
+     * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
+     * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
+     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer.
+     */
+    async ask(question, options = {}) {
+        const within = Math.max(options.within ?? 86_400, 1);
+        const until = now() + within * 1000;
+        await this.expect(within, `asked a human: ${question}`);
+        await this.declare({ waiting: "needs_input", lasts: within, why: question });
+        try {
+            for (;;) {
+                const left = (until - now()) / 1000;
+                if (left <= 0)
+                    throw new Timeout(`nobody has answered within ${within} s`);
+                for (const mail of await this.inbox(left)) {
+                    if (mail.from_incarnation !== undefined && mail.from_incarnation !== "")
+                        continue;
+                    await this.ack(mail);
+                    return mail;
+                }
+            }
+        }
+        finally {
+            if (!this.signal.aborted)
+                await this.declare({ status: "healthy" });
+        }
+    }
+    /**
+     * Adds what a model was used: tokens, and cost in dollars. Budgets count them. It is told to the agentd of this host,
+     * so it needs a managed life whose runner says telemetry: true; false says that nobody took it. It does not fail.
+     */
+    usage(used) {
+        return tell((used.input ?? 0) + (used.tokens ?? 0), used.output ?? 0, used.cost ?? 0);
+    }
+    /**
+     * Runs a command to its end, without a shell, and gives its output. When nobody wants the result any more, or after
+     * timeout seconds, it and what it has started get SIGTERM, and SIGKILL after a grace.
+     */
+    async run(command, args = [], options = {}) {
+        const { input, timeout, grace = 10, check = true, ...how } = options;
+        this.signal.throwIfAborted();
+        const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
+        const running = this.keep(new Running(child, grouped, grace));
+        let late = false;
+        const timer = timeout === undefined ? undefined : setTimeout(() => {
+            late = true;
+            void running.end();
+        }, timeout * 1000);
+        try {
+            const ran = await ended(child, input);
+            this.signal.throwIfAborted();
+            if (late)
+                throw new CommandFailed(`${command} was ended after ${timeout} s`, ran);
+            const why = complaint(command, ran);
+            if (check && why)
+                throw new CommandFailed(why, ran);
+            return ran;
+        }
+        finally {
+            clearTimeout(timer);
+        }
+    }
+    /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
+    spawn(command, args = [], options = {}) {
+        const { grace = 10, ...how } = options;
+        this.signal.throwIfAborted();
+        const { child, grouped } = start(command, args, how);
+        this.keep(new Running(child, grouped, grace));
+        return child;
+    }
+    /** Has a process ended when nobody wants the result any more, and when the handler returns before it. */
+    register(child, options = {}) {
+        this.keep(new Running(child, false, options.grace ?? 10));
+    }
+    keep(one) {
+        this.running = this.running.filter((r) => !r.over);
+        this.running.push(one);
+        if (this.signal.aborted)
+            void one.end();
+        return one;
+    }
+    /** @internal Tells the handler that nobody wants the result any more. */
+    cancel(cause = new Superseded()) {
+        if (this.signal.aborted)
+            return;
+        this.controller.abort(cause);
+        void this.tidy();
+    }
+    /** @internal Ends the processes that are left, and waits for them. */
+    async tidy() {
+        await Promise.all(this.running.map((r) => r.end()));
+    }
+}

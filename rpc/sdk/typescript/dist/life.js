@@ -1,0 +1,323 @@
+// One life of an agent: it joins, beats, waits for tasks, and leaves.
+import { Closed, Conflict, Denied, Late, NotFound, OldServers, Rejoin, Stopped, Superseded, Unimplemented, } from "./errors.js";
+import { VigilError as AnyError } from "./errors.js";
+import { Job } from "./job.js";
+import { Linked, milliseconds, now, pause, span } from "./spans.js";
+const MAX_WAIT = 60; // s that one parked call lasts before it is made again
+const AGAIN = 1000; // ms after which a beat that failed is sent again, at the latest
+const LOOK_EVERY = 5000; // ms between looks whether the task is still this life's
+const MINUTE = 60_000;
+const BROKEN_OFF = 1000; // ms that a join which was broken off waits for its answer
+/** Errors that end a life. */
+const final = (e) => e instanceof Superseded || e instanceof Stopped || e instanceof NotFound || e instanceof Denied;
+/** One life. Its signal comes when it is over; the reason says why. */
+export class Life {
+    client;
+    trouble;
+    agent = "";
+    incarnation = "";
+    speaker;
+    ttl = MINUTE; // ms
+    waiting = false; // joined, and no task claimed since
+    proven = 0; // when the newest proof of life was sent that was acknowledged
+    joins = 0; // changes when the lease has ended and was taken up again
+    job;
+    over = new AbortController();
+    beats = new AbortController();
+    beating = Promise.resolve();
+    hurry = new AbortController(); // ask for a beat at once
+    blind = false; // it may not look at itself
+    constructor(client, speaker, trouble) {
+        this.client = client;
+        this.trouble = trouble;
+        this.speaker = speaker;
+    }
+    get signal() {
+        return this.over.signal;
+    }
+    /** Joins and starts to beat. trouble is told why waiting takes longer. */
+    static async join(client, speaker, signal, trouble) {
+        signal.throwIfAborted();
+        const life = new Life(client, speaker, trouble);
+        // A call that is broken off may have joined all the same, under a number that only its answer tells: it goes on
+        // for a moment, so that there is a way back out.
+        const late = new AbortController();
+        const end = () => void pause(BROKEN_OFF, late.signal).then(() => late.abort(signal.reason));
+        signal.addEventListener("abort", end, { once: true });
+        try {
+            await life.enter({ signal: late.signal });
+        }
+        finally {
+            signal.removeEventListener("abort", end);
+        }
+        life.beating = life.beat();
+        if (signal.aborted) {
+            await life.leave("its join was broken off", BROKEN_OFF);
+            throw signal.reason;
+        }
+        return life;
+    }
+    /** Joins the room. A task that was held is lost unless the answer names it. */
+    async enter(options) {
+        const sent = now();
+        const answer = await this.client.call("Work.Join", { speaker: this.speaker }, options);
+        this.agent = answer.agent;
+        this.incarnation = answer.incarnation;
+        this.speaker = { ...this.speaker, agent: answer.agent, incarnation: answer.incarnation };
+        this.ttl = milliseconds(answer.ttl, MINUTE);
+        this.waiting = true;
+        this.proven = sent;
+        this.joins++;
+        if (this.job && this.job.id !== (answer.task ?? "")) {
+            this.finished(this.job, new Rejoin("the lease has ended, and the task was given to somebody else"));
+        }
+    }
+    /** Leaves the room at once; a task that is held goes back to its role. It does not fail. */
+    async leave(reason, limit) {
+        this.beats.abort();
+        await this.beating;
+        const over = this.over.signal.aborted;
+        this.end(new Closed("the agent has left"));
+        if (over)
+            return;
+        const options = { signal: AbortSignal.timeout(limit) };
+        await this.client.call("Work.Leave", { speaker: this.speaker, reason }, options).catch(() => undefined);
+    }
+    /** This life is over. */
+    end(cause) {
+        const job = this.job;
+        this.over.abort(cause);
+        if (job)
+            this.finished(job, cause);
+    }
+    // Beats
+    /** Renews the lease every quarter of its length until the life ends. */
+    async beat() {
+        let due = now() + this.ttl / 4;
+        let look = now() + LOOK_EVERY;
+        while (!this.beats.signal.aborted && !this.over.signal.aborted) {
+            const link = new Linked(this.beats.signal, this.over.signal, this.hurry.signal);
+            const until = this.job && !this.blind ? Math.min(due, look) : due;
+            await pause(Math.max(until - now(), 0), link.signal);
+            link.end();
+            if (this.beats.signal.aborted || this.over.signal.aborted)
+                return;
+            const asked = this.hurry.signal.aborted;
+            if (asked)
+                this.hurry = new AbortController();
+            if (this.job && now() >= look)
+                await this.look(this.job);
+            if (now() >= look)
+                look = now() + LOOK_EVERY;
+            if (!asked && now() < due)
+                continue;
+            try {
+                await this.prove();
+                due = now() + this.ttl / 4;
+            }
+            catch (e) {
+                if (final(e))
+                    return this.end(e);
+                due = now() + Math.min(AGAIN, this.ttl / 10);
+            }
+        }
+    }
+    /** Proves once that this life goes on. One without an answer must not hold up the next for long. */
+    async prove() {
+        const sent = now();
+        try {
+            const options = { signal: this.over.signal, timeout: this.ttl / 4000 };
+            const answer = await this.client.single("Work.Renew", { speaker: this.speaker }, options);
+            this.proven = sent;
+            this.ttl = milliseconds(answer.ttl, this.ttl);
+        }
+        catch (e) {
+            if (!(e instanceof Rejoin))
+                throw e;
+            this.waiting = false;
+            await this.enter({ signal: this.over.signal }).catch((later) => {
+                if (!(later instanceof Rejoin))
+                    throw later; // not yet
+            });
+        }
+    }
+    /** Asks whether the task is still this life's: a human may have canceled it, which no beat tells. */
+    async look(job) {
+        const ask = async () => {
+            const { agent } = await this.client.single("Fleet.GetAgent", { agent: this.agent }, { timeout: 2 });
+            return agent !== undefined && (agent.task ?? "0") !== job.id;
+        };
+        try {
+            if ((await ask()) && this.job === job) {
+                this.finished(job, new Superseded(`task ${job.id} was canceled, or given to somebody else`));
+            }
+        }
+        catch (e) {
+            if (e instanceof Denied || e instanceof Unimplemented)
+                this.blind = true;
+            // Otherwise nobody has answered; beats tell when that lasts.
+        }
+    }
+    // Work
+    /** Parks until the role has a task and claims it. It outlives servers and leaders: only a signal or its end ends it. */
+    async wait(signal) {
+        const link = new Linked(signal, this.over.signal);
+        const t = { began: now(), tries: 0, signal: link.signal };
+        try {
+            for (;;) {
+                link.signal.throwIfAborted();
+                let later = false;
+                try {
+                    if (!this.waiting) {
+                        later = true; // the life may go on when its host is heard again
+                        await this.enter({ signal: link.signal });
+                        later = false;
+                    }
+                    const joins = this.joins;
+                    const job = await this.accept(await this.waitOnce(link.signal), joins);
+                    if (job)
+                        return job;
+                    continue;
+                }
+                catch (e) {
+                    link.signal.throwIfAborted();
+                    if (!(e instanceof AnyError))
+                        throw e;
+                    if (e.code === "no_task" || (e instanceof Rejoin && !later)) {
+                        Object.assign(t, { began: now(), tries: 0 });
+                        continue;
+                    }
+                    if (!e.fleeting && !(e instanceof Rejoin))
+                        throw this.judged(e);
+                    if (t.tries === 0)
+                        t.began = now();
+                    t.tries++;
+                    this.trouble(e);
+                }
+                this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells
+                await this.client.rest(t);
+            }
+        }
+        finally {
+            link.end();
+        }
+    }
+    async waitOnce(signal) {
+        const request = { speaker: this.speaker, max_wait: span(MAX_WAIT), start: true };
+        const options = { signal, timeout: MAX_WAIT + 30 };
+        try {
+            return await this.client.call("Work.Wait", request, options);
+        }
+        catch (e) {
+            if (e instanceof OldServers)
+                return this.client.call("Work.Wait", { ...request, start: false }, options);
+            if (e instanceof Rejoin)
+                this.waiting = false;
+            throw e;
+        }
+    }
+    /**
+     * Makes a job of a claim; undefined when it is over already: an answer that was long on its way may tell of a lease
+     * that has ended meanwhile.
+     */
+    async accept(claim, joins) {
+        if (this.joins !== joins) {
+            this.waiting = false; // what this life holds now, the next call tells
+            return undefined;
+        }
+        const job = new Job(this, claim.task, claim.attempt);
+        this.job = job;
+        this.waiting = false;
+        this.ttl = milliseconds(claim.ttl, this.ttl);
+        if (now() - this.proven < this.ttl / 2)
+            return job;
+        try {
+            await this.prove();
+        }
+        catch (e) {
+            this.finished(job, e);
+            throw e;
+        }
+        return job.signal.aborted ? undefined : job;
+    }
+    /** The reason why this life is over, or e, which may be one. */
+    judged(e) {
+        if (final(e))
+            this.end(e);
+        return this.over.signal.aborted ? this.over.signal.reason : e;
+    }
+    /** Ends a job and takes the next one in the same step; undefined: there is none now, or nobody wanted this one. */
+    async next(job, end) {
+        const joins = this.joins;
+        let answer;
+        try {
+            const request = { ...end, speaker: this.speaker, task: job.id, attempt: job.attempt, start: true };
+            answer = await this.client.call("Work.Next", request);
+        }
+        catch (e) {
+            if (e instanceof OldServers || e instanceof Unimplemented)
+                await this.finish(job, end); // nothing was executed
+            else
+                this.refused(job, e);
+            return undefined;
+        }
+        this.finished(job, new Closed("the job is finished"));
+        if (!answer.claim) {
+            this.waiting = answer.none?.code === "no_task" && this.joins === joins;
+            return undefined;
+        }
+        try {
+            return await this.accept(answer.claim, joins);
+        }
+        catch {
+            this.waiting = false; // wait tells what it holds, or why not
+            return undefined;
+        }
+    }
+    /** Ends a job and takes no other one. */
+    async finish(job, end, options) {
+        const of = { speaker: this.speaker, task: job.id, attempt: job.attempt };
+        try {
+            if ("complete" in end)
+                await this.client.call("Work.CompleteTask", { ...of, ...end.complete }, options);
+            else if ("handoff" in end)
+                await this.client.call("Work.Handoff", { ...of, ...end.handoff }, options);
+            else {
+                const { reason, ...more } = end.fail;
+                await this.client.call("Work.FailTask", { ...of, ...more, ...(reason !== undefined && { text: reason }) }, options);
+            }
+            this.finished(job, new Closed("the job is finished"));
+        }
+        catch (e) {
+            this.refused(job, e);
+        }
+    }
+    /** The end of one attempt was refused: the worker goes on, unless that is no refusal of the attempt. */
+    refused(job, e) {
+        this.finished(job, e);
+        const unwanted = e instanceof Late || e instanceof Rejoin || e instanceof Conflict || e instanceof Superseded;
+        if (!unwanted)
+            throw e;
+    }
+    finished(job, cause) {
+        if (this.job === job)
+            this.job = undefined;
+        job.cancel(cause);
+    }
+    /** What a job says of itself; a word that is refused since it is no longer ours ends it. */
+    async say(job, method, more = {}) {
+        const message = { ...more, speaker: this.speaker, task: job.id, attempt: job.attempt };
+        try {
+            await this.client.call(method, message, { signal: job.signal });
+        }
+        catch (e) {
+            if (e instanceof Superseded || e instanceof Rejoin || e instanceof Stopped)
+                this.finished(job, e);
+            throw e;
+        }
+    }
+    /** What this life says in its own name. */
+    speak(method, message, options) {
+        return this.client.call(method, { ...message, speaker: this.speaker }, options);
+    }
+}

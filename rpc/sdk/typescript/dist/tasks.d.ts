@@ -1,0 +1,49 @@
+import type { CallOptions, Client } from "./client.js";
+import type { ListTasksRequest, Task } from "./messages.js";
+/** What a task is created with, beside its text. */
+export interface TaskOptions extends CallOptions {
+    /** What people see; the first line of the text unless it is given. */
+    title?: string;
+    priority?: number;
+    /** How long an attempt may take, in seconds, 1 s to 30 days. */
+    expect?: number;
+    /** Puts the task off, in seconds, at most 30 days. */
+    after?: number;
+}
+/** A task that was waited for has ended otherwise than by completion. */
+export declare class TaskFailed extends Error {
+    readonly task: Task;
+    readonly name = "TaskFailed";
+    /** What became of the task is in `task`. */
+    constructor(task: Task);
+}
+/** A task, or its number. */
+export type TaskId = string | number | bigint | Pick<Task, "id">;
+/** The tasks of a cluster: `new Client().tasks`. */
+export declare class Tasks {
+    private readonly client;
+    private readonly watches;
+    constructor(client: Client);
+    /**
+     * Creates a task of a role, exactly once however often it has to be sent. text is what the worker gets, at most
+     * 256 KiB; what is no text is sent as JSON.
+     */
+    create(room: string, role: string, text?: unknown, options?: TaskOptions): Promise<Task>;
+    /** The task as it is now, with its text and result. */
+    get(task: TaskId, options?: CallOptions): Promise<Task>;
+    /** The tasks of a room and a role, the oldest first, without texts; of all where nothing is named. */
+    list(request?: Omit<ListTasksRequest, "after" | "limit">, options?: CallOptions): AsyncGenerator<Task, void, undefined>;
+    /** Cancels a task; who works on it is told within seconds. */
+    cancel(task: TaskId, options?: CallOptions & {
+        reason?: string;
+    }): Promise<Task>;
+    /**
+     * Waits until a task is over and gives what became of it. It outlives servers and leaders. TaskFailed unless it was
+     * completed; with check: false the task is given all the same. Timeout after that many seconds: the task goes on.
+     */
+    wait(task: TaskId, options?: CallOptions & {
+        check?: boolean;
+    }): Promise<Task>;
+    private over;
+    private watch;
+}

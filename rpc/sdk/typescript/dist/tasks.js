@@ -1,0 +1,184 @@
+// Tasks, as who gives them out sees them.
+import { Timeout } from "./errors.js";
+import { Linked, pause, span, textOf } from "./spans.js";
+const MAX_TITLE = 80; // characters of a title that is taken from the text
+const LOOK = 60_000; // ms without an event after which one looks all the same
+const BLIND = 1000; // ms between looks, where events may not be read
+/** A task that was waited for has ended otherwise than by completion. */
+export class TaskFailed extends Error {
+    task;
+    name = "TaskFailed";
+    /** What became of the task is in `task`. */
+    constructor(task) {
+        const why = task.result || task.note;
+        super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${why ? `: ${why}` : ""}`);
+        this.task = task;
+    }
+}
+const idOf = (task) => (typeof task === "object" ? task.id : String(task));
+const OVER = ["COMPLETED", "FAILED", "CANCELED", "QUARANTINED"];
+/** The tasks of a cluster: `new Client().tasks`. */
+export class Tasks {
+    client;
+    watches = new Map(); // by room
+    constructor(client) {
+        this.client = client;
+    }
+    /**
+     * Creates a task of a role, exactly once however often it has to be sent. text is what the worker gets, at most
+     * 256 KiB; what is no text is sent as JSON.
+     */
+    create(room, role, text = "", options = {}) {
+        const { title, priority, expect, after, ...call } = options;
+        const body = textOf(text);
+        const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
+        const message = {
+            room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+            ...(priority !== undefined && { priority }),
+            ...(expect !== undefined && { expect: span(expect) }),
+            ...(after !== undefined && { after: span(after) }),
+        };
+        return this.client.call("Fleet.CreateTask", message, call);
+    }
+    /** The task as it is now, with its text and result. */
+    get(task, options) {
+        return this.client.call("Fleet.GetTask", { task: idOf(task) }, options);
+    }
+    /** The tasks of a room and a role, the oldest first, without texts; of all where nothing is named. */
+    async *list(request = {}, options) {
+        let after = "";
+        for (;;) {
+            const page = await this.client.call("Fleet.ListTasks", { ...request, limit: 1000, ...(after && { after }) }, options);
+            yield* page.tasks;
+            if (!page.more || !page.next)
+                return;
+            after = page.next;
+        }
+    }
+    /** Cancels a task; who works on it is told within seconds. */
+    cancel(task, options = {}) {
+        const { reason, ...call } = options;
+        return this.client.call("Fleet.CancelTask", { task: idOf(task), ...(reason !== undefined && { reason }) }, call);
+    }
+    /**
+     * Waits until a task is over and gives what became of it. It outlives servers and leaders. TaskFailed unless it was
+     * completed; with check: false the task is given all the same. Timeout after that many seconds: the task goes on.
+     */
+    async wait(task, options = {}) {
+        const id = idOf(task);
+        const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout * 1000);
+        const link = new Linked(options.signal, limit);
+        try {
+            const found = await this.over(id, link.signal);
+            if (options.check !== false && found.state !== "COMPLETED")
+                throw new TaskFailed(found);
+            return found;
+        }
+        catch (e) {
+            if (!limit?.aborted || options.signal?.aborted || e instanceof TaskFailed)
+                throw e;
+            throw new Timeout(`task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
+                `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`);
+        }
+        finally {
+            link.abort();
+            link.end();
+        }
+    }
+    async over(id, signal) {
+        let bell;
+        try {
+            for (;;) {
+                const task = await this.client.call("Fleet.GetTask", { task: id }, { signal });
+                if (OVER.includes(task.state))
+                    return task;
+                const first = !bell;
+                bell ??= this.watch(task.room).bell(id);
+                // The watch may stand only after the first look: the next one is soon.
+                await bell.wait(first ? BLIND : bell.every, signal);
+                signal.throwIfAborted();
+            }
+        }
+        finally {
+            bell?.end();
+        }
+    }
+    watch(room) {
+        let watch = this.watches.get(room);
+        if (!watch) {
+            watch = new Watch(this.client, room, () => this.watches.delete(room));
+            this.watches.set(room, watch);
+        }
+        return watch;
+    }
+}
+/** The events of a room, for all who wait for tasks of it. It ends with the last of them. */
+class Watch {
+    client;
+    room;
+    ended;
+    bells = new Map();
+    controller = new AbortController();
+    every = LOOK;
+    constructor(client, room, ended) {
+        this.client = client;
+        this.room = room;
+        this.ended = ended;
+        void this.follow();
+    }
+    bell(task) {
+        const all = this.bells.get(task) ?? new Set();
+        this.bells.set(task, all);
+        const bell = new Bell(this.every, () => {
+            all.delete(bell);
+            if (all.size === 0)
+                this.bells.delete(task);
+            if (this.bells.size === 0)
+                this.end();
+        });
+        all.add(bell);
+        return bell;
+    }
+    end() {
+        this.ended();
+        this.controller.abort();
+    }
+    async follow() {
+        const { signal } = this.controller;
+        try {
+            for await (const event of this.client.events(this.room, { tail: true, signal })) {
+                for (const bell of this.bells.get(event.task ?? "") ?? [])
+                    bell.ring();
+            }
+        }
+        catch {
+            // Who may not read events, or reads them too slowly, looks every second.
+            this.every = BLIND;
+            for (const all of this.bells.values()) {
+                for (const bell of all) {
+                    bell.every = BLIND;
+                    bell.ring();
+                }
+            }
+        }
+    }
+}
+/** Wakes who waits, or who is about to. */
+class Bell {
+    every;
+    end;
+    ringing = new AbortController();
+    constructor(every, end) {
+        this.every = every;
+        this.end = end;
+    }
+    ring() {
+        this.ringing.abort();
+    }
+    async wait(ms, signal) {
+        const link = new Linked(this.ringing.signal, signal);
+        await pause(ms, link.signal);
+        link.end();
+        this.ringing = new AbortController();
+    }
+}

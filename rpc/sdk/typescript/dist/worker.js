@@ -1,0 +1,219 @@
+// A worker: a function that is an agent.
+import { Client } from "./client.js";
+import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
+import { Handoff, Retry } from "./job.js";
+import { Life } from "./life.js";
+import { clip, pause, span, textOf } from "./spans.js";
+import { readFileSync } from "node:fs";
+const MAX_REASON = 1024; // bytes of why a task has failed
+const BYE = 3000; // ms for the last words of a worker
+/** The worker was asked to end. */
+class Stopping extends Closed {
+}
+/**
+ * Makes this process the agent of a role, such as "web/builder", and a function its work. "web/builder.2" is that
+ * agent alone, "web/builder.*" the first free one; in a life that an agentd has started, the agent is that of the life.
+ *
+ * It joins, waits, claims, beats, reports and leaves. An error of the function fails the task for good, with its class
+ * and message; Retry, those of retryOn, and errors of vigil that may pass fail the attempt only. It ends when the
+ * signal comes, and fails when this life is over: Superseded when a newer one has begun, Stopped, NotFound or Denied.
+ */
+export async function worker(agent, handler, options = {}) {
+    const log = options.log ?? ((line) => process.stderr.write(`${new Date().toISOString()} ${line}\n`));
+    const client = options.client ?? new Client({ name: `worker ${agent}` });
+    const stop = new AbortController();
+    const end = (why) => () => stop.abort(new Stopping(why));
+    const signals = options.signals === false ? [] : ["SIGTERM", "SIGINT"];
+    const told = signals.map((name) => ({ name, fn: end(name) }));
+    for (const { name, fn } of told)
+        process.once(name, fn);
+    const asked = end("its signal");
+    if (options.signal?.aborted)
+        asked();
+    options.signal?.addEventListener("abort", asked, { once: true });
+    try {
+        const work = new Work(handler, options, log, stop.signal);
+        await work.live(client, speakerOf(agent));
+    }
+    finally {
+        for (const { name, fn } of told)
+            process.removeListener(name, fn);
+        options.signal?.removeEventListener("abort", asked);
+        if (!options.client)
+            await client.close();
+    }
+}
+/** Who speaks: the life whose environment this is, or somebody who gets a new one. */
+function speakerOf(agent) {
+    const own = process.env.VIGIL_AGENT ?? "";
+    const incarnation = process.env.VIGIL_INCARNATION ?? "";
+    if (!own || !incarnation)
+        return { agent };
+    if (own !== agent && own.replace(/\.[0-9]+$/, "") !== agent.replace(/\.\*$/, "")) {
+        throw new Invalid(`this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
+            `of ${agent}, or name the role of this one`);
+    }
+    const token = tokenOf();
+    return { agent: own, incarnation: plain(incarnation), ...(token && { token }) };
+}
+/** The plain number of an incarnation, which people write as EPOCH.N after a backup was restored. */
+function plain(text) {
+    const m = /^(?:([0-9]+)\.)?([0-9]+)$/.exec(text);
+    if (!m)
+        throw new Invalid(`VIGIL_INCARNATION ${JSON.stringify(text)}: want a number, or epoch.number`);
+    return m[1] === undefined ? m[2] : String((BigInt(m[1]) << 32n) | BigInt(m[2]));
+}
+function tokenOf() {
+    const file = process.env.VIGIL_TOKEN_FILE;
+    if (process.env.VIGIL_TOKEN || !file)
+        return process.env.VIGIL_TOKEN ?? "";
+    try {
+        return readFileSync(file, "utf8").slice(0, 4096).trim();
+    }
+    catch (e) {
+        const gone = e.code === "ENOENT";
+        const why = gone ? "it is gone: the life that it belongs to has ended" : "only the agent's own account can read it";
+        throw new Invalid(`VIGIL_TOKEN_FILE ${file}: ${why}`, { cause: e });
+    }
+}
+/** The loop of a worker. */
+class Work {
+    handler;
+    options;
+    log;
+    stop;
+    trouble = "";
+    constructor(handler, options, log, stop) {
+        this.handler = handler;
+        this.options = options;
+        this.log = log;
+        this.stop = stop;
+    }
+    async live(client, speaker) {
+        const slow = setTimeout(() => this.log(`vigil: ${speaker.agent} has not joined yet: no server has answered; ` +
+            `it goes on trying ${client.addrs.join(", ")}`), 5000);
+        let life;
+        try {
+            life = await Life.join(client, speaker, this.stop, (e) => this.worse(e));
+        }
+        catch (e) {
+            if (this.stop.aborted)
+                return;
+            throw e;
+        }
+        finally {
+            clearTimeout(slow);
+        }
+        this.log(`vigil: ${life.agent} is here, life ${life.incarnation}`);
+        try {
+            await this.loop(life);
+        }
+        catch (e) {
+            if (life.signal.aborted)
+                throw life.signal.reason;
+            if (!this.stop.aborted)
+                throw e;
+        }
+        finally {
+            await life.leave("the agent ended", BYE);
+        }
+    }
+    worse(e) {
+        if (e.code !== this.trouble)
+            this.log(`vigil: waiting goes on in spite of: ${e.message}`);
+        this.trouble = e.code;
+    }
+    async loop(life) {
+        let job;
+        while (!this.stop.aborted) {
+            job ??= await life.wait(this.stop);
+            this.trouble = "";
+            job = await this.run(life, job);
+            if (life.signal.aborted)
+                throw life.signal.reason;
+        }
+        if (job)
+            await life.finish(job, this.stopped(), { timeout: BYE / 1000 });
+    }
+    /** Does one job and says how it has ended; it gives the next one where that came with it. */
+    async run(life, job) {
+        if (job.task.state !== "IN_PROGRESS") { // of servers that do not start what is claimed
+            try {
+                await life.say(job, "Work.StartTask");
+            }
+            catch (e) {
+                if (e instanceof Superseded || e instanceof Rejoin)
+                    return undefined;
+                throw e;
+            }
+        }
+        const tell = () => job.cancel(this.stop.reason);
+        this.stop.addEventListener("abort", tell, { once: true });
+        if (this.stop.aborted)
+            tell();
+        const end = await this.ended(life, job);
+        this.stop.removeEventListener("abort", tell);
+        await job.tidy();
+        if (job.signal.aborted && !this.stop.aborted) {
+            this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is no longer wanted: ${reason(job.signal)}`);
+            return undefined;
+        }
+        if (this.stop.aborted) {
+            await life.finish(job, end, { timeout: BYE / 1000 });
+            return undefined;
+        }
+        return life.next(job, end);
+    }
+    /** What a handler comes to. One that was told to stop is left alone after its grace. */
+    async ended(life, job) {
+        const done = (async () => {
+            try {
+                return completed(await this.handler(job));
+            }
+            catch (e) {
+                return this.failed(job, e);
+            }
+        })();
+        const grace = (this.options.grace ?? 10) * 1000;
+        const left = new AbortController();
+        const impatient = new Promise((resolve) => {
+            for (const s of [this.stop, life.signal]) {
+                const begin = () => void pause(grace, left.signal).then(() => resolve(this.stopped(s)));
+                if (s.aborted)
+                    begin();
+                s.addEventListener("abort", begin, { once: true, signal: left.signal });
+            }
+        });
+        try {
+            return await Promise.race([done, impatient]);
+        }
+        finally {
+            left.abort();
+        }
+    }
+    /** How a job ends that its handler has not: nobody hears it where the attempt is no longer the task's own. */
+    stopped(by = this.stop) {
+        return { fail: { reason: `the worker was stopped (${reason(by)})`, retryable: true } };
+    }
+    /** What an error says: its class and message, never where it was thrown or what was near. */
+    failed(job, e) {
+        if (job.signal.aborted)
+            return this.stopped(job.signal);
+        if (e instanceof Retry) {
+            const after = e.after === undefined ? {} : { after: span(e.after) };
+            return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
+        }
+        this.log(`vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`);
+        const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) ||
+            (e instanceof VigilError && !e.final);
+        const text = e instanceof Error ? `${e.name}: ${e.message}` : `threw ${textOf(e)}`;
+        return { fail: { reason: clip(text, MAX_REASON), retryable } };
+    }
+}
+function completed(value) {
+    if (!(value instanceof Handoff))
+        return { complete: { result: textOf(value) } };
+    const { role, text, title, result, priority } = value;
+    return { handoff: { to_role: role, text, title, result, priority } };
+}
+const reason = (signal) => signal.reason?.message ?? "";

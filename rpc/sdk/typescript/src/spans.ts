@@ -1,0 +1,82 @@
+// Spans of time: people say seconds, the wire says "1.5s", timers want milliseconds.
+
+import { setMaxListeners } from "node:events";
+import type { Duration } from "./messages.js";
+
+/** The wire's form of seconds. */
+export function span(seconds: number): Duration {
+  if (!Number.isFinite(seconds)) throw new RangeError(`${seconds} is no span: give seconds`);
+  return `${Number(seconds.toFixed(6))}s`;
+}
+
+/** Milliseconds of the wire's form, or `otherwise` where there is none. */
+export function milliseconds(text: string | undefined, otherwise: number): number {
+  const seconds = text === undefined ? NaN : Number.parseFloat(text);
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : otherwise;
+}
+
+/** Milliseconds of a clock that never goes back. */
+export const now = (): number => performance.now();
+
+/** Waits so many milliseconds, or until a signal comes first. It does not fail. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** A signal that comes with the first of others. Whoever has it calls end, so that these forget it. */
+export class Linked {
+  private readonly controller = new AbortController();
+  private readonly others: AbortSignal[];
+
+  constructor(...signals: (AbortSignal | undefined)[]) {
+    this.others = signals.filter((s): s is AbortSignal => s !== undefined);
+    for (const s of [...this.others, this.signal]) setMaxListeners(0, s); // as many calls as one likes hang on them
+    for (const s of this.others) {
+      if (s.aborted) this.abort(s.reason);
+      else s.addEventListener("abort", this.told, { once: true });
+    }
+  }
+
+  private readonly told = (e: globalThis.Event): void => this.abort((e.target as AbortSignal).reason);
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  abort(reason?: unknown): void {
+    this.controller.abort(reason);
+  }
+
+  end(): void {
+    for (const s of this.others) s.removeEventListener("abort", this.told);
+  }
+}
+
+/** At most so many bytes of a text, cut between characters. */
+export function clip(text: string, most: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return text;
+  let end = most;
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end).toString();
+}
+
+/** Text as it is, nothing as "", anything else as JSON. */
+export function textOf(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : json(value);
+}
+
+/** JSON; a bigint is digits, as the wire writes numbers of 64 bits. */
+export function json(value: unknown): string {
+  return JSON.stringify(value, (_, v: unknown) => (typeof v === "bigint" ? v.toString() : v)) ?? "";
+}

@@ -1,0 +1,197 @@
+// Tasks, as who gives them out sees them.
+
+import type { CallOptions, Client } from "./client.js";
+import { Timeout } from "./errors.js";
+import type { CreateTaskRequest, ListTasksRequest, Task, TaskState } from "./messages.js";
+import { Linked, pause, span, textOf } from "./spans.js";
+
+const MAX_TITLE = 80; // characters of a title that is taken from the text
+const LOOK = 60_000; // ms without an event after which one looks all the same
+const BLIND = 1000; // ms between looks, where events may not be read
+
+/** What a task is created with, beside its text. */
+export interface TaskOptions extends CallOptions {
+  /** What people see; the first line of the text unless it is given. */
+  title?: string;
+  priority?: number;
+  /** How long an attempt may take, in seconds, 1 s to 30 days. */
+  expect?: number;
+  /** Puts the task off, in seconds, at most 30 days. */
+  after?: number;
+}
+
+/** A task that was waited for has ended otherwise than by completion. */
+export class TaskFailed extends Error {
+  override readonly name = "TaskFailed";
+
+  /** What became of the task is in `task`. */
+  constructor(readonly task: Task) {
+    const why = task.result || task.note;
+    super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${why ? `: ${why}` : ""}`);
+  }
+}
+
+/** A task, or its number. */
+export type TaskId = string | number | bigint | Pick<Task, "id">;
+
+const idOf = (task: TaskId): string => (typeof task === "object" ? task.id : String(task));
+
+const OVER: readonly TaskState[] = ["COMPLETED", "FAILED", "CANCELED", "QUARANTINED"];
+
+/** The tasks of a cluster: `new Client().tasks`. */
+export class Tasks {
+  private readonly watches = new Map<string, Watch>(); // by room
+
+  constructor(private readonly client: Client) {}
+
+  /**
+   * Creates a task of a role, exactly once however often it has to be sent. text is what the worker gets, at most
+   * 256 KiB; what is no text is sent as JSON.
+   */
+  create(room: string, role: string, text: unknown = "", options: TaskOptions = {}): Promise<Task> {
+    const { title, priority, expect, after, ...call } = options;
+    const body = textOf(text);
+    const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
+    const message: CreateTaskRequest = {
+      room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+      ...(priority !== undefined && { priority }),
+      ...(expect !== undefined && { expect: span(expect) }),
+      ...(after !== undefined && { after: span(after) }),
+    };
+    return this.client.call("Fleet.CreateTask", message, call);
+  }
+
+  /** The task as it is now, with its text and result. */
+  get(task: TaskId, options?: CallOptions): Promise<Task> {
+    return this.client.call("Fleet.GetTask", { task: idOf(task) }, options);
+  }
+
+  /** The tasks of a room and a role, the oldest first, without texts; of all where nothing is named. */
+  async *list(request: Omit<ListTasksRequest, "after" | "limit"> = {}, options?: CallOptions): AsyncGenerator<Task, void, undefined> {
+    let after = "";
+    for (;;) {
+      const page = await this.client.call("Fleet.ListTasks", { ...request, limit: 1000, ...(after && { after }) }, options);
+      yield* page.tasks;
+      if (!page.more || !page.next) return;
+      after = page.next;
+    }
+  }
+
+  /** Cancels a task; who works on it is told within seconds. */
+  cancel(task: TaskId, options: CallOptions & { reason?: string } = {}): Promise<Task> {
+    const { reason, ...call } = options;
+    return this.client.call("Fleet.CancelTask", { task: idOf(task), ...(reason !== undefined && { reason }) }, call);
+  }
+
+  /**
+   * Waits until a task is over and gives what became of it. It outlives servers and leaders. TaskFailed unless it was
+   * completed; with check: false the task is given all the same. Timeout after that many seconds: the task goes on.
+   */
+  async wait(task: TaskId, options: CallOptions & { check?: boolean } = {}): Promise<Task> {
+    const id = idOf(task);
+    const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout * 1000);
+    const link = new Linked(options.signal, limit);
+    try {
+      const found = await this.over(id, link.signal);
+      if (options.check !== false && found.state !== "COMPLETED") throw new TaskFailed(found);
+      return found;
+    } catch (e) {
+      if (!limit?.aborted || options.signal?.aborted || e instanceof TaskFailed) throw e;
+      throw new Timeout(`task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
+        `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`);
+    } finally {
+      link.abort();
+      link.end();
+    }
+  }
+
+  private async over(id: string, signal: AbortSignal): Promise<Task> {
+    let bell: Bell | undefined;
+    try {
+      for (;;) {
+        const task = await this.client.call("Fleet.GetTask", { task: id }, { signal });
+        if (OVER.includes(task.state)) return task;
+        const first = !bell;
+        bell ??= this.watch(task.room).bell(id);
+        // The watch may stand only after the first look: the next one is soon.
+        await bell.wait(first ? BLIND : bell.every, signal);
+        signal.throwIfAborted();
+      }
+    } finally {
+      bell?.end();
+    }
+  }
+
+  private watch(room: string): Watch {
+    let watch = this.watches.get(room);
+    if (!watch) {
+      watch = new Watch(this.client, room, () => this.watches.delete(room));
+      this.watches.set(room, watch);
+    }
+    return watch;
+  }
+}
+
+/** The events of a room, for all who wait for tasks of it. It ends with the last of them. */
+class Watch {
+  private readonly bells = new Map<string, Set<Bell>>();
+  private readonly controller = new AbortController();
+  private every = LOOK;
+
+  constructor(private readonly client: Client, private readonly room: string, private readonly ended: () => void) {
+    void this.follow();
+  }
+
+  bell(task: string): Bell {
+    const all = this.bells.get(task) ?? new Set();
+    this.bells.set(task, all);
+    const bell = new Bell(this.every, () => {
+      all.delete(bell);
+      if (all.size === 0) this.bells.delete(task);
+      if (this.bells.size === 0) this.end();
+    });
+    all.add(bell);
+    return bell;
+  }
+
+  private end(): void {
+    this.ended();
+    this.controller.abort();
+  }
+
+  private async follow(): Promise<void> {
+    const { signal } = this.controller;
+    try {
+      for await (const event of this.client.events(this.room, { tail: true, signal })) {
+        for (const bell of this.bells.get(event.task ?? "") ?? []) bell.ring();
+      }
+    } catch {
+      // Who may not read events, or reads them too slowly, looks every second.
+      this.every = BLIND;
+      for (const all of this.bells.values()) {
+        for (const bell of all) {
+          bell.every = BLIND;
+          bell.ring();
+        }
+      }
+    }
+  }
+}
+
+/** Wakes who waits, or who is about to. */
+class Bell {
+  private ringing = new AbortController();
+
+  constructor(public every: number, readonly end: () => void) {}
+
+  ring(): void {
+    this.ringing.abort();
+  }
+
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    const link = new Linked(this.ringing.signal, signal);
+    await pause(ms, link.signal);
+    link.end();
+    this.ringing = new AbortController();
+  }
+}
