@@ -45,7 +45,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate web ui screenshots platforms check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
+.PHONY: help run build test race fuzz generate web sdk ui screenshots platforms check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,11 @@ generate: $(GENERATORS:%=.bin/installed/%) ## generate rpc/gen from rpc/proto, a
 
 web: ## make rpc/web/assets of the sources of the page; fetches esbuild the first time
 	cd rpc/web/build && go run .
+
+sdk: ## make rpc/sdk/typescript/dist of its sources; needs node and npm
+	cd rpc/sdk/typescript/build && npm ci --ignore-scripts --no-audit --no-fund
+	cd rpc/sdk/typescript && rm -rf dist && build/node_modules/.bin/tsc -p .
+	cd rpc && go run ./sdk/generate && go run ./sdk/generate seal sdk/typescript
 
 ui: ## try every view and action of the page in a browser; needs chromium, node and npm
 	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 20m

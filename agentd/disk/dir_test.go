@@ -97,3 +97,25 @@ func TestNumberOfTheHostIsKeptForItsBoot(t *testing.T) {
 		t.Errorf("the number was not kept: %v", err)
 	}
 }
+
+// A new directory takes over the name of a host whose own is lost; one that has a name keeps it.
+func TestHostKeyTakesOverACopy(t *testing.T) {
+	lost, err := HostKey(filepath.Join(t.TempDir(), "lost"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(t.TempDir(), "key.copy")
+	if err := os.WriteFile(kept, []byte(lost+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := HostKey(filepath.Join(t.TempDir(), "new"), kept); err != nil || key != lost {
+		t.Errorf("a new directory has the key %q (%v), want %q", key, err, lost)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if _, err := HostKey(other, ""); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := HostKey(other, kept); err == nil {
+		t.Errorf("a directory of another host took over a key: %q", key)
+	}
+}

@@ -32,9 +32,9 @@ func readKey(dir, wanted string) (string, error) {
 }
 
 // HostKey gives the key of the host whose data directory path is, or will be: a new one gets its
-// key here. It is the host's name in certificates.
-func HostKey(path string) (string, error) {
-	d, err := Open(path, "")
+// key here, or takes over that of the file keyCopy, if one is named. It is the host's name in certificates.
+func HostKey(path, keyCopy string) (string, error) {
+	d, err := Open(path, keyCopy)
 	if err != nil {
 		return "", err
 	}

@@ -80,7 +80,7 @@ func TestA09AgentdUnit(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"KillMode": "process", "Delegate": "yes", "DelegateSubgroup": "agentd",
-		"After": "network-online.target vigil-server.service", // A9: agents end while the network is there, and a server
+		"After":       "network-online.target vigil-server.service", // A9: agents end while the network is there, and a server
 		"Environment": "HOME=/root", "Restart": "always", "RestartSec": "1s", "OOMPolicy": "continue", "StateDirectoryMode": "0711"} {
 		if settings[key] != want {
 			t.Errorf("%s=%s, want %s", key, settings[key], want)

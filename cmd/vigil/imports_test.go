@@ -29,6 +29,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"mcp", "agent life cli term rpc agentd"},
 	{"top", "cli term rpc"},
 	{"ui", "cli conf term rpc"},
+	{"new", "cli rpc"},
 	{"dev", "ui people serve join conf life cli term rpc agentd"},
 	{"bench", "bench cli fsm cluster rpc agentd"},
 }

@@ -17,6 +17,7 @@ import (
 	"vigil/cmd/vigil/doctor"
 	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/mcp"
+	starter "vigil/cmd/vigil/new"
 	"vigil/cmd/vigil/people"
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
@@ -152,7 +153,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		root.AddCommand(commands(a)...)
 	}
 	root.AddCommand(mcp.NewCommand(a), doctor.NewCommand(a), doctor.NewDebugCommand(a), newVersionCmd(a),
-		top.NewCommand(a, runFor))
+		top.NewCommand(a, runFor), starter.NewCommand(a))
 	servers.AddVerbs(root, a)
 	addManuals(root)
 	arrange(root)
@@ -184,7 +185,7 @@ func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:",
 			"status top ui apply room task agent mail nudge host pause resume brake usage budget watchdog escalation triage events settings context"},
-		{"agents", "For agents:", "wait-for-task beat declare patrol handoff run remember mcp"},
+		{"agents", "For agents:", "new wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd backup upgrade doctor debug keygen bench"},
 		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},
 	} {

@@ -131,16 +131,18 @@ func (r *release) make(out, only string) error {
 			return err
 		}
 	}
-	if err := r.wheel(out); err != nil {
-		return err
+	for _, language := range []string{"python", "typescript"} {
+		if err := r.sdk(language, out); err != nil {
+			return err
+		}
 	}
 	return writeSums(out)
 }
 
-// wheel makes the package for Python.
-func (r *release) wheel(out string) error {
+// sdk makes the package for a language: a wheel, or a tarball of npm.
+func (r *release) sdk(language, out string) error {
 	cmd := exec.Command("go", "run", "./pack", "-version", r.version, "-at", strconv.FormatInt(r.at.Unix(), 10), "-out", out)
-	cmd.Dir = filepath.Join(r.root, "rpc/sdk/python")
+	cmd.Dir = filepath.Join(r.root, "rpc/sdk", language)
 	_, err := said(cmd)
 	return err
 }

@@ -88,7 +88,7 @@ func (p *devPlace) enroll(ctx context.Context, admin *client.Client, servers []s
 	}
 	for _, h := range p.hosts {
 		if err := p.enrollOne(ctx, admin, servers, trust.Host, h.name, func(ctx context.Context, t join.Token) error {
-			return serve.EnterHost(ctx, p.data(h.name), t)
+			return serve.EnterHost(ctx, p.data(h.name), "", t)
 		}); err != nil {
 			return err
 		}

@@ -198,9 +198,10 @@ func EnterServer(ctx context.Context, conf *conf.Server, token join.Token) error
 	return join.Enter(ctx, token, trust.Server, conf.ID, sans(conf.Addr, conf.AdvertiseAddr), trustDir(conf.DataDir))
 }
 
-// EnterHost uses a token to give a host that belongs to nobody yet an identity, in its data directory.
-func EnterHost(ctx context.Context, dataDir string, token join.Token) error {
-	key, err := disk.HostKey(dataDir)
+// EnterHost uses a token to give a host that belongs to nobody yet an identity, in its data directory. keyCopy, if
+// not empty, is a copy of the host_key of a directory that is lost, of which this one takes the place.
+func EnterHost(ctx context.Context, dataDir, keyCopy string, token join.Token) error {
+	key, err := disk.HostKey(dataDir, keyCopy)
 	if err != nil {
 		return err
 	}

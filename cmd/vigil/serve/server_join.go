@@ -106,11 +106,13 @@ func putServerConf(file string, set *conf.Server, joins []string) (string, error
 // newAgentdJoinCmd is `vigil agentd join`.
 func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 	flags := conf.DefaultAgentd()
-	var file string
+	var file, keyCopy string
 	cmd := &cobra.Command{
 		Use: "join TOKEN", Short: "Make this machine a worker host of a cluster, by a token", Args: cobra.ExactArgs(1),
 		Long: "Give this host an identity in the cluster that the token is for, and print how to start agentd.\n" +
-			"`vigil token create --role host` prints a token.",
+			"`vigil token create --role host` prints a token.\n\n" +
+			"With --host-key-file it goes on as the host whose data directory is lost, when its agents' fences have ended:\n" +
+			"the token is one for that name, of `vigil token create --role host --name KEY`.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set := conf.DefaultAgentd()
 			if file != "" {
@@ -128,7 +130,7 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := EnterHost(cmd.Context(), data, token); err != nil {
+			if err := EnterHost(cmd.Context(), data, keyCopy, token); err != nil {
 				return err
 			}
 			values := map[string]any{"servers": token.Addrs, "data_dir": data}
@@ -148,5 +150,7 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML) of agentd; its servers are written there (default: agentd.yaml in the data directory)")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.Name, "name", "", "name of this host, for people (default: the machine's)")
+	fl.StringVar(&keyCopy, "host-key-file", "",
+		"a copy of the host_key of the data directory that is lost; only for a new data directory")
 	return cmd
 }

@@ -28,6 +28,7 @@ var workers = []worker{
 	{language: "go", command: []string{os.Args[0]}, env: []string{goWorker + "=1"}},
 	{language: "python", needs: "python3", command: []string{"python3", "../python/tests/conformance_worker.py"},
 		env: []string{"PYTHONPATH=../python", "PYTHONDONTWRITEBYTECODE=1"}},
+	{language: "typescript", needs: "node", command: []string{"node", "../typescript/test/conformance_worker.mjs"}},
 }
 
 // Every SDK, and the Go client, does what the table says when servers misbehave.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,16 @@ import (
 const document = "gen/openapi/vigil.openapi.json"
 
 func main() {
-	if err := generate("."); err != nil {
+	var err error
+	switch {
+	case len(os.Args) == 1:
+		err = generate(".")
+	case len(os.Args) == 3 && os.Args[1] == "seal":
+		err = putSeal(os.Args[2])
+	default:
+		err = errors.New("usage: generate [seal FOLDER]")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
@@ -40,12 +50,17 @@ func made(document string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What of dist is made here needs no compiler when the API changes.
 	return map[string]string{
-		"python/vigil/_messages.py":  pythonMessages(a),
-		"python/vigil/_calls.py":     pythonCalls(a),
-		"python/vigil/_errors.py":    pythonErrors(),
-		"typescript/src/messages.ts": typescriptMessages(a),
-		"typescript/src/calls.ts":    typescriptCalls(a),
-		"typescript/src/errors.ts":   typescriptErrors(),
+		"typescript/dist/messages.d.ts": typescriptMessages(a),
+		"typescript/dist/messages.js":   javascriptMessages(),
+		"typescript/dist/calls.d.ts":    declaredCalls(),
+		"typescript/dist/calls.js":      javascriptCalls(a),
+		"python/vigil/_messages.py":     pythonMessages(a),
+		"python/vigil/_calls.py":        pythonCalls(a),
+		"python/vigil/_errors.py":       pythonErrors(),
+		"typescript/src/messages.ts":    typescriptMessages(a),
+		"typescript/src/calls.ts":       typescriptCalls(a),
+		"typescript/src/errors.ts":      typescriptErrors(),
 	}, nil
 }

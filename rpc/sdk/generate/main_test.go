@@ -90,7 +90,8 @@ func TestWhatMayBeRepeated(t *testing.T) {
 func TestNamesMeanOneThing(t *testing.T) {
 	a := model(t)
 	taken := map[string]string{"VigilError": "the base of errors"}
-	for _, m := range regexp.MustCompile(`(?m)^export type (\w+)|^(\w+) = `).FindAllStringSubmatch(typescriptHead+pythonHead, -1) {
+	types := regexp.MustCompile(`(?m)^export type (\w+)|^(\w+) = `)
+	for _, m := range types.FindAllStringSubmatch(typescriptHead+pythonHead, -1) {
 		taken[m[1]+m[2]] = "a type of the head"
 	}
 	for _, r := range code.Rows() {
@@ -150,5 +151,17 @@ func TestFieldsThatAreNeverZero(t *testing.T) {
 				t.Errorf("%s.%s may be absent, or there is none", message, f)
 			}
 		}
+	}
+}
+
+// The package for TypeScript was made of the sources that are there.
+func TestPackageIsOfTheseSources(t *testing.T) {
+	folder := filepath.Join(rpc, "sdk/typescript")
+	want, err := seal(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := os.ReadFile(filepath.Join(folder, sealFile)); err != nil || string(have) != want {
+		t.Errorf("dist is older than src (%v): run make sdk", err)
 	}
 }

@@ -32,8 +32,8 @@ Time = str
 `
 
 // pythonWords are the names that a class cannot give to a field.
-var pythonWords = []string{"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
-	"else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not",
+var pythonWords = []string{"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+	"elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not",
 	"or", "pass", "raise", "return", "try", "while", "with", "yield"}
 
 func pythonMessages(a *api) string {
@@ -126,8 +126,8 @@ func docstring(b *strings.Builder, doc string) {
 func pythonKind(k kind, asked bool) string {
 	word := k.ref
 	if word == "" {
-		word = map[string]string{wordText: "str", wordSpan: "Duration", wordTime: "Time", wordWide: "Digits", wordWhole: "int",
-			wordReal: "float", wordFlag: "bool", wordBytes: "str", wordAny: "Any"}[k.word]
+		word = map[string]string{wordText: "str", wordSpan: "Duration", wordTime: "Time",
+			wordWide: "Digits", wordWhole: "int", wordReal: "float", wordFlag: "bool", wordBytes: "str", wordAny: "Any"}[k.word]
 	}
 	if k.word == wordWide && asked {
 		word = "Wide"
@@ -191,7 +191,8 @@ func pythonCalls(a *api) string {
 	for _, c := range a.calls {
 		fmt.Fprintf(&b, "    %q: Method(\n        (\n", c.name)
 		for _, r := range c.routes {
-			fmt.Fprintf(&b, "            Route(%q, %q, %s, %s, %s),\n", r.verb, r.path, tuple(r.vars), tuple(r.query), flag[r.body])
+			fmt.Fprintf(&b, "            Route(%q, %q, %s, %s, %s),\n", r.verb, r.path, tuple(r.vars), tuple(r.query),
+				flag[r.body])
 		}
 		fmt.Fprintf(&b, "        ),\n        %q, numbered=%s, parked=%s, long=%s, streams=%s,\n    ),\n", c.repeats(),
 			flag[c.numbered], flag[c.nature.Parked()], flag[c.nature.Long()], flag[c.streams])
@@ -266,7 +267,8 @@ func pythonErrors() string {
 		names = append(names, r.Name)
 		fmt.Fprintf(&b, "\n\nclass %s(VigilError):\n", class(r.Name))
 		docstring(&b, r.Remedy)
-		fmt.Fprintf(&b, "\n    code = %q\n    http = %d\n    fate = %q\n    final = %s\n    fleeting = %s\n    remedy = (\n",
+		fmt.Fprintf(&b, "\n    code = %q\n    http = %d\n    fate = %q\n    final = %s\n    fleeting = %s\n"+
+			"    remedy = (\n",
 			r.Name, r.HTTP, r.Fate, flag[r.Fate.No()], flag[r.Fate.Fleeting()])
 		lines := wrapped(r.Remedy, "        ")
 		for i, line := range lines {
@@ -282,6 +284,7 @@ func pythonErrors() string {
 	for _, name := range names {
 		fmt.Fprintf(&b, "    %q: %s,\n", name, class(name))
 	}
-	b.WriteString("}\n\"\"\"The class of each code; of one that is not here, which a newer server may send, VigilError.\"\"\"\n")
+	b.WriteString("}\n\"\"\"The class of each code; of one that is not here, which a newer server may send, " +
+		"VigilError.\"\"\"\n")
 	return b.String()
 }

@@ -84,9 +84,11 @@ func typescriptKind(k kind, asked bool) string {
 	return word
 }
 
-const typescriptCallsHead = `// The calls of vigil's API: how each is made over HTTP, and when it may be repeated.
+const typescriptCallsNote = `// The calls of vigil's API: how each is made over HTTP, and when it may be repeated.
 // Made by ` + "`make generate`" + ` from the OpenAPI document. Do not edit.
+`
 
+const typescriptCallsTypes = `
 import type { Calls } from "./messages.js";
 
 /** How a call is made. Of several routes the first counts whose variables all have a value. */
@@ -118,20 +120,40 @@ export interface Method {
   /** Its answer is many messages, one a line. */
   readonly streams: boolean;
 }
-
-export const methods: Readonly<Record<keyof Calls, Method>> = {
 `
 
+const typescriptCallsType = ": Readonly<Record<keyof Calls, Method>>"
+
+// typescriptCalls writes the source of the table of calls.
 func typescriptCalls(a *api) string {
+	return typescriptCallsNote + typescriptCallsTypes + "\nexport const methods" + typescriptCallsType + " = " +
+		callsTable(a)
+}
+
+// javascriptCalls is what the compiler makes of it, but for its layout.
+func javascriptCalls(a *api) string {
+	return typescriptCallsNote + "export const methods = " + callsTable(a)
+}
+
+// declaredCalls are its types.
+func declaredCalls() string {
+	return typescriptCallsNote + typescriptCallsTypes + "\nexport declare const methods" + typescriptCallsType + ";\n"
+}
+
+// javascriptMessages is what is left of the messages where there are no types.
+func javascriptMessages() string { return "// Messages are types: see messages.d.ts.\nexport {};\n" }
+
+func callsTable(a *api) string {
 	var b strings.Builder
-	b.WriteString(typescriptCallsHead)
+	b.WriteString("{\n")
 	for _, c := range a.calls {
 		fmt.Fprintf(&b, "  %q: {\n    routes: [\n", c.name)
 		for _, r := range c.routes {
 			fmt.Fprintf(&b, "      { verb: %q, path: %q, variables: %s, query: %s, body: %t },\n", r.verb, r.path,
 				quoted(r.vars), quoted(r.query), r.body)
 		}
-		fmt.Fprintf(&b, "    ],\n    repeat: %q,\n    numbered: %t,\n    parked: %t,\n    long: %t,\n    streams: %t,\n  },\n",
+		fmt.Fprintf(&b, "    ],\n    repeat: %q,\n    numbered: %t,\n    parked: %t,\n    long: %t,\n"+
+			"    streams: %t,\n  },\n",
 			c.repeats(), c.numbered, c.nature.Parked(), c.nature.Long(), c.streams)
 	}
 	b.WriteString("};\n")
@@ -216,10 +238,11 @@ func typescriptErrors() string {
 		fmt.Fprintf(&b, "export class %s extends VigilError {\n", class(r.Name))
 		fmt.Fprintf(&b, "  override readonly name = %q;\n  override readonly http = %d;\n  override readonly fate = %q;\n"+
 			"  override readonly remedy =\n    %s;\n\n", class(r.Name), r.HTTP, r.Fate, remedy)
-		fmt.Fprintf(&b, "  constructor(message?: string, details?: Details) {\n    super(%q, message, details);\n  }\n}\n", r.Name)
+		fmt.Fprintf(&b, "  constructor(message?: string, details?: Details) {\n"+
+			"    super(%q, message, details);\n  }\n}\n", r.Name)
 	}
-	b.WriteString("\n/** The class of each code; of one that is not here, which a newer server may send, VigilError. */\n")
-	b.WriteString("export const codes: Readonly<Record<string, new (message?: string, details?: Details) => VigilError>> = {\n")
+	b.WriteString("\n/** The class of each code; of one that is not here, which a newer server may send, VigilError. */\n" +
+		"export const codes: Readonly<\n  Record<string, new (message?: string, details?: Details) => VigilError>\n> = {\n")
 	for _, name := range names {
 		fmt.Fprintf(&b, "  %s: %s,\n", name, class(name))
 	}

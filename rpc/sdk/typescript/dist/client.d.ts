@@ -64,16 +64,12 @@ export declare class Client {
     events(room?: string, options?: EventOptions): AsyncGenerator<Event, void, undefined>;
     private trial;
     private request;
-    /** Numbers the request and repeats it under that number. Where the cluster has no session to spare it goes without. */
+    /** Repeats the request under a number. Where the cluster has no session to spare it goes without one. */
     private write;
     /** Sends the request until it is answered. */
     private repeat;
     private checkTime;
     private attempt;
-    /** One exchange, during which the server shows now and then that it is there. */
-    private exchange;
-    /** Asks a server that owes an answer for a sign of life, and breaks the call off when it gives none. */
-    private probe;
     /** Decides what a call means that ended without an answer. */
     private lost;
     /** Decides what an answer means for the route and for the call. */

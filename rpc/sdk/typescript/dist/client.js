@@ -1,10 +1,11 @@
 // A client of the whole API: it finds the leader and repeats calls so that they are done once.
-import { methods } from "./calls.js";
-import { Closed, errorOf, Full, Internal, Invalid, Timeout, Unavailable, UnknownSession, VigilError } from "./errors.js";
+import { exchange } from "./alive.js";
+import { Closed, Full, Internal, Invalid, Timeout, Unavailable, UnknownSession, VigilError, } from "./errors.js";
 import { lines } from "./lines.js";
+import { failure, fromBody, header, methodOf, requestOf } from "./request.js";
 import { Servers } from "./servers.js";
 import { Sessions } from "./sessions.js";
-import { json, Linked, now, pause } from "./spans.js";
+import { Linked, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { find, trustOf } from "./where.js";
 import { Lost, Wire } from "./wire.js";
@@ -126,8 +127,12 @@ export class Client {
         for (;;) {
             try {
                 const message = {
-                    room, agent, no_follow: !follow, tail: tail && last === "",
-                    ...(last !== "" && { after: last }), ...(task !== undefined && { task }),
+                    room,
+                    agent,
+                    no_follow: !follow,
+                    tail: tail && last === "",
+                    ...(last !== "" && { after: last }),
+                    ...(task !== undefined && { task }),
                 };
                 for await (const event of this.stream("Fleet.WatchEvents", message, { ...(signal && { signal }) })) {
                     Object.assign(t, { began: now(), tries: 0 });
@@ -162,14 +167,21 @@ export class Client {
         const link = new Linked(options.signal, this.life.signal);
         const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
         return {
-            method, began: now(), until: Math.min(timeout, method.parked ? Infinity : this.retryFor), link, signal: link.signal,
-            tries: 0, hops: 0, fresh: false, last: undefined,
+            method,
+            began: now(),
+            until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
+            link,
+            signal: link.signal,
+            tries: 0,
+            hops: 0,
+            fresh: false,
+            last: undefined,
         };
     }
     request(method, message) {
         return requestOf(method, message, this.token);
     }
-    /** Numbers the request and repeats it under that number. Where the cluster has no session to spare it goes without. */
+    /** Repeats the request under a number. Where the cluster has no session to spare it goes without one. */
     async write(t, request) {
         for (let n = 0;; n++) {
             let ticket;
@@ -182,7 +194,10 @@ export class Client {
                 return this.repeat({ ...t, method: { ...t.method, repeat: "unsent" } }, request); // what frees memory gets through
             }
             try {
-                return await this.repeat(t, { ...request, headers: { ...request.headers, "idempotency-key": ticket.key } });
+                return await this.repeat(t, {
+                    ...request,
+                    headers: { ...request.headers, "idempotency-key": ticket.key },
+                });
             }
             catch (e) {
                 if (!(e instanceof UnknownSession))
@@ -219,7 +234,9 @@ export class Client {
         if (t.tries === 0 || now() - t.began < t.until)
             return;
         const why = t.last ? `: ${t.last.message}` : "";
-        throw new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, { cause: t.last });
+        throw new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, {
+            cause: t.last,
+        });
     }
     async attempt(t, request) {
         t.tries++;
@@ -228,7 +245,7 @@ export class Client {
         const timeout = Math.min(left, t.method.long ? Infinity : this.attemptFor);
         for (const addr of this.servers.order(route)) {
             try {
-                const answer = await this.exchange(addr, t, request, timeout);
+                const answer = await exchange(this.wire, addr, { ...request, headers: { ...request.headers, ...aged(t) } }, t.signal, timeout, this.servers.local ? undefined : t.method.long);
                 this.servers.settle(route, addr);
                 return this.judge(t, route, addr, answer);
             }
@@ -244,44 +261,6 @@ export class Client {
         this.servers.reread();
         const error = new Unavailable(this.servers.unreachable());
         return { error, next: t.method.repeat === "never" ? "give up" : "later" };
-    }
-    /** One exchange, during which the server shows now and then that it is there. */
-    async exchange(addr, t, request, timeout) {
-        const headers = { ...request.headers, ...aged(t) };
-        if (this.servers.local)
-            return this.wire.exchange(addr, { ...request, headers }, [t.signal], timeout);
-        const dead = new AbortController();
-        const over = new AbortController();
-        void this.probe(addr, t.method.long, dead, over.signal);
-        try {
-            return await this.wire.exchange(addr, { ...request, headers }, [t.signal, dead.signal], timeout);
-        }
-        catch (e) {
-            if (dead.signal.aborted)
-                throw new Lost(`server ${addr} has stopped answering`, true, false, false, { cause: e });
-            throw e;
-        }
-        finally {
-            over.abort();
-        }
-    }
-    /** Asks a server that owes an answer for a sign of life, and breaks the call off when it gives none. */
-    async probe(addr, long, dead, over) {
-        const [every, limit] = long ? [10_000, 5000] : [1000, 2000];
-        const live = { verb: "GET", path: "/livez", headers: {}, body: undefined };
-        for (;;) {
-            await pause(every, over);
-            if (over.aborted)
-                return;
-            try {
-                await this.wire.exchange(addr, live, [over], limit);
-            }
-            catch {
-                if (!over.aborted)
-                    dead.abort();
-                return;
-            }
-        }
     }
     /** Decides what a call means that ended without an answer. */
     lost(t, route, addr, e) {
@@ -356,45 +335,6 @@ export class Client {
         throw new Unavailable(this.servers.unreachable());
     }
 }
-function methodOf(name) {
-    const method = Object.hasOwn(methods, name) ? methods[name] : undefined;
-    if (!method)
-        throw new Invalid(`there is no call ${JSON.stringify(name)}`);
-    return method;
-}
-/** How a message is said over HTTP. */
-function requestOf(method, message, token) {
-    const given = (name) => message[name] !== undefined && message[name] !== null && message[name] !== "";
-    const route = method.routes.find((r) => r.variables.every(given));
-    if (!route) {
-        const missing = method.routes[0].variables.filter((v) => !given(v));
-        throw new Invalid(`${missing.join(", ")} is missing`);
-    }
-    // Names of agents have a slash that is part of the path.
-    const part = (v) => String(v).split("/").map(encodeURIComponent).join("/");
-    let path = route.path.replace(/\{([a-z_]+)\}/g, (_, name) => part(message[name]));
-    const query = new URLSearchParams();
-    const body = {};
-    for (const [name, value] of Object.entries(message)) {
-        if (value === undefined || value === null || route.variables.includes(name))
-            continue;
-        if (route.body) {
-            body[name] = value;
-            continue;
-        }
-        if (!route.query.includes(name))
-            throw new Invalid(`this call takes no ${name} beside ${route.variables.join(", ")}`);
-        for (const one of Array.isArray(value) ? value : [value])
-            query.append(name, String(one));
-    }
-    for (const [name, value] of [...query])
-        if (value === "" || value === "false")
-            query.delete(name, value);
-    if (query.size > 0)
-        path += `?${query}`;
-    const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token}` }) };
-    return { verb: route.verb, path, headers, body: route.body ? json(body) : undefined };
-}
 /** Headers that say how old a call is: what an agent says renews its lease when it has just said it. */
 function aged(t) {
     if (t.tries > 1)
@@ -405,40 +345,14 @@ function aged(t) {
 function mayRepeat(method, error) {
     return method.repeat === "always" || (method.repeat === "unsent" && error.fate === "elsewhere");
 }
-function header(headers, name) {
-    const value = headers[name];
-    return (Array.isArray(value) ? value[0] : value) ?? "";
-}
 function parsed(addr, body) {
     try {
         return { done: JSON.parse(body.toString()) };
     }
     catch (e) {
-        return { error: new Internal(`server ${addr} answers with what is no JSON`, { cause: e }), next: "give up" };
+        return {
+            error: new Internal(`server ${addr} answers with what is no JSON`, { cause: e }),
+            next: "give up",
+        };
     }
-}
-/** The error of an answer; one that is not of vigil comes from something between. */
-function failure(addr, status, body) {
-    try {
-        const b = JSON.parse(body.toString());
-        if (typeof b.code === "string")
-            return fromBody(b);
-    }
-    catch {
-        // It is no answer of vigil.
-    }
-    if (status === 400 && body.includes("HTTP request to an HTTPS server")) {
-        return new Unavailable(`the server at ${addr} speaks TLS, and was called in clear: log in with \`vigil login ` +
-            "TOKEN`, or select a context in which you are with `vigil context use NAME`");
-    }
-    const bare = { 401: "auth_denied", 403: "denied", 404: "not_found", 413: "too_large",
-        502: "unavailable", 503: "unavailable", 504: "timeout" };
-    return errorOf(bare[status] ?? "internal", `what listens at ${addr} answers with status ${status} and no word of vigil`);
-}
-function fromBody(b) {
-    return errorOf(String(b.code), typeof b.message === "string" ? b.message : undefined, {
-        ...(typeof b.rev === "number" && { rev: b.rev }),
-        ...(typeof b.leader === "string" && b.leader !== "" && { leader: b.leader }),
-        ...(typeof b.oldest === "number" && { oldest: b.oldest }),
-    });
 }

@@ -72,7 +72,10 @@ export function parse(text, file) {
             current.identity = word(value);
         const flow = /^\[(.*)\]$/.exec(value.trim());
         if (key === "servers" && flow) {
-            current.servers.push(...flow[1].split(",").filter((w) => w.trim() !== "").map(word));
+            current.servers.push(...flow[1]
+                .split(",")
+                .filter((w) => w.trim() !== "")
+                .map(word));
         }
     });
     return { file, selected, contexts };

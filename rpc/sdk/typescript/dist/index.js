@@ -1,5 +1,6 @@
 /**
- * vigil for TypeScript and JavaScript: workers that are agents, and a client of the whole API. Nothing but the runtime.
+ * vigil for TypeScript and JavaScript: workers that are agents, and a client of the whole API. It needs nothing but
+ * the runtime.
  *
  *     import { worker } from "vigil";
  *

@@ -4,7 +4,7 @@ import { type Ran, type RunOptions } from "./subprocess.js";
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export declare class Retry extends Error {
     readonly name = "Retry";
-    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
     readonly after?: number;
     constructor(message?: string, options?: {
         after?: number;
@@ -55,9 +55,12 @@ export declare class Job {
     readonly room: string;
     readonly role: string;
     readonly title: string;
+    /** What is to be done: the text of the task, or its title where it has no text. */
     readonly text: string;
     readonly agent: string;
     readonly incarnation: string;
+    /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
+    readonly trace: string;
     /** What an earlier life has remembered; "": nothing. */
     readonly resume: string;
     private readonly controller;
@@ -114,7 +117,7 @@ export declare class Job {
      * timeout seconds, it and what it has started get SIGTERM, and SIGKILL after a grace.
      */
     run(command: string, args?: readonly string[], options?: RunOptions): Promise<Ran>;
-    /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
+    /** Starts a command in a process group of its own and has it ended as run does, with the options of node's spawn. */
     spawn(command: string, args?: readonly string[], options?: SpawnOptions & {
         grace?: number;
     }): ChildProcess;
@@ -122,5 +125,7 @@ export declare class Job {
     register(child: ChildProcess, options?: {
         grace?: number;
     }): void;
+    /** The environment of a command, which finds the trace of this attempt in TRACEPARENT. */
+    private traced;
     private keep;
 }

@@ -1,14 +1,15 @@
 // One claimed attempt at a task, as its handler sees it.
 import { Superseded, Timeout } from "./errors.js";
-import { clip, now, pause, span, textOf } from "./spans.js";
+import { clip, delay, now, pause, span, textOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
+import { checked } from "./trace.js";
 import { tell } from "./usage.js";
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
 const MAX_WAIT = 30; // s that one call which waits for mail lasts
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
     name = "Retry";
-    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
     after;
     constructor(message = "another attempt may succeed", options = {}) {
         super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -26,7 +27,13 @@ export class Handoff {
     constructor(role, text = "", options = {}) {
         this.role = role;
         this.text = textOf(text);
-        this.title = options.title ?? (this.text.split("\n").find((l) => l.trim() !== "")?.slice(0, 80) || role);
+        this.title =
+            options.title ??
+                (this.text
+                    .split("\n")
+                    .find((l) => l.trim() !== "")
+                    ?.slice(0, 80) ||
+                    role);
         this.result = textOf(options.result);
         this.priority = options.priority ?? 0;
     }
@@ -43,9 +50,12 @@ export class Job {
     room;
     role;
     title;
+    /** What is to be done: the text of the task, or its title where it has no text. */
     text;
     agent;
     incarnation;
+    /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
+    trace;
     /** What an earlier life has remembered; "": nothing. */
     resume = process.env.VIGIL_RESUME ?? "";
     controller = new AbortController();
@@ -61,7 +71,8 @@ export class Job {
         this.room = task.room;
         this.role = task.role;
         this.title = task.title ?? "";
-        this.text = task.text ?? "";
+        this.text = task.text || this.title;
+        this.trace = checked(task.traceparent);
         this.agent = life.agent;
         this.incarnation = life.incarnation;
     }
@@ -93,7 +104,9 @@ export class Job {
     /** Says how the agent is. */
     async declare(how) {
         const message = {
-            status: how.status ?? "", waiting: how.waiting ?? "", text: clip(how.why ?? "", 1024),
+            status: how.status ?? "",
+            waiting: how.waiting ?? "",
+            text: clip(how.why ?? "", 1024),
             ...(how.lasts !== undefined && { for: span(how.lasts) }),
         };
         await this.life.speak("Work.Declare", message, { signal: this.signal });
@@ -186,13 +199,15 @@ export class Job {
     async run(command, args = [], options = {}) {
         const { input, timeout, grace = 10, check = true, ...how } = options;
         this.signal.throwIfAborted();
-        const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
+        const { child, grouped } = start(command, args, this.traced({ ...how, stdio: ["pipe", "pipe", "pipe"] }));
         const running = this.keep(new Running(child, grouped, grace));
         let late = false;
-        const timer = timeout === undefined ? undefined : setTimeout(() => {
-            late = true;
-            void running.end();
-        }, timeout * 1000);
+        const timer = timeout === undefined
+            ? undefined
+            : setTimeout(() => {
+                late = true;
+                void running.end();
+            }, delay(timeout * 1000));
         try {
             const ran = await ended(child, input);
             this.signal.throwIfAborted();
@@ -207,17 +222,23 @@ export class Job {
             clearTimeout(timer);
         }
     }
-    /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
+    /** Starts a command in a process group of its own and has it ended as run does, with the options of node's spawn. */
     spawn(command, args = [], options = {}) {
         const { grace = 10, ...how } = options;
         this.signal.throwIfAborted();
-        const { child, grouped } = start(command, args, how);
+        const { child, grouped } = start(command, args, this.traced(how));
         this.keep(new Running(child, grouped, grace));
         return child;
     }
     /** Has a process ended when nobody wants the result any more, and when the handler returns before it. */
     register(child, options = {}) {
         this.keep(new Running(child, false, options.grace ?? 10));
+    }
+    /** The environment of a command, which finds the trace of this attempt in TRACEPARENT. */
+    traced(how) {
+        if (!this.trace)
+            return how;
+        return { ...how, env: { ...(how.env ?? process.env), TRACEPARENT: this.trace } };
     }
     keep(one) {
         this.running = this.running.filter((r) => !r.over);

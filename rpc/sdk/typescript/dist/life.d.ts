@@ -47,7 +47,10 @@ export declare class Life {
     private prove;
     /** Asks whether the task is still this life's: a human may have canceled it, which no beat tells. */
     private look;
-    /** Parks until the role has a task and claims it. It outlives servers and leaders: only a signal or its end ends it. */
+    /**
+     * Parks until the role has a task and claims it. It outlives servers and leaders: only a signal, or the end of the
+     * life, ends it.
+     */
     wait(signal: AbortSignal): Promise<Job>;
     private waitOnce;
     /**

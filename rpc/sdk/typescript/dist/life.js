@@ -159,7 +159,10 @@ export class Life {
         }
     }
     // Work
-    /** Parks until the role has a task and claims it. It outlives servers and leaders: only a signal or its end ends it. */
+    /**
+     * Parks until the role has a task and claims it. It outlives servers and leaders: only a signal, or the end of the
+     * life, ends it.
+     */
     async wait(signal) {
         const link = new Linked(signal, this.over.signal);
         const t = { began: now(), tries: 0, signal: link.signal };
@@ -251,7 +254,13 @@ export class Life {
         const joins = this.joins;
         let answer;
         try {
-            const request = { ...end, speaker: this.speaker, task: job.id, attempt: job.attempt, start: true };
+            const request = {
+                ...end,
+                speaker: this.speaker,
+                task: job.id,
+                attempt: job.attempt,
+                start: true,
+            };
             answer = await this.client.call("Work.Next", request);
         }
         catch (e) {

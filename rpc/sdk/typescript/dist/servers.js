@@ -90,9 +90,9 @@ export class Servers {
     /** Which servers were tried, and why the first of them does not answer. */
     unreachable() {
         const reason = this.addrs.map((a) => this.rest.get(a)?.reason).find((r) => r !== undefined);
-        return `no server could be reached at ${this.addrs.join(", ")} (named by ${this.found.source})` +
+        return (`no server could be reached at ${this.addrs.join(", ")} (named by ${this.found.source})` +
             `${reason ? `: ${reason}` : ""}; check that the servers run and that the addresses are right, or start a ` +
-            "fleet to try things with `vigil dev`";
+            "fleet to try things with `vigil dev`");
     }
 }
 /** Tells whether an address can be a server's. */

@@ -5,6 +5,8 @@ export declare function span(seconds: number): Duration;
 export declare function milliseconds(text: string | undefined, otherwise: number): number;
 /** Milliseconds of a clock that never goes back. */
 export declare const now: () => number;
+/** What a timer takes for so many milliseconds; for ever is nearly 25 days. */
+export declare const delay: (ms: number) => number;
 /** Waits so many milliseconds, or until a signal comes first. It does not fail. */
 export declare function pause(ms: number, signal?: AbortSignal): Promise<void>;
 /** A signal that comes with the first of others. Whoever has it calls end, so that these forget it. */

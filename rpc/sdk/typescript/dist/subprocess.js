@@ -1,5 +1,6 @@
 // Commands that a job runs, and their end.
 import { spawn } from "node:child_process";
+import { delay } from "./spans.js";
 const KEPT = 1 << 20; // bytes of the output of a command that are kept
 /** A command has ended with another exit code than 0, by a signal, or since its time was over. */
 export class CommandFailed extends Error {
@@ -41,7 +42,7 @@ export class Running {
         if (!this.over && !this.ending) {
             this.ending = true;
             this.kill("SIGTERM");
-            this.killer = setTimeout(() => this.kill("SIGKILL"), this.grace * 1000);
+            this.killer = setTimeout(() => this.kill("SIGKILL"), delay(this.grace * 1000));
         }
         return this.gone;
     }

@@ -9,6 +9,11 @@ export interface TaskOptions extends CallOptions {
     expect?: number;
     /** Puts the task off, in seconds, at most 30 days. */
     after?: number;
+    /**
+     * The trace that the task joins, a W3C traceparent. Absent: that of the job whose function runs, or the one in
+     * TRACEPARENT.
+     */
+    traceparent?: string;
 }
 /** A task that was waited for has ended otherwise than by completion. */
 export declare class TaskFailed extends Error {
@@ -44,6 +49,13 @@ export declare class Tasks {
     wait(task: TaskId, options?: CallOptions & {
         check?: boolean;
     }): Promise<Task>;
+    /**
+     * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
+     * how many are created at once. Timeout when not all are over after that many seconds.
+     */
+    map(room: string, role: string, texts: Iterable<unknown>, options?: CallOptions & {
+        parallel?: number;
+    }): AsyncGenerator<Task, void, undefined>;
     private over;
     private watch;
 }

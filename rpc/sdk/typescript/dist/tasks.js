@@ -1,6 +1,7 @@
 // Tasks, as who gives them out sees them.
 import { Timeout } from "./errors.js";
-import { Linked, pause, span, textOf } from "./spans.js";
+import { delay, Linked, now, pause, span, textOf } from "./spans.js";
+import { checked, here } from "./trace.js";
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
 const BLIND = 1000; // ms between looks, where events may not be read
@@ -29,12 +30,20 @@ export class Tasks {
      * 256 KiB; what is no text is sent as JSON.
      */
     create(room, role, text = "", options = {}) {
-        const { title, priority, expect, after, ...call } = options;
+        const { title, priority, expect, after, traceparent, ...call } = options;
         const body = textOf(text);
-        const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
+        const trace = traceparent === undefined ? here() : checked(traceparent);
+        const line = body
+            .split("\n")
+            .find((l) => l.trim() !== "")
+            ?.trim() ?? role;
         const message = {
-            room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+            room,
+            role,
+            text: body,
+            title: title ?? [...line].slice(0, MAX_TITLE).join(""),
             ...(priority !== undefined && { priority }),
+            ...(trace && { traceparent: trace }),
             ...(expect !== undefined && { expect: span(expect) }),
             ...(after !== undefined && { after: span(after) }),
         };
@@ -66,7 +75,7 @@ export class Tasks {
      */
     async wait(task, options = {}) {
         const id = idOf(task);
-        const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout * 1000);
+        const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
         const link = new Linked(options.signal, limit);
         try {
             const found = await this.over(id, link.signal);
@@ -84,6 +93,28 @@ export class Tasks {
             link.abort();
             link.end();
         }
+    }
+    /**
+     * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
+     * how many are created at once. Timeout when not all are over after that many seconds.
+     */
+    async *map(room, role, texts, options = {}) {
+        const { parallel = 8, timeout, signal } = options;
+        const until = timeout === undefined ? Infinity : now() + timeout * 1000;
+        const left = () => ({
+            ...(signal && { signal }),
+            ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
+        });
+        const all = [...texts];
+        const made = [];
+        let next = 0;
+        const create = async () => {
+            for (let i = next++; i < all.length; i = next++)
+                made[i] = await this.create(room, role, all[i], left());
+        };
+        await Promise.all(Array.from({ length: Math.max(parallel, 1) }, create));
+        for (const task of made)
+            yield await this.wait(task, { ...left(), check: false });
     }
     async over(id, signal) {
         let bell;

@@ -18,7 +18,14 @@ export function find(place = {}, env = process.env) {
         throw new Invalid("give addrs or context, not both");
     const who = (addrs) => place.identity ?? env.VIGIL_IDENTITY ?? (token ? "" : identityFor(addrs, env));
     if (given.length === 0 && !place.context && env.VIGIL_SOCKET) {
-        return { addrs: ["unix:" + env.VIGIL_SOCKET], source: "VIGIL_SOCKET", identity: "", file: "", token: "", roots: "" };
+        return {
+            addrs: ["unix:" + env.VIGIL_SOCKET],
+            source: "VIGIL_SOCKET",
+            identity: "",
+            file: "",
+            token: "",
+            roots: "",
+        };
     }
     let addrs = clean(given, "addrs");
     let source = "addrs";
@@ -51,7 +58,14 @@ export function find(place = {}, env = process.env) {
     if (addrs.length === 0) {
         throw new Invalid(`context ${name} in ${all.file} names no server: \`vigil context set ${name} HOST:PORT\` mends it`);
     }
-    return { addrs, source: `context ${name}`, identity: place.identity ?? chosen.identity, file, token, roots };
+    return {
+        addrs,
+        source: `context ${name}`,
+        identity: place.identity ?? chosen.identity,
+        file,
+        token,
+        roots,
+    };
 }
 /** Takes addresses as people write them, and gives host:port. */
 function clean(texts, where) {
@@ -139,7 +153,10 @@ export function moreOf(found) {
     if (!found.file)
         return [];
     try {
-        return readFileSync(found.file, "utf8").slice(0, 4096).split(/\s+/).filter((a) => splitAddr(a));
+        return readFileSync(found.file, "utf8")
+            .slice(0, 4096)
+            .split(/\s+/)
+            .filter((a) => splitAddr(a));
     }
     catch {
         return [];

@@ -3,7 +3,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { X509Certificate } from "node:crypto";
 import { Invalid } from "./errors.js";
-import { Linked } from "./spans.js";
+import { delay, Linked } from "./spans.js";
 import { isSocket, splitAddr } from "./where.js";
 const DIAL = 1000; // ms that a server may take to accept a connection
 const SHAKE = 10_000; // ms for the handshake after that, as long as a server lets one wait
@@ -73,7 +73,7 @@ export class Wire {
             late = true;
             link.abort();
         };
-        const timer = timeout === Infinity ? undefined : setTimeout(limit, Math.max(timeout, 1));
+        const timer = timeout === Infinity ? undefined : setTimeout(limit, delay(timeout));
         try {
             const answer = await this.send(addr, request, link.signal);
             const parts = [];
@@ -94,7 +94,9 @@ export class Wire {
             if (late && !(e instanceof Lost && !e.sent)) {
                 throw new Lost(`server ${addr} did not answer in time`, true, true);
             }
-            throw e instanceof Lost ? e : new Lost(`server ${addr}: ${e.message}`, true, false, false, { cause: e });
+            throw e instanceof Lost
+                ? e
+                : new Lost(`server ${addr}: ${e.message}`, true, false, false, { cause: e });
         }
         finally {
             clearTimeout(timer);
@@ -126,7 +128,7 @@ export class Wire {
                 if (req.reusedSocket || !socket.connecting)
                     return ready();
                 limit(DIAL, "it does not accept the connection");
-                socket.once("connect", () => (this.secure && !isSocket(addr) ? limit(SHAKE, "it does not answer the handshake") : ready()));
+                socket.once("connect", () => this.secure && !isSocket(addr) ? limit(SHAKE, "it does not answer the handshake") : ready());
                 if (this.secure)
                     socket.once("secureConnect", ready);
             });
@@ -140,15 +142,25 @@ export class Wire {
     }
     request(addr, request, signal) {
         const options = {
-            method: request.verb, path: request.path, agent: this.agent, signal, headers: { ...request.headers },
+            method: request.verb,
+            path: request.path,
+            agent: this.agent,
+            signal,
+            headers: { ...request.headers },
         };
         if (request.body !== undefined) {
             Object.assign(options.headers, {
-                "content-type": "application/json", "content-length": String(Buffer.byteLength(request.body)),
+                "content-type": "application/json",
+                "content-length": String(Buffer.byteLength(request.body)),
             });
         }
         if (isSocket(addr)) {
-            return http.request({ ...options, socketPath: addr.slice("unix:".length), host: "vigil", headers: { ...options.headers, host: "vigil" } });
+            return http.request({
+                ...options,
+                socketPath: addr.slice("unix:".length),
+                host: "vigil",
+                headers: { ...options.headers, host: "vigil" },
+            });
         }
         const { host, port } = splitAddr(addr);
         return (this.secure ? https : http).request({ ...options, host, port });

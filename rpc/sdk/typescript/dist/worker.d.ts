@@ -18,8 +18,8 @@ export interface WorkerOptions {
     log?: (line: string) => void;
 }
 /**
- * Makes this process the agent of a role, such as "web/builder", and a function its work. "web/builder.2" is that
- * agent alone, "web/builder.*" the first free one; in a life that an agentd has started, the agent is that of the life.
+ * Makes this process an agent of a role, such as "web/builder", and a function its work: the first that is free of the
+ * role, with "web/builder.2" that one alone. In a life that an agentd has started the agent is that of the life.
  *
  * It joins, waits, claims, beats, reports and leaves. An error of the function fails the task for good, with its class
  * and message; Retry, those of retryOn, and errors of vigil that may pass fail the attempt only. It ends when the

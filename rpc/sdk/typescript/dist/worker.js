@@ -1,9 +1,10 @@
 // A worker: a function that is an agent.
 import { Client } from "./client.js";
-import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
+import { Closed, Invalid, Rejoin, Superseded, TooLarge, VigilError } from "./errors.js";
 import { Handoff, Retry } from "./job.js";
 import { Life } from "./life.js";
 import { clip, pause, span, textOf } from "./spans.js";
+import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 const MAX_REASON = 1024; // bytes of why a task has failed
 const BYE = 3000; // ms for the last words of a worker
@@ -11,8 +12,8 @@ const BYE = 3000; // ms for the last words of a worker
 class Stopping extends Closed {
 }
 /**
- * Makes this process the agent of a role, such as "web/builder", and a function its work. "web/builder.2" is that
- * agent alone, "web/builder.*" the first free one; in a life that an agentd has started, the agent is that of the life.
+ * Makes this process an agent of a role, such as "web/builder", and a function its work: the first that is free of the
+ * role, with "web/builder.2" that one alone. In a life that an agentd has started the agent is that of the life.
  *
  * It joins, waits, claims, beats, reports and leaves. An error of the function fails the task for good, with its class
  * and message; Retry, those of retryOn, and errors of vigil that may pass fail the attempt only. It ends when the
@@ -48,7 +49,7 @@ function speakerOf(agent) {
     const own = process.env.VIGIL_AGENT ?? "";
     const incarnation = process.env.VIGIL_INCARNATION ?? "";
     if (!own || !incarnation)
-        return { agent };
+        return { agent: /\/.*\./.test(agent) ? agent : `${agent}.*` };
     if (own !== agent && own.replace(/\.[0-9]+$/, "") !== agent.replace(/\.\*$/, "")) {
         throw new Invalid(`this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
             `of ${agent}, or name the role of this one`);
@@ -72,7 +73,9 @@ function tokenOf() {
     }
     catch (e) {
         const gone = e.code === "ENOENT";
-        const why = gone ? "it is gone: the life that it belongs to has ended" : "only the agent's own account can read it";
+        const why = gone
+            ? "it is gone: the life that it belongs to has ended"
+            : "only the agent's own account can read it";
         throw new Invalid(`VIGIL_TOKEN_FILE ${file}: ${why}`, { cause: e });
     }
 }
@@ -137,7 +140,8 @@ class Work {
     }
     /** Does one job and says how it has ended; it gives the next one where that came with it. */
     async run(life, job) {
-        if (job.task.state !== "IN_PROGRESS") { // of servers that do not start what is claimed
+        if (job.task.state !== "IN_PROGRESS") {
+            // of servers that do not start what is claimed
             try {
                 await life.say(job, "Work.StartTask");
             }
@@ -162,13 +166,24 @@ class Work {
             await life.finish(job, end, { timeout: BYE / 1000 });
             return undefined;
         }
-        return life.next(job, end);
+        try {
+            return await life.next(job, end);
+        }
+        catch (e) {
+            const refused = e instanceof TooLarge || e instanceof Invalid;
+            if (!refused || "fail" in end)
+                throw e;
+            // No other attempt would end better.
+            const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);
+            await life.finish(job, { fail: { reason, retryable: false } });
+            return undefined;
+        }
     }
     /** What a handler comes to. One that was told to stop is left alone after its grace. */
     async ended(life, job) {
         const done = (async () => {
             try {
-                return completed(await this.handler(job));
+                return completed(await within(job.trace, () => this.handler(job)));
             }
             catch (e) {
                 return this.failed(job, e);
@@ -204,8 +219,7 @@ class Work {
             return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
         }
         this.log(`vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`);
-        const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) ||
-            (e instanceof VigilError && !e.final);
+        const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) || (e instanceof VigilError && !e.final);
         const text = e instanceof Error ? `${e.name}: ${e.message}` : `threw ${textOf(e)}`;
         return { fail: { reason: clip(text, MAX_REASON), retryable } };
     }

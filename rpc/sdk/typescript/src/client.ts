@@ -1,13 +1,24 @@
 // A client of the whole API: it finds the leader and repeats calls so that they are done once.
 
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { methods, type Method } from "./calls.js";
-import { Closed, errorOf, Full, Internal, Invalid, Timeout, Unavailable, UnknownSession, VigilError } from "./errors.js";
+import { exchange } from "./alive.js";
+import type { Method } from "./calls.js";
+import {
+  Closed,
+  Full,
+  Internal,
+  Invalid,
+  Timeout,
+  Unavailable,
+  UnknownSession,
+  VigilError,
+} from "./errors.js";
 import { lines } from "./lines.js";
 import type { Calls, Event } from "./messages.js";
+import { failure, fromBody, header, methodOf, requestOf, type ErrorBody, type Message } from "./request.js";
 import { Servers, type Route } from "./servers.js";
 import { Sessions } from "./sessions.js";
-import { json, Linked, now, pause } from "./spans.js";
+import { Linked, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { find, trustOf, type Place } from "./where.js";
 import { Lost, Wire, type Answer, type Request } from "./wire.js";
@@ -77,14 +88,16 @@ export class Client {
   constructor(options: ClientOptions = {}) {
     const found = find(options);
     const retryFor = options.retryFor ?? RETRY_FOR;
-    if (!(retryFor > 0 && retryFor <= RETRY_FOR)) throw new Invalid(`retryFor ${retryFor}: want at most ${RETRY_FOR} s`);
+    if (!(retryFor > 0 && retryFor <= RETRY_FOR))
+      throw new Invalid(`retryFor ${retryFor}: want at most ${RETRY_FOR} s`);
     this.retryFor = retryFor * 1000;
     this.attemptFor = (options.attempt ?? 5) * 1000;
     this.token = found.token;
     this.servers = new Servers(found);
     this.wire = new Wire(() => trustOf(found));
-    this.sessions = new Sessions(async () =>
-      (await this.call("Work.OpenSession", { client: options.name ?? "typescript" })).session);
+    this.sessions = new Sessions(
+      async () => (await this.call("Work.OpenSession", { client: options.name ?? "typescript" })).session,
+    );
     this.tasks = new Tasks(this);
   }
 
@@ -103,8 +116,9 @@ export class Client {
     if (this.life.signal.aborted) return;
     const limit = AbortSignal.timeout(BYE);
     // Sessions lapse by themselves, so an error changes nothing.
-    await Promise.allSettled(this.sessions.idle().map((session) =>
-      this.single("Work.CloseSession", { session }, { signal: limit })));
+    await Promise.allSettled(
+      this.sessions.idle().map((session) => this.single("Work.CloseSession", { session }, { signal: limit })),
+    );
     this.life.abort(new Closed("the client was closed"));
     this.wire.close();
   }
@@ -114,7 +128,9 @@ export class Client {
    * one number so that it is done once. Calls that prove life or park are sent once. Its errors are VigilError.
    */
   async call<M extends keyof Calls>(
-    name: M, message: Calls[M]["request"], options: CallOptions = {},
+    name: M,
+    message: Calls[M]["request"],
+    options: CallOptions = {},
   ): Promise<Calls[M]["response"]> {
     const method = methodOf(name);
     if (method.streams) throw new Invalid(`${name} answers with many messages: use stream`);
@@ -130,7 +146,9 @@ export class Client {
 
   /** Makes a call once, whatever becomes of it. */
   async single<M extends keyof Calls>(
-    name: M, message: Calls[M]["request"], options: CallOptions = {},
+    name: M,
+    message: Calls[M]["request"],
+    options: CallOptions = {},
   ): Promise<Calls[M]["response"]> {
     const method: Method = { ...methodOf(name), repeat: "never" };
     const request = this.request(method, message as Message);
@@ -144,7 +162,9 @@ export class Client {
 
   /** The messages of a call that answers with many. The stream is not opened again when it breaks. */
   async *stream<M extends keyof Calls>(
-    name: M, message: Calls[M]["request"], options: CallOptions = {},
+    name: M,
+    message: Calls[M]["request"],
+    options: CallOptions = {},
   ): AsyncGenerator<Calls[M]["response"], void, undefined> {
     const method = methodOf(name);
     const t = this.trial(method, options);
@@ -180,8 +200,12 @@ export class Client {
     for (;;) {
       try {
         const message = {
-          room, agent, no_follow: !follow, tail: tail && last === "",
-          ...(last !== "" && { after: last }), ...(task !== undefined && { task }),
+          room,
+          agent,
+          no_follow: !follow,
+          tail: tail && last === "",
+          ...(last !== "" && { after: last }),
+          ...(task !== undefined && { task }),
         };
         for await (const event of this.stream("Fleet.WatchEvents", message, { ...(signal && { signal }) })) {
           Object.assign(t, { began: now(), tries: 0 });
@@ -217,8 +241,15 @@ export class Client {
     const link = new Linked(options.signal, this.life.signal);
     const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
     return {
-      method, began: now(), until: Math.min(timeout, method.parked ? Infinity : this.retryFor), link, signal: link.signal,
-      tries: 0, hops: 0, fresh: false, last: undefined,
+      method,
+      began: now(),
+      until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
+      link,
+      signal: link.signal,
+      tries: 0,
+      hops: 0,
+      fresh: false,
+      last: undefined,
     };
   }
 
@@ -226,7 +257,7 @@ export class Client {
     return requestOf(method, message, this.token);
   }
 
-  /** Numbers the request and repeats it under that number. Where the cluster has no session to spare it goes without. */
+  /** Repeats the request under a number. Where the cluster has no session to spare it goes without one. */
   private async write(t: Trial, request: Request): Promise<unknown> {
     for (let n = 0; ; n++) {
       let ticket;
@@ -237,7 +268,10 @@ export class Client {
         return this.repeat({ ...t, method: { ...t.method, repeat: "unsent" } }, request); // what frees memory gets through
       }
       try {
-        return await this.repeat(t, { ...request, headers: { ...request.headers, "idempotency-key": ticket.key } });
+        return await this.repeat(t, {
+          ...request,
+          headers: { ...request.headers, "idempotency-key": ticket.key },
+        });
       } catch (e) {
         if (!(e instanceof UnknownSession)) throw e;
         this.sessions.drop(ticket);
@@ -269,7 +303,9 @@ export class Client {
     this.throwIfEnded(t.signal);
     if (t.tries === 0 || now() - t.began < t.until) return;
     const why = t.last ? `: ${t.last.message}` : "";
-    throw new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, { cause: t.last });
+    throw new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, {
+      cause: t.last,
+    });
   }
 
   private async attempt(t: Trial, request: Request): Promise<Outcome> {
@@ -279,7 +315,14 @@ export class Client {
     const timeout = Math.min(left, t.method.long ? Infinity : this.attemptFor);
     for (const addr of this.servers.order(route)) {
       try {
-        const answer = await this.exchange(addr, t, request, timeout);
+        const answer = await exchange(
+          this.wire,
+          addr,
+          { ...request, headers: { ...request.headers, ...aged(t) } },
+          t.signal,
+          timeout,
+          this.servers.local ? undefined : t.method.long,
+        );
         this.servers.settle(route, addr);
         return this.judge(t, route, addr, answer);
       } catch (e) {
@@ -292,39 +335,6 @@ export class Client {
     this.servers.reread();
     const error = new Unavailable(this.servers.unreachable());
     return { error, next: t.method.repeat === "never" ? "give up" : "later" };
-  }
-
-  /** One exchange, during which the server shows now and then that it is there. */
-  private async exchange(addr: string, t: Trial, request: Request, timeout: number): Promise<Answer> {
-    const headers = { ...request.headers, ...aged(t) };
-    if (this.servers.local) return this.wire.exchange(addr, { ...request, headers }, [t.signal], timeout);
-    const dead = new AbortController();
-    const over = new AbortController();
-    void this.probe(addr, t.method.long, dead, over.signal);
-    try {
-      return await this.wire.exchange(addr, { ...request, headers }, [t.signal, dead.signal], timeout);
-    } catch (e) {
-      if (dead.signal.aborted) throw new Lost(`server ${addr} has stopped answering`, true, false, false, { cause: e });
-      throw e;
-    } finally {
-      over.abort();
-    }
-  }
-
-  /** Asks a server that owes an answer for a sign of life, and breaks the call off when it gives none. */
-  private async probe(addr: string, long: boolean, dead: AbortController, over: AbortSignal): Promise<void> {
-    const [every, limit] = long ? [10_000, 5000] : [1000, 2000];
-    const live: Request = { verb: "GET", path: "/livez", headers: {}, body: undefined };
-    for (;;) {
-      await pause(every, over);
-      if (over.aborted) return;
-      try {
-        await this.wire.exchange(addr, live, [over], limit);
-      } catch {
-        if (!over.aborted) dead.abort();
-        return;
-      }
-    }
   }
 
   /** Decides what a call means that ended without an answer. */
@@ -394,55 +404,11 @@ export class Client {
   }
 }
 
-type Message = Readonly<Record<string, unknown>>;
-
 /** What came of an attempt. */
 interface Outcome {
   done?: unknown;
   error?: VigilError;
   next?: "now" | "later" | "give up";
-}
-
-interface ErrorBody {
-  code?: unknown;
-  message?: unknown;
-  rev?: unknown;
-  leader?: unknown;
-  oldest?: unknown;
-}
-
-function methodOf(name: string): Method {
-  const method = Object.hasOwn(methods, name) ? methods[name as keyof Calls] : undefined;
-  if (!method) throw new Invalid(`there is no call ${JSON.stringify(name)}`);
-  return method;
-}
-
-/** How a message is said over HTTP. */
-function requestOf(method: Method, message: Message, token: string): Request {
-  const given = (name: string): boolean => message[name] !== undefined && message[name] !== null && message[name] !== "";
-  const route = method.routes.find((r) => r.variables.every(given));
-  if (!route) {
-    const missing = method.routes[0]!.variables.filter((v) => !given(v));
-    throw new Invalid(`${missing.join(", ")} is missing`);
-  }
-  // Names of agents have a slash that is part of the path.
-  const part = (v: unknown): string => String(v).split("/").map(encodeURIComponent).join("/");
-  let path = route.path.replace(/\{([a-z_]+)\}/g, (_, name: string) => part(message[name]));
-  const query = new URLSearchParams();
-  const body: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(message)) {
-    if (value === undefined || value === null || route.variables.includes(name)) continue;
-    if (route.body) {
-      body[name] = value;
-      continue;
-    }
-    if (!route.query.includes(name)) throw new Invalid(`this call takes no ${name} beside ${route.variables.join(", ")}`);
-    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
-  }
-  for (const [name, value] of [...query]) if (value === "" || value === "false") query.delete(name, value);
-  if (query.size > 0) path += `?${query}`;
-  const headers: Record<string, string> = { accept: "application/json", ...(token && { authorization: `Bearer ${token}` }) };
-  return { verb: route.verb, path, headers, body: route.body ? json(body) : undefined };
 }
 
 /** Headers that say how old a call is: what an agent says renews its lease when it has just said it. */
@@ -456,41 +422,13 @@ function mayRepeat(method: Method, error: VigilError): boolean {
   return method.repeat === "always" || (method.repeat === "unsent" && error.fate === "elsewhere");
 }
 
-function header(headers: IncomingHttpHeaders, name: string): string {
-  const value = headers[name];
-  return (Array.isArray(value) ? value[0] : value) ?? "";
-}
-
 function parsed(addr: string, body: Buffer): Outcome {
   try {
     return { done: JSON.parse(body.toString()) };
   } catch (e) {
-    return { error: new Internal(`server ${addr} answers with what is no JSON`, { cause: e }), next: "give up" };
+    return {
+      error: new Internal(`server ${addr} answers with what is no JSON`, { cause: e }),
+      next: "give up",
+    };
   }
 }
-
-/** The error of an answer; one that is not of vigil comes from something between. */
-function failure(addr: string, status: number, body: Buffer): VigilError {
-  try {
-    const b = JSON.parse(body.toString()) as ErrorBody;
-    if (typeof b.code === "string") return fromBody(b);
-  } catch {
-    // It is no answer of vigil.
-  }
-  if (status === 400 && body.includes("HTTP request to an HTTPS server")) {
-    return new Unavailable(`the server at ${addr} speaks TLS, and was called in clear: log in with \`vigil login ` +
-      "TOKEN`, or select a context in which you are with `vigil context use NAME`");
-  }
-  const bare: Record<number, string> = { 401: "auth_denied", 403: "denied", 404: "not_found", 413: "too_large",
-    502: "unavailable", 503: "unavailable", 504: "timeout" };
-  return errorOf(bare[status] ?? "internal", `what listens at ${addr} answers with status ${status} and no word of vigil`);
-}
-
-function fromBody(b: ErrorBody): VigilError {
-  return errorOf(String(b.code), typeof b.message === "string" ? b.message : undefined, {
-    ...(typeof b.rev === "number" && { rev: b.rev }),
-    ...(typeof b.leader === "string" && b.leader !== "" && { leader: b.leader }),
-    ...(typeof b.oldest === "number" && { oldest: b.oldest }),
-  });
-}
-

@@ -71,7 +71,12 @@ export function parse(text: string, file: string): Contexts {
     if (key === "identity") current.identity = word(value);
     const flow = /^\[(.*)\]$/.exec(value.trim());
     if (key === "servers" && flow) {
-      current.servers.push(...flow[1]!.split(",").filter((w) => w.trim() !== "").map(word));
+      current.servers.push(
+        ...flow[1]!
+          .split(",")
+          .filter((w) => w.trim() !== "")
+          .map(word),
+      );
     }
   });
   return { file, selected, contexts };

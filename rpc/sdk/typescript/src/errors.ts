@@ -567,7 +567,9 @@ export class AuthExpired extends VigilError {
 }
 
 /** The class of each code; of one that is not here, which a newer server may send, VigilError. */
-export const codes: Readonly<Record<string, new (message?: string, details?: Details) => VigilError>> = {
+export const codes: Readonly<
+  Record<string, new (message?: string, details?: Details) => VigilError>
+> = {
   invalid: Invalid,
   not_found: NotFound,
   conflict: Conflict,

@@ -4,8 +4,9 @@ import type { ChildProcess, SpawnOptions } from "node:child_process";
 import { Superseded, Timeout, type VigilError } from "./errors.js";
 import type { Life } from "./life.js";
 import type { DeclareRequest, Mail, SendMailRequest, Task } from "./messages.js";
-import { clip, now, pause, span, textOf } from "./spans.js";
+import { clip, delay, now, pause, span, textOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start, type Ran, type RunOptions } from "./subprocess.js";
+import { checked } from "./trace.js";
 import { tell } from "./usage.js";
 
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
@@ -14,7 +15,7 @@ const MAX_WAIT = 30; // s that one call which waits for mail lasts
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
   override readonly name = "Retry";
-  /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: by the rules of the role. */
+  /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
   readonly after?: number;
 
   constructor(message = "another attempt may succeed", options: { after?: number; cause?: unknown } = {}) {
@@ -31,10 +32,20 @@ export class Handoff {
   readonly result: string;
   readonly priority: number;
 
-  constructor(role: string, text: unknown = "", options: { title?: string; result?: unknown; priority?: number } = {}) {
+  constructor(
+    role: string,
+    text: unknown = "",
+    options: { title?: string; result?: unknown; priority?: number } = {},
+  ) {
     this.role = role;
     this.text = textOf(text);
-    this.title = options.title ?? (this.text.split("\n").find((l) => l.trim() !== "")?.slice(0, 80) || role);
+    this.title =
+      options.title ??
+      (this.text
+        .split("\n")
+        .find((l) => l.trim() !== "")
+        ?.slice(0, 80) ||
+        role);
     this.result = textOf(options.result);
     this.priority = options.priority ?? 0;
   }
@@ -70,9 +81,12 @@ export class Job {
   readonly room: string;
   readonly role: string;
   readonly title: string;
+  /** What is to be done: the text of the task, or its title where it has no text. */
   readonly text: string;
   readonly agent: string;
   readonly incarnation: string;
+  /** The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task. */
+  readonly trace: string;
   /** What an earlier life has remembered; "": nothing. */
   readonly resume: string = process.env.VIGIL_RESUME ?? "";
   private readonly controller = new AbortController();
@@ -89,7 +103,8 @@ export class Job {
     this.room = task.room;
     this.role = task.role;
     this.title = task.title ?? "";
-    this.text = task.text ?? "";
+    this.text = task.text || this.title;
+    this.trace = checked(task.traceparent);
     this.agent = life.agent;
     this.incarnation = life.incarnation;
   }
@@ -127,7 +142,9 @@ export class Job {
   /** Says how the agent is. */
   async declare(how: Declaration): Promise<void> {
     const message: Omit<DeclareRequest, "speaker"> = {
-      status: how.status ?? "", waiting: how.waiting ?? "", text: clip(how.why ?? "", 1024),
+      status: how.status ?? "",
+      waiting: how.waiting ?? "",
+      text: clip(how.why ?? "", 1024),
       ...(how.lasts !== undefined && { for: span(how.lasts) }),
     };
     await this.life.speak("Work.Declare", message, { signal: this.signal });
@@ -177,7 +194,11 @@ export class Job {
 
   /** Says that the agent has taken note of a mail, so that no later life gets it. */
   async ack(mail: Mail | string): Promise<void> {
-    await this.life.speak("Mailbox.AckMail", { mail: typeof mail === "string" ? mail : mail.id }, { signal: this.signal });
+    await this.life.speak(
+      "Mailbox.AckMail",
+      { mail: typeof mail === "string" ? mail : mail.id },
+      { signal: this.signal },
+    );
   }
 
   /**
@@ -220,13 +241,19 @@ export class Job {
   async run(command: string, args: readonly string[] = [], options: RunOptions = {}): Promise<Ran> {
     const { input, timeout, grace = 10, check = true, ...how } = options;
     this.signal.throwIfAborted();
-    const { child, grouped } = start(command, args, { ...how, stdio: ["pipe", "pipe", "pipe"] });
+    const { child, grouped } = start(command, args, this.traced({ ...how, stdio: ["pipe", "pipe", "pipe"] }));
     const running = this.keep(new Running(child, grouped, grace));
     let late = false;
-    const timer = timeout === undefined ? undefined : setTimeout(() => {
-      late = true;
-      void running.end();
-    }, timeout * 1000);
+    const timer =
+      timeout === undefined
+        ? undefined
+        : setTimeout(
+            () => {
+              late = true;
+              void running.end();
+            },
+            delay(timeout * 1000),
+          );
     try {
       const ran = await ended(child, input);
       this.signal.throwIfAborted();
@@ -239,11 +266,15 @@ export class Job {
     }
   }
 
-  /** Starts a command in a process group of its own and has it ended as run does. It takes what node's spawn takes. */
-  spawn(command: string, args: readonly string[] = [], options: SpawnOptions & { grace?: number } = {}): ChildProcess {
+  /** Starts a command in a process group of its own and has it ended as run does, with the options of node's spawn. */
+  spawn(
+    command: string,
+    args: readonly string[] = [],
+    options: SpawnOptions & { grace?: number } = {},
+  ): ChildProcess {
     const { grace = 10, ...how } = options;
     this.signal.throwIfAborted();
-    const { child, grouped } = start(command, args, how);
+    const { child, grouped } = start(command, args, this.traced(how));
     this.keep(new Running(child, grouped, grace));
     return child;
   }
@@ -251,6 +282,12 @@ export class Job {
   /** Has a process ended when nobody wants the result any more, and when the handler returns before it. */
   register(child: ChildProcess, options: { grace?: number } = {}): void {
     this.keep(new Running(child, false, options.grace ?? 10));
+  }
+
+  /** The environment of a command, which finds the trace of this attempt in TRACEPARENT. */
+  private traced(how: SpawnOptions): SpawnOptions {
+    if (!this.trace) return how;
+    return { ...how, env: { ...(how.env ?? process.env), TRACEPARENT: this.trace } };
   }
 
   private keep(one: Running): Running {

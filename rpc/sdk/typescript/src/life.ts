@@ -2,7 +2,17 @@
 
 import type { CallOptions, Client } from "./client.js";
 import {
-  Closed, Conflict, Denied, Late, NotFound, OldServers, Rejoin, Stopped, Superseded, Unimplemented, type VigilError,
+  Closed,
+  Conflict,
+  Denied,
+  Late,
+  NotFound,
+  OldServers,
+  Rejoin,
+  Stopped,
+  Superseded,
+  Unimplemented,
+  type VigilError,
 } from "./errors.js";
 import { VigilError as AnyError } from "./errors.js";
 import { Job } from "./job.js";
@@ -41,7 +51,11 @@ export class Life {
   private hurry = new AbortController(); // ask for a beat at once
   private blind = false; // it may not look at itself
 
-  private constructor(readonly client: Client, speaker: Speaker, private readonly trouble: (e: VigilError) => void) {
+  private constructor(
+    readonly client: Client,
+    speaker: Speaker,
+    private readonly trouble: (e: VigilError) => void,
+  ) {
     this.speaker = speaker;
   }
 
@@ -51,7 +65,10 @@ export class Life {
 
   /** Joins and starts to beat. trouble is told why waiting takes longer. */
   static async join(
-    client: Client, speaker: Speaker, signal: AbortSignal, trouble: (e: VigilError) => void,
+    client: Client,
+    speaker: Speaker,
+    signal: AbortSignal,
+    trouble: (e: VigilError) => void,
   ): Promise<Life> {
     signal.throwIfAborted();
     const life = new Life(client, speaker, trouble);
@@ -169,7 +186,10 @@ export class Life {
 
   // Work
 
-  /** Parks until the role has a task and claims it. It outlives servers and leaders: only a signal or its end ends it. */
+  /**
+   * Parks until the role has a task and claims it. It outlives servers and leaders: only a signal, or the end of the
+   * life, ends it.
+   */
   async wait(signal: AbortSignal): Promise<Job> {
     const link = new Linked(signal, this.over.signal);
     const t = { began: now(), tries: 0, signal: link.signal };
@@ -213,7 +233,8 @@ export class Life {
     try {
       return await this.client.call("Work.Wait", request, options);
     } catch (e) {
-      if (e instanceof OldServers) return this.client.call("Work.Wait", { ...request, start: false }, options);
+      if (e instanceof OldServers)
+        return this.client.call("Work.Wait", { ...request, start: false }, options);
       if (e instanceof Rejoin) this.waiting = false;
       throw e;
     }
@@ -253,10 +274,17 @@ export class Life {
     const joins = this.joins;
     let answer: Calls["Work.Next"]["response"];
     try {
-      const request: NextRequest = { ...end, speaker: this.speaker, task: job.id, attempt: job.attempt, start: true };
+      const request: NextRequest = {
+        ...end,
+        speaker: this.speaker,
+        task: job.id,
+        attempt: job.attempt,
+        start: true,
+      };
       answer = await this.client.call("Work.Next", request);
     } catch (e) {
-      if (e instanceof OldServers || e instanceof Unimplemented) await this.finish(job, end); // nothing was executed
+      if (e instanceof OldServers || e instanceof Unimplemented)
+        await this.finish(job, end); // nothing was executed
       else this.refused(job, e);
       return undefined;
     }
@@ -281,7 +309,11 @@ export class Life {
       else if ("handoff" in end) await this.client.call("Work.Handoff", { ...of, ...end.handoff }, options);
       else {
         const { reason, ...more } = end.fail;
-        await this.client.call("Work.FailTask", { ...of, ...more, ...(reason !== undefined && { text: reason }) }, options);
+        await this.client.call(
+          "Work.FailTask",
+          { ...of, ...more, ...(reason !== undefined && { text: reason }) },
+          options,
+        );
       }
       this.finished(job, new Closed("the job is finished"));
     } catch (e) {
@@ -292,7 +324,8 @@ export class Life {
   /** The end of one attempt was refused: the worker goes on, unless that is no refusal of the attempt. */
   private refused(job: Job, e: unknown): void {
     this.finished(job, e as VigilError);
-    const unwanted = e instanceof Late || e instanceof Rejoin || e instanceof Conflict || e instanceof Superseded;
+    const unwanted =
+      e instanceof Late || e instanceof Rejoin || e instanceof Conflict || e instanceof Superseded;
     if (!unwanted) throw e;
   }
 
@@ -302,7 +335,11 @@ export class Life {
   }
 
   /** What a job says of itself; a word that is refused since it is no longer ours ends it. */
-  async say(job: Job, method: "Work.StartTask" | "Work.ProgressTask", more: Partial<WorkRequest> = {}): Promise<void> {
+  async say(
+    job: Job,
+    method: "Work.StartTask" | "Work.ProgressTask",
+    more: Partial<WorkRequest> = {},
+  ): Promise<void> {
     const message = { ...more, speaker: this.speaker, task: job.id, attempt: job.attempt };
     try {
       await this.client.call(method, message, { signal: job.signal });
@@ -313,8 +350,18 @@ export class Life {
   }
 
   /** What this life says in its own name. */
-  speak<M extends "Work.Declare" | "Work.SetResume" | "Mailbox.SendMail" | "Mailbox.ReadMail" | "Mailbox.AckMail" | "Mailbox.WaitMail">(
-    method: M, message: Omit<Calls[M]["request"], "speaker">, options?: CallOptions,
+  speak<
+    M extends
+      | "Work.Declare"
+      | "Work.SetResume"
+      | "Mailbox.SendMail"
+      | "Mailbox.ReadMail"
+      | "Mailbox.AckMail"
+      | "Mailbox.WaitMail",
+  >(
+    method: M,
+    message: Omit<Calls[M]["request"], "speaker">,
+    options?: CallOptions,
   ): Promise<Calls[M]["response"]> {
     return this.client.call(method, { ...message, speaker: this.speaker } as Calls[M]["request"], options);
   }

@@ -100,9 +100,11 @@ export class Servers {
   /** Which servers were tried, and why the first of them does not answer. */
   unreachable(): string {
     const reason = this.addrs.map((a) => this.rest.get(a)?.reason).find((r) => r !== undefined);
-    return `no server could be reached at ${this.addrs.join(", ")} (named by ${this.found.source})` +
+    return (
+      `no server could be reached at ${this.addrs.join(", ")} (named by ${this.found.source})` +
       `${reason ? `: ${reason}` : ""}; check that the servers run and that the addresses are right, or start a ` +
-      "fleet to try things with `vigil dev`";
+      "fleet to try things with `vigil dev`"
+    );
   }
 }
 

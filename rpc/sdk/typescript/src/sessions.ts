@@ -18,7 +18,10 @@ interface Session {
 
 /** The right to one write. */
 export class Ticket {
-  constructor(readonly session: Session, readonly seq: number) {}
+  constructor(
+    readonly session: Session,
+    readonly seq: number,
+  ) {}
 
   /** The value of the header Idempotency-Key. */
   get key(): string {

@@ -18,8 +18,20 @@ export function milliseconds(text: string | undefined, otherwise: number): numbe
 /** Milliseconds of a clock that never goes back. */
 export const now = (): number => performance.now();
 
+/** The longest that a timer of the runtime can be set to, in ms: nearly 25 days. */
+const LONGEST = 2 ** 31 - 1;
+
+/** What a timer takes for so many milliseconds; for ever is nearly 25 days. */
+export const delay = (ms: number): number => Math.min(Math.max(Math.ceil(ms), 1), LONGEST);
+
 /** Waits so many milliseconds, or until a signal comes first. It does not fail. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  const until = now() + ms;
+  do await once(delay(until - now()), signal);
+  while (until - now() > 1 && !signal?.aborted);
+}
+
+function once(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const done = (): void => {

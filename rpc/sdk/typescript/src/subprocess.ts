@@ -1,6 +1,7 @@
 // Commands that a job runs, and their end.
 
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
+import { delay } from "./spans.js";
 
 const KEPT = 1 << 20; // bytes of the output of a command that are kept
 
@@ -31,7 +32,10 @@ export interface Ran {
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
 
-  constructor(message: string, readonly ran: Ran) {
+  constructor(
+    message: string,
+    readonly ran: Ran,
+  ) {
     super(message);
   }
 }
@@ -42,7 +46,11 @@ export class Running {
   private killer: NodeJS.Timeout | undefined;
   private ending = false;
 
-  constructor(private readonly child: ChildProcess, private readonly grouped: boolean, private readonly grace: number) {
+  constructor(
+    private readonly child: ChildProcess,
+    private readonly grouped: boolean,
+    private readonly grace: number,
+  ) {
     this.gone = new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(this.killer);
@@ -63,7 +71,7 @@ export class Running {
     if (!this.over && !this.ending) {
       this.ending = true;
       this.kill("SIGTERM");
-      this.killer = setTimeout(() => this.kill("SIGKILL"), this.grace * 1000);
+      this.killer = setTimeout(() => this.kill("SIGKILL"), delay(this.grace * 1000));
     }
     return this.gone;
   }
@@ -80,7 +88,11 @@ export class Running {
 }
 
 /** Starts a command in a process group of its own, without a shell. */
-export function start(command: string, args: readonly string[], options: SpawnOptions): { child: ChildProcess; grouped: boolean } {
+export function start(
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): { child: ChildProcess; grouped: boolean } {
   const grouped = process.platform !== "win32";
   return { child: spawn(command, args, { ...options, shell: false, detached: grouped }), grouped };
 }

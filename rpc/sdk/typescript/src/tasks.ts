@@ -3,7 +3,8 @@
 import type { CallOptions, Client } from "./client.js";
 import { Timeout } from "./errors.js";
 import type { CreateTaskRequest, ListTasksRequest, Task, TaskState } from "./messages.js";
-import { Linked, pause, span, textOf } from "./spans.js";
+import { delay, Linked, now, pause, span, textOf } from "./spans.js";
+import { checked, here } from "./trace.js";
 
 const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
@@ -18,6 +19,11 @@ export interface TaskOptions extends CallOptions {
   expect?: number;
   /** Puts the task off, in seconds, at most 30 days. */
   after?: number;
+  /**
+   * The trace that the task joins, a W3C traceparent. Absent: that of the job whose function runs, or the one in
+   * TRACEPARENT.
+   */
+  traceparent?: string;
 }
 
 /** A task that was waited for has ended otherwise than by completion. */
@@ -49,12 +55,21 @@ export class Tasks {
    * 256 KiB; what is no text is sent as JSON.
    */
   create(room: string, role: string, text: unknown = "", options: TaskOptions = {}): Promise<Task> {
-    const { title, priority, expect, after, ...call } = options;
+    const { title, priority, expect, after, traceparent, ...call } = options;
     const body = textOf(text);
-    const line = body.split("\n").find((l) => l.trim() !== "")?.trim() ?? role;
+    const trace = traceparent === undefined ? here() : checked(traceparent);
+    const line =
+      body
+        .split("\n")
+        .find((l) => l.trim() !== "")
+        ?.trim() ?? role;
     const message: CreateTaskRequest = {
-      room, role, text: body, title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+      room,
+      role,
+      text: body,
+      title: title ?? [...line].slice(0, MAX_TITLE).join(""),
       ...(priority !== undefined && { priority }),
+      ...(trace && { traceparent: trace }),
       ...(expect !== undefined && { expect: span(expect) }),
       ...(after !== undefined && { after: span(after) }),
     };
@@ -67,10 +82,17 @@ export class Tasks {
   }
 
   /** The tasks of a room and a role, the oldest first, without texts; of all where nothing is named. */
-  async *list(request: Omit<ListTasksRequest, "after" | "limit"> = {}, options?: CallOptions): AsyncGenerator<Task, void, undefined> {
+  async *list(
+    request: Omit<ListTasksRequest, "after" | "limit"> = {},
+    options?: CallOptions,
+  ): AsyncGenerator<Task, void, undefined> {
     let after = "";
     for (;;) {
-      const page = await this.client.call("Fleet.ListTasks", { ...request, limit: 1000, ...(after && { after }) }, options);
+      const page = await this.client.call(
+        "Fleet.ListTasks",
+        { ...request, limit: 1000, ...(after && { after }) },
+        options,
+      );
       yield* page.tasks;
       if (!page.more || !page.next) return;
       after = page.next;
@@ -80,7 +102,11 @@ export class Tasks {
   /** Cancels a task; who works on it is told within seconds. */
   cancel(task: TaskId, options: CallOptions & { reason?: string } = {}): Promise<Task> {
     const { reason, ...call } = options;
-    return this.client.call("Fleet.CancelTask", { task: idOf(task), ...(reason !== undefined && { reason }) }, call);
+    return this.client.call(
+      "Fleet.CancelTask",
+      { task: idOf(task), ...(reason !== undefined && { reason }) },
+      call,
+    );
   }
 
   /**
@@ -89,7 +115,8 @@ export class Tasks {
    */
   async wait(task: TaskId, options: CallOptions & { check?: boolean } = {}): Promise<Task> {
     const id = idOf(task);
-    const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout * 1000);
+    const limit =
+      options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
     const link = new Linked(options.signal, limit);
     try {
       const found = await this.over(id, link.signal);
@@ -97,12 +124,41 @@ export class Tasks {
       return found;
     } catch (e) {
       if (!limit?.aborted || options.signal?.aborted || e instanceof TaskFailed) throw e;
-      throw new Timeout(`task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
-        `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`);
+      throw new Timeout(
+        `task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
+          `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`,
+      );
     } finally {
       link.abort();
       link.end();
     }
+  }
+
+  /**
+   * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
+   * how many are created at once. Timeout when not all are over after that many seconds.
+   */
+  async *map(
+    room: string,
+    role: string,
+    texts: Iterable<unknown>,
+    options: CallOptions & { parallel?: number } = {},
+  ): AsyncGenerator<Task, void, undefined> {
+    const { parallel = 8, timeout, signal } = options;
+    const until = timeout === undefined ? Infinity : now() + timeout * 1000;
+    const left = (): CallOptions => ({
+      ...(signal && { signal }),
+      ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
+    });
+    const all = [...texts];
+    const made: Task[] = [];
+    let next = 0;
+    const create = async (): Promise<void> => {
+      for (let i = next++; i < all.length; i = next++)
+        made[i] = await this.create(room, role, all[i], left());
+    };
+    await Promise.all(Array.from({ length: Math.max(parallel, 1) }, create));
+    for (const task of made) yield await this.wait(task, { ...left(), check: false });
   }
 
   private async over(id: string, signal: AbortSignal): Promise<Task> {
@@ -138,7 +194,11 @@ class Watch {
   private readonly controller = new AbortController();
   private every = LOOK;
 
-  constructor(private readonly client: Client, private readonly room: string, private readonly ended: () => void) {
+  constructor(
+    private readonly client: Client,
+    private readonly room: string,
+    private readonly ended: () => void,
+  ) {
     void this.follow();
   }
 
@@ -182,7 +242,10 @@ class Watch {
 class Bell {
   private ringing = new AbortController();
 
-  constructor(public every: number, readonly end: () => void) {}
+  constructor(
+    public every: number,
+    readonly end: () => void,
+  ) {}
 
   ring(): void {
     this.ringing.abort();

@@ -7,7 +7,9 @@ const LIMIT = 2000; // ms
 
 /** Sends one message; false when there is nowhere to send it, or nobody took it. */
 export async function tell(input: number, output: number, cost: number): Promise<boolean> {
-  const base = /^http:\/\/(127\.0\.0\.1:[0-9]{1,5})(\/.*)?$/.exec(process.env.OTEL_EXPORTER_OTLP_ENDPOINT ?? "");
+  const base = /^http:\/\/(127\.0\.0\.1:[0-9]{1,5})(\/.*)?$/.exec(
+    process.env.OTEL_EXPORTER_OTLP_ENDPOINT ?? "",
+  );
   if (!base || !process.env.VIGIL_SOCKET) return false;
   const metrics: object[] = [];
   const tokens = [...point(input, "input"), ...point(output, "output")];

@@ -51,7 +51,14 @@ export function find(place: Place = {}, env: Environment = process.env): Found {
   const who = (addrs: readonly string[]): string =>
     place.identity ?? env.VIGIL_IDENTITY ?? (token ? "" : identityFor(addrs, env));
   if (given.length === 0 && !place.context && env.VIGIL_SOCKET) {
-    return { addrs: ["unix:" + env.VIGIL_SOCKET], source: "VIGIL_SOCKET", identity: "", file: "", token: "", roots: "" };
+    return {
+      addrs: ["unix:" + env.VIGIL_SOCKET],
+      source: "VIGIL_SOCKET",
+      identity: "",
+      file: "",
+      token: "",
+      roots: "",
+    };
   }
   let addrs = clean(given, "addrs");
   let source = "addrs";
@@ -76,14 +83,25 @@ export function find(place: Place = {}, env: Environment = process.env): Found {
   }
   const chosen = all.contexts.get(name);
   if (!chosen) {
-    throw new Invalid(`there is no context ${JSON.stringify(name)} in ${all.file}: \`vigil context list\` shows ` +
-      `them, \`vigil context set ${name} HOST:PORT\` makes one`);
+    throw new Invalid(
+      `there is no context ${JSON.stringify(name)} in ${all.file}: \`vigil context list\` shows ` +
+        `them, \`vigil context set ${name} HOST:PORT\` makes one`,
+    );
   }
   addrs = clean(chosen.servers, `context ${name} in ${all.file}`);
   if (addrs.length === 0) {
-    throw new Invalid(`context ${name} in ${all.file} names no server: \`vigil context set ${name} HOST:PORT\` mends it`);
+    throw new Invalid(
+      `context ${name} in ${all.file} names no server: \`vigil context set ${name} HOST:PORT\` mends it`,
+    );
   }
-  return { addrs, source: `context ${name}`, identity: place.identity ?? chosen.identity, file, token, roots };
+  return {
+    addrs,
+    source: `context ${name}`,
+    identity: place.identity ?? chosen.identity,
+    file,
+    token,
+    roots,
+  };
 }
 
 /** Takes addresses as people write them, and gives host:port. */
@@ -98,7 +116,10 @@ function clean(texts: readonly string[], where: string): string[] {
     }
     const bare = addr.replace(/^https?:\/\//, "").replace(/\/$/, "");
     const at = splitAddr(bare);
-    if (!at) throw new Invalid(`${where}: address ${JSON.stringify(text)}: write host:port, for instance ${DEFAULT}`);
+    if (!at)
+      throw new Invalid(
+        `${where}: address ${JSON.stringify(text)}: write host:port, for instance ${DEFAULT}`,
+      );
     addrs.push(bare);
   }
   return addrs;
@@ -139,8 +160,10 @@ export function trustOf(found: Found): Trust | undefined {
   if (isSocket(found.addrs[0]!)) return undefined;
   if (!found.identity && !found.roots) {
     if (!found.token) return undefined;
-    throw new Invalid("an API token needs TLS, since whoever hears it could use it: give roots, the file roots.crt " +
-      "of the folder that `vigil context show --identity` names, or set VIGIL_ROOTS");
+    throw new Invalid(
+      "an API token needs TLS, since whoever hears it could use it: give roots, the file roots.crt " +
+        "of the folder that `vigil context show --identity` names, or set VIGIL_ROOTS",
+    );
   }
   const ca = read(found.roots || join(found.identity, "roots.crt"), found);
   if (found.token || !found.identity) return { ca };
@@ -165,8 +188,11 @@ function read(path: string, found: Found): string {
   try {
     return readFileSync(path, "utf8");
   } catch (e) {
-    throw new Invalid(`there is no identity in ${found.identity || path} (${found.source}): log in again with ` +
-      "`vigil login TOKEN`, or select another context with `vigil context use`", { cause: e });
+    throw new Invalid(
+      `there is no identity in ${found.identity || path} (${found.source}): log in again with ` +
+        "`vigil login TOKEN`, or select another context with `vigil context use`",
+      { cause: e },
+    );
   }
 }
 
@@ -174,7 +200,10 @@ function read(path: string, found: Found): string {
 export function moreOf(found: Found): string[] {
   if (!found.file) return [];
   try {
-    return readFileSync(found.file, "utf8").slice(0, 4096).split(/\s+/).filter((a) => splitAddr(a));
+    return readFileSync(found.file, "utf8")
+      .slice(0, 4096)
+      .split(/\s+/)
+      .filter((a) => splitAddr(a));
   } catch {
     return [];
   }

@@ -5,7 +5,7 @@ import * as https from "node:https";
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "node:tls";
 import { Invalid } from "./errors.js";
-import { Linked } from "./spans.js";
+import { delay, Linked } from "./spans.js";
 import { isSocket, splitAddr, type Trust } from "./where.js";
 
 const DIAL = 1000; // ms that a server may take to accept a connection
@@ -94,7 +94,7 @@ export class Wire {
       late = true;
       link.abort();
     };
-    const timer = timeout === Infinity ? undefined : setTimeout(limit, Math.max(timeout, 1));
+    const timer = timeout === Infinity ? undefined : setTimeout(limit, delay(timeout));
     try {
       const answer = await this.send(addr, request, link.signal);
       const parts: Buffer[] = [];
@@ -113,7 +113,9 @@ export class Wire {
       if (late && !(e instanceof Lost && !e.sent)) {
         throw new Lost(`server ${addr} did not answer in time`, true, true);
       }
-      throw e instanceof Lost ? e : new Lost(`server ${addr}: ${(e as Error).message}`, true, false, false, { cause: e });
+      throw e instanceof Lost
+        ? e
+        : new Lost(`server ${addr}: ${(e as Error).message}`, true, false, false, { cause: e });
     } finally {
       clearTimeout(timer);
       link.end();
@@ -144,7 +146,9 @@ export class Wire {
         };
         if (req.reusedSocket || !socket.connecting) return ready();
         limit(DIAL, "it does not accept the connection");
-        socket.once("connect", () => (this.secure && !isSocket(addr) ? limit(SHAKE, "it does not answer the handshake") : ready()));
+        socket.once("connect", () =>
+          this.secure && !isSocket(addr) ? limit(SHAKE, "it does not answer the handshake") : ready(),
+        );
         if (this.secure) socket.once("secureConnect", ready);
       });
       req.once("response", (answer) => {
@@ -158,15 +162,25 @@ export class Wire {
 
   private request(addr: string, request: Request, signal: AbortSignal): http.ClientRequest {
     const options: http.RequestOptions = {
-      method: request.verb, path: request.path, agent: this.agent, signal, headers: { ...request.headers },
+      method: request.verb,
+      path: request.path,
+      agent: this.agent,
+      signal,
+      headers: { ...request.headers },
     };
     if (request.body !== undefined) {
       Object.assign(options.headers!, {
-        "content-type": "application/json", "content-length": String(Buffer.byteLength(request.body)),
+        "content-type": "application/json",
+        "content-length": String(Buffer.byteLength(request.body)),
       });
     }
     if (isSocket(addr)) {
-      return http.request({ ...options, socketPath: addr.slice("unix:".length), host: "vigil", headers: { ...options.headers, host: "vigil" } });
+      return http.request({
+        ...options,
+        socketPath: addr.slice("unix:".length),
+        host: "vigil",
+        headers: { ...options.headers, host: "vigil" },
+      });
     }
     const { host, port } = splitAddr(addr)!;
     return (this.secure ? https : http).request({ ...options, host, port });
@@ -182,14 +196,17 @@ function clusterOf(pem: string): string {
   } catch {
     // It is said below.
   }
-  throw new Invalid("the roots are no roots of vigil: take roots.crt of the folder that " +
-    "`vigil context show --identity` names");
+  throw new Invalid(
+    "the roots are no roots of vigil: take roots.crt of the folder that " +
+      "`vigil context show --identity` names",
+  );
 }
 
 /** Why a certificate is not that of a server of the cluster; undefined: it is. */
 function refusal(cert: PeerCertificate, cluster: string): Error | undefined {
   const names = (cert.subjectaltname ?? "").split(", ").filter((n) => n.startsWith("URI:"));
   const name = names.length === 1 ? names[0]!.slice("URI:".length).replaceAll('"', "") : "";
-  if (new RegExp(`^spiffe://${cluster}/server/[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`).test(name)) return undefined;
+  if (new RegExp(`^spiffe://${cluster}/server/[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`).test(name))
+    return undefined;
   return new Error("who listens there is no server of this cluster");
 }

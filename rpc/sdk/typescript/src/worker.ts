@@ -1,11 +1,12 @@
 // A worker: a function that is an agent.
 
 import { Client } from "./client.js";
-import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
+import { Closed, Invalid, Rejoin, Superseded, TooLarge, VigilError } from "./errors.js";
 import { Handoff, Retry, type Job } from "./job.js";
 import { Life, type End } from "./life.js";
 import type { Speaker } from "./messages.js";
 import { clip, pause, span, textOf } from "./spans.js";
+import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 
 const MAX_REASON = 1024; // bytes of why a task has failed
@@ -34,15 +35,16 @@ export interface WorkerOptions {
 class Stopping extends Closed {}
 
 /**
- * Makes this process the agent of a role, such as "web/builder", and a function its work. "web/builder.2" is that
- * agent alone, "web/builder.*" the first free one; in a life that an agentd has started, the agent is that of the life.
+ * Makes this process an agent of a role, such as "web/builder", and a function its work: the first that is free of the
+ * role, with "web/builder.2" that one alone. In a life that an agentd has started the agent is that of the life.
  *
  * It joins, waits, claims, beats, reports and leaves. An error of the function fails the task for good, with its class
  * and message; Retry, those of retryOn, and errors of vigil that may pass fail the attempt only. It ends when the
  * signal comes, and fails when this life is over: Superseded when a newer one has begun, Stopped, NotFound or Denied.
  */
 export async function worker(agent: string, handler: Handler, options: WorkerOptions = {}): Promise<void> {
-  const log = options.log ?? ((line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`));
+  const log =
+    options.log ?? ((line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`));
   const client = options.client ?? new Client({ name: `worker ${agent}` });
   const stop = new AbortController();
   const end = (why: string) => (): void => stop.abort(new Stopping(why));
@@ -66,10 +68,12 @@ export async function worker(agent: string, handler: Handler, options: WorkerOpt
 function speakerOf(agent: string): Speaker {
   const own = process.env.VIGIL_AGENT ?? "";
   const incarnation = process.env.VIGIL_INCARNATION ?? "";
-  if (!own || !incarnation) return { agent };
+  if (!own || !incarnation) return { agent: /\/.*\./.test(agent) ? agent : `${agent}.*` };
   if (own !== agent && own.replace(/\.[0-9]+$/, "") !== agent.replace(/\.\*$/, "")) {
-    throw new Invalid(`this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
-      `of ${agent}, or name the role of this one`);
+    throw new Invalid(
+      `this process is a life of ${own}, and its worker is one of ${agent}: start it by the runner ` +
+        `of ${agent}, or name the role of this one`,
+    );
   }
   const token = tokenOf();
   return { agent: own, incarnation: plain(incarnation), ...(token && { token }) };
@@ -89,7 +93,9 @@ function tokenOf(): string {
     return readFileSync(file, "utf8").slice(0, 4096).trim();
   } catch (e) {
     const gone = (e as NodeJS.ErrnoException).code === "ENOENT";
-    const why = gone ? "it is gone: the life that it belongs to has ended" : "only the agent's own account can read it";
+    const why = gone
+      ? "it is gone: the life that it belongs to has ended"
+      : "only the agent's own account can read it";
     throw new Invalid(`VIGIL_TOKEN_FILE ${file}: ${why}`, { cause: e });
   }
 }
@@ -106,8 +112,14 @@ class Work {
   ) {}
 
   async live(client: Client, speaker: Speaker): Promise<void> {
-    const slow = setTimeout(() => this.log(`vigil: ${speaker.agent} has not joined yet: no server has answered; ` +
-      `it goes on trying ${client.addrs.join(", ")}`), 5000);
+    const slow = setTimeout(
+      () =>
+        this.log(
+          `vigil: ${speaker.agent} has not joined yet: no server has answered; ` +
+            `it goes on trying ${client.addrs.join(", ")}`,
+        ),
+      5000,
+    );
     let life: Life;
     try {
       life = await Life.join(client, speaker, this.stop, (e) => this.worse(e));
@@ -146,7 +158,8 @@ class Work {
 
   /** Does one job and says how it has ended; it gives the next one where that came with it. */
   private async run(life: Life, job: Job): Promise<Job | undefined> {
-    if (job.task.state !== "IN_PROGRESS") { // of servers that do not start what is claimed
+    if (job.task.state !== "IN_PROGRESS") {
+      // of servers that do not start what is claimed
       try {
         await life.say(job, "Work.StartTask");
       } catch (e) {
@@ -168,14 +181,23 @@ class Work {
       await life.finish(job, end, { timeout: BYE / 1000 });
       return undefined;
     }
-    return life.next(job, end);
+    try {
+      return await life.next(job, end);
+    } catch (e) {
+      const refused = e instanceof TooLarge || e instanceof Invalid;
+      if (!refused || "fail" in end) throw e;
+      // No other attempt would end better.
+      const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);
+      await life.finish(job, { fail: { reason, retryable: false } });
+      return undefined;
+    }
   }
 
   /** What a handler comes to. One that was told to stop is left alone after its grace. */
   private async ended(life: Life, job: Job): Promise<End> {
     const done = (async (): Promise<End> => {
       try {
-        return completed(await this.handler(job));
+        return completed(await within(job.trace, () => this.handler(job)));
       } catch (e) {
         return this.failed(job, e);
       }
@@ -208,9 +230,11 @@ class Work {
       const after = e.after === undefined ? {} : { after: span(e.after) };
       return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
     }
-    this.log(`vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`);
-    const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) ||
-      (e instanceof VigilError && !e.final);
+    this.log(
+      `vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`,
+    );
+    const retryable =
+      (this.options.retryOn ?? []).some((kind) => e instanceof kind) || (e instanceof VigilError && !e.final);
     const text = e instanceof Error ? `${e.name}: ${e.message}` : `threw ${textOf(e)}`;
     return { fail: { reason: clip(text, MAX_REASON), retryable } };
   }

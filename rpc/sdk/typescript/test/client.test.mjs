@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { Client, Closed, Invalid, NotFound, TaskFailed, Timeout } from "../dist/index.js";
+
+/** A server that answers as told, and notes what it heard. */
+async function serve(t, answer) {
+  const heard = [];
+  const server = createServer(async (req, res) => {
+    let body = "";
+    for await (const part of req) body += part;
+    const one = { verb: req.method, path: req.url, headers: req.headers, body: body && JSON.parse(body) };
+    if (req.url === "/livez") return res.end();
+    heard.push(one);
+    if (req.url === "/v1/sessions") return res.end('{"session":"17"}');
+    await answer(one, res, heard);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = new Client({ addrs: `127.0.0.1:${server.address().port}`, attempt: 0.5 });
+  t.after(async () => {
+    await client.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { client, heard, addr: `127.0.0.1:${server.address().port}` };
+}
+
+const say = (res, status, value) =>
+  res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+
+test("a message is said by path, query and body", async (t) => {
+  const { client, heard } = await serve(t, (_, res) => say(res, 200, {}));
+  await client.call("Fleet.GetAgent", { agent: "web/a b.2", stale: true });
+  await client.call("Fleet.ListTasks", { room: "web", states: ["QUEUED", "FAILED"], role: "" });
+  await client.call("Fleet.ListDeadlines", { room: "web" });
+  await client.call("Fleet.RetryTask", { task: 18446744073709551615n });
+  assert.deepEqual(
+    heard.filter((h) => h.path !== "/v1/sessions").map((h) => [h.verb, h.path, h.body]),
+    [
+      ["GET", "/v1/agents/web/a%20b.2?stale=true", ""],
+      ["GET", "/v1/tasks?room=web&states=QUEUED&states=FAILED", ""],
+      ["GET", "/v1/rooms/web/deadlines", ""],
+      ["POST", "/v1/tasks/18446744073709551615:retry", {}],
+    ],
+  );
+  await assert.rejects(
+    client.call("Fleet.GetTask", {}),
+    (e) => e instanceof Invalid && /task is missing/.test(e.message),
+  );
+  await assert.rejects(client.call("Fleet.GetTask", { task: 1, room: "x" }), /this call takes no room/);
+  await assert.rejects(client.call("Fleet.Nothing", {}), /there is no call/);
+});
+
+test("N22: a write whose answer is lost is sent again under its number, as a repetition", async (t) => {
+  const { client, heard } = await serve(t, (h, res, heard) => {
+    if (heard.filter((o) => o.path === h.path).length < 3) return res.destroy();
+    say(res, 200, { id: "1", state: "QUEUED", room: "web", role: "builder" });
+  });
+  await client.tasks.create("web", "builder", "first line\nsecond");
+  const writes = heard.filter((h) => h.path === "/v1/rooms/web/tasks");
+  assert.deepEqual(
+    writes.map((h) => h.headers["idempotency-key"]),
+    ["17-1", "17-1", "17-1"],
+  );
+  assert.deepEqual(
+    writes.map((h) => h.headers["vigil-repeat"]),
+    [undefined, "1", "1"],
+  );
+  assert.deepEqual(writes[0].body, { role: "builder", text: "first line\nsecond", title: "first line" });
+});
+
+test("an answer that is no is not asked for again", async (t) => {
+  const { client, heard } = await serve(t, (_, res) =>
+    say(res, 404, { code: "not_found", message: "there is no task 7", rev: 3 }),
+  );
+  await assert.rejects(
+    client.tasks.get(7),
+    (e) => e instanceof NotFound && e.message === "there is no task 7" && e.rev === 3,
+  );
+  assert.equal(heard.length, 1);
+});
+
+test("a call ends with its signal, its time, and its client", async (t) => {
+  const { client } = await serve(t, () => undefined); // it says nothing
+  const stop = new AbortController();
+  const stopped = client.tasks.get(1, { signal: stop.signal });
+  stop.abort(new Error("enough"));
+  await assert.rejects(stopped, /enough/);
+  await assert.rejects(
+    client.tasks.get(1, { timeout: 0.2 }),
+    (e) => e instanceof Timeout && /within 0.2 s/.test(e.message),
+  );
+  const open = client.tasks.get(1);
+  await client.close();
+  await assert.rejects(open, Closed);
+});
+
+test("events go on behind the last one when the stream breaks", async (t) => {
+  const { client, heard } = await serve(t, (h, res, heard) => {
+    const line = (seq) =>
+      res.write(JSON.stringify({ result: { seq: String(seq), kind: "k", at: "", attempt: 0 } }) + "\n");
+    if (heard.length === 1) {
+      line(5);
+      line(6);
+      return setTimeout(() => res.destroy(), 20);
+    }
+    if (heard.length === 2) return say(res, 503, { code: "no_leader", message: "wait" });
+    line(7);
+    res.end();
+  });
+  const seen = [];
+  for await (const e of client.events("web", { after: 4 })) {
+    seen.push(e.seq);
+    if (e.seq === "7") break;
+  }
+  assert.deepEqual(seen, ["5", "6", "7"]);
+  assert.deepEqual(
+    heard.map((h) => new URL(h.path, "http://x").searchParams.get("after")),
+    ["4", "6", "6"],
+  );
+});
+
+test("who waits for a task that has failed is told why", async (t) => {
+  const { client } = await serve(t, (_, res) =>
+    say(res, 200, {
+      id: "7",
+      state: "FAILED",
+      room: "web",
+      role: "builder",
+      note: "half",
+      result: "TypeError: x",
+      attempt: 1,
+    }),
+  );
+  await assert.rejects(
+    client.tasks.wait(7),
+    (e) => e instanceof TaskFailed && e.task.id === "7" && /FAILED: TypeError: x$/.test(e.message),
+  );
+  assert.equal((await client.tasks.wait("7", { check: false })).state, "FAILED");
+});
+
+test("servers that answers name are asked too, and the leader first", async (t) => {
+  const second = await serve(t, (_, res) => say(res, 200, { id: "2" }));
+  const first = await serve(t, (_, res) => {
+    res.setHeader("vigil-servers", `${second.addr},999.1,0.0.0.0:1`);
+    res.setHeader("vigil-leader", second.addr);
+    say(res, 200, { id: "1" });
+  });
+  assert.equal((await first.client.tasks.get(1)).id, "1");
+  assert.equal((await first.client.tasks.get(1)).id, "2");
+  assert.deepEqual(first.client.addrs, [second.addr, first.addr]);
+});
+
+test("what is no server of vigil is said to be none", async (t) => {
+  const { client } = await serve(t, (_, res) => res.writeHead(404).end("<html>"));
+  await assert.rejects(client.tasks.get(1), /answers with status 404 and no word of vigil/);
+});
+
+test("a map gives its tasks in the order of their texts, whatever became of them", async (t) => {
+  const tasks = new Map();
+  const { client } = await serve(t, (h, res) => {
+    if (h.verb === "POST") {
+      const id = String(100 - tasks.size);
+      tasks.set(id, {
+        id,
+        room: "web",
+        role: "square",
+        state: h.body.text === "2" ? "FAILED" : "COMPLETED",
+        result: h.body.text,
+      });
+      return say(res, 200, tasks.get(id));
+    }
+    say(res, 200, tasks.get(h.path.split("/").at(-1)));
+  });
+  const found = [];
+  for await (const task of client.tasks.map("web", "square", [1, 2, 3, 4, 5], {
+    parallel: 2,
+    timeout: 9.87654,
+  })) {
+    found.push([task.result, task.state]);
+  }
+  assert.deepEqual(
+    found,
+    ["1", "2", "3", "4", "5"].map((r) => [r, r === "2" ? "FAILED" : "COMPLETED"]),
+  );
+});
