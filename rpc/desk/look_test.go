@@ -32,8 +32,9 @@ func (r *replica) Read(fn func(*fsm.View)) {
 	fn(&r.st.View)
 }
 
-func (r *replica) Leader() door.Leader          { return door.Leader{ID: "s1"} }
-func (r *replica) Subscribe(func(noun.Effects)) {}
+func (r *replica) Leader() door.Leader           { return door.Leader{ID: "s1"} }
+func (r *replica) Barrier(context.Context) error { return nil }
+func (r *replica) Subscribe(func(noun.Effects))  {}
 
 // do applies commands as one entry.
 func (r *replica) do(cmds ...fsm.Command) {
@@ -51,6 +52,9 @@ func open(agents uint32) (*Service, *replica) {
 	r := &replica{st: fsm.New()}
 	r.do(fsm.ApplyRoom{Room: "web", Roles: []noun.RoleSpec{{Name: "a", Replicas: agents}}},
 		fsm.ApplyRoom{Room: "zoo", Roles: []noun.RoleSpec{{Name: "b", Replicas: 3}}})
+	for range 20 { // a large role grows entry by entry
+		r.do()
+	}
 	return NewService(base.NewCore("s1", nil, r, nil, nil, nil), nil), r
 }
 

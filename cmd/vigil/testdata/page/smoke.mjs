@@ -96,6 +96,20 @@ for (const [path, name, wanted] of [
   await seen(name);
 }
 
+// The rest of the bar on a phone, by keyboard alone.
+await page.setViewportSize({ width: 390, height: 844 });
+await page.locator(".more summary").focus();
+await page.keyboard.press("Enter");
+await page.locator(".sheet").getByRole("link", { name: "Servers" }).waitFor();
+await page.screenshot({ path: `${folder}/more-390.png` });
+await audit("the rest of the bar", ["light", "dark"]);
+await page.locator(".sheet").getByRole("link", { name: "Servers" }).focus();
+await page.keyboard.press("Enter");
+await page.locator("h1", { hasText: "Servers" }).waitFor();
+if (await page.locator(".sheet").isVisible()) fault("the rest of the bar stays open");
+await page.setViewportSize({ width: 1280, height: 860 });
+console.log("the rest of the bar leads on");
+
 // Search, by keyboard alone.
 await page.keyboard.press("Control+k");
 await page.getByRole("combobox").fill("words.2");

@@ -21,6 +21,7 @@ await page.keyboard.press("Backspace");
 await shown("ye");
 console.log("please: look at it");
 await once(input, "line");
+await page.waitForFunction(() => !document.querySelector(".said p"));
 for (const [width, height] of [
   [1280, 860],
   [390, 844],
