@@ -16,7 +16,9 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -196,6 +198,10 @@ func TestLogHoldsNoTextAndNoToken(t *testing.T) {
 	_, _ = w.work(0).Claim(within(t), &vigilv1.ClaimRequest{Speaker: me})
 	_, _ = w.work(0).Claim(within(t),
 		&vigilv1.ClaimRequest{Speaker: &vigilv1.Speaker{Agent: "x", Token: "token-of-the-agent"}})
+	for _, from := range []string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-token-of-the-agent-01"} {
+		_, _ = w.fleet(0).GetRoom(metadata.AppendToOutgoingContext(within(t), code.HeaderTrace, from),
+			&vigilv1.GetRoomRequest{Room: "demo"})
+	}
 	_ = conn.Close()
 	stop()
 	if err := <-done; err != nil {
@@ -203,6 +209,9 @@ func TestLogHoldsNoTextAndNoToken(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "/vigil.v1.Work/Claim") {
 		t.Fatalf("no access line in %q", out.String())
+	}
+	if n := strings.Count(out.String(), "trace=4bf92f3577b34da6a3ce929d0e0e4736"); n != 1 {
+		t.Errorf("%d lines name the trace of a call", n)
 	}
 	for _, secret := range []string{"secret work", "title-of-the-task", "token-of-the-agent"} {
 		if strings.Contains(out.String(), secret) {

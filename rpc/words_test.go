@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,5 +69,35 @@ func TestN26RepeatedAndLateWordsRenewNothing(t *testing.T) {
 	}
 	if left := say(1, code.HeaderSaid, "14000"); left != time.Minute {
 		t.Errorf("a word of 14 s ago: the lease goes on for %s, want 1 min", left)
+	}
+}
+
+// So it is over HTTP, which SDKs speak.
+func TestN26RepeatedWordsOverHTTPRenewNothing(t *testing.T) {
+	w := start(t, 2)
+	w.room("demo", "builder", 1)
+	me := w.join("demo/builder")
+	w.advance(20 * time.Second)
+	for i := range 2 {
+		for _, one := range []struct {
+			header, value string
+			left          time.Duration
+		}{{code.HeaderRepeat, "1", 40 * time.Second}, {code.HeaderSaid, "15000", 40 * time.Second}} {
+			body := fmt.Sprintf(`{"speaker":{"agent":"demo/builder","incarnation":"%d"},"text":"%d %s"}`,
+				me.GetIncarnation(), i, one.header)
+			r, err := http.NewRequestWithContext(within(t), http.MethodPost, "http://"+w.nodes[i].addr+"/v1/work:declare",
+				strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set(one.header, one.value)
+			if status, got, _ := w.sent(r); status != http.StatusOK {
+				t.Fatalf("declare: %d %v", status, got)
+			}
+			if left := w.leaseLeft(); left != one.left {
+				t.Errorf("server %d, %s %s: the lease goes on for %s, want %s", i, one.header, one.value, left, one.left)
+			}
+		}
 	}
 }

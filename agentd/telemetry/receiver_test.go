@@ -163,6 +163,14 @@ func TestConventionsAreUnderstood(t *testing.T) {
 	b.want(t, 40, 4, 0, 0, 0)
 }
 
+func TestProgramsOfTheSDKsAreUnderstood(t *testing.T) {
+	b := newBench(false)
+	b.send(t, counter("vigil.usage.tokens", false, 1, 2, 40, "type", "input"))
+	b.send(t, counter("vigil.usage.tokens", false, 1, 3, 4, "type", "output"))
+	b.send(t, counter("vigil.usage.cost", false, 1, 4, 0.25, "type", ""))
+	b.want(t, 40, 4, 0, 250_000, 0)
+}
+
 func TestNothingCountsTwice(t *testing.T) {
 	t.Run("a repeated message", func(t *testing.T) {
 		b := newBench(false)

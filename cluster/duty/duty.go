@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -46,10 +47,11 @@ type Duty struct {
 	cfg       Config
 	log       hclog.Logger
 	table     []*row
-	starts    *planner   // what the plan of starts remembers, of one stint
-	noticed   *counts    // of the notifiers' records
-	terminals [2]*effect // of the ladder and of overseers
-	notifiers []*notifier
+	starts    *planner                    // what the plan of starts remembers, of one stint
+	noticed   *counts                     // of the notifiers' records
+	terminals [2]*effect                  // of the ladder and of overseers
+	notifiers atomic.Pointer[[]*notifier] // replaced as a whole
+	renotify  chan struct{}               // they were replaced
 }
 
 // Open makes a Duty.
@@ -60,12 +62,15 @@ func Open(cfg Config) (*Duty, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	d := &Duty{cfg: cfg, log: cfg.Logger.Named("duty")}
+	d := &Duty{cfg: cfg, log: cfg.Logger.Named("duty"), renotify: make(chan struct{}, 1)}
 	d.noticed = newCounts("notices", noticesSay, "note")
 	d.terminals = [2]*effect{{duty: "ladder", target: "terminal"}, {duty: "overseers", target: "terminal"}}
 	d.table = d.duties()
-	if err := d.openNotifiers(); err != nil {
-		return nil, fmt.Errorf("open duty: %w", err)
+	d.notifiers.Store(&[]*notifier{})
+	if cfg.Escalate != nil {
+		if _, _, err := d.SetNotifiers(cfg.Escalate.Notifiers); err != nil {
+			return nil, fmt.Errorf("open duty: %w", err)
+		}
 	}
 	return d, nil
 }
@@ -81,7 +86,7 @@ func (d *Duty) Wake(e noun.Effects) {
 		}
 	}
 	if e.Notice {
-		for _, n := range d.notifiers {
+		for _, n := range *d.notifiers.Load() {
 			n.poke()
 		}
 	}

@@ -110,7 +110,7 @@ func (d *Duty) Figures() (f Figures) {
 	for _, e := range d.terminals {
 		f.Effects = append(f.Effects, e.figures())
 	}
-	for _, n := range d.notifiers {
+	for _, n := range *d.notifiers.Load() {
 		f.Effects = append(f.Effects, n.effect.figures())
 	}
 	return f

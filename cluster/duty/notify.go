@@ -137,32 +137,49 @@ func clip(text string, most int) string {
 type notifier struct {
 	Notifier
 	wake   chan struct{}
-	effect effect
+	effect *effect
 }
 
-// openNotifiers checks what was configured.
-func (d *Duty) openNotifiers() error {
-	if d.cfg.Escalate == nil {
-		return nil
+// SetNotifiers replaces all notifiers, and names those that came and went. A notice that is being delivered is
+// delivered again, under the same id, by the notifier that has the name now. It is called by one goroutine at a
+// time. After an error all is as it was.
+func (d *Duty) SetNotifiers(next []Notifier) (added, removed []string, err error) {
+	if len(next) > noun.MaxNotifiers {
+		return nil, nil, fmt.Errorf("%d notifiers are too many, at most %d are allowed", len(next), noun.MaxNotifiers)
 	}
-	if len(d.cfg.Escalate.Notifiers) > noun.MaxNotifiers {
-		return fmt.Errorf("%d notifiers are too many, at most %d are allowed",
-			len(d.cfg.Escalate.Notifiers), noun.MaxNotifiers)
+	before := map[string]*notifier{}
+	for _, n := range *d.notifiers.Load() {
+		before[n.Name] = n
 	}
-	seen := map[string]bool{}
-	for _, n := range d.cfg.Escalate.Notifiers {
+	seen, list := map[string]bool{}, make([]*notifier, 0, len(next))
+	for _, n := range next {
 		if n.Name == "" || len(n.Name) > noun.MaxNotifierName || seen[n.Name] || n.Send == nil {
-			return fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a "+
+			return nil, nil, fmt.Errorf("notifier %q: it needs a name of its own of at most %d bytes, and a "+
 				"way to send", n.Name, noun.MaxNotifierName)
 		}
 		seen[n.Name] = true
 		if n.Timeout == 0 {
 			n.Timeout = NotifyTimeout
 		}
-		d.notifiers = append(d.notifiers, &notifier{Notifier: n, wake: make(chan struct{}, 1),
-			effect: effect{duty: "notices", target: n.Name}})
+		one := &notifier{Notifier: n, wake: make(chan struct{}, 1), effect: &effect{duty: "notices", target: n.Name}}
+		if old := before[n.Name]; old != nil {
+			one.effect = old.effect // its figures go on
+		} else {
+			added = append(added, n.Name)
+		}
+		list = append(list, one)
 	}
-	return nil
+	for _, n := range *d.notifiers.Load() {
+		if !seen[n.Name] {
+			removed = append(removed, n.Name)
+		}
+	}
+	d.notifiers.Store(&list)
+	select {
+	case d.renotify <- struct{}{}:
+	default:
+	}
+	return added, removed, nil
 }
 
 func (n *notifier) poke() {
@@ -183,10 +200,18 @@ func (d *Duty) escalate(ctx context.Context) {
 	if d.cfg.Escalate == nil {
 		return
 	}
-	var all sync.WaitGroup
-	defer all.Wait()
-	for _, n := range d.notifiers {
-		all.Go(func() { d.deliver(ctx, n) })
+	for ctx.Err() == nil {
+		var all sync.WaitGroup
+		inner, stop := context.WithCancel(ctx)
+		for _, n := range *d.notifiers.Load() {
+			all.Go(func() { d.deliver(inner, n) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-d.renotify:
+		}
+		stop()
+		all.Wait()
 	}
 }
 
@@ -214,7 +239,7 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 	if d.cfg.Escalate.Cluster != nil {
 		cluster = d.cfg.Escalate.Cluster()
 	}
-	for _, other := range d.notifiers {
+	for _, other := range *d.notifiers.Load() {
 		names = append(names, other.Name)
 	}
 	d.noticed.looks.Add(1)

@@ -305,3 +305,36 @@ func TestNotifiersAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Notifiers are replaced while a leader is at work: who is gone gets nothing any more, who came does, and what was
+// said to a name is not said to it again.
+func TestNotifiersAreReplacedWhileALeaderWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, all, cfg := troubled(t, "a", "b")
+		inStint(t, r, cfg, func(d *Duty) {
+			r.trouble("r/x.1")
+			newA, c := &told{began: time.Now()}, &told{began: time.Now()}
+			added, removed, err := d.SetNotifiers([]Notifier{{Name: "a", Send: newA.Send}, {Name: "c", Send: c.Send}})
+			if err != nil || !slices.Equal(added, []string{"c"}) || !slices.Equal(removed, []string{"b"}) {
+				t.Errorf("added %v, removed %v, %v", added, removed, err)
+			}
+			if _, _, err := d.SetNotifiers([]Notifier{{Name: "a", Send: c.Send}, {Name: "a", Send: c.Send}}); err == nil {
+				t.Error("two of one name were taken")
+			}
+			r.trouble("r/x.2")
+			for name, n := range map[string]*told{"the old a": all["a"], "b, which is gone": all["b"]} {
+				if got := n.heard(); !slices.Equal(got, []string{"c1-1"}) {
+					t.Errorf("%s was told %v", name, got)
+				}
+			}
+			for name, n := range map[string]*told{"the new a": newA, "c": c} {
+				if got := n.heard(); !slices.Equal(got, []string{"c1-2"}) {
+					t.Errorf("%s was told %v", name, got)
+				}
+			}
+			if f := d.Figures().Effects[2:]; len(f) != 2 || f[0].Target != "a" || f[0].Done != 2 {
+				t.Errorf("figures %+v", f)
+			}
+		})
+	})
+}

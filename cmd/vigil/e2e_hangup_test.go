@@ -10,10 +10,12 @@ import (
 )
 
 // A hangup ends no daemon: agentd reads its runners again and `host show` tells the new names, a
-// server says that it reads nothing.
+// server takes its notifiers and says what needs a restart.
 func TestN10HangupEndsNoDaemon(t *testing.T) {
 	t.Parallel()
 	f := &testFleet{t: t, dir: t.TempDir(), api: []string{freePort(t)}, raft: []string{freePort(t)}}
+	f.config = f.path("server.yaml")
+	f.write("server.yaml", "debug: false\n")
 	server := f.startServer(0)
 	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\ninsecure: true\nname: h\ndata_dir: "+f.path("h/data")+"\n")
 	f.write("h/runners.d/a.yaml", owned("name: a\nprogram: sh\n"))
@@ -35,8 +37,13 @@ func TestN10HangupEndsNoDaemon(t *testing.T) {
 		!regexp.MustCompile(`(of|capacity)\W+3\b`).MatchString(show.out.String()) {
 		t.Errorf("exit code %d:\n%s", code, show.out.String())
 	}
+	f.write("server.yaml", "zone: b\nnotify:\n- name: hook\n  command: {program: /bin/true}\n")
 	server.signal(syscall.SIGHUP)
-	server.shows(regexp.MustCompile(`SIGHUP: a server reads nothing again`))
+	server.shows(regexp.MustCompile(`log level and notifiers were read again: .*notifiers_added=\[?"?hook`))
+	server.shows(regexp.MustCompile(`zone: needs a restart`))
+	f.write("server.yaml", "zonne: b\n")
+	server.signal(syscall.SIGHUP)
+	server.shows(regexp.MustCompile(`stays as it was.*zonne`))
 	for _, p := range []*proc{agentd, server} {
 		p.signal(syscall.SIGTERM)
 		if code := p.end(); code != 0 {

@@ -79,24 +79,34 @@ type scraper struct {
 // until it has read every target.
 func newScraper(t *testing.T, program, dir string) *scraper {
 	t.Helper()
-	p := &scraper{t: t}
+	var config map[string]any
 	text, err := os.ReadFile(filepath.Join(dir, "prometheus.yaml"))
 	if err == nil {
-		err = yaml.Unmarshal(text, &p.config)
+		err = yaml.Unmarshal(text, &config)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := filepath.Abs("../../configs/alerts.yaml")
+	rules, err := os.ReadFile("../../configs/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.config["global"] = map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"}
-	p.config["rule_files"] = []string{rules}
+	config["global"] = map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"}
+	return startScraper(t, program, config, string(rules))
+}
+
+// startScraper is newScraper with a configuration and rules of the caller.
+func startScraper(t *testing.T, program string, config map[string]any, rules string) *scraper {
+	t.Helper()
+	p := &scraper{t: t, config: config}
 	own := t.TempDir()
-	text, err = yaml.Marshal(p.config)
+	p.config["rule_files"] = []string{filepath.Join(own, "rules.yaml")}
+	text, err := yaml.Marshal(p.config)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(own, "prometheus.yaml"), text, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(own, "rules.yaml"), []byte(rules), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

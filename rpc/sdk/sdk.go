@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-//go:embed python/vigil/*.py typescript/package.json typescript/dist
+//go:embed python/vigil/*.py python/vigil/py.typed typescript/package.json typescript/dist
 var files embed.FS
 
 // Python is the package vigil: its folder holds the files of which `import vigil` is made.

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -26,7 +25,10 @@ their cluster with --found; another one joins it with --join, which names one of
 
 With --check everything that is wrong with the configuration is printed, one line each
 with its remedy, and nothing is started or changed; the exit code is 1 when something
-was found.`
+was found.
+
+On SIGHUP log_level and notify are read again; the log names each other key that has changed and needs
+a restart. Certificates are read again by themselves.`
 
 // newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
 // to it by AddServerVerbs.
@@ -73,7 +75,11 @@ func newServerCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			go s.explainHangups(cmd.Context(), hangups)
+			var again func() (*conf.Server, error)
+			if file != "" {
+				again = func() (*conf.Server, error) { return readAgain(file, a.Getenv, flags, cmd.Flags().Changed) }
+			}
+			go s.followHangups(cmd.Context(), hangups, again)
 			return s.Run(cmd.Context())
 		},
 	}
@@ -84,19 +90,6 @@ func newServerCmd(a *cli.App) *cobra.Command {
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flags are there
 	_ = cmd.MarkFlagDirname("data-dir")
 	return cmd
-}
-
-// explainHangups tells, until ctx ends, who sends SIGHUP that it does nothing here.
-func (s *server) explainHangups(ctx context.Context, hangups <-chan struct{}) {
-	for {
-		select {
-		case <-hangups:
-			s.log.Info("SIGHUP: a server reads nothing again; restart it to have its configuration read, or change " +
-				"what the cluster shares with vigil settings set")
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // serverError gives what ended a server its exit code.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,8 +21,15 @@ import (
 // goWorker makes this program the worker in Go.
 const goWorker = "VIGIL_CONFORMANCE_GO"
 
+// sideBySide is how many stories run at once: they wait more than they work.
+const sideBySide = "8"
+
 func mainOrWorker(m *testing.M) {
 	if os.Getenv(goWorker) == "" {
+		flag.Parse()
+		if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) { // its default
+			_ = flag.Set("test.parallel", sideBySide) // a number
+		}
 		os.Exit(m.Run())
 	}
 	say := func(l map[string]any) {

@@ -55,7 +55,7 @@ class Calls(unittest.TestCase):
         with Fake({"GET /v1/status": lambda *_: (503, {"code": "no_leader", "message": "nobody"})}) as f, \
                 vigil.Client(f.addr) as c:
             with self.assertRaises(vigil.NoLeader) as caught:
-                c.call("Cluster.Status", timeout=0.3)
+                c.call("Cluster.Status", timeout=1)
             self.assertGreater(f.count("GET /v1/status"), 1)
             self.assertIn("no answer in time", str(caught.exception))
 
@@ -77,12 +77,18 @@ class Calls(unittest.TestCase):
             self.assertEqual(f.heard[-1][3], "/v1/rooms/a%2F..%2Fb%3Fx")
 
     def test_answers_that_are_none_are_told(self):
-        answers = {"GET /v1/status": lambda *_: (200, b"<html>"), "GET /v1/tasks/7": lambda *_: (502, b"<html>")}
-        with Fake(answers) as f, vigil.Client(f.addr, retry_for=0.2) as c:
+        answers = {"GET /v1/status": lambda *_: (200, b"<html>"), "POST /v1/work:beat": lambda *_: (502, b"<html>")}
+        with Fake(answers) as f, vigil.Client(f.addr) as c:
             with self.assertRaisesRegex(vigil.Internal, "no JSON"):
                 c.call("Cluster.Status")
             with self.assertRaisesRegex(vigil.Unavailable, "502"):
-                c.tasks.get(7)
+                c.call("Work.Renew", {"speaker": {"agent": "web/builder"}})  # which is not repeated
+
+    def test_a_server_that_speaks_tls_is_told_from_others(self):
+        no = b"Client sent an HTTP request to an HTTPS server.\n"
+        with Fake({"GET /v1/status": lambda *_: (400, no)}) as f, vigil.Client(f.addr) as c:
+            with self.assertRaisesRegex(vigil.AuthDenied, "vigil login"):
+                c.call("Cluster.Status")
 
     def test_a_scope_ends_a_call_from_another_thread(self):
         block = threading.Event()
@@ -146,7 +152,7 @@ class Results(unittest.TestCase):
             self.assertEqual(c.tasks.wait(7, timeout=20).json(), {"ok": True})
 
     def test_wait_tells_what_failed_and_what_is_late(self):
-        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state="FAILED", note="no disk")),
+        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state="FAILED", result="no disk")),
                    "GET /v1/tasks/8": lambda *_: (200, dict(TASK, id="8")),
                    "GET /v1/events": lambda *_: (403, {"code": "denied", "message": "not you"})}
         with Fake(answers) as f, vigil.Client(f.addr) as c:

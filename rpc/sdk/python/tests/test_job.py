@@ -7,6 +7,7 @@ import unittest
 
 import vigil
 from vigil._job import Job, clip
+from vigil._trace import here
 from vigil._worker import Worker
 
 
@@ -28,7 +29,8 @@ def job(life=None, **task):
 class Commands(unittest.TestCase):
     def test_a_command_ends_with_the_job_and_what_it_started_too(self):
         j = job()
-        script = "import subprocess,sys,time; p=subprocess.Popen(['sleep','300']); print(p.pid,flush=True); time.sleep(300)"
+        script = ("import subprocess,time; p=subprocess.Popen(['sleep','300']); print(p.pid,flush=True); "
+                  "time.sleep(300)")
         p = j.popen([sys.executable, "-c", script], stdout=subprocess.PIPE, grace=5)
         child = int(p.stdout.readline())
         j.cancel(vigil.Superseded("over"))
@@ -43,7 +45,8 @@ class Commands(unittest.TestCase):
 
     def test_a_command_that_ignores_sigterm_is_killed(self):
         j = job()
-        script = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1,flush=True); time.sleep(300)"
+        script = ("import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1,flush=True); "
+                  "time.sleep(300)")
         p = j.popen([sys.executable, "-c", script], stdout=subprocess.PIPE, grace=0.2)
         p.stdout.readline()
         j.cancel(vigil.Superseded("over"))
@@ -105,6 +108,23 @@ class Words(unittest.TestCase):
 
     def test_a_title_stands_for_a_text(self):
         self.assertEqual(job(text="", title="Say hello").text, "Say hello")
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+class Traces(unittest.TestCase):
+    def test_what_is_run_and_created_for_a_traced_task_joins_its_trace(self):
+        j = job(traceparent=TRACE)
+        self.assertEqual(j.run(["sh", "-c", "echo $TRACEPARENT"]).stdout.strip(), TRACE)
+        self.assertEqual(j.run(["sh", "-c", "echo $TRACEPARENT"], env={}).stdout.strip(), TRACE)
+        w = Worker("web/builder", lambda j: here(), (), None)
+        self.assertEqual(w._outcome(j, w._direct).result, TRACE)
+        self.assertEqual(here(), "")
+
+    def test_what_is_no_trace_changes_nothing(self):
+        for text in ("", "x", TRACE.replace("4", "g"), "00-" + "0" * 32 + "-00f067aa0ba902b7-01"):
+            self.assertEqual(job(traceparent=text).trace, "")
 
 
 class Outcomes(unittest.TestCase):

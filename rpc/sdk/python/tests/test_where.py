@@ -2,8 +2,8 @@ import os
 import tempfile
 import unittest
 
-from vigil._life import parse_incarnation, who
 from vigil._where import find
+from vigil._who import parse_incarnation, who
 
 CONTEXTS = """\
 selected: dev

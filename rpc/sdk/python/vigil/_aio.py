@@ -9,10 +9,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from ._client import Client, Json
+from ._client import Client
 from ._clock import Span
+from ._form import Json
 from ._job import Job, Mail
 from ._tasks import Task
+from ._trace import here
 from ._wire import Aborted, Scope
 
 T = TypeVar("T")
@@ -110,10 +112,11 @@ class AsyncTasks:
         self._tasks = client.tasks
 
     async def create(self, room: str, role: str, text: object = "", *, title: str = "", priority: int = 0,
-                     expect: Optional[Span] = None, after: Optional[Span] = None) -> Task:
+                     expect: Optional[Span] = None, after: Optional[Span] = None,
+                     traceparent: Optional[str] = None) -> Task:
         """As Tasks.create."""
         return await _call(self._tasks.create, room, role, text, title=title, priority=priority, expect=expect,
-                           after=after)
+                           after=after, traceparent=here() if traceparent is None else traceparent)
 
     async def get(self, task: Union[int, Task]) -> Task:
         """As Tasks.get."""
@@ -142,6 +145,7 @@ class AsyncJob:
         self.task, self.id, self.attempt = job.task, job.id, job.attempt
         self.room, self.role, self.title, self.text = job.room, job.role, job.title, job.text
         self.agent, self.incarnation, self.resume = job.agent, job.incarnation, job.resume
+        self.trace = job.trace
         self.cancelled = job.cancelled
 
     def json(self) -> Any:

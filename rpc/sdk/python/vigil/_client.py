@@ -7,13 +7,14 @@ import logging
 
 import random
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
-from urllib.parse import quote, urlencode
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from urllib.parse import urlencode
 
 from . import _errors as errors
-from ._calls import METHODS, Method, Route as Path
+from ._calls import Method
 from ._clock import Span, now, seconds
 from ._errors import VigilError
+from ._form import Json, error_of, failure, message_of, method_of, object_of, park, request_of
 from ._servers import Route, Servers
 from ._sessions import Sessions, Ticket
 from ._where import find
@@ -28,8 +29,6 @@ LONG = 600.0  # s that a call which may take minutes may
 HOPS = 3  # from server to server before a call waits
 RENEWALS = 3  # times that one write may find its session forgotten
 CLOSE = 0.25  # s for the good-bye of a client
-
-Json = Dict[str, Any]
 
 
 class Trial:
@@ -119,7 +118,7 @@ class Client:
         "1.5s", what is not set is absent. timeout bounds all attempts together, in seconds. For streams see
         stream(). VigilError as each call; ValueError for a method or field that does not exist.
         """
-        m = _method(method)
+        m = method_of(method)
         if m.streams:
             raise ValueError(f"{method} is a stream: use stream()")
         message = dict(message or {})
@@ -132,7 +131,7 @@ class Client:
                scope: Optional[Scope] = None) -> Iterator[Json]:
         """The messages of a streaming call. A server that cannot be reached is passed over; once it has begun it
         is not opened again: its end by an error is a VigilError, and who reads goes on from what was read."""
-        m = _method(method)
+        m = method_of(method)
         if not m.streams:
             raise ValueError(f"{method} is no stream: use call()")
         return self._stream(method, m, dict(message or {}), scope)
@@ -183,7 +182,7 @@ class Client:
 
     def _open_session(self) -> str:
         t = Trial(self._retry_for, None)
-        m = _method("Work.OpenSession")
+        m = method_of("Work.OpenSession")
         return str(self._repeat("Work.OpenSession", m, {"client": self._name}, t, None, m.repeat)["session"])
 
     def _write(self, method: str, m: Method, message: Json, timeout: Optional[Span], scope: Optional[Scope]) -> Json:
@@ -207,11 +206,11 @@ class Client:
 
     def _single(self, method: str, message: Json, timeout: float, scope: Optional[Scope] = None) -> Json:
         """One attempt, which is never repeated: of beats, and of what is worth nothing later."""
-        return self._repeat(method, _method(method), message, Trial(timeout, scope), None, "once")
+        return self._repeat(method, method_of(method), message, Trial(timeout, scope), None, "once")
 
     def _repeat(self, method: str, m: Method, message: Json, t: Trial, ticket: Optional[Ticket],
                 repeat: str) -> Json:
-        request = _request(method, m, message)
+        request = request_of(method, m, message)
         while True:
             if self._closed.is_set():
                 raise errors.Closed()
@@ -240,7 +239,7 @@ class Client:
             self._again(e, True, repeat in ("always", "unsent"))
         left = max(t.until - (now() - t.began), 0.001)
         if m.parked:
-            limit = _park(message) + self._attempt
+            limit = park(message) + self._attempt
         else:
             limit = min(left, LONG if m.long else self._attempt)
         verb, path, body = request
@@ -252,6 +251,8 @@ class Client:
             answer = self._exchange(wire, verb, path, headers, body, limit, t.scope)
         except Late as e:
             self._servers.leave(route, wire.addr)
+            if t.last is not None and limit == left:
+                raise _out_of_time(t.last) from None  # this attempt was cut short: the one before tells why
             self._again(errors.Timeout(str(e)), False, repeat == "always")
         except Lost as e:
             self._servers.failed(wire.addr, str(e))
@@ -262,7 +263,7 @@ class Client:
         if 200 <= answer.status < 300:
             if leader:
                 self._servers.follow(leader)
-            return _object(answer)
+            return object_of(answer)
         return self._judge(route, wire.addr, t, failure(answer, leader), repeat)
 
     def _exchange(self, wire: Wire, verb: str, path: str, headers: List[str], body: Optional[bytes], limit: float,
@@ -305,10 +306,10 @@ class Client:
         raise e
 
     def _stream(self, method: str, m: Method, message: Json, scope: Optional[Scope]) -> Iterator[Json]:
-        verb, path, body = _request(method, m, message)
+        verb, path, body = request_of(method, m, message)
         for line in self._lines(verb, path, self._extra, body, scope, None):
             if line.strip():
-                yield _message(line)
+                yield message_of(line)
 
     def _sse(self, path: str, request: Json, scope: Optional[Scope],
              stands: Optional[Callable[[], None]]) -> Iterator[Json]:
@@ -378,94 +379,12 @@ def _version() -> str:
     return __version__
 
 
-def _method(name: str) -> Method:
-    m = METHODS.get(name.replace("/", "."))
-    if m is None:
-        raise ValueError(f"the API has no call {name!r}: names are as in Fleet.GetRoom, /openapi.json lists them")
-    return m
-
-
-def _park(message: Mapping[str, Any]) -> float:
-    text = str(message.get("max_wait", "60s"))
-    return float(text.rstrip("s")) or 60.0
-
-
 def _said(t: Trial) -> List[str]:
     """What an agent says renews its lease only when it has just said it, so calls say how old they are."""
     if t.tries > 1:
         return ["Vigil-Repeat: 1"]
     age = int((now() - t.began) * 1000)
     return [f"Vigil-Said: {age}"] if age > 0 else []
-
-
-def _request(method: str, m: Method, message: Json) -> Tuple[str, str, Optional[bytes]]:
-    """Verb, path and body of a call."""
-    for r in m.routes:
-        if all(message.get(v) not in (None, "") for v in r.variables):
-            return (r.verb,) + _filled(method, r, message)
-    missing = ", ".join(m.routes[0].variables)
-    raise ValueError(f"{method} needs {missing}")
-
-
-def _filled(method: str, r: Path, message: Json) -> Tuple[str, Optional[bytes]]:
-    path = r.path
-    for v in r.variables:
-        path = path.replace("{" + v + "}", quote(str(message[v]), safe="/" if v == "agent" else ""))
-    rest = {k: v for k, v in message.items() if k not in r.variables and v is not None}
-    if r.body:
-        return path, json.dumps(rest, separators=(",", ":")).encode()
-    pairs: List[Tuple[str, str]] = []
-    for k, v in rest.items():
-        if k not in r.query:
-            raise ValueError(f"{method} has no field {k!r}; it takes {', '.join(r.variables + r.query) or 'nothing'}")
-        many: List[Any] = list(v) if isinstance(v, (list, tuple)) else [v]
-        pairs += [(k, "true" if one is True else str(one)) for one in many if one is not False and one != ""]
-    return (path + "?" + urlencode(pairs) if pairs else path), None
-
-
-def _object(answer: Answer) -> Json:
-    try:
-        value = json.loads(answer.body or b"{}")
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise errors.Internal("the server has answered what is no JSON: is it a server of vigil?")
-    return value
-
-
-def _message(line: bytes) -> Json:
-    """One message of a stream."""
-    try:
-        value = json.loads(line)
-    except ValueError:
-        raise errors.Internal("the server has answered what is no JSON: is it a server of vigil?") from None
-    if "error" in value:
-        raise error_of(value["error"])
-    return cast(Json, value.get("result", value))
-
-
-def failure(answer: Answer, leader: str) -> VigilError:
-    """The error that an answer brings."""
-    try:
-        value = json.loads(answer.body)
-        return error_of(value, leader)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
-    # Something between us and a server has answered.
-    if answer.status in (502, 503, 504, 408, 429):
-        return errors.Unavailable(f"something between here and the servers answers {answer.status}")
-    return errors.Internal(f"the answer has status {answer.status} and no code: is it a server of vigil?")
-
-
-def error_of(value: Mapping[str, Any], leader: str = "") -> VigilError:
-    """The error that a server describes."""
-    code, message = str(value["code"]), str(value.get("message", ""))[:8192]
-    kind = errors.CODES.get(code, VigilError)
-    e = kind(message, rev=int(value.get("rev") or 0) or None, leader=str(value.get("leader") or leader),
-             oldest=int(value.get("oldest") or 0) or None)
-    if kind is VigilError:
-        e.code = code
-    return e
 
 
 def _out_of_time(last: VigilError) -> VigilError:

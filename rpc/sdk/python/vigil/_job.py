@@ -11,7 +11,7 @@ import threading
 from typing import IO, TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _errors as errors
-from . import _usage
+from . import _trace, _usage
 from ._clock import Span, duration, now, seconds
 from ._errors import VigilError
 from ._tasks import Task, text_of
@@ -87,6 +87,8 @@ class Job:
         self.text = self.task.text or self.task.title
         """What is to be done: the text of the task, or its title where it has no text."""
         self.attempt = attempt
+        self.trace = _trace.checked(str(raw.get("traceparent", "")))
+        """The W3C traceparent of this attempt, for spans of your own; "": nobody traces the task."""
         self.agent, self.incarnation = life.agent, life.incarnation
         self.resume = os.environ.get("VIGIL_RESUME", "")
         """What an earlier life has remembered; "": nothing."""
@@ -223,8 +225,11 @@ class Job:
 
     def popen(self, args: Sequence[str], *, grace: Span = 10, **more: Any) -> "subprocess.Popen[bytes]":
         """Starts a command in a process group of its own and registers it, as run() does. It takes what
-        subprocess.Popen takes."""
+        subprocess.Popen takes. Where the task is traced it finds TRACEPARENT in its environment."""
         self.check()
+        if self.trace:
+            given = more.get("env")
+            more["env"] = dict(os.environ if given is None else given, TRACEPARENT=self.trace)
         if os.name == "posix":
             more.setdefault("start_new_session", True)
         process: "subprocess.Popen[bytes]" = subprocess.Popen(list(args), **more)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 from . import _errors as errors
 from ._clock import Span, duration, now, seconds
+from ._trace import checked, here
 from ._wire import Aborted, Scope
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ class Task:
         self.text = str(raw.get("text", ""))
         """Empty in lists."""
         self.note = str(raw.get("note", ""))
-        """The last progress, or why it failed."""
+        """The last progress."""
         self.result = str(raw.get("result", ""))
+        """What its worker has returned; of a task that has FAILED the reason."""
         self.attempt = int(raw.get("attempt", 0))
         self.holder = str(raw.get("holder", ""))
         """The agent of the last attempt, room/role or room/role.2."""
@@ -51,6 +53,14 @@ class Task:
         """Tells whether nobody works on it any more, unless a human brings it back."""
         return self.state in OVER
 
+    @property
+    def reason(self) -> str:
+        """Why it has failed, or why its last attempt did; "": neither has."""
+        if self.state == "FAILED":
+            return self.result or self.note
+        failed = self.raw.get("failed") or [{}]
+        return "" if self.done else str(failed[-1].get("reason", ""))
+
     def json(self) -> Any:
         """The result, as a worker has returned it that returned more than text. ValueError: it is no JSON."""
         return json.loads(self.result)
@@ -63,8 +73,8 @@ class TaskFailed(Exception):
     """A task that was waited for has ended otherwise than by completion. task is what became of it."""
 
     def __init__(self, task: Task) -> None:
-        note = f": {task.note}" if task.note else ""
-        super().__init__(f"task {task.id} of {task.room}/{task.role} is {task.state}{note}")
+        why = f": {task.reason}" if task.reason else ""
+        super().__init__(f"task {task.id} of {task.room}/{task.role} is {task.state}{why}")
         self.task = task
 
 
@@ -82,12 +92,14 @@ class Tasks:
         self._client = client
 
     def create(self, room: str, role: str, text: object = "", *, title: str = "", priority: int = 0,
-               expect: Optional[Span] = None, after: Optional[Span] = None) -> Task:
+               expect: Optional[Span] = None, after: Optional[Span] = None,
+               traceparent: Optional[str] = None) -> Task:
         """Creates a task of a role, exactly once however often it has to be sent.
 
         text is what the worker gets, at most 256 KiB; what is no text is sent as JSON. Without a title its first
         line is shown to people. expect is how long an attempt may take, after puts the task off: spans in seconds,
-        1 s to 30 days.
+        1 s to 30 days. traceparent is the trace that it joins; without it that of the job whose function runs, or the
+        one in TRACEPARENT.
         """
         body = text_of(text)
         line = body.splitlines()[0] if body.strip() else role
@@ -98,6 +110,9 @@ class Tasks:
             message["expect"] = duration(expect)
         if after is not None:
             message["after"] = duration(after)
+        trace = here() if traceparent is None else checked(traceparent)
+        if trace:
+            message["traceparent"] = trace
         return Task(self._client.call("Fleet.CreateTask", message))
 
     def get(self, task: Union[int, Task]) -> Task:
@@ -140,8 +155,9 @@ class Tasks:
         parallel is how many are created at once. TimeoutError when not all are over after timeout seconds.
         """
         until = None if timeout is None else now() + seconds(timeout)
+        trace = here()
         with ThreadPoolExecutor(max_workers=max(parallel, 1)) as pool:
-            made = list(pool.map(lambda text: self.create(room, role, text).id, texts))
+            made = list(pool.map(lambda text: self.create(room, role, text, traceparent=trace).id, texts))
         found: Dict[int, Task] = {}
         watch = Watch(self._client, made, None, room).until(None if until is None else max(until - now(), 0.001))
         for one in made:

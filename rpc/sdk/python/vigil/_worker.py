@@ -8,14 +8,17 @@ import logging
 import os
 import signal
 import threading
+from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union, cast
 
+from . import _trace
 from ._client import Client
 from ._clock import now, seconds
 from ._errors import VigilError
 from ._job import Handoff, Job, Retry, Stopping, clip
-from ._life import LEAVE, End, Life, who
+from ._life import LEAVE, End, Life
 from ._tasks import MAX_RESULT, text_of
+from ._who import who
 from ._wire import Aborted
 
 log = logging.getLogger("vigil")
@@ -183,7 +186,7 @@ class Worker:
             log.info("task %d (attempt %d) is not wanted any more: %s", job.id, job.attempt, job.cause)
             return None
         log.info("task %d (attempt %d) took %.1f s%s", job.id, job.attempt, now() - began,
-                 ": " + end.failure if end.failure else "")
+                 ": " + " ".join(end.failure.split()) if end.failure else "")
         if self._stop is None:
             return life.next(job, end)
         try:
@@ -233,13 +236,17 @@ class Worker:
         if isinstance(e, Retry):
             return End(failure=clip(str(e), MAX_REASON), retryable=True,
                        after=None if e.after is None else seconds(e.after))
-        log.error("task %d (attempt %d) has failed", job.id, job.attempt, exc_info=e)
+        log.error("task %d (attempt %d) has failed", job.id, job.attempt, exc_info=(type(e), e, _own(e)))
         retryable = isinstance(e, self.retry_on) or isinstance(e, VigilError) and not e.final \
             or not isinstance(e, Exception)
         return End(failure=clip(f"{type(e).__name__}: {e}".rstrip(": "), MAX_REASON), retryable=retryable)
 
     def _direct(self, job: Job) -> Any:
-        return self.fn(job)
+        token = _trace.current.set(job.trace)
+        try:
+            return self.fn(job)
+        finally:
+            _trace.current.reset(token)
 
     def _on_loop(self, loop: asyncio.AbstractEventLoop) -> Callable[[Job], Any]:
         from ._aio import AsyncJob
@@ -250,6 +257,7 @@ class Worker:
             ended = threading.Event()
 
             async def one() -> None:
+                _trace.current.set(job.trace)  # of this coroutine's own context
                 try:
                     box["value"] = await fn(AsyncJob(job))
                 except BaseException as e:
@@ -273,6 +281,14 @@ class Worker:
             return box.get("value")
 
         return call
+
+
+def _own(e: BaseException) -> Optional[TracebackType]:
+    """The part of a traceback that is not of this package."""
+    tb = e.__traceback__
+    while tb is not None and os.path.dirname(tb.tb_frame.f_code.co_filename) == os.path.dirname(__file__):
+        tb = tb.tb_next
+    return tb or e.__traceback__
 
 
 class _Signals:

@@ -1,0 +1,76 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/go-hclog"
+
+	"vigil/cmd/vigil/conf"
+)
+
+// followHangups reads the configuration again on each SIGHUP, until ctx ends. Read is nil without a file.
+func (s *server) followHangups(ctx context.Context, hangups <-chan struct{}, read func() (*conf.Server, error)) {
+	runs := s.conf
+	for {
+		select {
+		case <-hangups:
+		case <-ctx.Done():
+			return
+		}
+		if read == nil {
+			s.log.Info("SIGHUP: this server has no configuration file, nothing was read again; restart it with other flags, or " +
+				"change what the cluster shares with vigil settings set")
+			continue
+		}
+		next, err := read()
+		if err == nil {
+			err = s.again(runs, next)
+		}
+		if err != nil {
+			s.log.Error("SIGHUP: the configuration stays as it was: what was read again cannot be used", "error", conf.InOneLine(err))
+			continue
+		}
+		taken := *runs
+		taken.LogLevel, taken.Notify = next.LogLevel, next.Notify
+		runs = &taken
+	}
+}
+
+// again takes what can be taken of a configuration, all of it or nothing, and says what cannot.
+func (s *server) again(runs, next *conf.Server) error {
+	now, restart, founded := runs.Again(next)
+	if err := next.Check(); err != nil {
+		return err
+	}
+	notifiers, wrong := next.Notifiers(s.replica)
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
+	added, removed, err := s.duty.SetNotifiers(notifiers)
+	if err != nil {
+		return err
+	}
+	s.log.SetLevel(hclog.LevelFromString(next.LogLevel))
+	s.log.Info("log level and notifiers were read again", "changed", now, "notifiers_added", added, "notifiers_gone", removed)
+	for _, key := range restart {
+		s.log.Warn("SIGHUP: " + key + ": needs a restart")
+	}
+	for _, key := range founded {
+		s.log.Warn("SIGHUP: " + key + ": is read only when a cluster is founded; vigil settings set changes what the cluster shares")
+	}
+	return nil
+}
+
+// readAgain reads the configuration as at the start.
+func readAgain(file string, getenv func(string) string, flags *conf.Server, said func(string) bool) (*conf.Server, error) {
+	next, err := conf.ReadServer(file)
+	if err == nil {
+		err = next.WatchdogEnv(getenv)
+	}
+	if err != nil {
+		return nil, err
+	}
+	next.Override(flags, said)
+	return next, nil
+}
