@@ -183,3 +183,28 @@ func TestLeaderWithAStuckDiskIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// A server whose data directory is deleted under it ends, instead of acknowledging what nobody can read again;
+// the others go on.
+func TestL8ServerWhoseDirectoryIsDeletedEnds(t *testing.T) {
+	var dirs [3]string
+	c := clustertest.New(t, 3, clustertest.OnDisk(), clustertest.Configure(func(i int, cfg *cluster.Config) {
+		dirs[i] = cfg.DataDir
+	}))
+	k := c.Client()
+	room(t, k)
+	victim := (c.Leader() + 1) % 3
+	if err := os.RemoveAll(dirs[victim]); err != nil {
+		t.Fatal(err)
+	}
+	var ended error
+	c.Await("the end of the server", func() bool {
+		ok, err := c.Ended(victim)
+		ended = err
+		return ok
+	})
+	if !errors.Is(ended, logstore.ErrTaken) {
+		t.Errorf("it ended with %v", ended)
+	}
+	do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
+}

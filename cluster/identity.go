@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"vigil/cluster/logstore"
 	"vigil/fsm/noun"
@@ -114,6 +116,32 @@ func (i *identity) adopt(id string) error {
 		i.log.Info("belongs to cluster", "cluster", id)
 	}
 	return nil
+}
+
+// directoryLook is how often a server looks whether its data directory is still there.
+const directoryLook = 2 * time.Second
+
+// watchDirectory ends a server whose data directory is deleted or replaced under it.
+func (i *identity) watchDirectory(ctx context.Context) {
+	look := time.NewTicker(directoryLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		i.learning.Lock()
+		dir := i.dir
+		i.learning.Unlock()
+		if dir == nil {
+			return
+		}
+		if err := dir.Held(); err != nil {
+			i.fail(err)
+			return
+		}
+	}
 }
 
 // release closes the files. Sockets belong to raft once it runs.

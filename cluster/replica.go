@@ -154,6 +154,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	wg.Go(func() { r.audit.proposeMarks(live) })
 	wg.Go(func() { r.snapshotBySize(live) })
 	wg.Go(func() { r.audit.watchDivergence(live) })
+	wg.Go(func() { r.watchDirectory(live) })
 
 	select {
 	case err := <-r.fatal:

@@ -56,7 +56,10 @@ func (d *Dir) Open(old bool, want Kind, logger hclog.Logger) (*Data, error) {
 	if err := log.check(entries, data.Index, data.Term); err != nil {
 		return nil, err
 	}
-	return data, log.settle(data.Index, data.Term)
+	if err := log.settle(data.Index, data.Term); err != nil {
+		return nil, err
+	}
+	return data, d.disk.Do("look at data directory", 0, d.hold)
 }
 
 // Over is Open for stores that somebody else holds, which are not checked before they are read.

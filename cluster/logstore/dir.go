@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,9 +32,10 @@ type Dir struct {
 	Path string
 	disk Disk
 	lock *os.File
-	bolt *raftboltdb.BoltStore // nil before Open
-	wal  *wal.WAL              // nil without one
-	size int                   // of a segment; tests change it
+	bolt *raftboltdb.BoltStore  // nil before Open
+	wal  *wal.WAL               // nil without one
+	size int                    // of a segment; tests change it
+	held map[string]fs.FileInfo // the files that are open, by path, since Open
 }
 
 // Used tells whether a directory holds the identity of a server. It makes and locks nothing.

@@ -77,11 +77,11 @@ func NewGateway(ctx context.Context, conn grpc.ClientConnInterface) (http.Handle
 }
 
 func newGateway(ctx context.Context, conn grpc.ClientConnInterface) (*gateway, error) {
-	g := &gateway{parameters: parameters(), bodies: bodies(), query: &query{}, fleet: vigilv1.NewFleetClient(conn)}
+	setParser()
+	g := &gateway{parameters: parameters(), bodies: bodies(), query: parser, fleet: vigilv1.NewFleetClient(conn)}
 	g.mux = runtime.NewServeMux(
 		runtime.WithMiddlewares(g.bounded),
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &jsonForm{g: g}),
-		runtime.SetQueryParameterParser(g.query),
 		runtime.WithErrorHandler(g.answerError),
 		runtime.WithStreamErrorHandler(g.streamError),
 		runtime.WithRoutingErrorHandler(g.noRoute),
@@ -317,6 +317,13 @@ type query struct {
 	runtime.DefaultQueryParser
 	known sync.Map // by the full name of a request: the names of its fields
 }
+
+// parser is that of all gateways: the library keeps one for the whole process, which must not be set
+// while another gateway serves.
+var (
+	parser    = &query{}
+	setParser = sync.OnceFunc(func() { runtime.NewServeMux(runtime.SetQueryParameterParser(parser)) })
+)
 
 // Parse implements runtime.QueryParameterParser.
 func (q *query) Parse(m proto.Message, values url.Values, filter *utilities.DoubleArray) error {

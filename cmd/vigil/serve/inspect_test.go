@@ -19,6 +19,9 @@ import (
 // A directory tells what is in it, of one object what the log says and how it is, with texts only when asked for
 // them and secrets never. Nothing in it changes.
 func TestInspectTellsWhatIsInADirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers on disk, in real time")
+	}
 	var dirs [2]string
 	c := clustertest.New(t, 2, clustertest.OnDisk(), clustertest.Configure(func(i int, cfg *cluster.Config) { dirs[i] = cfg.DataDir }))
 	k := c.Client()
