@@ -63,7 +63,7 @@ func (l *list) judgeServers(c *Cluster) {
 	}
 	switch {
 	case voters < 3:
-		l.note("cluster", fmt.Sprintf("%d servers vote: the loss of one stops the cluster", voters),
+		l.note("cluster", fmt.Sprintf("servers with a vote: %d, so the loss of one stops the cluster", voters),
 			"add servers until three vote: `vigil token create --role server`, `vigil server join TOKEN`")
 	case voters%2 == 0:
 		l.note("cluster", fmt.Sprintf("%d servers vote, and bear the loss of no more than %d would", voters, voters-1),
