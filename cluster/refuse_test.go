@@ -220,6 +220,9 @@ func (s *stuck) ends(i int, want error, words ...string) {
 
 // L12: where two of three servers refuse an entry, the third stays out, whatever it makes of it, and says what to do.
 func TestL12AServerThatDoesNotRefuseWithTheOthersStaysOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers on disk, in real time")
+	}
 	s := newStuck(t, -1)
 	s.allFall(0, 1, 2)
 	s.refuseAll(0, 1)
@@ -251,6 +254,9 @@ func TestL12AServerThatDoesNotRefuseWithTheOthersStaysOut(t *testing.T) {
 // L8: what one server has applied and acknowledged no other one refuses: they hear it before they do anything, and
 // the refusal is taken back.
 func TestL8WhatAServerHasAppliedIsNotRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers on disk, in real time")
+	}
 	s := newStuck(t, 2)
 	s.allFall(0, 1)
 	s.refuseAll(0, 1)
@@ -274,6 +280,9 @@ func TestL8WhatAServerHasAppliedIsNotRefused(t *testing.T) {
 
 // A server that cannot be asked is waited for, unless an operator says that it is gone for good.
 func TestL8ALostServerIsNotWaitedFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers on disk, in real time")
+	}
 	s := newStuck(t, -1)
 	s.allFall(0, 1, 2)
 	s.refuseAll(0, 1)
@@ -296,6 +305,9 @@ func TestL8ALostServerIsNotWaitedFor(t *testing.T) {
 
 // Only an entry that is named without doubt, and that this version cannot apply, is refused.
 func TestOnlyWhatCannotBeAppliedIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers on disk, in real time")
+	}
 	s := newStuck(t, -1)
 	s.allFall(0, 1, 2)
 	for _, tt := range []struct {

@@ -23,7 +23,7 @@ type Log struct {
 	disk  Disk
 	whole bool // a range is deleted at once
 
-	refusals []Refusal // by index; set before raft runs
+	refusals atomic.Pointer[[]Refusal] // by index, never changed in place; set before raft runs, others ask before that
 
 	covered atomic.Uint64 // up to which the log is cut before it is written again; 0: not at all
 
@@ -59,7 +59,7 @@ func (s *Log) GetLog(index uint64, log *raft.Log) error {
 	} else if err := s.guard("read log entry", func() error { return s.in.GetLog(index, log) }); err != nil {
 		return err
 	}
-	if len(s.refusals) == 0 {
+	if s.refusals.Load() == nil {
 		return nil
 	}
 	return s.guard("read log entry", func() error { return s.refused(log) })

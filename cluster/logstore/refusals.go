@@ -35,7 +35,21 @@ func Sum(l *raft.Log) string {
 }
 
 // Refusals are those of this server, by index.
-func (s *Log) Refusals() []Refusal { return slices.Clone(s.refusals) }
+func (s *Log) Refusals() []Refusal {
+	if list := s.refusals.Load(); list != nil {
+		return slices.Clone(*list)
+	}
+	return nil
+}
+
+// count has these refusals count from now on.
+func (s *Log) count(list []Refusal) {
+	if list = slices.Clone(list); len(list) == 0 {
+		s.refusals.Store(nil)
+		return
+	}
+	s.refusals.Store(&list)
+}
 
 // SetRefusals writes down, durably, which entries are refused. It is not called while raft runs.
 func (s *Log) SetRefusals(list []Refusal) error {
@@ -45,7 +59,7 @@ func (s *Log) SetRefusals(list []Refusal) error {
 	}
 	err = s.guard("write refusals", func() error { return s.in.Set(keyRefusals, text) })
 	if err == nil {
-		s.refusals = list
+		s.count(list)
 	}
 	return err
 }
@@ -54,7 +68,7 @@ func (s *Log) SetRefusals(list []Refusal) error {
 func (s *Log) loadRefusals() error {
 	list, err := readRefusals(s.in)
 	if err == nil {
-		s.refusals = list
+		s.count(list)
 	}
 	return err
 }
@@ -79,13 +93,14 @@ func (s *Log) Raw(index uint64) (raft.Log, error) { return s.read(index) }
 // refused puts in what is read in the place of an entry that is refused. An entry of another term is another
 // entry: the one that was refused was never agreed on.
 func (s *Log) refused(l *raft.Log) error {
-	at := slices.IndexFunc(s.refusals, func(r Refusal) bool { return r.Index == l.Index })
-	if at < 0 || s.refusals[at].Term != l.Term || bytes.Equal(s.refusals[at].Data, l.Data) {
+	list := s.Refusals()
+	at := slices.IndexFunc(list, func(r Refusal) bool { return r.Index == l.Index })
+	if at < 0 || list[at].Term != l.Term || bytes.Equal(list[at].Data, l.Data) {
 		return nil
 	}
-	if r := &s.refusals[at]; Sum(l) != r.Sum {
+	if r := &list[at]; Sum(l) != r.Sum {
 		return s.in.damaged(fmt.Sprintf("entry %d", l.Index), "another entry of its term is said to be refused, with SHA-256 "+r.Sum)
 	}
-	l.Data = s.refusals[at].Data
+	l.Data = list[at].Data
 	return nil
 }
