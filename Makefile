@@ -23,8 +23,8 @@ RACE = -race -short -timeout 20m
 LONGEST_RACED = ./cmd/vigil/serve
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
-# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so more
-# packages than there are cores are compiled or tested at once, two under the race detector, and one where whole
+# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two
+# packages more than there are cores are compiled or tested at once under the race detector, and none where whole
 # clusters run beside, whose leaders would lose their majority. vet is a step of its own.
 more = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(1))
 # The packages whose tests take longest begin first.
@@ -60,7 +60,7 @@ build: ## build bin/vigil
 test: ## run the tests; needs only Go
 	@# Several tests build vigil, at the same time: what that compiles is compiled once, here.
 	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
-	$(call more,1) $(LONGEST) ./...
+	$(call more,0) $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(call more,2) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' --exclude-dir=sdk '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)

@@ -108,6 +108,7 @@ func New(t testing.TB, n int, opts ...Option) *Cluster {
 				t.Fatalf("listen: %v", err)
 			}
 			listeners = append(listeners, l)
+			s.cfg.Timing.Heartbeat = time.Second // these run in real time, beside other tests: their elections are to end
 			s.addr = raft.ServerAddress(l.Addr().String())
 			s.cfg.DataDir, s.cfg.LogStore = t.TempDir(), kinds[i%len(kinds)]
 		}

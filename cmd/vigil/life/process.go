@@ -25,7 +25,11 @@ func (p Process) Alive() bool {
 		return false
 	}
 	proc, err := os.FindProcess(p.PID)
-	if err != nil || !exists(proc) {
+	if err != nil {
+		return false
+	}
+	defer func() { _ = proc.Release() }() // what is asked each second would hold a file for each, until they are collected
+	if !exists(proc) {
 		return false
 	}
 	return p.Start == "" || StartOf(p.PID) == p.Start
