@@ -132,7 +132,6 @@ func (w *world) get(sv *stand.Server, path string) []byte {
 // of its life.
 func TestI37NamesOfProcessesSayNothing(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	h := w.extra("h37", 37, 8)
 	program := filepath.Join(shared.folder, h.Name, "2.1.147")
 	if err := os.Link(filepath.Join(shared.folder, "ticker"), program); err != nil {
@@ -142,7 +141,7 @@ func TestI37NamesOfProcessesSayNothing(t *testing.T) {
 	if err := h.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.room(role("work", 2, "", on(h), by("wrapped")))
+	w.room(role("work", 2, "", on(h), by("wrapped"), lasting(patience)))
 	before := w.runs(2)
 	if n := len(w.processes(h.Machine, program)); n != 2 {
 		t.Fatalf("%d processes are called %s", n, program)
@@ -307,7 +306,6 @@ func TestI103WrongIdentityIsRefused(t *testing.T) {
 // another host is not renamed that way.
 func TestI105HostKeepsItsIdentity(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	const agents = 25
 	h := w.extra("h105", 105, 64)
 	if err := h.Start(); err != nil {

@@ -21,9 +21,8 @@ import (
 // the others in the same or in the next one, which goes on where they were.
 func TestI149DrainIsBrokenOff(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	h := w.Hosts[1]
-	w.room(role("busy", 5, "remember", on(h)), role("idle", 5, "remember", on(h)))
+	w.room(role("busy", 5, "remember", on(h), lasting(patience)), role("idle", 5, "remember", on(h), lasting(patience)))
 	lives := w.runs(10)
 	for range 5 {
 		w.taskIs(w.task("busy", "busy=10m"), vigilv1.TaskState_IN_PROGRESS)

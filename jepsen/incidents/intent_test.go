@@ -286,8 +286,7 @@ func TestI143CancelOutlivesTheLeader(t *testing.T) {
 // human asks for, for those agents alone.
 func TestI145ConfigurationInterruptsNobody(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
-	w.room(role("others", 7, ""), role("changed", 3, ""))
+	w.room(role("others", 7, "", lasting(patience)), role("changed", 3, "", lasting(patience)))
 	before := w.runs(10)
 	var tasks []uint64
 	for i := range 10 {
@@ -296,7 +295,7 @@ func TestI145ConfigurationInterruptsNobody(t *testing.T) {
 	for _, id := range tasks {
 		w.taskIs(id, vigilv1.TaskState_IN_PROGRESS, vigilv1.TaskState_COMPLETED)
 	}
-	w.room(role("others", 7, ""), role("changed", 3, "ok", func(r *vigilv1.RoleSpec) { r.Ttl = seconds(90) }))
+	w.room(role("others", 7, "", lasting(patience)), role("changed", 3, "ok", func(r *vigilv1.RoleSpec) { r.Ttl = seconds(90) }))
 	for _, h := range w.Hosts {
 		if err := h.Configure(60); err != nil {
 			t.Fatal(err)
@@ -344,10 +343,9 @@ func TestI145ConfigurationInterruptsNobody(t *testing.T) {
 func TestI149RestartIsRemembered(t *testing.T) {
 	slow(t, "restarts through every outage")
 	w := fleet(t)
-	w.unhurried()
 	h := w.Hosts[2]
 	const many = 10
-	w.room(role("talk", many, "remember", on(h)))
+	w.room(role("talk", many, "remember", on(h), lasting(patience)))
 	lives := w.runs(many)
 	var tasks []uint64
 	for range many {

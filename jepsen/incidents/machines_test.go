@@ -38,12 +38,6 @@ func (w *world) set(values map[string]string) {
 	})
 }
 
-// unhurried gives agents leases that no load of this machine ends, for tests in which none is to end.
-func (w *world) unhurried() {
-	w.t.Helper()
-	w.set(map[string]string{"ttl": patience.String()})
-}
-
 // cut takes packets of a machine away; heal and the end of the test bring them back.
 func (w *world) cut(m *stand.Machine, c stand.Cut) {
 	w.t.Helper()

@@ -226,10 +226,9 @@ func (w *world) idle(slot string) {
 // processes as agents, those that were not killed are the same, and each has its shim.
 func TestI121DaemonKilledTwentyTimes(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	const agents = 10
 	h := w.Hosts[0]
-	w.room(role("work", agents, "", on(h)))
+	w.room(role("work", agents, "", on(h), lasting(patience)))
 	before := w.runs(agents)
 	victims := slices.Sorted(mapKeys(before))[:4]
 	for i := range 20 {
@@ -341,9 +340,8 @@ func mapKeys(lives map[string]*ledger.Life) func(func(string) bool) {
 // try, and are removed; those of a life that goes on stay.
 func TestI123LeftOversDoNotBlock(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	h := w.Hosts[0]
-	w.room(role("dead", 1, "", on(h), by("tmux")), role("alive", 1, "", on(h), by("tmux")))
+	w.room(role("dead", 1, "", on(h), by("tmux"), lasting(patience)), role("alive", 1, "", on(h), by("tmux"), lasting(patience)))
 	before := w.runs(2)
 	dead, alive := w.lifeFolder(h, "dead"), w.lifeFolder(h, "alive")
 	start := w.killHost(h)

@@ -27,9 +27,8 @@ import (
 // the agent works; nothing is started a second time.
 func TestReloadSpawnsNoDuplicate(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	h := w.Hosts[0]
-	w.room(role("researcher", 1, "", on(h)))
+	w.room(role("researcher", 1, "", on(h), lasting(patience)))
 	before := w.runs(1)
 	task := w.task("researcher", "busy=4s")
 	w.taskIs(task, vigilv1.TaskState_IN_PROGRESS)
@@ -172,9 +171,8 @@ func TestHeartbeatIsRenewed(t *testing.T) {
 // meanwhile is not brought back.
 func TestTwoStoresAgree(t *testing.T) {
 	w := fleet(t)
-	w.unhurried()
 	h := w.Hosts[0]
-	w.room(role("kept", 1, "", on(h)), role("ended", 1, "", on(h)))
+	w.room(role("kept", 1, "", on(h), lasting(patience)), role("ended", 1, "", on(h), lasting(patience)))
 	before := w.runs(2)
 	start := w.killHost(h)
 	w.desire(w.slot("ended"), "stopped")
