@@ -131,8 +131,11 @@ func (m *members) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 		if _, err := m.leading(); err != nil {
 			return err
 		}
-		if !m.isNonvoter(id) {
+		switch at := m.seat(id); {
+		case at == nil:
 			return refuse(noun.Conflict, "it was removed before it had caught up")
+		case at.Suffrage == raft.Voter: // by somebody else who waited, since it had caught up
+			return nil
 		}
 	}
 }

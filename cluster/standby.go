@@ -88,16 +88,21 @@ func (m *members) promote(ctx context.Context, id, why string) error {
 	return m.giveVote(ctx, rf, id, string(at.Address), why)
 }
 
-// giveVote makes a member that has caught up a voter.
+// giveVote makes a member that has caught up a voter, unless it is one: several may wait for the same server.
 func (m *members) giveVote(ctx context.Context, rf *raft.Raft, id, addr, why string) error {
 	if err := m.enterMembers(ctx); err != nil {
 		return fmt.Errorf("give server %s its vote: %w", id, err)
 	}
 	defer m.leaveMembers()
-	if err := m.change(ctx, rf.AddVoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
-		return fmt.Errorf("give server %s its vote: %w", id, err)
+	switch at := m.seat(id); {
+	case at == nil: // raft would make it a voter that nobody has seen catch up
+		return fmt.Errorf("give server %s its vote: %w", id, refuse(noun.Conflict, "it was removed before it had its vote"))
+	case at.Suffrage != raft.Voter:
+		if err := m.change(ctx, rf.AddVoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
+			return fmt.Errorf("give server %s its vote: %w", id, err)
+		}
+		m.log.Info("server has its vote", "server", id, "address", addr)
 	}
-	m.log.Info("server has its vote", "server", id, "address", addr)
 	if !m.standby(id) {
 		return nil
 	}

@@ -29,3 +29,29 @@ func TestNewServerVotesAtOnceWhereFewDo(t *testing.T) {
 		})
 	}
 }
+
+// A server asks for itself while an operator adds it, or a call is repeated: whoever waits is told that it has its
+// vote, whichever call gave it.
+func TestSeveralAddOneServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := clustertest.New(t, 3, clustertest.Spare(1))
+		k.Restart(3)
+		rep := k.Replica(k.Leader())
+		const callers = 5
+		errs := make(chan error, callers)
+		for i := range callers {
+			go func() {
+				time.Sleep(time.Duration(i) * 200 * time.Millisecond) // simulated
+				errs <- rep.AddServer(within(t, time.Minute), k.ID(3), k.Addr(3))
+			}()
+		}
+		for range callers {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if got := roleOf(k.Replica(k.Leader()), k.ID(3)); got != "voter" {
+			t.Errorf("it is a %s", got)
+		}
+	})
+}
