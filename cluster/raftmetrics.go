@@ -11,23 +11,33 @@ import (
 
 // RaftMetrics makes figures of the raft library itself (vigil_raft_*: commit times,
 // elections, votes, log store) available in reg. The library keeps them in a variable of
-// the process, so a program calls this once, before it opens a replica.
+// the process, so a program calls this before it opens a replica, and DropRaftMetrics when it has ended.
 func RaftMetrics(reg prometheus.Registerer) error {
 	own := prometheus.NewRegistry()
 	sink, err := metricsprom.NewPrometheusSinkFrom(metricsprom.PrometheusOpts{Registerer: own})
 	if err != nil {
 		return fmt.Errorf("collect raft's metrics: %w", err)
 	}
-	conf := gometrics.DefaultConfig("vigil")
-	conf.EnableHostname = false
-	conf.EnableRuntimeMetrics = false
-	if _, err := gometrics.NewGlobal(conf, sink); err != nil {
+	if _, err := gometrics.NewGlobal(raftMetricsConf(), sink); err != nil {
 		return fmt.Errorf("collect raft's metrics: %w", err)
 	}
 	if err := reg.Register(raftFigures{own}); err != nil {
 		return fmt.Errorf("register raft's metrics: %w", err)
 	}
 	return nil
+}
+
+// DropRaftMetrics has the figures of the library kept nowhere. Those of a replica that has ended would go on
+// counting for the next one of the process: a summary that began in simulated time takes half a minute to
+// turn to the present.
+func DropRaftMetrics() {
+	_, _ = gometrics.NewGlobal(raftMetricsConf(), &gometrics.BlackholeSink{}) // it cannot fail
+}
+
+func raftMetricsConf() *gometrics.Config {
+	conf := gometrics.DefaultConfig("vigil")
+	conf.EnableHostname, conf.EnableRuntimeMetrics = false, false // the latter would begin a goroutine
+	return conf
 }
 
 // raftFigure says how a figure of the library is shown: under which name, with which help,

@@ -219,6 +219,7 @@ func (s *server) openDuties(registry prometheus.Registerer) (err error) {
 
 // close gives back what open took, when run is never called.
 func (s *server) close() {
+	cluster.DropRaftMetrics()
 	if s.gossip != nil {
 		s.gossip.Close()
 	}
@@ -248,6 +249,7 @@ func ownAddr(l net.Listener) string {
 // Run serves until ctx ends, which is an orderly stop. When the replication fails
 // it returns at once: what hangs on a dead disk cannot be waited for.
 func (s *server) Run(ctx context.Context) error {
+	defer cluster.DropRaftMetrics()
 	s.limitMemory()
 	s.greet()
 	fatal := make(chan error, 1)
