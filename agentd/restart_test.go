@@ -319,6 +319,9 @@ func killShims(t testing.TB, dir string) {
 		if err := syscall.Kill(s.Shim, syscall.SIGKILL); err != nil {
 			t.Fatal(fmt.Errorf("kill shim %d: %w", s.Shim, err))
 		}
-		until(t, "the end of the shim", func() bool { return state(s.Shim) == 0 || state(s.Shim) == 'Z' })
+		until(t, "the end of the shim", func() bool { // its first thread may be dead while others still hold its files
+			threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.Shim)) // none: it is gone
+			return state(s.Shim) == 0 || state(s.Shim) == 'Z' && len(threads) <= 1
+		})
 	}
 }

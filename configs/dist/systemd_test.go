@@ -66,7 +66,7 @@ func (m *machine) try(script string) (string, error) {
 		return "", errors.Join(errors.New("it has no process 1 yet"), err)
 	}
 	cmd := exec.Command("nsenter", "-t", strings.Fields(string(children))[0], "-m", "-u", "-i", "-n", "-p", "-C",
-		"sh", "-ec", "cd /root; "+script)
+		"sh", "-ec", "cd /srv; "+script)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -212,7 +212,7 @@ func TestMachineWithSystemd(t *testing.T) {
 	dir := filepath.Dir(made(t, "*_amd64.deb"))
 	m := fresh(t)
 	defer m.close()
-	output(t, "sh", "-c", "cp "+dir+"/*_amd64.deb "+dir+"/SHA256SUMS "+m.root+"/root/")
+	output(t, "sh", "-c", "cp "+dir+"/*_amd64.deb "+dir+"/SHA256SUMS "+m.root+"/srv")
 	m.boot()
 	m.in(strings.ReplaceAll(guide(t, "install.md", "On Debian or Ubuntu"), "10.0.0.1", "127.0.0.1"))
 	m.in("TOKEN=$(vigil token create --role host | grep -o 'vigil1[.].*')\n" +
