@@ -57,10 +57,11 @@ func openIdentity(conf *conf.Server) (*identity, error) {
 	}
 	switch self, _ := holder.Self(); {
 	case self.Kind == trust.Server && id == "":
-		return nil, cli.Usagef("the server has no id: it has the identity of %s, so write id: %s into its configuration", self.Short(), self.ID)
+		return nil, cli.Usagef("the server has no id: it has the identity of %s, so write id: %s into its configuration",
+			self.Short(), self.ID)
 	case self.Kind != trust.Server || self.ID != id:
-		return nil, cli.Usagef("%s is the identity of %s, not of server/%s: give the id that it was made for, or another data directory",
-			dir, self.Short(), id)
+		return nil, cli.Usagef("%s is the identity of %s, not of server/%s: give the id that it was made for, "+
+			"or another data directory", dir, self.Short(), id)
 	}
 	conf.HasIdentity(holder.Roots().Cluster)
 	return &identity{dir: dir, holder: holder}, nil

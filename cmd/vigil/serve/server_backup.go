@@ -70,8 +70,10 @@ func (b backupSource) Copy(ctx context.Context) (*fsm.Image, error) {
 	look := time.NewTicker(copyLook)
 	defer look.Stop()
 	for {
-		if img := b.replica.Copy(); img.Index() >= now.GetIndex() {
-			return img, nil
+		var reached uint64
+		b.replica.Read(func(v *fsm.View) { reached = v.LastIndex() })
+		if reached >= now.GetIndex() { // a copy holds up what is applied, so only one is made
+			return b.replica.Copy(), nil
 		}
 		select {
 		case <-ctx.Done():

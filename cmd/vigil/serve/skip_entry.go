@@ -34,9 +34,10 @@ version can apply.`,
 	fl := cmd.Flags()
 	fl.StringVar(&s.dir, "data-dir", "", "data directory of the server")
 	fl.Uint64Var(&s.how.Index, "index", 0, "index of the entry")
-	fl.StringVar(&s.how.Sum, "sum", "", fmt.Sprintf("how the SHA-256 of the entry begins, at least %d digits", cluster.SumDigits))
-	fl.StringSliceVar(&s.how.Lost, "lost", nil, "servers that are gone for good, with their data: what only they have applied and "+
-		"acknowledged is lost")
+	fl.StringVar(&s.how.Sum, "sum", "",
+		fmt.Sprintf("how the SHA-256 of the entry begins, at least %d digits", cluster.SumDigits))
+	fl.StringSliceVar(&s.how.Lost, "lost", nil, "servers that are gone for good, with their data: "+
+		"what only they have applied and acknowledged is lost")
 	fl.BoolVar(&s.how.Undo, "undo", false, "take it back, as long as the servers have not agreed on it")
 	fl.BoolVar(&s.yes, "yes", false, "yes, pass over it; without it a terminal is asked")
 	fl.BoolVar(&s.dry, "dry-run", false, "only say what the entry is and why it cannot be applied")
@@ -80,7 +81,8 @@ func (s *skipping) run() error {
 		return cli.Usagef("the requests in entry %d are refused for good, and there is no terminal to ask on: nothing was "+
 			"changed; say so with --yes, look with --dry-run", found.Index)
 	default:
-		question := fmt.Sprintf("\nShall server %s pass over entry %d? Type the name of the server: ", found.Server, found.Index)
+		question := fmt.Sprintf("\nShall server %s pass over entry %d? Type the name of the server: ",
+			found.Server, found.Index)
 		if err := s.Confirm(question, found.Server); err != nil {
 			return err
 		}
@@ -103,7 +105,8 @@ func (s *skipping) run() error {
 func (s *skipping) explained(err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrNothingToRecover):
-		return cli.Usagef("%w: give the data directory of a server with --data-dir; its configuration names it as data_dir", err)
+		return cli.Usagef("%w: give the data directory of a server with --data-dir; its configuration names it as "+
+			"data_dir", err)
 	case errors.Is(err, logstore.ErrInUse), errors.Is(err, cluster.ErrNotRefused), errors.Is(err, cluster.ErrAgreed):
 		return cli.ExitWith(cli.ExitConflict, err)
 	}
