@@ -58,8 +58,8 @@ const same = async (what) => {
 for (const tab of ["screen", "output"]) {
   await at(tab);
   await rows.getByText("plain words").first().waitFor();
-  await page.locator(".pane").click();
-  await rows.getByText("a link").first().click();
+  await page.locator(".pane").click({ force: true });
+  await rows.getByText("a link").first().click({ force: true });
   await same(tab);
   await page.screenshot({ path: `${folder}/escapes-${tab}-1280.png` });
 }
@@ -82,7 +82,7 @@ await at("screen");
 await rows.getByText("hostile words").first().waitFor();
 await page.keyboard.press("w");
 await page.locator(".turn").getByText("What you type goes to").waitFor();
-await page.locator(".pane").click();
+await page.locator(".pane").click({ force: true });
 await page.mouse.move(300, 500);
 await page.mouse.wheel(0, 100);
 await page.locator(".pane").blur();
