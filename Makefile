@@ -86,7 +86,7 @@ sdk: ## make rpc/sdk/typescript/dist of its sources; needs node and npm
 	cd rpc && go run ./sdk/generate && go run ./sdk/generate seal sdk/typescript
 
 ui: ## try every view and action of the page in a browser; needs chromium, node and npm
-	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 20m
+	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 30m
 
 screenshots: ## take the pictures of docs/guide/page anew; needs what make ui needs
 	@mkdir -p bin/shots docs/guide/page
