@@ -49,8 +49,15 @@ await page.addInitScript(() => {
       }
       const { overview, ...news } = last;
       const n = { ...news, events, seq: String(1e9 + s), overview: s % 5 ? undefined : structuredClone(overview) };
-      controller.enqueue(to.encode(JSON.stringify({ result: n }) + "\n"));
-      if (s % 4 === 0) await new Promise((r) => requestAnimationFrame(r));
+      for (let sent = false; !sent; ) {
+        try {
+          controller.enqueue(to.encode(JSON.stringify({ result: n }) + "\n"));
+          sent = true;
+        } catch {
+          await new Promise((r) => setTimeout(r, 100)); // the page has given this stream up and opens the next one
+        }
+      }
+      if (s % 2 === 0) await new Promise((r) => requestAnimationFrame(r));
     }
   };
 });
