@@ -3,7 +3,7 @@ package mutants
 // peopleMutants break what is promised to a human who types, and to one who pays.
 func peopleMutants() []Mutant {
 	typing := tests("./fsm", "TestL6OneHuman|TestL1ATerminal|TestWatchdogsKeepOff|TestL6ATurn")
-	budgets := tests("./fsm", "TestL11Budget|TestL11Lies|TestTwinOfBudgets")
+	budgets := tests("./fsm", "TestL11Budget|TestL11Lies|TestL11Usage|TestTwinOfBudgets")
 	return []Mutant{
 		{
 			Name: "terminal-taken-over", Law: "L6", Says: "who takes a terminal gets it although somebody else types there",

@@ -49,7 +49,7 @@ func voteMutants() []Mutant {
 		{
 			Name: "taken-directory-goes-on", Law: "L8", Says: "a server whose data directory is deleted goes on",
 			Edits: []Edit{{File: "cluster/logstore/held.go", Old: "!os.SameFile(was, now) {\n",
-				New: "was == nil {\n"},
+				New: "was == nil && now == nil {\n"},
 				{File: "cluster/logstore/held.go", Old: "		if errors.Is(err, fs.ErrNotExist) || err == nil",
 					New: "		if err == nil"}},
 			Hunt: tests("./cluster/logstore", "TestHeld"),
