@@ -151,7 +151,11 @@ func (o *lookout) unheard(agent string, from, to noun.Time) (total time.Duration
 // that begin with each leader, so what was due is found a look after the later of both.
 func (o *lookout) late(e *episode, set *noun.Settings) (found, over time.Duration) {
 	spec, ill := e.p.role(o.c.w), e.p.ill
-	found = e.found.Sub(o.stint(e.fell.Add(ill.due(set, spec)), e.found)) - ill.look(set, spec)
+	due := o.stint(e.fell.Add(ill.due(set, spec)), e.found)
+	if ill.anew {
+		due = o.stint(e.fell, e.found).Add(ill.due(set, spec))
+	}
+	found = e.found.Sub(due) - ill.look(set, spec)
 	if ill.play != nil && len(spec.Labels) > 0 && spec.Labels[0] == rack[0] {
 		found -= o.unheard(e.who, e.fell, e.found)
 	}
