@@ -25,7 +25,7 @@ func (s *Stand) Access(folder string) ([][]string, error) {
 	if s.config.Insecure {
 		return [][]string{{by}}, nil
 	}
-	token, err := s.Token(accessRole, "")
+	token, err := s.Token(accessRole, "workers")
 	if err != nil {
 		return nil, err
 	}
