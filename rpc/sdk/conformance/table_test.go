@@ -28,6 +28,7 @@ type story struct {
 	handled int            // how often the function is called
 	told    int            // how often it is told that nobody wants the result
 	ends    string         // the code with which the worker ends by itself; "": it lives on
+	says    string         // what the text of that error holds, so that people know the remedy
 	same    string         // the method that is sent again, each time under the same write id and as a repetition
 	most    map[string]int // how often a method may be sent
 	left    bool           // it leaves its room
@@ -147,6 +148,7 @@ var stories = []story{
 	{name: "the sessions are forgotten", tasks: []string{"progress", "quick"}, done: []string{"completed: done", "completed: done"},
 		handled: 2, left: true, script: []fault{{on: "Next", from: 1, times: 1, before: state(forgotten)}}},
 	{name: "the certificate is too old", tasks: []string{"quick"}, done: []string{""}, ends: code.AuthExpired,
+		says: "The answer is auth_expired.",
 		left: true, most: map[string]int{"Wait": 2},
 		script: []fault{{on: "Wait", from: 1, times: 99, before: refuse(code.AuthExpired)}}},
 	{name: "a server freezes", servers: 3, tasks: []string{"long"}, done: []string{"completed: done"}, handled: 1, left: true,
