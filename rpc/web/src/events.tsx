@@ -20,6 +20,8 @@ const fields: [string, string][] = [
 
 /** most is how many events are shown at once; more are no help and cost memory. */
 const most = 5000;
+/** live is how many stay while the newest are looked at: each second draws all of them. */
+const live = 300;
 
 /** fits is the rule of the servers, for what streams in. */
 export function fits(e: Event, f: Record<string, string>): boolean {
@@ -71,6 +73,8 @@ function Back({ filter, around }: { filter: Record<string, string>; around: stri
   const [more, ask] = useState(0);
   const end = useRef<HTMLDivElement>(null);
   const seen = useRef(false);
+  const rows = useRef<Event[]>([]);
+  const show = (all: Event[]): void => set((rows.current = all));
   const ours = JSON.stringify(filter);
   useEffect(() => {
     if (next === undefined || list.length >= most) return;
@@ -78,12 +82,14 @@ function Back({ filter, around }: { filter: Record<string, string>; around: stri
     const timer = window.setTimeout(
       async () => {
         try {
+          const last = rows.current.at(-1)?.seq;
           const got = await read<ListEventsResponse>(
             "v1/events:back",
             { ...filter, before: next === "0" ? undefined : next, limit: 100 },
             abort.signal,
           );
-          set((was) => [...was, ...got.events]);
+          if (rows.current.at(-1)?.seq !== last) return; // the end was cut meanwhile, and is asked for again when seen
+          show([...rows.current, ...got.events]);
           setNext(got.next && got.next !== "0" ? got.next : undefined);
           setError(undefined);
           // an answer without events has only looked: the end is still to be seen, so go on
@@ -112,10 +118,12 @@ function Back({ filter, around }: { filter: Record<string, string>; around: stri
     return onNews((fresh) => {
       const fit = fresh.filter((e) => fits(e, filter)).toReversed();
       if (fit.length === 0) return;
-      set((was) => {
-        const newest = Number(was[0]?.seq ?? 0);
-        return [...fit.filter((e) => Number(e.seq) > newest), ...was].slice(0, most);
-      });
+      const newest = Number(rows.current[0]?.seq ?? 0),
+        all = [...fit.filter((e) => Number(e.seq) > newest), ...rows.current];
+      // Whoever looks at the newest has no use for thousands that were shown: they come back when one scrolls.
+      const kept = all.slice(0, scrollY < 200 ? live : most);
+      show(kept);
+      if (kept.length < all.length) setNext(kept.at(-1)!.seq);
     });
   }, [ours]);
   return (

@@ -39,16 +39,17 @@ await page.addInitScript(() => {
     const kinds = ["task.created", "task.claimed", "task.started", "task.completed", "agent.joined", "agent.suspect",
       "escalation.opened", "mail.sent"];
     const to = new TextEncoder();
-    for (let s = from; s < from + seconds; s++) {
+    const step = 5; // seconds of which one message tells
+    for (let s = from; s < from + seconds; s += step) {
       const events = [];
-      for (let i = 0; i < each; i++) {
+      for (let i = 0; i < each * step; i++) {
         const n = s * each + i;
         events.push({ seq: String(1e9 + n), index: String(1e9 + n), kind: kinds[n % kinds.length], room: `room${n % 97}`,
           agent: `room${n % 97}/worker.${n % 10_000}`, task: String(n % 100_000), host: `host${n % 500}`,
           text: `what has happened for the ${n}th time, in as many words as usual`, at: new Date(s * 1000).toISOString() });
       }
       const { overview, ...news } = last;
-      const n = { ...news, events, seq: String(1e9 + s), overview: s % 5 ? undefined : structuredClone(overview) };
+      const n = { ...news, events, seq: String(1e9 + s), overview: structuredClone(overview) };
       for (let sent = false; !sent; ) {
         try {
           controller.enqueue(to.encode(JSON.stringify({ result: n }) + "\n"));
@@ -57,7 +58,7 @@ await page.addInitScript(() => {
           await new Promise((r) => setTimeout(r, 100)); // the page has given this stream up and opens the next one
         }
       }
-      if (s % 2 === 0) await new Promise((r) => requestAnimationFrame(r));
+      await new Promise((r) => requestAnimationFrame(r));
     }
   };
 });
