@@ -49,12 +49,13 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		servers: servers, outbox: k.outbox, gossip: a.gossip, taken: k.taken, fatal: make(chan error, 1),
 		pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}}
 	k.spools = &spools{base: b, member: member, lives: k.lives, outbox: k.outbox}
+	k.retention = &retention{base: b, member: member, lives: k.lives, pressure: k.pressure, letters: &k.outbox.letters}
 	k.terminals = &terminals{base: b, member: member}
 	k.screens = &screens{base: b, member: member, lives: k.lives, seed: maphash.MakeSeed()}
 	k.parts = []part{
 		servers,
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
-		&retention{base: b, member: member, lives: k.lives},
+		k.retention,
 		k.beats, k.registration, k.pressure, k.orders, k.spools, k.terminals, k.screens, k.lives,
 		&reserve{base: b, lives: k.lives, exit: k.exit},
 	}

@@ -44,7 +44,7 @@ func explainHost(a *cli.App, h *vigilv1.Host) error {
 	}
 	err := a.Pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
 		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", heardText(a, h),
-		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
+		"kept", keptLine(a, h), "runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", term.OrWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
 	if err != nil {
