@@ -50,6 +50,7 @@ type fake struct {
 	onExit    func(*vigilv1.ReportExitRequest) error
 	following *vigilv1.Order // what answers to reports of ends bring
 	onDrain   func() error
+	onPress   func(*vigilv1.ReportPressureRequest) error
 	onWork    func(*vigilv1.CompleteTaskRequest) error
 	onScreen  func(*vigilv1.ReportScreenRequest) error
 	// onRegister may refuse; nil takes all.
@@ -71,7 +72,8 @@ func newFake(t testing.TB, ttl time.Duration) *fake {
 		accepts: make(chan *vigilv1.AcceptOrderRequest, 1000), starts: make(chan *vigilv1.ReportStartedRequest, 1000),
 		exits: make(chan *vigilv1.ReportExitRequest, 1000), beats: make(chan *vigilv1.BeatRequest, 1000),
 		streams: make(chan *fakeStream, 100), stucks: make(chan *vigilv1.ReportStuckRequest, 100),
-		pressures: make(chan *vigilv1.ReportPressureRequest, 100), kept: make(chan *vigilv1.ReportKeptRequest, 1000), drains: make(chan *vigilv1.DrainSelfRequest, 100),
+		pressures: make(chan *vigilv1.ReportPressureRequest, 100),
+		kept:      make(chan *vigilv1.ReportKeptRequest, 1000), drains: make(chan *vigilv1.DrainSelfRequest, 100),
 		completed: make(chan *vigilv1.CompleteTaskRequest, 100), screens: make(chan *vigilv1.ReportScreenRequest, 100),
 		terminals: make(chan *vigilv1.ReportTerminalsRequest, 1000)}
 	listener := bufconn.Listen(1 << 20)
@@ -136,7 +138,15 @@ func (f *fake) ReportStuck(_ context.Context, r *vigilv1.ReportStuckRequest) (*v
 func (f *fake) ReportPressure(
 	_ context.Context, r *vigilv1.ReportPressureRequest,
 ) (*vigilv1.ReportPressureResponse, error) {
+	f.mu.Lock()
+	on := f.onPress
+	f.mu.Unlock()
 	f.pressures <- r
+	if on != nil {
+		if err := on(r); err != nil {
+			return nil, err
+		}
+	}
 	return &vigilv1.ReportPressureResponse{}, nil
 }
 

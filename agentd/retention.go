@@ -38,6 +38,7 @@ type retention struct {
 	kept    *vigilv1.HostKept // as last seen; nil: not yet
 	told    bool
 	telling bool
+	again   time.Duration // after a failure not told before this
 }
 
 // look looks at what lives have left when that is due, tells the cluster what is kept, and says when to look again.
@@ -59,7 +60,7 @@ func (r *retention) look(now time.Duration) time.Duration {
 			})
 		})
 	}
-	if r.kept != nil && !r.told && !r.telling && r.member.registered {
+	if r.kept != nil && !r.told && !r.telling && r.member.registered && now >= r.again {
 		r.tell()
 	}
 	return longestNap
@@ -77,6 +78,9 @@ func (r *retention) tell() {
 		r.send(func() {
 			r.telling = false
 			r.told = r.kept == kept && (err == nil || refused(err))
+			if err != nil {
+				r.again = r.config.Clock() + lookWhenFull
+			}
 		})
 	})
 }

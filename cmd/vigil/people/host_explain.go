@@ -141,6 +141,8 @@ func hostRemedy(h *vigilv1.Host) string {
 		return fmt.Sprintf("it is empty; `vigil host undrain %s` gives it agents again", name)
 	case h.GetState() == "returning":
 		return "find out why it comes and goes: its network, its load, or agentd restarting"
+	case strings.HasPrefix(h.GetPressure(), "its agentd is shutting down"):
+		return ""
 	case h.GetPressure() != "":
 		return "free memory there, or let fewer agents run on it (capacity in agentd.yaml)"
 	}
