@@ -16,6 +16,7 @@ import (
 // Names of the programs in the folder of a run.
 const (
 	programs = "programs"
+	workers  = "client" // of workload sdk, as a machine has one
 	olderOne = "vigil-older"
 )
 

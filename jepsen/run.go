@@ -113,7 +113,11 @@ func (d *driver) perform(ctx context.Context) (err error) {
 	d.say("%d servers and %d hosts are on", d.servers, d.hosts)
 	defer func() { err = errors.Join(err, d.stand.Close()) }()
 	defer func() { err = errors.Join(err, d.record.Close()) }()
-	set, err := workload.Open(d.work(), d.chosen())
+	work, err := d.work()
+	if err != nil {
+		return err
+	}
+	set, err := workload.Open(work, d.chosen())
 	if err != nil {
 		return err
 	}
@@ -144,13 +148,19 @@ func (d *driver) conclude(set *workload.Set) error {
 	return history.WriteRun(d.folder, d.run)
 }
 
-func (d *driver) work() workload.Config {
+func (d *driver) work() (workload.Config, error) {
 	c := workload.Config{Addrs: d.stand.Addrs(), TLS: d.stand.TLS(), Record: d.record, TTL: d.ttl,
 		Seed: d.seed, Rate: d.rate, Agents: d.agents, Say: d.say}
 	if d.hosts > 0 {
 		c.Runner = stand.Runner
 	}
-	return c
+	folder := filepath.Join(d.folder, workers)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return c, fmt.Errorf("make folder of workers: %w", err)
+	}
+	access, err := d.stand.Access(folder)
+	c.SDK = &workload.SDK{Folder: folder, Ledger: d.stand.Ledger.Folder, Access: access}
+	return c, err
 }
 
 // strike has the workloads ask and the nemeses strike, for as long as was asked for,
@@ -162,6 +172,9 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 	}
 	defer conn.Close()
 	field.Dependents = set.Dependents()
+	for _, w := range set.Workers() {
+		field.Workers = append(field.Workers, w)
+	}
 	able := d.able(field, kinds)
 	if len(able) == 0 {
 		return errors.New("none of the kinds of faults is possible here")
