@@ -37,6 +37,8 @@ const (
 	MaxLookEvery = 5 * time.Minute
 	// MaxFrozenLimit is a year.
 	MaxFrozenLimit = 365 * 24 * time.Hour
+	// MaxKeep bounds the ages of Keep.
+	MaxKeep = 10 * 365 * 24 * time.Hour
 )
 
 // OnStop says what becomes of the agents when the daemon is told to end.
@@ -155,9 +157,8 @@ type Output struct {
 	// QuietAfter is how long nothing new is printed before an agent counts as quiet; 0:
 	// DefaultQuietAfter.
 	QuietAfter time.Duration
-	// KeepDeleted is how long logs and work folders of agents are kept that the cluster no
-	// longer knows; 0: for ever.
-	KeepDeleted time.Duration
+	// Keep says how long what lives that are over have left is kept.
+	Keep Retention
 	// LogBytes is the size at which an agent's log is rotated, LogKeep how many old
 	// files are kept; 0: the defaults.
 	LogBytes int64
@@ -178,6 +179,8 @@ type Seams struct {
 	// Terminals gives what makes terminals on this host, such as "tmux 3.3a"; nil: the host's
 	// tmux. Tests set it. It must be safe for concurrent use.
 	Terminals func() (string, error)
+	// Wall reads the clock that files are dated by; nil: time.Now. Tests set it.
+	Wall func() time.Time
 	// Clock reads CLOCK_BOOTTIME; nil: the kernel's. Tests set it. It must be safe
 	// for concurrent use.
 	Clock func() time.Duration
@@ -226,6 +229,9 @@ func (c Config) prepare() (Config, error) {
 	c.MaxStarting = cmp.Or(c.MaxStarting, DefaultMaxStarting)
 	c.LogBytes = cmp.Or(c.LogBytes, DefaultLogBytes)
 	c.LogKeep = cmp.Or(c.LogKeep, DefaultLogKeep)
+	if c.Keep.Bytes < 0 {
+		return c, fmt.Errorf("what ended lives have left: %d bytes is negative", c.Keep.Bytes)
+	}
 	if c.LogBytes < 0 || c.LogKeep < 0 || c.LogKeep > 100 {
 		return c, fmt.Errorf("logs: %d bytes, %d files kept: want a positive size and at most 100 files",
 			c.LogBytes, c.LogKeep)
@@ -276,7 +282,9 @@ func (c *Config) prepareSpans() error {
 		{"drain limit", &c.DrainLimit, DefaultDrainLimit, 24 * time.Hour},
 		{"start gap", &c.StartEvery, 0, time.Minute},
 		{"time between looks at terminals", &c.LookEvery, DefaultLookEvery, MaxLookEvery},
-		{"time for which deleted agents are kept", &c.KeepDeleted, 0, 365 * 24 * time.Hour},
+		{"time for which what deleted agents have left is kept", &c.Keep.Deleted, 0, MaxKeep},
+		{"time for which what ended lives have left is kept", &c.Keep.Ended, 0, MaxKeep},
+		{"time for which what moved agents have left is kept", &c.Keep.Moved, 0, MaxKeep},
 		{"quiet after", &c.QuietAfter, DefaultQuietAfter, 24 * time.Hour},
 	} {
 		*d.value = cmp.Or(*d.value, d.zero)
@@ -291,6 +299,9 @@ func (c *Config) prepareSpans() error {
 func (s *Seams) prepare(dir string) {
 	if s.Clock == nil {
 		s.Clock = shim.BootClock
+	}
+	if s.Wall == nil {
+		s.Wall = time.Now
 	}
 	if s.Terminals == nil {
 		s.Terminals = (&tmux.Finder{}).Find

@@ -59,12 +59,14 @@ func TestA07DiskPressure(t *testing.T) {
 // census answers which agents there are, before everything else goes to the fake cluster.
 type census struct {
 	grpc.ClientConnInterface
-	known func(agent string) error
+	known func(agent string) (*vigilv1.Agent, error)
 }
 
 func (c census) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	if r, ok := args.(*vigilv1.GetAgentRequest); ok {
-		return c.known(r.GetAgent())
+		a, err := c.known(r.GetAgent())
+		reply.(*vigilv1.GetAgentResponse).Agent = a
+		return err
 	}
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }
@@ -97,15 +99,15 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(c.DataDir, accounts.File), []byte(given), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c.KeepDeleted = 7 * 24 * time.Hour
-		c.Conn = census{c.Conn, func(agent string) error {
+		c.Keep.Deleted = 7 * 24 * time.Hour
+		c.Conn = census{c.Conn, func(agent string) (*vigilv1.Agent, error) {
 			switch agent {
 			case "demo/kept", "demo/odd.log":
-				return nil
+				return &vigilv1.Agent{Id: 9, IncarnationRaw: 7, Host: "elsewhere"}, nil
 			case "demo/unsure":
-				return no("no_leader")
+				return nil, no("no_leader")
 			}
-			return no("not_found")
+			return nil, no("not_found")
 		}}
 	})
 	until(t, "the end of what is left", func() bool {

@@ -16,6 +16,10 @@ import (
 // lastMoment is how long what was sent SIGKILL may take to go.
 const lastMoment = 5 * time.Second
 
+// sayLimit is how long the ends of agents wait for the cluster to know that the host goes. A leader that is missing
+// for longer orders nothing either.
+const sayLimit = time.Second
+
 var (
 	// errStuck says that something of an agent outlived SIGKILL.
 	errStuck = errors.New("some processes could not be killed")
@@ -37,12 +41,14 @@ const (
 // exit is the part that ends the daemon, and its agents as the configuration wants it.
 type exit struct {
 	base
-	lives *lives
-	again *resumed // the cluster answers again
+	lives    *lives
+	pressure *pressure
+	again    *resumed // the cluster answers again
 
 	how     leaving
 	drained bool          // the cluster knows of the drain
 	until   time.Duration // the end of the drain
+	said    time.Duration // closing: when the agents are ended at the latest; 0: they are
 	limit   <-chan time.Time
 	err     error // the end failed
 }
@@ -101,13 +107,25 @@ func (x *exit) drainSelf(left time.Duration) {
 	})
 }
 
-// close ends all lives.
+// close ends all lives, once the cluster knows that the host goes: an agent that ends would be ordered to start here
+// again otherwise, and not elsewhere.
 func (x *exit) close() {
 	x.lives.closing = true
 	x.how, x.limit = closing, time.After(x.config.ShutdownLimit)
+	x.said = x.config.Clock() + sayLimit
+	x.pressure.leave()
+}
+
+// look ends all lives when the cluster knows, and says when to look again.
+func (x *exit) look(now time.Duration) time.Duration {
+	if x.how != closing || x.said == 0 || now < x.said && x.pressure.member.registered && !x.pressure.told {
+		return longestNap
+	}
+	x.said = 0
 	for _, l := range x.lives.all {
 		x.lives.end(l, ending{why: "host is shutting down", exempt: true}, x.lives.grace(l, nil))
 	}
+	return longestNap
 }
 
 // registered tells the cluster of the drain again: a registration ends one that the host

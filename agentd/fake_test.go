@@ -38,6 +38,7 @@ type fake struct {
 	server    *grpc.Server
 	stucks    chan *vigilv1.ReportStuckRequest
 	pressures chan *vigilv1.ReportPressureRequest
+	kept      chan *vigilv1.ReportKeptRequest
 	screens   chan *vigilv1.ReportScreenRequest
 	terminals chan *vigilv1.ReportTerminalsRequest
 	drains    chan *vigilv1.DrainSelfRequest
@@ -49,6 +50,7 @@ type fake struct {
 	onExit    func(*vigilv1.ReportExitRequest) error
 	following *vigilv1.Order // what answers to reports of ends bring
 	onDrain   func() error
+	onPress   func(*vigilv1.ReportPressureRequest) error
 	onWork    func(*vigilv1.CompleteTaskRequest) error
 	onScreen  func(*vigilv1.ReportScreenRequest) error
 	// onRegister may refuse; nil takes all.
@@ -70,7 +72,8 @@ func newFake(t testing.TB, ttl time.Duration) *fake {
 		accepts: make(chan *vigilv1.AcceptOrderRequest, 1000), starts: make(chan *vigilv1.ReportStartedRequest, 1000),
 		exits: make(chan *vigilv1.ReportExitRequest, 1000), beats: make(chan *vigilv1.BeatRequest, 1000),
 		streams: make(chan *fakeStream, 100), stucks: make(chan *vigilv1.ReportStuckRequest, 100),
-		pressures: make(chan *vigilv1.ReportPressureRequest, 100), drains: make(chan *vigilv1.DrainSelfRequest, 100),
+		pressures: make(chan *vigilv1.ReportPressureRequest, 100),
+		kept:      make(chan *vigilv1.ReportKeptRequest, 1000), drains: make(chan *vigilv1.DrainSelfRequest, 100),
 		completed: make(chan *vigilv1.CompleteTaskRequest, 100), screens: make(chan *vigilv1.ReportScreenRequest, 100),
 		terminals: make(chan *vigilv1.ReportTerminalsRequest, 1000)}
 	listener := bufconn.Listen(1 << 20)
@@ -135,7 +138,15 @@ func (f *fake) ReportStuck(_ context.Context, r *vigilv1.ReportStuckRequest) (*v
 func (f *fake) ReportPressure(
 	_ context.Context, r *vigilv1.ReportPressureRequest,
 ) (*vigilv1.ReportPressureResponse, error) {
+	f.mu.Lock()
+	on := f.onPress
+	f.mu.Unlock()
 	f.pressures <- r
+	if on != nil {
+		if err := on(r); err != nil {
+			return nil, err
+		}
+	}
 	return &vigilv1.ReportPressureResponse{}, nil
 }
 
@@ -150,6 +161,11 @@ func (f *fake) ReportScreen(_ context.Context, r *vigilv1.ReportScreenRequest) (
 		}
 	}
 	return &vigilv1.ReportScreenResponse{}, nil
+}
+
+func (f *fake) ReportKept(_ context.Context, r *vigilv1.ReportKeptRequest) (*vigilv1.ReportKeptResponse, error) {
+	f.kept <- r
+	return &vigilv1.ReportKeptResponse{}, nil
 }
 
 func (f *fake) ReportTerminals(

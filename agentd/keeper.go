@@ -14,6 +14,7 @@ type keeper struct {
 	beats        *beats
 	registration *registration
 	pressure     *pressure
+	retention    *retention
 	spools       *spools
 	terminals    *terminals
 	screens      *screens
@@ -68,6 +69,7 @@ func (k *keeper) resume() {
 // tellAgain has everything told anew: the cluster may have lost it.
 func (k *keeper) tellAgain() {
 	k.terminals.told = false
+	k.retention.told = false
 	k.screens.tellAgain()
 }
 

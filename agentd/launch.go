@@ -65,8 +65,11 @@ func (s *site) launch(b *launch) (process, error) {
 
 // settle finds out whom the agent runs as, and where.
 func (s *site) settle(b *launch) error {
+	name := b.room + "/" + b.agent
+	s.accounts.Starts(name)
+	s.data.Begins(b.room, b.agent, b.intent.Who())
 	if b.own {
-		uid, err := s.accounts.Of(b.room + "/" + b.agent)
+		uid, err := s.accounts.Of(name)
 		if err == nil {
 			err = s.data.MakeHome(b.room, b.agent, uid)
 		}

@@ -14,6 +14,10 @@ type metrics struct {
 	frozen      prometheus.Gauge
 	reports     prometheus.Gauge
 	letters     prometheus.Gauge
+	kept        prometheus.Gauge
+	removable   prometheus.Gauge
+	oldest      prometheus.Gauge
+	removed     *prometheus.CounterVec // bytes
 	starts      prometheus.Counter
 	exits       *prometheus.CounterVec
 	freezes     prometheus.Counter
@@ -49,7 +53,14 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		frozen:  gauge("agents_frozen", "Agents that are frozen because no beat was acknowledged."),
 		reports: gauge("reports_pending", "Exit reports that the cluster has not taken yet."),
 		letters: gauge("dead_letters", "Results that the cluster refused and this host keeps."),
-		starts:  counter("starts_total", "Agents started."),
+		kept:    gauge("kept_bytes", "Logs, folders and refused results of agents in the data directory."),
+		removable: gauge("kept_removable_bytes",
+			"What lives that are over have left of it, and goes by age, by size or for a full disk (keep)."),
+		oldest: gauge("kept_oldest_seconds", "Since the oldest of what may go was used last."),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "removed_bytes_total",
+			Help: "What lives that are over had left and was removed, by why: age, size, disk (it was full)."},
+			[]string{"why"}),
+		starts: counter("starts_total", "Agents started."),
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
 			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, " +
 				"timed_out, usage_limit."}, []string{"kind"}),
@@ -79,13 +90,16 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	for _, kind := range runner.PromptKinds() {
 		m.prompts.WithLabelValues(kind)
 	}
+	for _, why := range []string{goneByAge, goneBySize, goneByDisk} {
+		m.removed.WithLabelValues(why)
+	}
 	for _, kind := range []string{"clean", "crash", "ordered", "start_failed", "timed_out", "usage_limit"} {
 		m.exits.WithLabelValues(kind)
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.starts, m.exits,
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.kept, m.removable, m.oldest, m.removed, m.starts, m.exits,
 		m.freezes, m.stuck, m.adopted, m.orphans, m.refused, m.superseded, m.beatsSent, m.beatsFailed,
 		m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts, m.telemetry, m.telemetryDropped} {
 		if err := r.Register(c); err != nil {

@@ -29,8 +29,16 @@ type pressure struct {
 	due      time.Duration
 	told     bool // the cluster knows; what an earlier agentd said is unknown
 	underway bool
+	again    time.Duration // after a failure not told before this
 
 	memory, space, inodes, processes shortage
+	leaving                          shortage // of its own daemon
+}
+
+// leave has the cluster start nothing here any more, for the agents are about to be ended.
+func (p *pressure) leave() {
+	p.leaving.reason = "its agentd is shutting down"
+	p.weighed()
 }
 
 // shortage is one thing of which there may be too little.
@@ -78,7 +86,7 @@ func (p *pressure) look(now time.Duration) time.Duration {
 		}
 		p.weighed()
 	}
-	if !p.told && !p.underway && p.member.registered {
+	if !p.told && !p.underway && p.member.registered && now >= p.again {
 		p.tell()
 	}
 	return longestNap
@@ -96,7 +104,7 @@ func (p *pressure) measured(s *shortage, setting string, err error) bool {
 // weighed puts the reasons together.
 func (p *pressure) weighed() {
 	var all []string
-	for _, s := range []*shortage{&p.memory, &p.space, &p.inodes, &p.processes} {
+	for _, s := range []*shortage{&p.leaving, &p.memory, &p.space, &p.inodes, &p.processes} {
 		if s.reason != "" { // with the figures of the moment at which it began
 			all = append(all, s.reason)
 		}
@@ -127,6 +135,9 @@ func (p *pressure) tell() {
 		p.send(func() {
 			p.underway = false
 			p.told = p.reason == request.GetReason() && (err == nil || refused(err))
+			if err != nil {
+				p.again = p.config.Clock() + lookAtMemory
+			}
 		})
 	})
 }

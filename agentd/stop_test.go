@@ -191,3 +191,40 @@ func TestA09AgentsEndBeforeTheMachineGoesDown(t *testing.T) {
 		}
 	}
 }
+
+// A host that shuts down says so before an agent ends, so that no start is ordered there for one that does; where no
+// leader takes the word, the agents end all the same.
+func TestShutdownIsToldBeforeTheAgentsEnd(t *testing.T) {
+	for _, heard := range []bool{true, false} {
+		r := newRig(t, time.Minute, true)
+		for next(t, r.pressures).GetReason() != "" {
+		}
+		a := r.start(t, "wait", 1, 1)
+		taken := make(chan struct{})
+		r.set(func() {
+			r.onPress = func(*vigilv1.ReportPressureRequest) error {
+				if !heard {
+					return no("no_leader")
+				}
+				<-taken
+				return nil
+			}
+		})
+		done := r.ending()
+		if p := next(t, r.pressures); p.GetReason() != "its agentd is shutting down" || p.GetHost() != 7 {
+			t.Errorf("told %v", p)
+		}
+		a.conn.Write([]byte("hello\n"))
+		a.expect(t, "heard hello")
+		none(t, r.exits, "an agent ended before the word was taken")
+		if close(taken); !heard {
+			r.advance(2 * sayLimit)
+		}
+		a.expect(t, "bye")
+		next(t, r.exits)
+		next(t, r.leaves)
+		if err := next(t, done); err != nil {
+			t.Error(err)
+		}
+	}
+}

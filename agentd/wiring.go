@@ -42,6 +42,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.beats = &beats{base: b, member: member, lives: k.lives, gone: enroll, resumed: k.resume}
 	k.lives.keepUsage = k.beats.used.end
 	k.pressure = &pressure{base: b, member: member}
+	k.exit.pressure = k.pressure
 	k.orders = &orders{base: b, member: member, lives: k.lives, beats: k.beats, pressure: k.pressure,
 		exit: k.exit, outbox: k.outbox}
 	servers := &servers{base: b, enroll: enroll}
@@ -49,13 +50,14 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 		servers: servers, outbox: k.outbox, gossip: a.gossip, taken: k.taken, fatal: make(chan error, 1),
 		pauses: backoff{first: 200 * time.Millisecond, most: 5 * time.Second}}
 	k.spools = &spools{base: b, member: member, lives: k.lives, outbox: k.outbox}
+	k.retention = &retention{base: b, member: member, lives: k.lives, pressure: k.pressure, letters: &k.outbox.letters}
 	k.terminals = &terminals{base: b, member: member}
 	k.screens = &screens{base: b, member: member, lives: k.lives, seed: maphash.MakeSeed()}
 	k.parts = []part{
 		servers,
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
-		&retention{base: b, member: member, lives: k.lives},
-		k.beats, k.registration, k.pressure, k.orders, k.spools, k.terminals, k.screens, k.lives,
+		k.retention,
+		k.beats, k.registration, k.pressure, k.exit, k.orders, k.spools, k.terminals, k.screens, k.lives,
 		&reserve{base: b, lives: k.lives, exit: k.exit},
 	}
 	k.stream = &stream{host: b.host, boot: b.boot, log: b.log, metrics: b.metrics, logs: logs,

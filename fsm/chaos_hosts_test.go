@@ -48,6 +48,8 @@ func (c *chaos) hostWord(s *State) Command {
 		return c.drain(s, host)
 	case n < 16:
 		return ReportPressure{Host: host, Boot: boot, Reason: pick(c, []string{"", "short", "shorter"})}
+	case n == 16:
+		return ReportKept{Host: host, Boot: boot, Bytes: c.rng.Uint64N(3), Removable: c.rng.Uint64N(2), Oldest: 7}
 	case n < 18:
 		return ConfirmDead{Host: host, Force: c.one(2), By: "x"}
 	case n == 18:

@@ -58,6 +58,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Spent](), reflect.TypeFor[noun.LifeUsage](),
 	reflect.TypeFor[noun.Typist](),
 	reflect.TypeFor[noun.Refusal](),
+	reflect.TypeFor[noun.HostKept](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes

@@ -313,3 +313,21 @@ func TestI98PressureHoldsStarts(t *testing.T) {
 	}
 	_ = h2
 }
+
+// What agents have left on a host is noted as its present boot says it, and decides nothing.
+func TestKeptOfAHostIsNoted(t *testing.T) {
+	d := newDrive(t)
+	h1 := d.host("h1", "worker")
+	d.must(RaiseLevel{Level: (ReportKept{}).NeedsLevel()})
+	r := ReportKept{Host: h1, Boot: "boot1", Bytes: 9 << 30, Removable: 1 << 30, Oldest: 5}
+	d.want(noun.NotFound, ReportKept{Host: 99, Boot: "boot1"})
+	d.want(noun.Superseded, ReportKept{Host: h1, Boot: "boot0"})
+	d.must(r)
+	rev := d.s.Host(h1).Rev
+	d.must(r) // changes nothing
+	d.s = reload(t, d.s)
+	h := d.s.Host(h1)
+	if want := (noun.HostKept{Bytes: 9 << 30, Removable: 1 << 30, Oldest: 5}); h.Kept != want || h.Rev != rev {
+		t.Errorf("%+v at revision %d, want %+v at %d", h.Kept, h.Rev, want, rev)
+	}
+}

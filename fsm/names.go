@@ -90,6 +90,7 @@ type (
 	SurrenderHost   = core.SurrenderHost
 	LeaveHost       = core.LeaveHost
 	ReportPressure  = core.ReportPressure
+	ReportKept      = core.ReportKept
 	Running         = core.Running
 	AcceptOrder     = core.AcceptOrder
 	ReportStarted   = core.ReportStarted

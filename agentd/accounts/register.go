@@ -28,7 +28,7 @@ type Register struct {
 
 	mu   sync.Mutex
 	kept content
-	used map[string]time.Time // when this daemon gave an agent its account last
+	used map[string]time.Time // when this daemon started an agent last
 }
 
 // content is what is in File.
@@ -105,11 +105,28 @@ func (k *content) check() error {
 	return nil
 }
 
+// Starts notes that an agent is about to be started, whatever its account.
+func (r *Register) Starts(agent string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used[agent] = time.Now()
+}
+
+// Unless runs remove unless the agent has been started since the time of the look, and starts none meanwhile. It
+// tells whether it did.
+func (r *Register) Unless(agent string, looked time.Time, remove func() error) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.used[agent].Before(looked) {
+		return false, nil
+	}
+	return true, remove()
+}
+
 // Of gives the account of an agent: the one that it has, or a new one, which is on disk then.
 func (r *Register) Of(agent string) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.used[agent] = time.Now()
 	if uid, ok := r.kept.Agents[agent]; ok {
 		return uid, nil
 	}

@@ -112,7 +112,9 @@ func (d *Dir) Place() (string, error) {
 const (
 	workFolder = "work"
 	homeFolder = "homes"
-	goneFolder = "gone" // what is being removed
+	// newestFolder tells which life of each agent is the newest one here.
+	newestFolder = "newest"
+	goneFolder   = "gone" // what is being removed
 )
 
 // Home is the home of an agent that has an account of its own.

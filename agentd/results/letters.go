@@ -123,6 +123,42 @@ func (d *Letters) trim(agent uint32) error {
 	return gone
 }
 
+// Pieces gives the letters by the lives that they are of.
+func (d *Letters) Pieces() map[disk.Life][]disk.Piece {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[disk.Life][]disk.Piece{}
+	entries, _ := os.ReadDir(d.Dir) // there may be none yet
+	for _, e := range entries {
+		var who disk.Life
+		info, err := e.Info()
+		if n, _ := fmt.Sscanf(e.Name(), "%d-%d-", &who.Agent, &who.Incarnation); n != 2 || err != nil {
+			continue
+		}
+		all[who] = append(all[who], disk.Piece{Path: filepath.Join(d.Dir, e.Name()), Kind: disk.Result, Bytes: info.Size(),
+			Used: info.ModTime()})
+	}
+	return all
+}
+
+// Drop removes those of the pieces that are letters.
+func (d *Letters) Drop(pieces []disk.Piece) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range pieces {
+		if p.Kind != disk.Result {
+			continue
+		}
+		switch gone := os.Remove(p.Path); {
+		case gone == nil:
+			d.kept.Add(-1)
+		case !errors.Is(gone, os.ErrNotExist):
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
 // Kept is how many there are.
 func (d *Letters) Kept() int64 { return d.kept.Load() }
 

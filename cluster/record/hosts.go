@@ -126,4 +126,11 @@ var hosts = []kind{
 		w.strs(5, &c.Runners)
 		w.strs(6, &c.Watched)
 	}),
+	of(119, func(w *wire, c *fsm.ReportKept) {
+		uns(w, 1, &c.Host)
+		w.str(2, &c.Boot)
+		uns(w, 3, &c.Bytes)
+		uns(w, 4, &c.Removable)
+		sig(w, 5, &c.Oldest)
+	}),
 }

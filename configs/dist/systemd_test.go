@@ -166,16 +166,16 @@ func (m *machine) same(when string, before map[string]string) {
 	}
 }
 
-// guide gives the commands of a page of the guide between two marks.
+// guide gives the first commands of a page of the guide behind some words, wherever their lines break.
 func guide(t *testing.T, page, after string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../docs/guide", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(text), after)
-	found := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(rest)
-	if !ok || found == nil {
+	words := strings.ReplaceAll(regexp.QuoteMeta(after), " ", `\s+`)
+	found := regexp.MustCompile("(?s)" + words + ".*?```sh\n(.*?)```").FindStringSubmatch(string(text))
+	if found == nil {
 		t.Fatalf("%s has no commands behind %q", page, after)
 	}
 	return found[1]

@@ -82,6 +82,15 @@ type Host struct {
 	Containment string
 
 	DrainEnd End // of Drain
+
+	Kept HostKept // zero: its agentd has not said
+}
+
+// HostKept is what agents have in the data directory of a host, in bytes.
+type HostKept struct {
+	Bytes     uint64 // all of it
+	Removable uint64 // of lives that are over: goes by age, by size or for a full disk
+	Oldest    Wall   // when the oldest of that was used last, by the host's clock; 0: nothing may go
 }
 
 // MaxContainment bounds the word for what holds processes together, in bytes.

@@ -177,6 +177,7 @@ var permits = map[string]Permit{
 	hostAgent + "ReportExit":      ofHost("report exits"),
 	hostAgent + "ReportStuck":     ofHost("report what is stuck"),
 	hostAgent + "ReportPressure":  ofHost("report the pressure of hosts"),
+	hostAgent + "ReportKept":      ofHost("report what is kept on hosts"),
 	hostAgent + "ReportScreen":    ofHost("report screens"),
 	hostAgent + "ReportTerminals": ofHost("report terminals"),
 	hostAgent + "DrainSelf":       ofHost("drain hosts in their name"),

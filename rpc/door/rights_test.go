@@ -54,7 +54,7 @@ var (
 	known    = append(words("CloseSession Trust/Renew Carry"), open...)
 	agents   = append(words("CloseSession Carry"), open...)
 	outcasts = words("Trust/GetTrust Trust/Join Trust/Login")
-	reports  = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure " +
+	reports  = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure ReportKept " +
 		"ReportScreen ReportTerminals DrainSelf")
 	readsOwn = words("GetRoom ListTasks GetTask ListAgents GetAgent GetAgentStatus ListDeadlines ListMail GetMail " +
 		"GetOverseer")

@@ -181,6 +181,9 @@ func Host(st *fsm.View, h *noun.Host) *vigilv1.Host {
 		Terminals: h.Terminals(), Servers: slices.Clone(h.Servers), Containment: h.Containment,
 		Unproven: uint32(st.UnprovenOn(h.ID)),
 	}
+	if h.Kept != (noun.HostKept{}) {
+		out.Kept = &vigilv1.HostKept{Bytes: h.Kept.Bytes, Removable: h.Kept.Removable, Oldest: Wall(h.Kept.Oldest)}
+	}
 	out.DrainEndsIn = Until(st.Clock(), h.DrainEnd.At)
 	if h.Drain {
 		out.DrainBy, out.DrainAt, out.DrainLeft = h.DrainBy, Wall(h.DrainAt), Until(st.Clock(), h.DrainUntil)

@@ -2,7 +2,9 @@ package hosts
 
 import (
 	"crypto/sha256"
+	"math"
 	"slices"
+	"time"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -173,6 +175,22 @@ func reportStuckCmd(r *vigilv1.ReportStuckRequest) (fsm.Command, error) {
 	return fsm.ReportStuck{Host: noun.HostID(r.GetHost()), Agent: noun.AgentID(r.GetAgent()),
 		Inc: noun.Incarnation(r.GetIncarnation()), Reason: form.FactText(r.GetReason(), noun.MaxReason)}, c.Err
 }
+
+func reportKeptCmd(r *vigilv1.ReportKeptRequest) (fsm.Command, error) {
+	var c form.Checks
+	hostID(&c, r.GetHost())
+	c.Boot(r.GetBoot())
+	cmd := fsm.ReportKept{Host: noun.HostID(r.GetHost()), Boot: r.GetBoot(), Bytes: r.GetKept().GetBytes(),
+		Removable: r.GetKept().GetRemovable()}
+	if at := r.GetKept().GetOldest(); at.IsValid() {
+		// Other times are no mistakes that a host could mend: its clock is off.
+		cmd.Oldest = noun.Wall(max(0, min(at.GetSeconds(), maxWall))) * noun.Wall(time.Second)
+	}
+	return cmd, c.Err
+}
+
+// maxWall is the last second of which noun.Wall can tell.
+const maxWall = math.MaxInt64 / int64(time.Second)
 
 func reportPressureCmd(r *vigilv1.ReportPressureRequest) (fsm.Command, error) {
 	var c form.Checks

@@ -119,6 +119,13 @@ func (h *Service) ReportScreen(
 	})
 }
 
+// ReportKept says what agents have left on the host's disk.
+func (h *Service) ReportKept(ctx context.Context, r *vigilv1.ReportKeptRequest) (*vigilv1.ReportKeptResponse, error) {
+	return base.Idempotent(ctx, h.Core, r, reportKeptCmd, func(*noun.Outcome) *vigilv1.ReportKeptResponse {
+		return &vigilv1.ReportKeptResponse{}
+	})
+}
+
 // ReportTerminals says what the host can do about terminals.
 func (h *Service) ReportTerminals(
 	ctx context.Context, r *vigilv1.ReportTerminalsRequest,

@@ -47,7 +47,7 @@ type Agentd struct {
 	StartEvery    spanValue         `yaml:"start_every"`
 	MinFreeMemory sizeValue         `yaml:"min_free_memory"`
 	MinFreeDisk   sizeValue         `yaml:"min_free_disk"`
-	KeepDeleted   spanValue         `yaml:"keep_deleted"`
+	Keep          agentdKeep        `yaml:"keep"`
 	LookEvery     spanValue         `yaml:"look_every"`
 	QuietAfter    spanValue         `yaml:"quiet_after"`
 	Logs          agentdLogs        `yaml:"logs"`
@@ -68,8 +68,13 @@ type Agentd struct {
 	identified  bool          // see HasIdentity
 }
 
-// maxKeepDeleted bounds how long what deleted agents have left is kept by a figure.
-const maxKeepDeleted = 365 * 24 * time.Hour
+// agentdKeep says how long what lives that are over have left is kept.
+type agentdKeep struct {
+	Deleted spanValue `yaml:"deleted"`
+	Ended   spanValue `yaml:"ended"`
+	Moved   spanValue `yaml:"moved"`
+	Bytes   sizeValue `yaml:"bytes"`
+}
 
 type agentdLogs struct {
 	MaxBytes sizeValue  `yaml:"max_bytes"`
@@ -89,7 +94,7 @@ func DefaultAgentd() *Agentd {
 		StartEvery:    spanValue{Span: 50 * time.Millisecond},
 		MinFreeMemory: sizeValue{N: 256 << 20},
 		MinFreeDisk:   sizeValue{N: 256 << 20},
-		KeepDeleted:   spanValue{Span: 7 * 24 * time.Hour},
+		Keep:          agentdKeep{Deleted: spanValue{Span: 7 * 24 * time.Hour}, Ended: spanValue{Span: 30 * 24 * time.Hour}},
 		LookEvery:     spanValue{Span: agentd.DefaultLookEvery},
 		QuietAfter:    spanValue{Span: agentd.DefaultQuietAfter},
 		Logs: agentdLogs{MaxBytes: sizeValue{N: agentd.DefaultLogBytes},
@@ -191,9 +196,11 @@ func (f *Agentd) mistakes() (all []error) {
 	that(f.MaxStarting.n > 0, f.wrong(f.MaxStarting.at, "max_starting is 0: nothing could ever start; give 1 or more"))
 	that(f.MinFreeMemory.N >= 0,
 		f.wrong(f.MinFreeMemory.at, "min_free_memory: give a size such as 256MiB, or 0B for no limit"))
-	that(f.KeepDeleted.Span >= 0 && f.KeepDeleted.Span <= maxKeepDeleted,
-		f.wrong(f.KeepDeleted.at, fmt.Sprintf("keep_deleted is %s: give 0s (for ever) to %s", f.KeepDeleted.Span,
-			maxKeepDeleted)))
+	for name, v := range map[string]spanValue{"deleted": f.Keep.Deleted, "ended": f.Keep.Ended, "moved": f.Keep.Moved} {
+		that(v.Span >= 0 && v.Span <= agentd.MaxKeep,
+			f.wrong(v.at, fmt.Sprintf("%s of keep is %s: give 0s (for ever) to %s", name, v.Span, agentd.MaxKeep)))
+	}
+	that(f.Keep.Bytes.N >= 0, f.wrong(f.Keep.Bytes.at, "bytes of keep: give a size such as 10GiB, or 0B for no bound"))
 	if servers, err := cli.CleanAddresses(f.Servers); err != nil {
 		all = append(all, cli.Usagef("servers: %w", err))
 	} else {
@@ -301,7 +308,8 @@ func (f *Agentd) Config(conn grpc.ClientConnInterface, log hclog.Logger,
 		Starts: agentd.Starts{MaxStarting: int(f.MaxStarting.n), StartEvery: f.StartEvery.Span,
 			MinFreeMemory: uint64(f.MinFreeMemory.N), MinFreeDisk: uint64(f.MinFreeDisk.N)},
 		Output: agentd.Output{LookEvery: f.LookEvery.Span, QuietAfter: f.QuietAfter.Span,
-			KeepDeleted: f.KeepDeleted.Span, LogBytes: f.Logs.MaxBytes.N, LogKeep: int(f.Logs.Keep.n)},
+			Keep: agentd.Retention{Deleted: f.Keep.Deleted.Span, Ended: f.Keep.Ended.Span, Moved: f.Keep.Moved.Span,
+				Bytes: f.Keep.Bytes.N}, LogBytes: f.Logs.MaxBytes.N, LogKeep: int(f.Logs.Keep.n)},
 		Seams: agentd.Seams{Boot: f.boot},
 	}
 }

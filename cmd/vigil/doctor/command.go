@@ -109,7 +109,7 @@ func printFindings(a *cli.App, found list) error {
 func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
 	c := &Cluster{Servers: map[string][]*vigilv1.Server{}, Deaf: map[string]error{}}
 	c.Err = a.Ask(cmd, func(ctx context.Context, conn *cli.Conn) (err error) {
-		if c.Status, err = conn.Cluster.Status(ctx, &vigilv1.StatusRequest{Stale: true}); err != nil {
+		if c.Status, err = statusOf(ctx, conn); err != nil {
 			return err
 		}
 		hosts, err := conn.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{Stale: true})
@@ -130,6 +130,27 @@ func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
 		return nil
 	})
 	return c
+}
+
+// electionLimit is how long an election may take that nothing hinders: a server that has just been started, or
+// the loss of a leader, is nothing to be mended.
+const electionLimit = 5 * time.Second
+
+// statusOf asks for the state of the cluster, again and again while nobody leads, until electionLimit.
+func statusOf(ctx context.Context, conn *cli.Conn) (st *vigilv1.StatusResponse, err error) {
+	again := time.NewTicker(electionLimit / 20)
+	defer again.Stop()
+	for end := time.Now().Add(electionLimit); ; {
+		st, err = conn.Cluster.Status(ctx, &vigilv1.StatusRequest{Stale: true})
+		if err != nil || st.GetLeader() != "" || time.Now().After(end) {
+			return st, err
+		}
+		select {
+		case <-ctx.Done():
+			return st, nil
+		case <-again.C:
+		}
+	}
 }
 
 // askServer asks one server, and no other, what it hears of all.

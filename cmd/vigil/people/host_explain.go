@@ -44,7 +44,7 @@ func explainHost(a *cli.App, h *vigilv1.Host) error {
 	}
 	err := a.Pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
 		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", heardText(a, h),
-		"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
+		"kept", keptLine(a, h), "runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", term.OrWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
 	if err != nil {
@@ -141,6 +141,8 @@ func hostRemedy(h *vigilv1.Host) string {
 		return fmt.Sprintf("it is empty; `vigil host undrain %s` gives it agents again", name)
 	case h.GetState() == "returning":
 		return "find out why it comes and goes: its network, its load, or agentd restarting"
+	case strings.HasPrefix(h.GetPressure(), "its agentd is shutting down"):
+		return ""
 	case h.GetPressure() != "":
 		return "free memory there, or let fewer agents run on it (capacity in agentd.yaml)"
 	}

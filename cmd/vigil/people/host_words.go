@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -209,6 +210,20 @@ human drains it. One with agents that are unproven (policy: confirm) is refused:
 			})
 		},
 	}
+}
+
+// keptLine says what agents have left on the disk of a host; "": its agentd has not said.
+func keptLine(a *cli.App, h *vigilv1.Host) string {
+	k := h.GetKept()
+	if k == nil {
+		return ""
+	}
+	text := term.BytesText(int64(min(k.GetBytes(), math.MaxInt64))) + " of agents"
+	if k.GetOldest() != nil {
+		text += ", " + term.BytesText(int64(min(k.GetRemovable(), math.MaxInt64))) + " of it of lives that are over, the oldest used " +
+			a.Ago(k.GetOldest())
+	}
+	return text
 }
 
 // containmentLine says what holds the processes of an agent together on a host.

@@ -102,7 +102,7 @@ func newHostShowCmd(a *cli.App) *cobra.Command {
 					"lease", left(h.GetLeaseLeft()), "seen", heardText(a, h), "drain", drainLine(a, h),
 					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()),
 					"terminals", h.GetTerminals(),
-					"containment", containmentLine(h), "gossip", h.GetGossipAddr(),
+					"containment", containmentLine(h), "kept", keptLine(a, h), "gossip", h.GetGossipAddr(),
 					"servers", strings.Join(h.GetServers(), ", "))
 				if err != nil {
 					return err

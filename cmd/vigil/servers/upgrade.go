@@ -64,7 +64,8 @@ func planUpgrade(to target, servers []*vigilv1.Server, hosts []*vigilv1.Host, wa
 			voters++
 		}
 		u.judgeServer(s, to)
-		if s.GetVersion() == to.version {
+		// Builds of no release all have one name.
+		if s.GetVersion() == to.version && (to.level == 0 || s.GetFeatures() == 0 || s.GetFeatures() >= to.level) {
 			u.Done++
 			continue
 		}

@@ -59,6 +59,8 @@ func TestUpgradePlan(t *testing.T) {
 			[]string{"server s2 is dead"}, target{itself: "s3"}},
 		{"one feature level apart", []*vigilv1.Server{server("s1", "1", leads, reads(1)), server("s2", "1", reads(1)),
 			server("s3", "2", reads(2))}, nil, nil, "s2 s1", nil, target{level: 2}},
+		{"a name of two versions", []*vigilv1.Server{server("s1", "2", leads, reads(1)), server("s2", "2", reads(2)),
+			server("s3", "2", reads(2))}, nil, nil, "s1", nil, target{level: 2}},
 		{"not more than one feature level apart", []*vigilv1.Server{server("s1", "1", leads, reads(2)),
 			server("s2", "1", reads(1)), server("s3", "1", reads(2))}, nil, nil, "s2 s3 s1",
 			[]string{"server s2 reads feature level 1 and 2 reads 3"}, target{level: 3}},

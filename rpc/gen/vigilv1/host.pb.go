@@ -2023,6 +2023,102 @@ func (*ReportPressureResponse) Descriptor() ([]byte, []int) {
 	return file_vigil_v1_host_proto_rawDescGZIP(), []int{27}
 }
 
+type ReportKeptRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          uint32                 `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
+	Boot          string                 `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Kept          *HostKept              `protobuf:"bytes,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportKeptRequest) Reset() {
+	*x = ReportKeptRequest{}
+	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportKeptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportKeptRequest) ProtoMessage() {}
+
+func (x *ReportKeptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportKeptRequest.ProtoReflect.Descriptor instead.
+func (*ReportKeptRequest) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ReportKeptRequest) GetHost() uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
+}
+
+func (x *ReportKeptRequest) GetBoot() string {
+	if x != nil {
+		return x.Boot
+	}
+	return ""
+}
+
+func (x *ReportKeptRequest) GetKept() *HostKept {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+type ReportKeptResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportKeptResponse) Reset() {
+	*x = ReportKeptResponse{}
+	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportKeptResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportKeptResponse) ProtoMessage() {}
+
+func (x *ReportKeptResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportKeptResponse.ProtoReflect.Descriptor instead.
+func (*ReportKeptResponse) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{29}
+}
+
 type ReportScreenRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Host        uint32                 `protobuf:"varint,70,opt,name=host,proto3" json:"host,omitempty"`
@@ -2038,7 +2134,7 @@ type ReportScreenRequest struct {
 
 func (x *ReportScreenRequest) Reset() {
 	*x = ReportScreenRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	mi := &file_vigil_v1_host_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2146,7 @@ func (x *ReportScreenRequest) String() string {
 func (*ReportScreenRequest) ProtoMessage() {}
 
 func (x *ReportScreenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[28]
+	mi := &file_vigil_v1_host_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2159,7 @@ func (x *ReportScreenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportScreenRequest.ProtoReflect.Descriptor instead.
 func (*ReportScreenRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReportScreenRequest) GetHost() uint32 {
@@ -2109,7 +2205,7 @@ type ReportScreenResponse struct {
 
 func (x *ReportScreenResponse) Reset() {
 	*x = ReportScreenResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	mi := &file_vigil_v1_host_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2217,7 @@ func (x *ReportScreenResponse) String() string {
 func (*ReportScreenResponse) ProtoMessage() {}
 
 func (x *ReportScreenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[29]
+	mi := &file_vigil_v1_host_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2230,7 @@ func (x *ReportScreenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportScreenResponse.ProtoReflect.Descriptor instead.
 func (*ReportScreenResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{31}
 }
 
 type ReportTerminalsRequest struct {
@@ -2154,7 +2250,7 @@ type ReportTerminalsRequest struct {
 
 func (x *ReportTerminalsRequest) Reset() {
 	*x = ReportTerminalsRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[30]
+	mi := &file_vigil_v1_host_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2262,7 @@ func (x *ReportTerminalsRequest) String() string {
 func (*ReportTerminalsRequest) ProtoMessage() {}
 
 func (x *ReportTerminalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[30]
+	mi := &file_vigil_v1_host_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2275,7 @@ func (x *ReportTerminalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTerminalsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTerminalsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReportTerminalsRequest) GetHost() uint32 {
@@ -2232,7 +2328,7 @@ type ReportTerminalsResponse struct {
 
 func (x *ReportTerminalsResponse) Reset() {
 	*x = ReportTerminalsResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[31]
+	mi := &file_vigil_v1_host_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2340,7 @@ func (x *ReportTerminalsResponse) String() string {
 func (*ReportTerminalsResponse) ProtoMessage() {}
 
 func (x *ReportTerminalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[31]
+	mi := &file_vigil_v1_host_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2353,7 @@ func (x *ReportTerminalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTerminalsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTerminalsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{33}
 }
 
 type DrainSelfRequest struct {
@@ -2271,7 +2367,7 @@ type DrainSelfRequest struct {
 
 func (x *DrainSelfRequest) Reset() {
 	*x = DrainSelfRequest{}
-	mi := &file_vigil_v1_host_proto_msgTypes[32]
+	mi := &file_vigil_v1_host_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2379,7 @@ func (x *DrainSelfRequest) String() string {
 func (*DrainSelfRequest) ProtoMessage() {}
 
 func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[32]
+	mi := &file_vigil_v1_host_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2392,7 @@ func (x *DrainSelfRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfRequest.ProtoReflect.Descriptor instead.
 func (*DrainSelfRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DrainSelfRequest) GetKey() string {
@@ -2328,7 +2424,7 @@ type DrainSelfResponse struct {
 
 func (x *DrainSelfResponse) Reset() {
 	*x = DrainSelfResponse{}
-	mi := &file_vigil_v1_host_proto_msgTypes[33]
+	mi := &file_vigil_v1_host_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2436,7 @@ func (x *DrainSelfResponse) String() string {
 func (*DrainSelfResponse) ProtoMessage() {}
 
 func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_host_proto_msgTypes[33]
+	mi := &file_vigil_v1_host_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2449,7 @@ func (x *DrainSelfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSelfResponse.ProtoReflect.Descriptor instead.
 func (*DrainSelfResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_host_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_host_proto_rawDescGZIP(), []int{35}
 }
 
 var File_vigil_v1_host_proto protoreflect.FileDescriptor
@@ -2518,7 +2614,12 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x18\n" +
-	"\x16ReportPressureResponse\"\x8f\x01\n" +
+	"\x16ReportPressureResponse\"c\n" +
+	"\x11ReportKeptRequest\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\tR\x04boot\x12&\n" +
+	"\x04kept\x18\x03 \x01(\v2\x12.vigil.v1.HostKeptR\x04kept\"\x14\n" +
+	"\x12ReportKeptResponse\"\x8f\x01\n" +
 	"\x13ReportScreenRequest\x12\x12\n" +
 	"\x04host\x18F \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18G \x01(\rR\x05agent\x12 \n" +
@@ -2538,7 +2639,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x125\n" +
 	"\bdeadline\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\"\x13\n" +
-	"\x11DrainSelfResponse2\xc7\x06\n" +
+	"\x11DrainSelfResponse2\x90\a\n" +
 	"\tHostAgent\x12A\n" +
 	"\bRegister\x12\x19.vigil.v1.RegisterRequest\x1a\x1a.vigil.v1.RegisterResponse\x12D\n" +
 	"\tLeaveHost\x12\x1a.vigil.v1.LeaveHostRequest\x1a\x1b.vigil.v1.LeaveHostResponse\x12<\n" +
@@ -2548,7 +2649,9 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\n" +
 	"ReportExit\x12\x1b.vigil.v1.ReportExitRequest\x1a\x1c.vigil.v1.ReportExitResponse\x12J\n" +
 	"\vReportStuck\x12\x1c.vigil.v1.ReportStuckRequest\x1a\x1d.vigil.v1.ReportStuckResponse\x12S\n" +
-	"\x0eReportPressure\x12\x1f.vigil.v1.ReportPressureRequest\x1a .vigil.v1.ReportPressureResponse\x12M\n" +
+	"\x0eReportPressure\x12\x1f.vigil.v1.ReportPressureRequest\x1a .vigil.v1.ReportPressureResponse\x12G\n" +
+	"\n" +
+	"ReportKept\x12\x1b.vigil.v1.ReportKeptRequest\x1a\x1c.vigil.v1.ReportKeptResponse\x12M\n" +
 	"\fReportScreen\x12\x1d.vigil.v1.ReportScreenRequest\x1a\x1e.vigil.v1.ReportScreenResponse\x12V\n" +
 	"\x0fReportTerminals\x12 .vigil.v1.ReportTerminalsRequest\x1a!.vigil.v1.ReportTerminalsResponse\x12D\n" +
 	"\tDrainSelf\x12\x1a.vigil.v1.DrainSelfRequest\x1a\x1b.vigil.v1.DrainSelfResponseB\x17Z\x15vigil/rpc/gen/vigilv1b\x06proto3"
@@ -2565,7 +2668,7 @@ func file_vigil_v1_host_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_host_proto_rawDescData
 }
 
-var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_vigil_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_vigil_v1_host_proto_goTypes = []any{
 	(*RegisterRequest)(nil),         // 0: vigil.v1.RegisterRequest
 	(*RunningAgent)(nil),            // 1: vigil.v1.RunningAgent
@@ -2595,21 +2698,24 @@ var file_vigil_v1_host_proto_goTypes = []any{
 	(*ReportStuckResponse)(nil),     // 25: vigil.v1.ReportStuckResponse
 	(*ReportPressureRequest)(nil),   // 26: vigil.v1.ReportPressureRequest
 	(*ReportPressureResponse)(nil),  // 27: vigil.v1.ReportPressureResponse
-	(*ReportScreenRequest)(nil),     // 28: vigil.v1.ReportScreenRequest
-	(*ReportScreenResponse)(nil),    // 29: vigil.v1.ReportScreenResponse
-	(*ReportTerminalsRequest)(nil),  // 30: vigil.v1.ReportTerminalsRequest
-	(*ReportTerminalsResponse)(nil), // 31: vigil.v1.ReportTerminalsResponse
-	(*DrainSelfRequest)(nil),        // 32: vigil.v1.DrainSelfRequest
-	(*DrainSelfResponse)(nil),       // 33: vigil.v1.DrainSelfResponse
-	nil,                             // 34: vigil.v1.RegisterRequest.LabelsEntry
-	nil,                             // 35: vigil.v1.Order.ParamsEntry
-	(*durationpb.Duration)(nil),     // 36: google.protobuf.Duration
-	(*GossipKey)(nil),               // 37: vigil.v1.GossipKey
+	(*ReportKeptRequest)(nil),       // 28: vigil.v1.ReportKeptRequest
+	(*ReportKeptResponse)(nil),      // 29: vigil.v1.ReportKeptResponse
+	(*ReportScreenRequest)(nil),     // 30: vigil.v1.ReportScreenRequest
+	(*ReportScreenResponse)(nil),    // 31: vigil.v1.ReportScreenResponse
+	(*ReportTerminalsRequest)(nil),  // 32: vigil.v1.ReportTerminalsRequest
+	(*ReportTerminalsResponse)(nil), // 33: vigil.v1.ReportTerminalsResponse
+	(*DrainSelfRequest)(nil),        // 34: vigil.v1.DrainSelfRequest
+	(*DrainSelfResponse)(nil),       // 35: vigil.v1.DrainSelfResponse
+	nil,                             // 36: vigil.v1.RegisterRequest.LabelsEntry
+	nil,                             // 37: vigil.v1.Order.ParamsEntry
+	(*durationpb.Duration)(nil),     // 38: google.protobuf.Duration
+	(*GossipKey)(nil),               // 39: vigil.v1.GossipKey
+	(*HostKept)(nil),                // 40: vigil.v1.HostKept
 }
 var file_vigil_v1_host_proto_depIdxs = []int32{
-	34, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
+	36, // 0: vigil.v1.RegisterRequest.labels:type_name -> vigil.v1.RegisterRequest.LabelsEntry
 	1,  // 1: vigil.v1.RegisterRequest.inventory:type_name -> vigil.v1.RunningAgent
-	36, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
+	38, // 2: vigil.v1.RegisterResponse.ttl:type_name -> google.protobuf.Duration
 	6,  // 3: vigil.v1.HostMessage.hello:type_name -> vigil.v1.Hello
 	7,  // 4: vigil.v1.HostMessage.pong:type_name -> vigil.v1.Pong
 	8,  // 5: vigil.v1.HostMessage.log_data:type_name -> vigil.v1.LogData
@@ -2620,43 +2726,46 @@ var file_vigil_v1_host_proto_depIdxs = []int32{
 	14, // 10: vigil.v1.ServerMessage.log_cancel:type_name -> vigil.v1.LogCancel
 	15, // 11: vigil.v1.ServerMessage.terminal_request:type_name -> vigil.v1.TerminalRequest
 	10, // 12: vigil.v1.ServerMessage.gossip_keys:type_name -> vigil.v1.GossipKeys
-	37, // 13: vigil.v1.GossipKeys.keys:type_name -> vigil.v1.GossipKey
+	39, // 13: vigil.v1.GossipKeys.keys:type_name -> vigil.v1.GossipKey
 	17, // 14: vigil.v1.Orders.orders:type_name -> vigil.v1.Order
-	35, // 15: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
-	36, // 16: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
-	36, // 17: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
-	36, // 18: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
-	36, // 19: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
-	36, // 20: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
+	37, // 15: vigil.v1.Order.params:type_name -> vigil.v1.Order.ParamsEntry
+	38, // 16: vigil.v1.Order.stop_grace:type_name -> google.protobuf.Duration
+	38, // 17: vigil.v1.Order.ttl:type_name -> google.protobuf.Duration
+	38, // 18: vigil.v1.Order.run_limit:type_name -> google.protobuf.Duration
+	38, // 19: vigil.v1.AcceptOrderResponse.ttl:type_name -> google.protobuf.Duration
+	38, // 20: vigil.v1.ReportExitRequest.retry_after:type_name -> google.protobuf.Duration
 	17, // 21: vigil.v1.ReportExitResponse.next:type_name -> vigil.v1.Order
-	36, // 22: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
-	0,  // 23: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
-	3,  // 24: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
-	5,  // 25: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
-	18, // 26: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
-	20, // 27: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
-	22, // 28: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
-	24, // 29: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
-	26, // 30: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
-	28, // 31: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
-	30, // 32: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
-	32, // 33: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
-	2,  // 34: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
-	4,  // 35: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
-	9,  // 36: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
-	19, // 37: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
-	21, // 38: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
-	23, // 39: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
-	25, // 40: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
-	27, // 41: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
-	29, // 42: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
-	31, // 43: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
-	33, // 44: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
-	34, // [34:45] is the sub-list for method output_type
-	23, // [23:34] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	40, // 22: vigil.v1.ReportKeptRequest.kept:type_name -> vigil.v1.HostKept
+	38, // 23: vigil.v1.DrainSelfRequest.deadline:type_name -> google.protobuf.Duration
+	0,  // 24: vigil.v1.HostAgent.Register:input_type -> vigil.v1.RegisterRequest
+	3,  // 25: vigil.v1.HostAgent.LeaveHost:input_type -> vigil.v1.LeaveHostRequest
+	5,  // 26: vigil.v1.HostAgent.Stream:input_type -> vigil.v1.HostMessage
+	18, // 27: vigil.v1.HostAgent.AcceptOrder:input_type -> vigil.v1.AcceptOrderRequest
+	20, // 28: vigil.v1.HostAgent.ReportStarted:input_type -> vigil.v1.ReportStartedRequest
+	22, // 29: vigil.v1.HostAgent.ReportExit:input_type -> vigil.v1.ReportExitRequest
+	24, // 30: vigil.v1.HostAgent.ReportStuck:input_type -> vigil.v1.ReportStuckRequest
+	26, // 31: vigil.v1.HostAgent.ReportPressure:input_type -> vigil.v1.ReportPressureRequest
+	28, // 32: vigil.v1.HostAgent.ReportKept:input_type -> vigil.v1.ReportKeptRequest
+	30, // 33: vigil.v1.HostAgent.ReportScreen:input_type -> vigil.v1.ReportScreenRequest
+	32, // 34: vigil.v1.HostAgent.ReportTerminals:input_type -> vigil.v1.ReportTerminalsRequest
+	34, // 35: vigil.v1.HostAgent.DrainSelf:input_type -> vigil.v1.DrainSelfRequest
+	2,  // 36: vigil.v1.HostAgent.Register:output_type -> vigil.v1.RegisterResponse
+	4,  // 37: vigil.v1.HostAgent.LeaveHost:output_type -> vigil.v1.LeaveHostResponse
+	9,  // 38: vigil.v1.HostAgent.Stream:output_type -> vigil.v1.ServerMessage
+	19, // 39: vigil.v1.HostAgent.AcceptOrder:output_type -> vigil.v1.AcceptOrderResponse
+	21, // 40: vigil.v1.HostAgent.ReportStarted:output_type -> vigil.v1.ReportStartedResponse
+	23, // 41: vigil.v1.HostAgent.ReportExit:output_type -> vigil.v1.ReportExitResponse
+	25, // 42: vigil.v1.HostAgent.ReportStuck:output_type -> vigil.v1.ReportStuckResponse
+	27, // 43: vigil.v1.HostAgent.ReportPressure:output_type -> vigil.v1.ReportPressureResponse
+	29, // 44: vigil.v1.HostAgent.ReportKept:output_type -> vigil.v1.ReportKeptResponse
+	31, // 45: vigil.v1.HostAgent.ReportScreen:output_type -> vigil.v1.ReportScreenResponse
+	33, // 46: vigil.v1.HostAgent.ReportTerminals:output_type -> vigil.v1.ReportTerminalsResponse
+	35, // 47: vigil.v1.HostAgent.DrainSelf:output_type -> vigil.v1.DrainSelfResponse
+	36, // [36:48] is the sub-list for method output_type
+	24, // [24:36] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_host_proto_init() }
@@ -2686,7 +2795,7 @@ func file_vigil_v1_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_host_proto_rawDesc), len(file_vigil_v1_host_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,6 +31,7 @@ const (
 	HostAgent_ReportExit_FullMethodName      = "/vigil.v1.HostAgent/ReportExit"
 	HostAgent_ReportStuck_FullMethodName     = "/vigil.v1.HostAgent/ReportStuck"
 	HostAgent_ReportPressure_FullMethodName  = "/vigil.v1.HostAgent/ReportPressure"
+	HostAgent_ReportKept_FullMethodName      = "/vigil.v1.HostAgent/ReportKept"
 	HostAgent_ReportScreen_FullMethodName    = "/vigil.v1.HostAgent/ReportScreen"
 	HostAgent_ReportTerminals_FullMethodName = "/vigil.v1.HostAgent/ReportTerminals"
 	HostAgent_DrainSelf_FullMethodName       = "/vigil.v1.HostAgent/DrainSelf"
@@ -55,6 +56,8 @@ type HostAgentClient interface {
 	ReportStuck(ctx context.Context, in *ReportStuckRequest, opts ...grpc.CallOption) (*ReportStuckResponse, error)
 	// Why the host takes no starts at the moment; empty: it does.
 	ReportPressure(ctx context.Context, in *ReportPressureRequest, opts ...grpc.CallOption) (*ReportPressureResponse, error)
+	// What agents have left on its disk: hourly, when that has changed.
+	ReportKept(ctx context.Context, in *ReportKeptRequest, opts ...grpc.CallOption) (*ReportKeptResponse, error)
 	// What stands at the end of an agent's terminal, when that has changed; never the text.
 	ReportScreen(ctx context.Context, in *ReportScreenRequest, opts ...grpc.CallOption) (*ReportScreenResponse, error)
 	// What the host can do about terminals: once its agentd begins, and when that changes.
@@ -154,6 +157,16 @@ func (c *hostAgentClient) ReportPressure(ctx context.Context, in *ReportPressure
 	return out, nil
 }
 
+func (c *hostAgentClient) ReportKept(ctx context.Context, in *ReportKeptRequest, opts ...grpc.CallOption) (*ReportKeptResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportKeptResponse)
+	err := c.cc.Invoke(ctx, HostAgent_ReportKept_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *hostAgentClient) ReportScreen(ctx context.Context, in *ReportScreenRequest, opts ...grpc.CallOption) (*ReportScreenResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReportScreenResponse)
@@ -203,6 +216,8 @@ type HostAgentServer interface {
 	ReportStuck(context.Context, *ReportStuckRequest) (*ReportStuckResponse, error)
 	// Why the host takes no starts at the moment; empty: it does.
 	ReportPressure(context.Context, *ReportPressureRequest) (*ReportPressureResponse, error)
+	// What agents have left on its disk: hourly, when that has changed.
+	ReportKept(context.Context, *ReportKeptRequest) (*ReportKeptResponse, error)
 	// What stands at the end of an agent's terminal, when that has changed; never the text.
 	ReportScreen(context.Context, *ReportScreenRequest) (*ReportScreenResponse, error)
 	// What the host can do about terminals: once its agentd begins, and when that changes.
@@ -242,6 +257,9 @@ func (UnimplementedHostAgentServer) ReportStuck(context.Context, *ReportStuckReq
 }
 func (UnimplementedHostAgentServer) ReportPressure(context.Context, *ReportPressureRequest) (*ReportPressureResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportPressure not implemented")
+}
+func (UnimplementedHostAgentServer) ReportKept(context.Context, *ReportKeptRequest) (*ReportKeptResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportKept not implemented")
 }
 func (UnimplementedHostAgentServer) ReportScreen(context.Context, *ReportScreenRequest) (*ReportScreenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportScreen not implemented")
@@ -406,6 +424,24 @@ func _HostAgent_ReportPressure_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _HostAgent_ReportKept_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportKeptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HostAgentServer).ReportKept(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: HostAgent_ReportKept_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HostAgentServer).ReportKept(ctx, req.(*ReportKeptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _HostAgent_ReportScreen_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReportScreenRequest)
 	if err := dec(in); err != nil {
@@ -494,6 +530,10 @@ var HostAgent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportPressure",
 			Handler:    _HostAgent_ReportPressure_Handler,
+		},
+		{
+			MethodName: "ReportKept",
+			Handler:    _HostAgent_ReportKept_Handler,
 		},
 		{
 			MethodName: "ReportScreen",

@@ -3910,7 +3910,9 @@ type Host struct {
 	// said since that they are over.
 	Unproven uint32 `protobuf:"varint,73,opt,name=unproven,proto3" json:"unproven,omitempty"`
 	// Until the drain ends by itself; absent: it does not, or there is none.
-	DrainEndsIn   *durationpb.Duration `protobuf:"bytes,80,opt,name=drain_ends_in,json=drainEndsIn,proto3" json:"drain_ends_in,omitempty"`
+	DrainEndsIn *durationpb.Duration `protobuf:"bytes,80,opt,name=drain_ends_in,json=drainEndsIn,proto3" json:"drain_ends_in,omitempty"`
+	// What agents have left on its disk; absent: its agentd has not said.
+	Kept          *HostKept `protobuf:"bytes,81,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4141,6 +4143,77 @@ func (x *Host) GetDrainEndsIn() *durationpb.Duration {
 	return nil
 }
 
+func (x *Host) GetKept() *HostKept {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+// HostKept is what agents have in the data directory of a host: logs, folders, refused results.
+type HostKept struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of it, also of agents that run.
+	Bytes uint64 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Of lives that are over: goes by age, by size or for a full disk (keep of agentd.yaml).
+	Removable uint64 `protobuf:"varint,2,opt,name=removable,proto3" json:"removable,omitempty"`
+	// When the oldest of that was used last, by the host's clock; absent: nothing may go.
+	Oldest        *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostKept) Reset() {
+	*x = HostKept{}
+	mi := &file_vigil_v1_types_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostKept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostKept) ProtoMessage() {}
+
+func (x *HostKept) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_types_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostKept.ProtoReflect.Descriptor instead.
+func (*HostKept) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *HostKept) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *HostKept) GetRemovable() uint64 {
+	if x != nil {
+		return x.Removable
+	}
+	return 0
+}
+
+func (x *HostKept) GetOldest() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
 // HostView is what one server hears of a host: none, alive, silent or left.
 type HostView struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4153,7 +4226,7 @@ type HostView struct {
 
 func (x *HostView) Reset() {
 	*x = HostView{}
-	mi := &file_vigil_v1_types_proto_msgTypes[32]
+	mi := &file_vigil_v1_types_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4165,7 +4238,7 @@ func (x *HostView) String() string {
 func (*HostView) ProtoMessage() {}
 
 func (x *HostView) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[32]
+	mi := &file_vigil_v1_types_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4178,7 +4251,7 @@ func (x *HostView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostView.ProtoReflect.Descriptor instead.
 func (*HostView) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *HostView) GetServer() string {
@@ -4222,7 +4295,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_vigil_v1_types_proto_msgTypes[33]
+	mi := &file_vigil_v1_types_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4234,7 +4307,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_types_proto_msgTypes[33]
+	mi := &file_vigil_v1_types_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4247,7 +4320,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_types_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_types_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -4721,7 +4794,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x04tail\x18\b \x01(\tR\x04tail\x12\x12\n" +
 	"\x04task\x18\t \x01(\x04R\x04task\x12\x12\n" +
 	"\x04host\x18\n" +
-	" \x01(\tR\x04host\"\x9a\b\n" +
+	" \x01(\tR\x04host\"\xc2\b\n" +
 	"\x04Host\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
@@ -4755,10 +4828,15 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\aservers\x18G \x03(\tR\aservers\x12 \n" +
 	"\vcontainment\x18H \x01(\tR\vcontainment\x12\x1a\n" +
 	"\bunproven\x18I \x01(\rR\bunproven\x12=\n" +
-	"\rdrain_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\vdrainEndsIn\x1a9\n" +
+	"\rdrain_ends_in\x18P \x01(\v2\x19.google.protobuf.DurationR\vdrainEndsIn\x12&\n" +
+	"\x04kept\x18Q \x01(\v2\x12.vigil.v1.HostKeptR\x04kept\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +
+	"\bHostKept\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x12\x1c\n" +
+	"\tremovable\x18\x02 \x01(\x04R\tremovable\x122\n" +
+	"\x06oldest\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06oldest\"R\n" +
 	"\bHostView\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x16\n" +
 	"\x06gossip\x18\x02 \x01(\tR\x06gossip\x12\x16\n" +
@@ -4802,7 +4880,7 @@ func file_vigil_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_vigil_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_vigil_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_vigil_v1_types_proto_goTypes = []any{
 	(TaskState)(0),                // 0: vigil.v1.TaskState
 	(*WriteId)(nil),               // 1: vigil.v1.WriteId
@@ -4837,132 +4915,135 @@ var file_vigil_v1_types_proto_goTypes = []any{
 	(*Declaration)(nil),           // 30: vigil.v1.Declaration
 	(*Exit)(nil),                  // 31: vigil.v1.Exit
 	(*Host)(nil),                  // 32: vigil.v1.Host
-	(*HostView)(nil),              // 33: vigil.v1.HostView
-	(*Event)(nil),                 // 34: vigil.v1.Event
-	nil,                           // 35: vigil.v1.RoleSpec.LabelsEntry
-	nil,                           // 36: vigil.v1.RoleSpec.ParamsEntry
-	nil,                           // 37: vigil.v1.Role.TasksEntry
-	nil,                           // 38: vigil.v1.Host.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*HostKept)(nil),              // 33: vigil.v1.HostKept
+	(*HostView)(nil),              // 34: vigil.v1.HostView
+	(*Event)(nil),                 // 35: vigil.v1.Event
+	nil,                           // 36: vigil.v1.RoleSpec.LabelsEntry
+	nil,                           // 37: vigil.v1.RoleSpec.ParamsEntry
+	nil,                           // 38: vigil.v1.Role.TasksEntry
+	nil,                           // 39: vigil.v1.Host.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 41: google.protobuf.Duration
 }
 var file_vigil_v1_types_proto_depIdxs = []int32{
 	0,   // 0: vigil.v1.Task.state:type_name -> vigil.v1.TaskState
 	6,   // 1: vigil.v1.Task.late_results:type_name -> vigil.v1.LateResult
-	39,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	40,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
-	40,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
-	40,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
-	39,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
-	40,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
-	40,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
-	40,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
+	40,  // 2: vigil.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	41,  // 3: vigil.v1.Task.in_state:type_name -> google.protobuf.Duration
+	41,  // 4: vigil.v1.Task.expect:type_name -> google.protobuf.Duration
+	41,  // 5: vigil.v1.Task.expect_left:type_name -> google.protobuf.Duration
+	40,  // 6: vigil.v1.Task.expected_completion:type_name -> google.protobuf.Timestamp
+	41,  // 7: vigil.v1.Task.assigned:type_name -> google.protobuf.Duration
+	41,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
+	41,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
 	4,   // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
-	39,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
-	40,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	39,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	40,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	41,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	40,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
 	19,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	39,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	39,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	40,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	40,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
 	11,  // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
 	12,  // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
 	14,  // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
 	8,   // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	40,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
+	41,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
 	9,   // 22: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
 	10,  // 23: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	40,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	40,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	40,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	39,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	40,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	40,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	40,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	39,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	40,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	40,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	39,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	39,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	40,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	35,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	36,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	40,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	40,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	40,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	40,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	40,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	40,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	40,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	40,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	41,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	41,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	41,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	40,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	41,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	41,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	41,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	40,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	41,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	41,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	40,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	40,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	41,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	36,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	37,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	41,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	41,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	41,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	41,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	41,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	41,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	41,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	41,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
 	18,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	40,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	41,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
 	17,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	40,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
-	40,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	41,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	41,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
 	16,  // 52: vigil.v1.RoleSpec.grants:type_name -> vigil.v1.Binding
 	23,  // 53: vigil.v1.RoleSpec.budget:type_name -> vigil.v1.Budget
 	23,  // 54: vigil.v1.RoleSpec.agent_budget:type_name -> vigil.v1.Budget
-	40,  // 55: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	40,  // 56: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	40,  // 57: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	41,  // 55: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	41,  // 56: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	41,  // 57: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
 	15,  // 58: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	37,  // 59: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	39,  // 60: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	40,  // 61: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	40,  // 62: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	40,  // 63: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	40,  // 64: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	38,  // 59: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	40,  // 60: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	41,  // 61: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	41,  // 62: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	41,  // 63: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	41,  // 64: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
 	31,  // 65: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	40,  // 66: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	39,  // 67: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	40,  // 68: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	41,  // 66: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	40,  // 67: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	41,  // 68: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
 	28,  // 69: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
 	30,  // 70: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
 	26,  // 71: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
 	27,  // 72: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
 	25,  // 73: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	40,  // 74: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
-	40,  // 75: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
+	41,  // 74: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
+	41,  // 75: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
 	24,  // 76: vigil.v1.Agent.usage:type_name -> vigil.v1.UsageState
 	21,  // 77: vigil.v1.Agent.typist:type_name -> vigil.v1.Typist
-	40,  // 78: vigil.v1.Typist.since:type_name -> google.protobuf.Duration
-	40,  // 79: vigil.v1.Typist.left:type_name -> google.protobuf.Duration
+	41,  // 78: vigil.v1.Typist.since:type_name -> google.protobuf.Duration
+	41,  // 79: vigil.v1.Typist.left:type_name -> google.protobuf.Duration
 	22,  // 80: vigil.v1.UsageState.day:type_name -> vigil.v1.Usage
 	23,  // 81: vigil.v1.UsageState.budget:type_name -> vigil.v1.Budget
-	40,  // 82: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
+	41,  // 82: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
 	22,  // 83: vigil.v1.UsageState.life:type_name -> vigil.v1.Usage
-	40,  // 84: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	40,  // 85: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	40,  // 86: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	40,  // 87: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	40,  // 88: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	40,  // 89: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	40,  // 90: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	40,  // 91: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	40,  // 92: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	40,  // 93: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	41,  // 84: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	41,  // 85: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	41,  // 86: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	41,  // 87: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	41,  // 88: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	41,  // 89: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	41,  // 90: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	41,  // 91: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	41,  // 92: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	41,  // 93: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
 	29,  // 94: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	40,  // 95: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	40,  // 96: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	40,  // 97: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	40,  // 98: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	39,  // 99: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	40,  // 100: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	38,  // 101: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	40,  // 102: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	39,  // 103: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	39,  // 104: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	40,  // 105: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	40,  // 106: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	33,  // 107: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	40,  // 108: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	40,  // 109: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
-	39,  // 110: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	111, // [111:111] is the sub-list for method output_type
-	111, // [111:111] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	41,  // 95: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	41,  // 96: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	41,  // 97: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	41,  // 98: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	40,  // 99: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	41,  // 100: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	39,  // 101: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	41,  // 102: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	40,  // 103: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	40,  // 104: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	41,  // 105: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	41,  // 106: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	34,  // 107: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	41,  // 108: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	41,  // 109: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
+	33,  // 110: vigil.v1.Host.kept:type_name -> vigil.v1.HostKept
+	40,  // 111: vigil.v1.HostKept.oldest:type_name -> google.protobuf.Timestamp
+	40,  // 112: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	113, // [113:113] is the sub-list for method output_type
+	113, // [113:113] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }
@@ -4977,7 +5058,7 @@ func file_vigil_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_types_proto_rawDesc), len(file_vigil_v1_types_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

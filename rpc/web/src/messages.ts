@@ -596,6 +596,7 @@ export interface Host {
   gossip_addr?: string;
   heard?: string;
   id: number;
+  kept?: HostKept;
   labels: Record<string, string>;
   lease_left?: string;
   name?: string;
@@ -620,6 +621,12 @@ export interface HostFit {
   fits: boolean;
   host?: string;
   reason?: string;
+}
+
+export interface HostKept {
+  bytes?: string;
+  oldest?: string;
+  removable?: string;
 }
 
 export interface HostView {

@@ -1128,6 +1128,8 @@ class Host(_HostAlways, total=False):
     gossip_addr: str
     heard: Duration
     """Since its last beat or registration, in cluster time."""
+    kept: HostKept
+    """What agents have left on its disk; absent: its agentd has not said."""
     lease_left: Duration
     name: str
     pressure: str
@@ -1151,6 +1153,17 @@ class _HostFitAlways(TypedDict):
 class HostFit(_HostFitAlways, total=False):
     host: str
     reason: str
+
+
+class HostKept(TypedDict, total=False):
+    """HostKept is what agents have in the data directory of a host: logs, folders, refused results."""
+
+    bytes: Digits
+    """All of it, also of agents that run."""
+    oldest: Time
+    """When the oldest of that was used last, by the host's clock; absent: nothing may go."""
+    removable: Digits
+    """Of lives that are over: goes by age, by size or for a full disk (keep of agentd.yaml)."""
 
 
 class HostView(TypedDict, total=False):

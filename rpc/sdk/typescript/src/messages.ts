@@ -911,6 +911,8 @@ export interface Host {
   /** Since its last beat or registration, in cluster time. */
   heard?: Duration;
   id: number;
+  /** What agents have left on its disk; absent: its agentd has not said. */
+  kept?: HostKept;
   labels: Record<string, string>;
   lease_left?: Duration;
   name?: string;
@@ -946,6 +948,16 @@ export interface HostFit {
   fits: boolean;
   host?: string;
   reason?: string;
+}
+
+/** HostKept is what agents have in the data directory of a host: logs, folders, refused results. */
+export interface HostKept {
+  /** All of it, also of agents that run. */
+  bytes?: Digits;
+  /** When the oldest of that was used last, by the host's clock; absent: nothing may go. */
+  oldest?: Time;
+  /** Of lives that are over: goes by age, by size or for a full disk (keep of agentd.yaml). */
+  removable?: Digits;
 }
 
 /** HostView is what one server hears of a host: none, alive, silent or left. */
