@@ -45,7 +45,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # A version is the revision that wrote its heading into the changelog: tags may not travel.
 older = $(if $(filter 0.%,$(OLDER)),$(shell git log --reverse --format=%h -S'## $(OLDER),' -- CHANGELOG.md | head -1),$(OLDER))
 
-.PHONY: help run build test race fuzz generate web sdk ui screenshots platforms check fmt vet staticcheck generated bench peers jepsen month detection incidents mutants hostfaults dist dist-test clean
+.PHONY: help run build test race fuzz generate web sdk ui screenshots platforms check fmt vet staticcheck generated bench peers jepsen upgrades year month detection incidents mutants hostfaults dist dist-test clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -86,7 +86,7 @@ sdk: ## make rpc/sdk/typescript/dist of its sources; needs node and npm
 	cd rpc && go run ./sdk/generate && go run ./sdk/generate seal sdk/typescript
 
 ui: ## try every view and action of the page in a browser; needs chromium, node and npm
-	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 20m
+	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(VIGIL_SHOTS) go test ./cmd/vigil -run '^TestPage' -count 1 -v -timeout 30m
 
 screenshots: ## take the pictures of docs/guide/page anew; needs what make ui needs
 	@mkdir -p bin/shots docs/guide/page
@@ -135,6 +135,17 @@ peers: ## measure vigil beside etcd and nats-server, ROUNDS (3) times LASTING (5
 jepsen: ## break everything for TIME (5m) by SEED (1) and judge, with NEMESIS= and OLDER= (also a version: 0.1) as bin/jepsen run -h tells; needs root, iproute2, nftables
 	go build -trimpath -o bin/jepsen ./jepsen
 	bin/jepsen run -time $(TIME) -seed $(SEED) -nemesis '$(NEMESIS)' -older '$(older)'
+
+upgrades: OLDER = 0.1
+upgrades: ## upgrade the servers of OLDER (0.1), a version or revision, to this build under load, agents alive, and judge; needs what jepsen needs
+	go build -trimpath -o bin/jepsen ./jepsen
+	bin/jepsen run -time 8s -hosts 2 -rate 6 -seed $(SEED) -nemesis rolling_upgrade -older '$(older)'
+
+year: OLDER = 0e6f620
+year: TIME = 10m
+year: ## let a year pass within TIME (10m): losses, repairs, rotations, a restore, upgrades from OLDER, by commands of the guide; needs what jepsen needs
+	go build -trimpath -o bin/jepsen ./jepsen
+	bin/jepsen run -year -time $(TIME) -hosts 2 -rate 6 -seed $(SEED) -older '$(older)'
 
 incidents: ## try every row of the catalogue of incidents and write docs/incidents.md; needs what jepsen needs
 	go run ./jepsen/incidents/table -out docs/incidents.md

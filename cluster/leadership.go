@@ -84,6 +84,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 	r.introduce(ctx)
 	s.wg.Go(func() { r.watchReach(st) })
 	s.wg.Go(func() { r.levels.raiseLevel(st) })
+	s.wg.Go(func() { r.seedLate(ctx) })
 	s.wg.Go(func() { r.dropOrphans(st) })
 	s.wg.Go(func() { r.keepSeats(st) })
 	tick := time.NewTicker(clockReading)
@@ -145,14 +146,14 @@ func (r *Replica) introduce(ctx context.Context) {
 			}
 			known = known || srv == self
 		}
-		seed = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0
+		seed = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0 && fsm.Level(r.seeds()) <= s.Level()
 	})
 	var reqs []fsm.Request
 	if !known {
 		reqs = append(reqs, fsm.Request{Planned: true, Cmd: fsm.PutServer(self)})
 	}
 	if seed {
-		reqs = append(reqs, fsm.Request{Planned: true, Cmd: fsm.PutSettings{Values: r.cfg.Seed, By: "bootstrap"}})
+		reqs = append(reqs, fsm.Request{Planned: true, Cmd: r.seeds()})
 	}
 	if len(reqs) == 0 {
 		return
@@ -165,6 +166,32 @@ func (r *Replica) introduce(ctx context.Context) {
 		if out.Code != noun.OK {
 			r.log.Warn("introduction refused", "code", out.Code, "detail", out.Detail)
 		}
+	}
+}
+
+// seeds are the settings with which a new cluster begins.
+func (r *Replica) seeds() fsm.PutSettings {
+	return fsm.PutSettings{Values: r.cfg.Seed, By: "bootstrap"}
+}
+
+// seedLate puts the seeds of the settings when some of them came with a feature level, which a new cluster begins
+// once its servers are known.
+func (r *Replica) seedLate(ctx context.Context) {
+	missing := false
+	r.Read(func(s *fsm.View) { missing = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0 })
+	if !missing {
+		return
+	}
+	req := fsm.Request{Planned: true, Cmd: r.seeds()}
+	err := r.levels.legible(ctx, &req)
+	if err == nil {
+		var out noun.Outcome
+		if out, err = r.batch.submit(ctx, req); err == nil && out.Code != noun.OK {
+			err = errors.New(out.Detail)
+		}
+	}
+	if err != nil && ctx.Err() == nil { // the next stint tries again
+		r.log.Warn("settings of the configuration are not put", "error", err)
 	}
 }
 

@@ -162,3 +162,18 @@ func TestF01UnannouncedMemberSwitchesNothingOff(t *testing.T) {
 		}
 	})
 }
+
+// L12: settings of the configuration that came with a level are put when it has begun, not before.
+func TestL12SeedsWaitForTheirLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) {
+			cfg.Seed = []noun.KV{{Key: "ttl", Value: "40s"}, {Key: "retry_first", Value: "7s"}}
+		}))
+		c.Await("the settings", func() bool {
+			var ttl time.Duration
+			var level uint32
+			c.Replica(c.Leader()).Read(func(s *fsm.View) { ttl, level = s.Settings().TTL, s.Level() })
+			return ttl == 40*time.Second && level == cluster.FeatureLevel
+		})
+	})
+}

@@ -44,7 +44,7 @@ var findings = []finding{
 	{id: "S8", what: "an agent with a terminal used up the memory of its host", tests: []string{
 		"agentd/tmux/flood_test.go TestS08EndlessScreenIsRefused", "agentd/tmux/flood_test.go TestS08FloodOfTheStatusIsNotKept"}},
 	{id: "S9", what: "an agent got the terminal of whoever attached", tests: []string{
-		"cmd/vigil/people/attach_terminal_test.go TestS09AttachKeepsTheTerminal",
+		"cmd/vigil/people/attach_here_terminal_test.go TestS09AttachKeepsTheTerminal",
 		"cmd/vigil/term/drawing_test.go TestS09OnlyDrawingReachesTheTerminal"}},
 	{id: "S10", what: "anyone reported what servers report of themselves", tests: []string{
 		"rpc/door/rights_test.go TestEveryCallIsAllowedOrDenied", "rpc/door/guard_test.go TestForgedHeadersAreNotBelieved",

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -177,6 +178,7 @@ func TestDeleteRoomWithRetiredRole(t *testing.T) {
 
 func TestSettingsRanges(t *testing.T) {
 	d := newDrive(t)
+	d.must(RaiseLevel{Level: core.Newest})
 	for _, x := range noun.SettingTable {
 		t.Run(x.Name, func(t *testing.T) {
 			d.t = t

@@ -179,6 +179,25 @@ func TestL11LiesAboutUsageAreClamped(t *testing.T) {
 	}
 }
 
+// L6: the last words of a life count until its successor has spoken, and what comes late then changes nothing.
+func TestL11UsageOfAnOlderLife(t *testing.T) {
+	x := newSpender(t, noun.RoleSpec{}, noun.SpendLimit{})
+	x.tells(Used{Input: 100})
+	old := x.agent("r/a").Inc
+	x.must(ReportExit{Host: x.h, Agent: x.one, Inc: old, Code: 1})
+	x.tells(Used{Inc: old, Input: 150})
+	if got := x.agent("r/a").Notes().Used; got.Life.Input != 150 || got.Inc != old {
+		t.Fatalf("the last word of a life: %+v", got)
+	}
+	x.must(Join{Speaker: x.start("r/a", x.h)})
+	x.tells(Used{Input: 7})
+	was := *x.agent("r/a").Notes().Used
+	x.tells(Used{Inc: old, Input: 190})
+	if got := *x.agent("r/a").Notes().Used; got.Inc == old || got.Life != was.Life || got.Day.Sum(x.s.Clock()).Input != 157 {
+		t.Errorf("after a late word %+v, %+v, before it %+v", got, got.Day.Sum(x.s.Clock()), was)
+	}
+}
+
 // The naive twin keeps every report and adds up those of the window each time; sums and bars agree.
 func TestTwinOfBudgetsAgrees(t *testing.T) {
 	for _, seed := range seeds(t, 4) {

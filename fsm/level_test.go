@@ -186,3 +186,29 @@ func TestL12OverseersSurviveADump(t *testing.T) {
 		t.Errorf("%+v is loaded as %+v: %v", x.chain(), *got.AgentByName(watchName).Notes().Chain, got.Check())
 	}
 }
+
+// L12: a setting that came with a level does not exist before: servers that do not know its name have put it
+// into the log and refused it, and whoever applies their log later gives the same answer.
+func TestL12NewSettingsDoNotExistBeforeTheirLevel(t *testing.T) {
+	d := newDrive(t)
+	seen, defaults := 0, noun.DefaultSettings()
+	for i := range noun.SettingTable {
+		set := &noun.SettingTable[i]
+		put := PutSettings{Values: []noun.KV{{Key: "ttl", Value: "50s"}, {Key: set.Name, Value: set.Show(&defaults)}}}
+		if core.Level(put) == Baseline {
+			continue
+		}
+		seen++
+		last := d.s.LastEvent()
+		out := d.do(put)
+		if out.Code != noun.Invalid || !strings.Contains(out.Detail, "no setting") || d.s.LastEvent() != last ||
+			d.s.Settings().TTL == 50*time.Second {
+			t.Errorf("%s before its level: %+v", set.Name, out)
+		}
+	}
+	if seen < 8 {
+		t.Errorf("only %d settings came with a level", seen)
+	}
+	d.must(RaiseLevel{Level: core.Newest})
+	d.must(PutSettings{Values: []noun.KV{{Key: "retry_first", Value: "2s"}}})
+}

@@ -16,6 +16,7 @@ import (
 // Names of the programs in the folder of a run.
 const (
 	programs = "programs"
+	workers  = "client" // of workload sdk, as a machine has one
 	olderOne = "vigil-older"
 )
 
@@ -30,6 +31,11 @@ func prepare(o *options, folder string) error {
 	}
 	if o.older == "" {
 		return nil
+	}
+	if o.year {
+		if err := buildRebuilt(into); err != nil {
+			return err
+		}
 	}
 	if info, err := os.Stat(o.older); err == nil && info.Mode().IsRegular() {
 		return copyProgram(o.older, filepath.Join(into, olderOne))
@@ -54,7 +60,9 @@ func buildRevision(revision, program string) (err error) {
 		return fmt.Errorf("take revision %s out of git: %w", revision, err)
 	}
 	for _, args := range [][]string{{"tar", "-xf", archive, "-C", tree},
-		{"go", "build", "-trimpath", "-tags", "stand", "-o", program, "./cmd/vigil"}} {
+		// What has been built out of no clone has no version: plans of upgrades must tell it from the newer one.
+		{"go", "build", "-trimpath", "-tags", "stand", "-ldflags", "-X vigil/cmd/vigil/cli.release=" + commit[:12],
+			"-o", program, "./cmd/vigil"}} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = tree
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -112,12 +120,16 @@ func buildStand(into, vigil string) error {
 	return err
 }
 
-// standIn is a stand of programs that buildStand has built.
-func standIn(programs string, o *options) stand.Config {
+// standIn is a stand of programs that buildStand has built. It speaks in clear when the older one knows no identities.
+func standIn(programs string, o *options) (_ stand.Config, err error) {
 	c := stand.Config{Vigil: filepath.Join(programs, "vigil"), Ticker: filepath.Join(programs, "ticker"),
 		Box: filepath.Join(programs, "box")}
 	if o.older != "" {
 		c.ServerProgram = filepath.Join(programs, olderOne)
+		knows := false
+		if knows, err = stand.KnowsIdentities(c.ServerProgram); err == nil {
+			c.Insecure = !knows
+		}
 	}
-	return c
+	return c, err
 }

@@ -16,6 +16,7 @@ import (
 func TestImports(t *testing.T) {
 	allowed := []string{"vigil/jepsen/", "vigil/cmd/vigil/bench/ledger", "vigil/rpc/client", "vigil/rpc/gen/vigilv1",
 		"vigil/rpc/freeport",
+		"vigil/rpc/sdk",   // files: the clients in other languages
 		"vigil/rpc/trust", // the folder in which a person keeps who they are
 		"google.golang.org/protobuf/", "google.golang.org/grpc", "golang.org/x/sys/", "golang.org/x/sync/",
 		"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse/",

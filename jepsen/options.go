@@ -35,6 +35,7 @@ type options struct {
 	older     string
 	keep      bool
 	logStore  string
+	year      bool
 }
 
 // logStores are the forms of the logs of servers by what -log-store says.
@@ -65,8 +66,10 @@ func parse(args []string, to io.Writer) (*options, error) {
 	f.StringVar(&o.logStore, "log-store", "wal", "form of the logs of servers: bolt, wal or mixed")
 	f.StringVar(&o.vigil, "vigil", "", "program to test instead of building it; built with -tags stand")
 	f.StringVar(&o.older, "older", "",
-		"revision of git that servers run at first, or a program, which know identities; kinds that upgrade need it")
+		"revision of git that servers run at first, or a program; kinds that upgrade need it. One without identities "+
+			"is tested in clear")
 	f.BoolVar(&o.keep, "keep", false, "keep the data of servers and hosts also when every promise was kept")
+	f.BoolVar(&o.year, "year", false, "let no faults loose but a year pass, with upgrades, losses, repairs and a restore: see README")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -85,6 +88,8 @@ func parse(args []string, to io.Writer) (*options, error) {
 		return nil, fmt.Errorf("-agents %d: 1 to 100", o.agents)
 	case o.ttl < 2*time.Second || o.ttl > time.Minute:
 		return nil, fmt.Errorf("-ttl %s: 2s to 1m", o.ttl)
+	case o.year && (o.older == "" || o.hosts < 2 || o.vigil != ""):
+		return nil, errors.New("-year needs -older, two hosts, and a program that it builds itself")
 	case logStores[o.logStore] == nil:
 		return nil, fmt.Errorf("-log-store %s: bolt, wal or mixed", o.logStore)
 	case o.rate < 1 || o.rate > 1000:
@@ -128,6 +133,9 @@ func (o *options) command() string {
 	length := []string{"-time", o.time.String()}
 	if o.faults > 0 {
 		length = []string{"-faults", strconv.Itoa(o.faults)}
+	}
+	if o.year {
+		length = append(length, "-year")
 	}
 	list := slices.Concat([]string{"bin/jepsen", "run"}, length, []string{"-seed", strconv.FormatUint(o.seed, 10),
 		"-servers", strconv.Itoa(o.servers), "-hosts", strconv.Itoa(o.hosts), "-agents", strconv.Itoa(o.agents),

@@ -85,12 +85,24 @@ func perform(ctx context.Context, o *options, folder string, out io.Writer) (int
 
 func (d *driver) perform(ctx context.Context) (err error) {
 	kinds, err := nemesis.Select(words(d.nemesis)...)
+	if d.year {
+		kinds, err = yearKinds()
+	}
 	if err != nil {
 		return err
 	}
-	config := standIn(filepath.Join(d.folder, programs), d.options)
+	config, err := standIn(filepath.Join(d.folder, programs), d.options)
+	if err != nil {
+		return err
+	}
 	config.Folder, config.Servers, config.Hosts = d.folder, d.servers, d.hosts
 	config.Settings, config.Limits, config.LogStores = settings(d.ttl), limits, logStores[d.logStore]
+	if d.older != "" {
+		config.LogStores = nil // as the older build has it
+	}
+	if d.year {
+		config.BackupEvery = backupsEvery
+	}
 	d.equip(&config, kinds)
 	if d.record, err = history.Create(d.folder); err != nil {
 		return err
@@ -101,7 +113,11 @@ func (d *driver) perform(ctx context.Context) (err error) {
 	d.say("%d servers and %d hosts are on", d.servers, d.hosts)
 	defer func() { err = errors.Join(err, d.stand.Close()) }()
 	defer func() { err = errors.Join(err, d.record.Close()) }()
-	set, err := workload.Open(d.work(), d.chosen())
+	work, err := d.work()
+	if err != nil {
+		return err
+	}
+	set, err := workload.Open(work, d.chosen())
 	if err != nil {
 		return err
 	}
@@ -119,7 +135,10 @@ func (d *driver) perform(ctx context.Context) (err error) {
 	if err := set.Quiesce(drain); err != nil {
 		return fmt.Errorf("drain workloads: %w", err)
 	}
-	return d.conclude(set)
+	if err := d.conclude(set); err != nil || !d.year {
+		return err
+	}
+	return d.dayBefore(ctx)
 }
 
 // conclude writes what was run.
@@ -129,27 +148,33 @@ func (d *driver) conclude(set *workload.Set) error {
 	return history.WriteRun(d.folder, d.run)
 }
 
-func (d *driver) work() workload.Config {
+func (d *driver) work() (workload.Config, error) {
 	c := workload.Config{Addrs: d.stand.Addrs(), TLS: d.stand.TLS(), Record: d.record, TTL: d.ttl,
 		Seed: d.seed, Rate: d.rate, Agents: d.agents, Say: d.say}
 	if d.hosts > 0 {
 		c.Runner = stand.Runner
 	}
-	return c
+	folder := filepath.Join(d.folder, workers)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return c, fmt.Errorf("make folder of workers: %w", err)
+	}
+	access, err := d.stand.Access(folder)
+	c.SDK = &workload.SDK{Folder: folder, Ledger: d.stand.Ledger.Folder, Access: access}
+	return c, err
 }
 
 // strike has the workloads ask and the nemeses strike, for as long as was asked for,
 // and lets the workloads go on for a while when everything is healed.
 func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis.Kind) error {
-	conn, err := client.Open(client.Config{Addrs: d.stand.Addrs(), Name: "nemesis", RetryFor: 10 * time.Second,
-		TLS: d.stand.TLS()})
+	conn, field, err := d.field()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	field := &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn),
-		Cluster: vigilv1.NewClusterClient(conn), Trust: vigilv1.NewTrustClient(conn), TTL: d.ttl,
-		Room: "lifecycle", Dependents: set.Dependents(), Say: d.say, Older: d.olderProgram()}
+	field.Dependents = set.Dependents()
+	for _, w := range set.Workers() {
+		field.Workers = append(field.Workers, w)
+	}
 	able := d.able(field, kinds)
 	if len(able) == 0 {
 		return errors.New("none of the kinds of faults is possible here")
@@ -164,7 +189,12 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 	field.Pause(ctx, 2*time.Second)
 	d.run.Began = history.Now()
 	go d.watch(work)
-	struck := d.storm(ctx, nemesis.Config{Field: field, Kinds: able, Seed: d.seed})
+	var struck error
+	if d.year {
+		struck = d.live(ctx, field, able)
+	} else {
+		struck = d.storm(ctx, nemesis.Config{Field: field, Kinds: able, Seed: d.seed})
+	}
 	d.run.Calm = history.Now()
 	d.say("%d faults, all healed", d.struck.Load())
 	if struck == nil {
@@ -176,6 +206,18 @@ func (d *driver) strike(ctx context.Context, set *workload.Set, kinds []*nemesis
 		struck = fmt.Errorf("the stand failed: %w", struck)
 	}
 	return errors.Join(struck, worked)
+}
+
+// field is what kinds act on, over a connection of its own, which the caller closes.
+func (d *driver) field() (*client.Client, *nemesis.Field, error) {
+	conn, err := client.Open(client.Config{Addrs: d.stand.Addrs(), Name: "nemesis", RetryFor: 10 * time.Second,
+		TLS: d.stand.TLS()})
+	if err != nil {
+		return nil, nil, err
+	}
+	return conn, &nemesis.Field{Stand: d.stand, Fleet: vigilv1.NewFleetClient(conn),
+		Cluster: vigilv1.NewClusterClient(conn), Trust: vigilv1.NewTrustClient(conn), TTL: d.ttl,
+		Room: "lifecycle", Say: d.say, Older: d.olderProgram()}, nil
 }
 
 // aRound is how many faults there are between two times in which all is healed and

@@ -182,7 +182,9 @@ func (r *Relay) serve(w http.ResponseWriter, req *http.Request) {
 			refuse(w, req, code.Internal, "The time for a request cannot be bounded.")
 			return
 		}
-		req.Body = &timed{http.MaxBytesReader(w, req.Body, int64(most)), control}
+		body := &timed{ReadCloser: http.MaxBytesReader(w, req.Body, int64(most)), control: control}
+		defer body.end()
+		req.Body = body
 	}
 	r.proxy.ServeHTTP(w, req)
 }
@@ -205,18 +207,34 @@ func (r *Relay) end(behalf string) {
 	}
 }
 
-// timed is a body that has to arrive in time; what comes after it has its own time.
+// timed is a body that has to arrive in time; what comes after it has its own time. A server may answer before it
+// has read all of a request, so the body may be read on when the call is over: its ResponseController must not be
+// touched then, net/http panics.
 type timed struct {
 	io.ReadCloser
-	control *http.ResponseController
+
+	mu      sync.Mutex
+	control *http.ResponseController // nil: the call is over
 }
 
 func (t *timed) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
-	if err == io.EOF {
+	if err != io.EOF {
+		return n, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.control != nil {
 		_ = t.control.SetReadDeadline(time.Time{}) // the connection is gone: nobody waits
 	}
 	return n, err
+}
+
+// end says that the call is over.
+func (t *timed) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.control = nil
 }
 
 // passed are the headers of an agent that reach a server. Whatever says who somebody is, or

@@ -365,6 +365,60 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A server may answer before it has read a request to its end, and the end may come when the call is over: that must
+// not touch what the call was answered with, for which net/http panics, and agentd with it.
+func TestRequestEndsAfterItsCall(t *testing.T) {
+	relay := NewRelay(RelayConfig{})
+	body := &slowBody{asked: make(chan bool), over: make(chan bool)}
+	read := make(chan error, 1)
+	relay.proxy.Transport = answering(func(r *http.Request) *http.Response {
+		go func() {
+			_, err := io.ReadAll(r.Body)
+			read <- err
+		}()
+		<-body.asked
+		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}}
+	})
+	req := httptest.NewRequest(http.MethodPost, vigilv1.Work_Join_FullMethodName, body)
+	req.Header.Set("Content-Type", "application/grpc")
+	req.ProtoMajor = 2
+	answer := &watched{ResponseRecorder: httptest.NewRecorder()}
+	relay.serve(answer, req)
+	deadlines := answer.deadlines
+	close(body.over)
+	if err := <-read; err != nil || answer.Code != http.StatusForbidden || deadlines != 1 {
+		t.Errorf("answered with %d and %d deadlines, read to the end: %v", answer.Code, deadlines, err)
+	}
+	if answer.deadlines != deadlines {
+		t.Error("the answer was touched when the call was over")
+	}
+}
+
+// slowBody is empty, and ends when the call is over.
+type slowBody struct{ asked, over chan bool }
+
+func (b *slowBody) Read([]byte) (int, error) {
+	close(b.asked)
+	<-b.over
+	return 0, io.EOF
+}
+
+// answering is an upstream.
+type answering func(*http.Request) *http.Response
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
+
+// watched is an answer that counts the deadlines of its request.
+type watched struct {
+	*httptest.ResponseRecorder
+	deadlines int
+}
+
+func (w *watched) SetReadDeadline(time.Time) error {
+	w.deadlines++
+	return nil
+}
+
 // The end of a life closes what its processes still hold, and leaves no file.
 func TestEndOfTheLife(t *testing.T) {
 	a := newAPI(t)

@@ -80,7 +80,7 @@ const maxSide = 1000
 // ReadFrame reads what Paint gives. The tmux behind it runs as the agent, and may say anything.
 func ReadFrame(painted string) (Frame, error) {
 	first, text, _ := strings.Cut(painted, "\n")
-	f, shown := Frame{Text: strings.ToValidUTF8(text, "\uFFFD")}, 0
+	f, shown := Frame{Text: graphics(strings.ToValidUTF8(text, "\uFFFD"))}, 0
 	if n, err := fmt.Sscanf(first, "%d %d %d %d %d", &f.Columns, &f.Rows, &f.X, &f.Y, &shown); n != 5 || err != nil ||
 		min(f.Columns, f.Rows) < 1 || max(f.Columns, f.Rows) > maxSide {
 		return Frame{}, fmt.Errorf("tmux gives no size of the terminal but %q", first[:min(len(first), 64)])

@@ -65,6 +65,17 @@ func TestFiguresInPrometheus(t *testing.T) {
 	for _, alert := range p.firing() {
 		t.Errorf("nothing is wrong, and %s fires", alert)
 	}
+	// The root of the cluster is not known to strangers, who know nobody here.
+	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer stranger.CloseIdleConnections()
+	p.until("alert about calls of a stranger", func() bool {
+		for range 20 {
+			if resp, err := stranger.Get("https://" + p.targets("vigil")[0] + "/v1/rooms"); err == nil {
+				resp.Body.Close()
+			}
+		}
+		return slices.Contains(p.firing(), "VigilManyDenied")
+	})
 }
 
 // scraper is a Prometheus that reads the figures of a demo.

@@ -16,6 +16,10 @@ type PutSettings struct {
 func (c PutSettings) Apply(s *State) noun.Outcome {
 	next := s.Meta.Settings
 	for _, kv := range c.Values {
+		// An older server puts names that it does not know into the log and refuses them as it applies them.
+		if Level(PutSettings{Values: []noun.KV{kv}}) > s.Meta.Level {
+			return Refuse(noun.Invalid, "%v", noun.NoSetting(kv.Key))
+		}
 		if err := next.Set(kv.Key, kv.Value); err != nil {
 			return Refuse(noun.Invalid, "%v", err)
 		}

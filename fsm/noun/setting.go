@@ -258,6 +258,11 @@ func (s *Settings) Set(name, value string) error {
 			return SettingTable[i].set(s, value)
 		}
 	}
+	return NoSetting(name)
+}
+
+// NoSetting says that there is no setting of a name.
+func NoSetting(name string) error {
 	return fmt.Errorf("there is no setting %q; `vigil settings show` lists them", name)
 }
 

@@ -68,7 +68,10 @@ func lifecycle(t *trial, r *Result) {
 }
 
 // listed tells that the tasks of its workload are listed at the end.
-func listed(op history.Op) bool { return op.Workload == "lifecycle" || op.Workload == "outage" }
+func listed(op history.Op) bool { return op.Workload == "outage" || byHand(op) }
+
+// byHand tells that agents without a host work in its workload too, whose completions are calls of the record.
+func byHand(op history.Op) bool { return op.Workload == "lifecycle" || op.Workload == "sdk" }
 
 // created judges that every task that was acknowledged is there.
 func (t *trial) created(r *Result, final map[uint64]history.Op) {
@@ -91,7 +94,7 @@ func (t *trial) created(r *Result, final map[uint64]history.Op) {
 // completions are all that anybody was told, by task.
 func (t *trial) completions() (list []told) {
 	for _, op := range t.rec.Ops {
-		if op.Workload == "lifecycle" && op.Kind == "complete" && op.Outcome == history.OK {
+		if byHand(op) && op.Kind == "complete" && op.Outcome == history.OK {
 			list = append(list, told{completion{op.Task, op.Attempt, op.Agent, op.Incarnation}, op.Call,
 				[]history.Op{op}, nil})
 		}

@@ -97,6 +97,7 @@ func doubleStarts(t *trial, r *Result) {
 	for _, l := range t.lives {
 		e, ok := ordered[start{l.Agent, l.Incarnation}]
 		switch {
+		case l.Host == history.Client: // started by hand
 		case ok:
 			matched++
 			switch at := t.happened(e); {

@@ -25,6 +25,10 @@ func watchCases() []trialCase {
 		b.rec.Run.Settings = map[string]string{"mark_every": every}
 		return b
 	}
+	worded := func(b *book, older string) *book {
+		b.rec.Run.Older = older
+		return b.event(2, 5, event{Seq: 1, Kind: "x", Text: "1 roles"})
+	}
 	led := func() *book { return got(1, 2).event(1, 50, event{Kind: "leader.established"}) }
 	return []trialCase{
 		{"watch", "one after the other", got(1, 2, 3), Kept, ""},
@@ -39,6 +43,8 @@ func watchCases() []trialCase {
 		{"watch", "two watchers get different events",
 			got(1, 2).event(2, 5, event{Seq: 1, Kind: "x"}).event(2, 15, event{Seq: 2, Kind: "y"}), Broken,
 			"got different events"},
+		{"watch", "two versions word an event differently", worded(got(1), "0.1"), Kept, "two versions"},
+		{"watch", "one version words an event differently", worded(got(1), ""), Broken, "got different events"},
 		{"watch", "a watcher is left behind", two(got(1, 2, 3), 1, 2), Broken, "watcher 2 got nothing after event 2"},
 		{"watch", "all are left behind", newest(got(1, 2, 3), 4), Broken, "watcher 1 got nothing after event 3"},
 		{"watch", "all came to the end", newest(got(1, 2, 3), 3), Kept, ""},

@@ -7,6 +7,9 @@ const (
 	Unknown = "unknown" // no answer, or one that does not tell
 )
 
+// Client is the machine of whoever asks, in ledgers and effects: agents there were started by hand, without a host.
+const Client = "client"
+
 // Op is one call of a workload. Which of the fields below Error are filled depends on
 // the workload; its doc says so.
 type Op struct {

@@ -63,7 +63,8 @@ func Stranger(self *trust.Holder) *tls.Config { return trust.NewHolder(self.Root
 
 // Calls makes every call about the victim, which is on another host.
 func (m *Machine) Calls(ctx context.Context, t *Tally, v Victim) {
-	Everything(ctx, t, m.conn, "host:", v, "/vigil.v1.Fleet/GetAgent") // hosts may look at any agent
+	// Hosts may look at any agent; and what is sent over a stream of calls is judged call by call.
+	Everything(ctx, t, m.conn, "host:", v, "/vigil.v1.Fleet/GetAgent", "/vigil.v1.Calls/Carry")
 }
 
 // CallsOf makes every call about the victim as somebody without a certificate.

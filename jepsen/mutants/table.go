@@ -4,7 +4,8 @@ package mutants
 func All() []Mutant {
 	var all []Mutant
 	for _, part := range [][]Mutant{timeMutants(), logMutants(), snapshotMutants(), requestMutants(), memberMutants(),
-		readMutants(), lifeMutants(), leaseMutants(), orderMutants(), taskMutants(), hostMutants(), identityMutants()} {
+		readMutants(), lifeMutants(), leaseMutants(), orderMutants(), taskMutants(), hostMutants(), identityMutants(),
+		voteMutants(), backupMutants(), peopleMutants()} {
 		all = append(all, part...)
 	}
 	return all

@@ -13,6 +13,7 @@
 //	clocks        wall clocks of servers and hosts
 //	host          hosts and what runs on them; every host has a lane of its own
 //	dependencies  what agents depend on
+//	workers       agents without a host, in processes of their own
 //	hostile-agent what an agent tries that has only the socket of its life: see package hostile
 //	hostile-host  what a host with its own certificate tries, and a stranger
 //	alone         what needs everything else to be quiet: outages of all servers

@@ -12,7 +12,7 @@ import (
 // groups are where kinds come from; each has a file of its own.
 var groups = []func() []*Kind{
 	serverKinds, partitionKinds, linkKinds, memberKinds, wrongMemberKinds, snapshotKinds, upgradeKinds,
-	outageKinds, diskKinds, clockKinds, hostKinds, dependencyKinds, hostileAgentKinds, hostileHostKinds,
+	outageKinds, diskKinds, clockKinds, hostKinds, dependencyKinds, workerKinds, hostileAgentKinds, hostileHostKinds,
 }
 
 // healers undo, on the whole field, what a Strike may have left behind. They run after

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ const (
 	Alone   = "alone"
 	// Dependencies is what agents depend on.
 	Dependencies = "dependencies"
+	// Workers are agents without a host, in processes of their own.
+	Workers = "workers"
 	// HostileAgent and HostileHost are what somebody tries who is within the cluster, or a stranger.
 	HostileAgent = "hostile-agent"
 	HostileHost  = "hostile-host"
@@ -64,6 +67,12 @@ type Struck struct {
 	Broken   string // what the product did that it must not do; empty: nothing
 }
 
+// Worker is a process of an agent without a host, and the next one when that has ended.
+type Worker interface {
+	Agent() string // empty: it has not joined
+	Signal(os.Signal) error
+}
+
 // Field is what kinds act on. It is used by all lanes at the same time.
 type Field struct {
 	Stand   *stand.Stand
@@ -74,8 +83,10 @@ type Field struct {
 	Room    string        // where the agents are
 	// Dependents are roles, as room/role, whose tasks need what may be down: see package depend.
 	Dependents []string
-	Older      string // program of an older build of vigil; empty: there is none
-	Say        func(format string, args ...any)
+	// Workers are the processes of agents without a host.
+	Workers []Worker
+	Older   string // program of an older build of vigil; empty: there is none
+	Say     func(format string, args ...any)
 
 	once   sync.Once
 	quiet  *semaphore.Weighted // every strike holds one, kinds of lane alone all of them

@@ -38,7 +38,7 @@ func Run(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var lanes []*lane
-	for _, name := range []string{Servers, Disks, Clocks, Dependencies, HostileAgent, HostileHost, Alone} {
+	for _, name := range []string{Servers, Disks, Clocks, Dependencies, Workers, HostileAgent, HostileHost, Alone} {
 		lanes = append(lanes, newLane(c, name, nil))
 	}
 	for _, h := range c.Field.Stand.Hosts {

@@ -18,8 +18,9 @@ type episode struct {
 	shaken      bool      // the leader changed meanwhile
 }
 
-// measured is the slack of measuring: cluster time is read from the last entry.
-const measured = 2 * time.Second
+// measured is the slack of measuring: cluster time is read from the last entry, and the entry that says what was found
+// takes its time while messages are late.
+const measured = 5 * time.Second
 
 // fell begins an episode now.
 func (o *lookout) fell(who string, p *part) { o.fellAt(who, p, o.c.w.clock()) }
@@ -27,6 +28,7 @@ func (o *lookout) fell(who string, p *part) { o.fellAt(who, p, o.c.w.clock()) }
 // fellAt begins an episode. One in twenty gets another leader in its middle.
 func (o *lookout) fellAt(who string, p *part, at noun.Time) {
 	w := o.c.w
+	o.look() // the end of the last episode may be among events that nobody has read yet
 	e := &episode{p: p, who: who, fell: at}
 	var set noun.Settings
 	if st := w.ready(time.Minute); st != nil {
@@ -149,7 +151,11 @@ func (o *lookout) unheard(agent string, from, to noun.Time) (total time.Duration
 // that begin with each leader, so what was due is found a look after the later of both.
 func (o *lookout) late(e *episode, set *noun.Settings) (found, over time.Duration) {
 	spec, ill := e.p.role(o.c.w), e.p.ill
-	found = e.found.Sub(o.stint(e.fell.Add(ill.due(set, spec)), e.found)) - ill.look(set, spec)
+	due := o.stint(e.fell.Add(ill.due(set, spec)), e.found)
+	if ill.anew {
+		due = o.stint(e.fell, e.found).Add(ill.due(set, spec))
+	}
+	found = e.found.Sub(due) - ill.look(set, spec)
 	if ill.play != nil && len(spec.Labels) > 0 && spec.Labels[0] == rack[0] {
 		found -= o.unheard(e.who, e.fell, e.found)
 	}

@@ -21,6 +21,7 @@ type illness struct {
 	found []string // events, any of which means that it was found
 	due   span     // from the beginning to when it may be found
 	look  span     // between two looks of who finds it
+	anew  bool     // each leader collects what shows it from its own beginning
 
 	decided string // the event that ends it; empty: found is all
 	ends    string // the formula of what follows the finding
@@ -157,7 +158,7 @@ func illnesses() []illness {
 		{kind: "host dies, fast", what: "the role does not wait for the fence", spec: noun.RoleSpec{Labels: quick,
 			Policy: noun.PolicyFast}, play: (*actor).playBatch, role: (*cast).killing, watch: off, open: 30,
 			bound: "5 s of silence + 2 looks of the servers at 1 s, 15 s here",
-			found: []string{"agent.fence_ended"}, due: fixed(fsm.SilentFor), look: fixed(10 * s),
+			found: []string{"agent.fence_ended"}, due: fixed(fsm.SilentFor), look: fixed(10 * s), anew: true,
 			decided: "agent.started", ends: "15 s: started on another host", after: fixed(reported)},
 		{kind: "urgent mail unanswered", what: "nobody acknowledges it",
 			spec: health("background", noun.RoleSpec{}), play: (*actor).playBatch, role: mailing(noun.MailUrgent),

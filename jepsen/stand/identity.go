@@ -37,6 +37,15 @@ const (
 // enterAgain is between two tries to join: a server that leads soon after it has joined has no issuing key yet.
 const enterAgain = 300 * time.Millisecond
 
+// KnowsIdentities tells whether a build of vigil can found a cluster with identities; 0.1 cannot.
+func KnowsIdentities(program string) (bool, error) {
+	out, err := exec.Command(program, "server", "init", "--help").CombinedOutput()
+	if err != nil {
+		return false, fmt.Errorf("ask %s what it knows: %w: %s", program, err, lastLine(out))
+	}
+	return strings.Contains(string(out), "vigil server init"), nil
+}
+
 // Identity is the folder with who runs the stand, an admin; empty: servers speak in clear.
 func (s *Stand) Identity() trust.Dir {
 	if s.config.Insecure {
@@ -153,12 +162,15 @@ func (s *Stand) Token(role, name string) (string, error) {
 }
 
 // CLI runs a command of the product as the admin, in the driver's own network, and gives its output.
-func (s *Stand) CLI(args ...string) ([]byte, error) {
+func (s *Stand) CLI(args ...string) ([]byte, error) { return s.CLIOf("", args...) }
+
+// CLIOf is CLI with a certain program; empty: the program under test.
+func (s *Stand) CLIOf(program string, args ...string) ([]byte, error) {
 	var addrs []string
 	for _, sv := range slices.Concat(s.Servers, s.Spares) { // all may have been moved
 		addrs = append(addrs, sv.Addr())
 	}
-	cmd := exec.Command(s.config.Vigil, args...)
+	cmd := exec.Command(s.program(program), args...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+s.path(contextsFolder), "VIGIL_ADDR="+strings.Join(addrs, ","),
 		"VIGIL_IDENTITY="+string(s.Identity()))
 	out, err := cmd.Output()

@@ -92,8 +92,12 @@ func (sv *Server) configuration() string {
 		"\"%s:%d\"\nlog_level: info\n",
 		sv.Name, sv.Data, sv.APIAddr(), sv.Addr(), sv.RaftAddr(), sv.IP, raftPort)
 	b.WriteString(s.gossip(sv.Machine))
+	old := sv.Program != "" && sv.Program == s.config.ServerProgram
 	if list := s.config.LogStores; len(list) > 0 {
 		fmt.Fprintf(&b, "log_store: %s\n", list[sv.index%len(list)])
+	}
+	if every := s.config.BackupEvery; every > 0 {
+		fmt.Fprintf(&b, "backup: {to: %q, every: %s}\n", s.path("backups"), every)
 	}
 	section(&b, "limits", s.config.Limits)
 	if s.config.Insecure {
@@ -102,6 +106,8 @@ func (sv *Server) configuration() string {
 	switch {
 	case sv.joins: // the cluster has its settings
 		return b.String()
+	case old && s.config.Insecure:
+		s.peers(&b)
 	case sv.index > 0:
 		fmt.Fprintf(&b, "join: [%q]\n", s.Servers[0].Addr())
 		return b.String()
@@ -110,6 +116,14 @@ func (sv *Server) configuration() string {
 	}
 	section(&b, "settings", s.config.Settings)
 	return b.String()
+}
+
+// peers found a cluster as builds did that know no identities: all servers together.
+func (s *Stand) peers(b *strings.Builder) {
+	fmt.Fprintf(b, "cluster: stand\nbootstrap_expect: %d\npeers:\n", len(s.Servers))
+	for _, sv := range s.Servers {
+		fmt.Fprintf(b, "  - {id: %s, raft_addr: %q, api_addr: %q}\n", sv.Name, sv.RaftAddr(), sv.Addr())
+	}
 }
 
 func section(b *strings.Builder, name string, values map[string]string) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"vigil/jepsen/clock"
 	"vigil/jepsen/disk"
@@ -38,11 +39,13 @@ type Config struct {
 	// Server.Empty.
 	Spares int
 	// ServerProgram is what servers run at first, an older build for instance; empty:
-	// Vigil.
+	// Vigil. One that knows no identities (KnowsIdentities) needs Insecure.
 	ServerProgram string
 	// Limits go into the configuration of servers, under limits: snapshot_entries and
 	// the like.
 	Limits map[string]string
+	// BackupEvery has servers make backups in the folder backups; 0: none.
+	BackupEvery time.Duration
 	// LogStores are the forms of the logs of servers, one after the other and from the start again; none:
 	// bolt.
 	LogStores []string

@@ -33,6 +33,8 @@ type Config struct {
 	Rate float64
 	// Timeout of a call, with its repetitions. 0: 5 s.
 	Timeout time.Duration
+	// SDK has workers in other languages beside those in Go in workload sdk; nil: there are none.
+	SDK *SDK
 	// Say gets a line now and then, for people; nil: nobody hears it.
 	Say func(format string, args ...any)
 }
@@ -68,6 +70,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("open workloads: TTL %s, rate %g, timeout %s and %d agents may not be negative",
 			c.TTL, c.Rate, c.Timeout, c.Agents)
 	}
+	if c.SDK != nil && len(c.SDK.Access) == 0 {
+		return c, errors.New("open workloads: workers in other languages have no access: say how they find the cluster")
+	}
 	if c.Say == nil {
 		c.Say = func(string, ...any) {}
 	}
@@ -88,6 +93,7 @@ func kinds() []kind {
 		{name: "register", make: newRegister},
 		{name: "claim", make: newClaim},
 		{name: "lifecycle", rooms: []string{lifecycleRoom}, make: newLifecycle},
+		{name: "sdk", rooms: []string{sdkRoom}, make: newSDK},
 		{name: "dedup", hosts: true, rooms: []string{dedupRoom}, make: newDedup},
 		{name: "intent", hosts: true, rooms: []string{intentRoom, intentWhole}, make: newIntent},
 		{name: "outage", hosts: true, rooms: []string{outageRoom}, make: newOutage},

@@ -2,10 +2,7 @@ package workload
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"sync"
-	"time"
 
 	"vigil/jepsen/history"
 	"vigil/rpc/client"
@@ -26,8 +23,8 @@ type lifecycle struct {
 	roles []string
 	fast  int // agents under policy fast
 
-	rest context.Context // workers go on until it ends
-	home context.CancelFunc
+	hands hands
+	home  context.CancelFunc
 }
 
 func newLifecycle(s *Set) load {
@@ -39,7 +36,8 @@ func newLifecycle(s *Set) load {
 	if l.fast > 0 {
 		l.roles = append(l.roles, "fast")
 	}
-	l.rest, l.home = context.WithCancel(s.life)
+	l.hands = hands{s: s, workload: "lifecycle", agent: lifecycleRoom + "/hand.*"}
+	l.hands.rest, l.home = context.WithCancel(s.life)
 	return l
 }
 
@@ -58,7 +56,7 @@ func (l *lifecycle) prepare(ctx context.Context) error {
 func (l *lifecycle) run(ctx context.Context) error {
 	for range lifecycleAgents {
 		p, beside := l.s.process("lifecycle"), l.s.process("lifecycle")
-		l.s.background.Go(func() { l.work(p, beside) })
+		l.s.background.Go(func() { l.hands.work(p, beside) })
 	}
 	var all sync.WaitGroup
 	for range lifecycleCreators {
@@ -115,71 +113,8 @@ func (l *lifecycle) create(p *process, role string, n int) {
 	}
 }
 
-// work is an agent without a host: life after life until there is no more to do. Claims that come with the end of a
-// task are those of a process beside it, since one process does one thing at a time.
-func (l *lifecycle) work(p, beside *process) {
-	for l.rest.Err() == nil {
-		ctx, cancel := context.WithTimeout(l.rest, l.s.cfg.Timeout)
-		w, err := client.Join(ctx, l.s.whole.client,
-			client.WorkerConfig{Agent: lifecycleRoom + "/hand.*", MaxWait: 10 * time.Second})
-		cancel()
-		if err != nil {
-			pause(l.rest, 200*time.Millisecond)
-			continue
-		}
-		for job := (*client.Job)(nil); err == nil; {
-			job, err = l.job(p, beside, w, job)
-		}
-		bye, cancel := context.WithTimeout(context.WithoutCancel(l.rest), time.Second)
-		_ = w.Leave(bye, "it ended") // else its lease ends
-		cancel()
-	}
-}
-
-// job does a task, after it has waited for one where it was given none. It gives the one that follows in the same
-// step, nil when there is none; its error ends the life.
-func (l *lifecycle) job(p, beside *process, w *client.Worker, job *client.Job) (*client.Job, error) {
-	if job == nil {
-		began := history.Now()
-		var err error
-		if job, err = w.Wait(l.rest); err != nil {
-			return nil, err // nothing was claimed, or the cluster takes it back
-		}
-		l.claimed(p, w, job, began)
-	}
-	pause(l.rest, time.Duration(p.rand.IntN(100))*time.Millisecond)
-	op := history.Op{Kind: "complete", Task: job.Task.GetId(), Attempt: job.Attempt, Agent: w.Agent(),
-		Incarnation: w.Incarnation(), Value: p.value()}
-	on := p.rand.IntN(2) == 0
-	var next *client.Job
-	err := p.ask(l.s.whole, l.s.cfg.Timeout, &op, func(ctx context.Context, _ *asker) (err error) {
-		if on {
-			next, _, err = job.Next(ctx, client.End{Result: op.Value})
-			return err
-		}
-		return job.Complete(ctx, op.Value)
-	})
-	if w.Context().Err() != nil || op.Outcome == history.Unknown {
-		return nil, fmt.Errorf("complete task %d: %w", op.Task, err)
-	}
-	if next != nil {
-		l.claimed(beside, w, next, op.Call)
-	}
-	return next, nil
-}
-
-// claimed records that a task was claimed by a call that began then.
-func (l *lifecycle) claimed(p *process, w *client.Worker, job *client.Job, began int64) {
-	l.s.cfg.Record.Op(history.Op{Workload: p.workload, Process: p.id, Kind: "claim", Agent: w.Agent(),
-		Incarnation: w.Incarnation(), Task: job.Task.GetId(), Attempt: job.Attempt, Call: began, Return: history.Now(),
-		Outcome: history.OK})
-}
-
 // quiesce waits until all tasks are finished and lists them.
 func (l *lifecycle) quiesce(ctx context.Context) error {
 	defer l.home()
 	return l.s.drain(ctx, l.s.process("lifecycle"), lifecycleRoom)
 }
-
-// number is a number as text.
-func number(n uint64) string { return strconv.FormatUint(n, 10) }

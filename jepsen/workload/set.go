@@ -38,7 +38,8 @@ type Set struct {
 	background sync.WaitGroup
 	watchers   *watchers
 
-	dependents []string // by Prepare
+	dependents []string  // by Prepare
+	workers    []*Worker // by Prepare
 
 	mu        sync.Mutex
 	processes map[string]int // newest number by workload
@@ -141,6 +142,9 @@ func (s *Set) Fenced() []string {
 // Dependents lists the roles that Prepare has declared, as room/role, whose tasks need what may be
 // down: see package depend.
 func (s *Set) Dependents() []string { return s.dependents }
+
+// Workers are the processes of agents without a host, after Prepare.
+func (s *Set) Workers() []*Worker { return s.workers }
 
 // managed is a role of agents of hosts, under policy fenced; does is their behaviour.
 func (s *Set) managed(room, name string, replicas uint32) *vigilv1.RoleSpec {

@@ -5,9 +5,11 @@ package workload
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ var expected = []string{
 	"claim create ok", "claim claim ok", "claim claim conflict", "claim next ok", "claim start ok", "claim complete ok",
 	"claim fail ok", "claim handoff ok", "claim cancel ok", "claim get ok", "claim complete superseded",
 	"lifecycle create ok", "lifecycle claim ok", "lifecycle complete ok",
+	"sdk create ok", "sdk claim ok", "sdk complete ok", "sdk cancel ok",
 	"dedup restart ok", "dedup crash ok",
 	"outage rules ok", "outage create ok", "outage cancel ok", "outage index ok",
 	"intent stop ok", "intent start ok", "intent pause ok", "intent resume ok", "intent look ok",
@@ -44,7 +47,8 @@ func TestWorkloads(t *testing.T) {
 	if err := history.WriteRun(folder, history.Run{}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(Config{Addrs: f.api, Record: record, Runner: "ticker", Seed: 1, Rate: 40, Say: t.Logf}, Names())
+	s, err := Open(Config{Addrs: f.api, Record: record, Runner: "ticker", Seed: 1, Rate: 40, Say: t.Logf,
+		SDK: &SDK{Folder: t.TempDir(), Ledger: f.ledger(), Access: [][]string{{"VIGIL_ADDR=" + strings.Join(f.api, ",")}}}}, Names())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +63,7 @@ func TestWorkloads(t *testing.T) {
 	f.servers[2].kill()
 	f.servers[2] = f.server(2)
 	awaitAll(t, ctx, record, folder)
+	awaitWorkers(t, ctx, s, f.ledger())
 	stop()
 	if err := <-ran; err != nil {
 		t.Error(err)
@@ -121,6 +126,45 @@ func awaitAll(t *testing.T, ctx context.Context, record *history.Recorder, folde
 				strings.Join(missing, ", "), len(got.Events), len(got.Looks), count(got.Ops))
 		}
 	}
+}
+
+// awaitWorkers waits until each worker in another language was told of a completed task, two of them after they were
+// killed or told to end.
+func awaitWorkers(t *testing.T, ctx context.Context, s *Set, folder string) {
+	t.Helper()
+	if len(s.Workers()) == 0 {
+		t.Log("no worker in another language is here")
+		return
+	}
+	signals := []os.Signal{syscall.SIGKILL, syscall.SIGTERM}
+	for _, again := range []bool{false, true} {
+		for _, w := range s.Workers() {
+			for !completes(t, folder, w.name, again && w == s.Workers()[0] || again && w == s.Workers()[len(s.Workers())-1]) {
+				if !pause(ctx, 300*time.Millisecond) {
+					t.Fatalf("worker %s completes nothing", w.name)
+				}
+			}
+		}
+		if !again {
+			if s.Workers()[0].Signal(signals[0]) != nil || s.Workers()[len(s.Workers())-1].Signal(signals[1]) != nil {
+				t.Error("the workers to end have ended before")
+			}
+		}
+	}
+}
+
+// completes tells whether a life of a worker was told of a completed task; again: of its second process.
+func completes(t *testing.T, folder, name string, again bool) bool {
+	t.Helper()
+	lives, err := ledger.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := "-" + name + "1.life"
+	return slices.ContainsFunc(lives, func(l *ledger.Life) bool {
+		return l.Host == history.Client && strings.HasSuffix(l.File, start) != again &&
+			strings.Contains(l.File, "-"+name) && slices.ContainsFunc(l.Said, func(w ledger.Said) bool { return w.What == "complete" })
+	})
 }
 
 // count lists what was done how often.
@@ -196,7 +240,7 @@ func checkEnd(t *testing.T, got *history.Record) {
 			t.Errorf("task %d (%s) was created and is %q at the end", op.Task, op.Value, shown[op.Value])
 		}
 	}
-	for _, w := range []string{"claim", "lifecycle", "outage", "requests", "reads", "mail"} {
+	for _, w := range []string{"claim", "lifecycle", "sdk", "outage", "requests", "reads", "mail"} {
 		if finals[w] == 0 {
 			t.Errorf("%s has read nothing at the end", w)
 		}

@@ -320,6 +320,20 @@ func (s *fakeServer) GetTask(_ context.Context, r *vigilv1.GetTaskRequest) (*vig
 	return copyOf(s.all.tasks[r.GetTask()-1]), nil
 }
 
+// GetAgent shows the agent that holds whatever is under way.
+func (s *fakeServer) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv1.GetAgentResponse, error) {
+	f := s.all
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: r.GetAgent(), Id: 1}}
+	for _, t := range f.tasks {
+		if t.State == vigilv1.TaskState_ACKNOWLEDGED || t.State == vigilv1.TaskState_IN_PROGRESS {
+			out.Agent.Task = t.Id
+		}
+	}
+	return out, nil
+}
+
 func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.JoinResponse, error) {
 	f := s.all
 	f.mu.Lock()

@@ -49,7 +49,7 @@ func (w *Worker) Resume(task *vigilv1.Task, attempt uint32) *Job {
 }
 
 // Context ends when nobody wants the result any more: context.Cause gives
-// ErrSuperseded, ErrRejoin when the lease has ended and the task was recovered, or
+// ErrSuperseded (under Work also within seconds after a human has canceled the task), ErrRejoin when the lease has ended and the task was recovered, or
 // ErrClosed when the job is finished.
 func (j *Job) Context() context.Context { return j.ctx }
 
@@ -243,7 +243,10 @@ func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string
 			return nil, j.unwanted(err)
 		}
 	}
+	watch, over := context.WithCancel(j.ctx)
+	go j.watch(watch)
 	result, err := do(ctx, j)
+	over()
 	if j.ctx.Err() != nil {
 		return nil, nil
 	}

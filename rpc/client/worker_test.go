@@ -218,6 +218,44 @@ func TestJobEndsWhenItsAttemptIsOver(t *testing.T) {
 	})
 }
 
+// L9: a human's cancel reaches a worker that says nothing.
+func TestWorkIsToldThatItsTaskWasCanceled(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, title := range []string{"one", "two"} {
+			if _, err := create(ctx, c, title); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := 0
+		err := client.Work(ctx, c, client.WorkerConfig{Agent: "web/builder"},
+			func(ctx context.Context, job *client.Job) (string, error) {
+				if done++; job.Task.GetTitle() == "two" {
+					time.Sleep(time.Minute)
+					if ctx.Err() != nil {
+						t.Errorf("a task that nobody has canceled ended: %v", context.Cause(ctx))
+					}
+					cancel()
+					return "", nil
+				}
+				time.Sleep(time.Minute)
+				f.mu.Lock()
+				f.tasks[0].State = vigilv1.TaskState_CANCELED
+				f.mu.Unlock()
+				began := time.Now()
+				<-ctx.Done()
+				if told := time.Since(began); told > 6*time.Second || client.Code(context.Cause(ctx)) != "superseded" {
+					t.Errorf("told after %s: %v", told, context.Cause(ctx))
+				}
+				return "late", nil
+			})
+		if err != nil || done != 2 || f.tasks[0].Result != "" {
+			t.Errorf("%d jobs, error %v, result %q of what was canceled", done, err, f.tasks[0].Result)
+		}
+	})
+}
+
 func TestIncarnationsAreReadAsTheyAreWritten(t *testing.T) {
 	for text, n := range map[string]uint64{"1": 1, "4294967295": 1<<32 - 1, "2.7": 2<<32 | 7} {
 		got, err := client.ParseIncarnation(text)

@@ -100,6 +100,7 @@ var rows = []Row{
 		"Nothing was executed: nobody vouches for who you are. The certificate or API token is " +
 			"missing, unknown or was revoked; get another one (`vigil login`, for machines a new token)."},
 	{AuthExpired, codes.Unauthenticated, http.StatusUnauthorized, Later,
-		"Nothing was executed: the certificate is too old and can only be renewed. Agentd and " +
-			"servers do that by themselves; a person runs `vigil login`."},
+		"Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by " +
+			"themselves, for people the next command of `vigil`, for 30 days; after that a person runs `vigil login`. " +
+			"Programs that run for longer take an API token."},
 }

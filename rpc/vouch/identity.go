@@ -67,6 +67,16 @@ func (i *Identities) Principal(c who.Claim) (who.Principal, error) {
 	return weigh(c, s)
 }
 
+// renewedBy says who renews the certificates of people, and what programs have instead: those of hosts and servers
+// renew themselves.
+func renewedBy(kind who.Kind) string {
+	if kind != who.User {
+		return ""
+	}
+	return "; each command of vigil on its machine does so first, vigil room list for instance, and a program that runs " +
+		"for longer takes an API token"
+}
+
 // weigh compares a claim with what is known. A replica that is behind may see a certificate from its
 // future: what a later generation has issued is not revoked, and such a one is not old.
 func weigh(c who.Claim, s Standing) (who.Principal, error) {
@@ -90,8 +100,8 @@ func weigh(c who.Claim, s Standing) (who.Principal, error) {
 	case age < life:
 		return p, nil
 	case age < life+trust.Grace:
-		return p, fault.New(code.AuthExpired, "The certificate of %s is %s old: it can only be renewed.", &p,
-			age.Round(time.Second))
+		return p, fault.New(code.AuthExpired, "The certificate of %s is %s old: it can only be renewed, for %s more%s.", &p,
+			age.Round(time.Second), (life + trust.Grace - age).Round(time.Minute), renewedBy(c.Kind))
 	default:
 		return who.Principal{}, fault.New(code.AuthDenied, "The certificate of %s is %s old: it can no longer be "+
 			"renewed; join or log in with a new token.", &p, age.Round(time.Second))

@@ -1,6 +1,7 @@
 package vouch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ func TestClaimsAreJudged(t *testing.T) {
 		}
 		if got != tt.want || (p.Kind != who.Nobody) != tt.there {
 			t.Errorf("%s: %v and %v, want %s", tt.name, err, p, tt.want)
+		}
+		if person := tt.claim.Kind == who.User && got == code.AuthExpired; person &&
+			!(strings.Contains(err.Error(), "command of vigil") && strings.Contains(err.Error(), "API token")) {
+			t.Errorf("%s: %v names no remedy", tt.name, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -12,7 +13,7 @@ import (
 // Bounds of sign-ins.
 const (
 	codeLife    = 15 * time.Minute // of a link that nobody has opened
-	sessionLife = 12 * time.Hour   // since a browser asked last
+	sessionLife = 12 * time.Hour   // since a browser asked last, unless Sessions says else
 	maxSessions = 32               // browsers of one owner; the one that asked longest ago is signed out for the next
 	maxCodes    = 8                // links of one owner
 	maxOwners   = 512              // who may have any at a time
@@ -21,6 +22,9 @@ const (
 // Sessions knows the browsers that have signed in, by the owner in whose name they ask. Secrets are kept as
 // hashes. It may be used by any number of goroutines.
 type Sessions struct {
+	// Life is for how long a browser stays signed in after it asked last; 0: 12 hours. Set it before use.
+	Life time.Duration
+
 	mu     sync.Mutex
 	owners map[string]*owned
 }
@@ -111,6 +115,8 @@ func (s *Sessions) SignIn(text string) (cookie, half string, ok bool) {
 	return "", "", false
 }
 
+func (s *Sessions) life() time.Duration { return cmp.Or(s.Life, sessionLife) }
+
 // tidy drops what has ended by itself.
 func (s *Sessions) tidy(now time.Time) {
 	for name, o := range s.owners {
@@ -120,7 +126,7 @@ func (s *Sessions) tidy(now time.Time) {
 			}
 		}
 		for h, x := range o.open {
-			if now.Sub(x.used) > sessionLife {
+			if now.Sub(x.used) > s.life() {
 				x.end()
 				delete(o.open, h)
 			}
@@ -150,7 +156,7 @@ func (s *Sessions) find(cookie, half string) *Session {
 	for _, o := range s.owners {
 		x := o.open[sha256.Sum256([]byte(cookie))]
 		// Hashes of secrets with 256 bits: how long a comparison takes tells nothing.
-		if x != nil && x.half == sha256.Sum256([]byte(half)) && now.Sub(x.used) <= sessionLife {
+		if x != nil && x.half == sha256.Sum256([]byte(half)) && now.Sub(x.used) <= s.life() {
 			x.used = now
 			return x
 		}

@@ -1,16 +1,17 @@
 package people
 
-import (
-	"github.com/spf13/cobra"
+import "vigil/cmd/vigil/cli"
 
-	"vigil/cmd/vigil/cli"
-)
+// agentdFolder is nowhere.
+func agentdFolder() string { return "" }
 
-// newAgentAttachCmd tells where `vigil agent attach` is to be run.
-func newAgentAttachCmd(*cli.App) *cobra.Command {
-	return cli.Elsewhere("attach AGENT", "On its host: attach to the terminal of an agent",
-		"hosts run Linux: `vigil agent screen` shows the terminal from here")
+// attachHere finds no agent: hosts run Linux.
+func attachHere(*cli.App, string, string, bool) (elsewhere bool, err error) {
+	return true, cli.Usagef("hosts run Linux: attach without --data-dir")
 }
+
+// agentsHere are the agents of this host: none.
+func agentsHere(string) []string { return nil }
 
 // prompts are those that the file of a runner declares.
 type prompts []struct{}

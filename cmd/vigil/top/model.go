@@ -287,6 +287,10 @@ func (m *model) about(k string, r row) tea.Cmd {
 		return m.show("Screen of "+agent, "agent", "screen", "--", agent)
 	case k == "L" && agent != "":
 		return m.show("Output of "+agent, "agent", "logs", "--", agent)
+	case k == "T" && r.order.task != 0:
+		return m.show(fmt.Sprintf("Task %d", r.order.task), "task", "show", "--", fmt.Sprint(r.order.task))
+	case k == "M" && r.order.mail != 0:
+		return m.show(fmt.Sprintf("Mail %d", r.order.mail), "mail", "show", "--", fmt.Sprint(r.order.mail))
 	case k == "t" && agent != "" && m.leave != nil:
 		return m.leave(agent)
 	}
@@ -330,7 +334,9 @@ Enter            all about it
 e                why: vigil agent explain, vigil host explain
 s                the screen of the agent
 L                the output of the agent
-t                attach to its terminal, on its host
+t                attach to its terminal, and type there
+T                its task, or the one that it is about
+M                the mail that waits for an answer
 
 What can be done about the chosen row stands in the last line:
 
@@ -342,6 +348,7 @@ c  acknowledge an escalation   C  close it
 R  retry a task  Q  let a quarantined one be claimed  X  cancel it
 d  drain a host  U  end that   D  confirm that it is dead
 B  release the brake           o  reopen a canceled room
+b  lift a budget
 
 An order about something that has changed since you looked changes nothing and says so.
 q  leave`

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,9 @@ func fleet() *snapshot {
 			{Key: "escalation/4", Kind: "task_quarantined", Priority: "normal", Subject: "task 9", Task: 9, TaskRev: 2,
 				Escalation: 4, Text: "nobody gets the task any more", Age: span(time.Hour), Lasts: true,
 				Actions: []string{"unquarantine", "cancel", "ack", "close"}},
+			{Key: "escalation/5", Kind: "budget", Priority: "normal", Subject: "web/tester", Room: "web", Role: "tester",
+				Escalation: 5, Mail: 8, Text: "all of the budget is used", Age: span(time.Minute), Lasts: true,
+				Actions: []string{"lift", "ack", "close"}},
 		},
 		agents: []*vigilv1.Agent{agent("web/api", "healthy", "running", "working on task 4", true),
 			agent("web/builder", "needs_input", "running", hostile, false),
@@ -214,6 +218,9 @@ func TestKeysOrder(t *testing.T) {
 		{"mail without words", []string{"2", "m", " ", "enter"}, order{}, "nothing was typed"},
 		{"a drain", []string{"3", "d", "y"}, order{verb: "drain", host: "east"}, "drain done"},
 		{"given up", []string{"3", "G", "D", "y"}, order{verb: "confirm_dead", host: "west"}, "confirm dead done"},
+		{"a budget", []string{"G", "b", "y"}, order{verb: "lift", room: "web", role: "tester", escalation: 5,
+			mail: 8}, "lift done"},
+		{"a budget that is not meant", []string{"G", "b", "n"}, order{}, "nothing was done"},
 		{"grave ones first", []string{"2", "n", "enter"}, order{verb: "nudge", agent: "web/builder", room: "web",
 			agentRev: 7}, "nudge done"},
 	} {
@@ -225,6 +232,29 @@ func TestKeysOrder(t *testing.T) {
 		}
 		if b.said != c.said {
 			t.Errorf("%s: it says %q, want %q", c.what, b.said, c.said)
+		}
+	}
+}
+
+// Every answer that the inbox of the page offers has a key of its own, and the help names it.
+func TestEveryAnswerOfThePageHasAKey(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "..", "rpc", "web", "src", "answers.tsx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := regexp.MustCompile(`case "(\w+)":`).FindAllStringSubmatch(string(source), -1)
+	if len(answers) < 15 {
+		t.Fatalf("the page has the answers %q", answers)
+	}
+	for _, a := range answers {
+		v, ok := verbNamed(a[1])
+		if !ok || !regexp.MustCompile(`(?m)(^|  )`+v.key+` +[a-z]`).MatchString(keysText) {
+			t.Errorf("the answer %s has the key %q", a[1], v.key)
+		}
+		for _, other := range verbs {
+			if other != v && other.key == v.key {
+				t.Errorf("%s and %s have the key %s", a[1], other.name, v.key)
+			}
 		}
 	}
 }
@@ -283,7 +313,11 @@ func TestTextsAndLongLists(t *testing.T) {
 	if !strings.Contains(b.View(), "against it: it waits for a human") {
 		t.Errorf("no details:\n%s", b.View())
 	}
-	b.press("esc", "2")
+	b.press("esc", "j", "T", "q", "G", "M", "q")
+	if got := strings.Join(b.hand.asked[1:], ", "); got != "task show -- 9, mail show -- 8" {
+		t.Errorf("asked %q", got)
+	}
+	b.press("2")
 	s := fleet()
 	for i := range 500 {
 		s.agents = append(s.agents, &vigilv1.Agent{Name: fmt.Sprintf("many/a.%03d", i),

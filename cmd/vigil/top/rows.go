@@ -81,7 +81,7 @@ func inboxRows(items []*vigilv1.InboxItem) (rows []row) {
 		}
 		rows = append(rows, row{key: i.GetKey(), tone: t, item: i, acts: i.GetActions(),
 			order: order{agent: i.GetAgent(), host: i.GetHost(), room: i.GetRoom(), task: i.GetTask(),
-				escalation: i.GetEscalation(), agentRev: i.GetAgentRev(), taskRev: i.GetTaskRev()},
+				escalation: i.GetEscalation(), role: i.GetRole(), mail: i.GetMail(), agentRev: i.GetAgentRev(), taskRev: i.GetTaskRev()},
 			cells: []string{i.GetPriority(), term.OrZero(term.Span(i.GetAge())), words(i.GetKind()), i.GetSubject(),
 				term.Tidy(i.GetText())}})
 	}
@@ -128,7 +128,7 @@ func agentRows(agents []*vigilv1.Agent) (rows []row) {
 			acts = append(acts, "unpark")
 		}
 		rows = append(rows, row{key: g.GetName(), tone: t, acts: acts,
-			order: order{agent: g.GetName(), room: g.GetRoom(), agentRev: g.GetRev()},
+			order: order{agent: g.GetName(), room: g.GetRoom(), task: g.GetTask(), agentRev: g.GetRev()},
 			cells: []string{g.GetName(), words(g.GetVerdict().GetKind()), process, g.GetHost(), task,
 				term.Span(g.GetUp()), term.Tidy(g.GetWhy())}})
 	}

@@ -35,6 +35,7 @@ var verbs = []verb{
 	{"X", "cancel", "cancel", true, false},
 	{"B", "release_brake", "release brake", true, false},
 	{"o", "reopen", "reopen", false, false},
+	{"b", "lift", "lift budget", true, false},
 	{"D", "confirm_dead", "confirm dead", true, false},
 	{"d", "drain", "drain", true, false},
 	{"U", "undrain", "undrain", false, false},
@@ -53,8 +54,10 @@ func verbNamed(name string) (verb, bool) {
 // done to something that has changed since.
 type order struct {
 	verb, text        string
-	agent, host, room string
+	agent, host       string
+	room, role        string
 	task, escalation  uint64
+	mail              uint64
 	agentRev, taskRev uint64
 }
 
@@ -69,6 +72,11 @@ func (o order) subject() string {
 		return "the brake"
 	case "reopen":
 		return "room " + o.room
+	case "lift":
+		if o.role != "" {
+			return "of role " + o.room + "/" + o.role
+		}
+		return "of room " + o.room
 	case "drain", "undrain", "confirm_dead":
 		return "host " + o.host
 	}
@@ -163,6 +171,11 @@ func (h *fleetHand) other(ctx context.Context, o order) (said string, err error)
 	case "reopen":
 		_, err = h.c.Fleet.ReopenRoom(ctx, &vigilv1.ReopenRoomRequest{Room: o.room, By: h.me})
 		said = o.subject() + " is open again"
+	case "lift":
+		var answer *vigilv1.LiftBudgetResponse
+		answer, err = h.c.Fleet.LiftBudget(ctx, &vigilv1.LiftBudgetRequest{Room: o.room, Role: o.role, By: h.me})
+		said = fmt.Sprintf("the budget %s is lifted for %s", o.subject(),
+			term.Short(answer.GetUsage().GetLiftedFor().AsDuration()))
 	default:
 		return "", fmt.Errorf("there is no order %s", term.OneLine(o.verb))
 	}

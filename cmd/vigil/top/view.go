@@ -349,6 +349,12 @@ func (m *model) keys() string {
 		if r.order.agent != "" {
 			parts = append(parts, "s screen", "t attach")
 		}
+		if r.order.task != 0 {
+			parts = append(parts, "T task")
+		}
+		if r.order.mail != 0 {
+			parts = append(parts, "M mail text")
+		}
 	}
 	return strings.Join(append(parts, "? keys", "q quit"), "  ")
 }

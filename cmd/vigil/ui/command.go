@@ -28,7 +28,7 @@ func Commands(a *cli.App) []*cobra.Command { return []*cobra.Command{newUICmd(a)
 
 // newUICmd is `vigil ui`.
 func newUICmd(a *cli.App) *cobra.Command {
-	port, onPhone, at := DefaultPort, false, ""
+	port, onPhone, at, session := DefaultPort, false, "", 12*time.Hour
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the fleet in a browser on this machine",
@@ -37,7 +37,7 @@ to the servers of the selected context in your name, and goes on when any of the
 
 The page is served on loopback only. Open the link that is printed: it signs one browser in, once, within
 15 minutes. Enter prints another link. A browser stays signed in until you sign out, for 12 hours without a
-request, or until this command ends.
+request (--session), or until this command ends.
 
 With --phone nothing is served here: a link to the page of a server is printed, as a QR code too, for a device that
 reaches the servers. It signs one browser in, in your name and with your rights.
@@ -49,6 +49,9 @@ it. Whoever reaches that address and has a link is you.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65_535 {
 				return cli.Usagef("flag --port: %d is out of range, 0 to 65535 is allowed", port)
+			}
+			if session < time.Second || onPhone && cmd.Flags().Changed("session") {
+				return cli.Usagef("flag --session: give at least 1s, and not with --phone: a server keeps its own sessions")
 			}
 			var behind *url.URL
 			if at != "" {
@@ -64,10 +67,11 @@ it. Whoever reaches that address and has a link is you.`,
 			if err != nil {
 				return err
 			}
-			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error { return serve(ctx, a, c, l, behind) })
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error { return serve(ctx, a, c, l, behind, session) })
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", port, "listen on this port of 127.0.0.1 (0: any that is free)")
+	cmd.Flags().DurationVar(&session, "session", session, "sign a browser out that has asked nothing for so long")
 	cmd.Flags().BoolVar(&onPhone, "phone", false, "print a link to the page of a server, for another device")
 	cmd.Flags().StringVar(&at, "url", "",
 		"where a proxy serves the page, as https://example.org/vigil/; with --phone that of a server")
@@ -90,14 +94,14 @@ func Listen(port int, asked bool) (net.Listener, error) {
 }
 
 // serve serves the page until ctx ends.
-func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener, behind *url.URL) error {
+func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener, behind *url.URL, session time.Duration) error {
 	chosen, err := a.Chosen()
 	if err != nil {
 		l.Close()
 		return err
 	}
 	self, _ := c.Self()
-	s, err := Open(Config{Listener: l, Conn: c, At: behind, Self: self, Cluster: chosen.From})
+	s, err := Open(Config{Listener: l, Conn: c, At: behind, Self: self, Cluster: chosen.From, Session: session})
 	if err != nil {
 		l.Close()
 		return err

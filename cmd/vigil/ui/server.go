@@ -32,6 +32,8 @@ type Config struct {
 	At *url.URL
 	// Self is who that is, and Cluster where, for people.
 	Self, Cluster string
+	// Session is for how long a browser stays signed in after its last request; 0: 12 hours.
+	Session time.Duration
 }
 
 // Server serves the page to browsers of this machine that have signed in. Open it, then Run it once.
@@ -69,6 +71,7 @@ func Open(cfg Config) (*Server, error) {
 		s.hosts, s.base = append(s.hosts, strings.ToLower(cfg.At.Host)), cfg.At.Path
 		s.origin = cfg.At.Scheme + "://" + cfg.At.Host
 	}
+	s.sessions.Life = cfg.Session
 	s.front = &web.Front{Page: page, Sessions: s.sessions, Cookie: s.cookieName(), Foreign: s.foreign,
 		Base: s.base, Secure: strings.HasPrefix(s.origin, "https:"),
 		API: func(*web.Session) http.Handler { return api }, RoomFile: conf.RoomsJSON,

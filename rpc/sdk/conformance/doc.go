@@ -12,6 +12,6 @@
 //	retry     fails the attempt: another one may succeed, 3 s from now at the earliest
 //	fail      fails the task with an error of the language whose text is "no such file"
 //
-// It prints {"did":"handle","task":N} when a task begins, {"did":"end","code":CODE} at its own end ("" after
-// SIGTERM, or the code of what has ended its life), and nothing else.
+// It prints {"did":"handle","task":N} when a task begins, {"did":"end","code":CODE,"text":TEXT} at its own end (""
+// after SIGTERM, or the code and the text of what has ended its life), and nothing else.
 package conformance

@@ -37,7 +37,7 @@ func mainOrWorker(m *testing.M) {
 		fmt.Println(string(text))
 	}
 	err := work(say)
-	say(map[string]any{"did": "end", "code": codeOf(err)})
+	say(map[string]any{"did": "end", "code": codeOf(err), "text": fmt.Sprint(err)})
 }
 
 func codeOf(err error) string {

@@ -47,6 +47,16 @@ const least = 10;
 /** letter is the width of a letter in parts of the size of its font. */
 const letter = 0.602;
 
+/**
+ * drawn is a row of a screen with nothing in it but text and its colours. Whatever else a host sends would be
+ * a question to xterm.js, whose answer goes where keys go, or a mode that makes keys of clicks.
+ */
+function drawn(row: string): string {
+  return row
+    .replace(/\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)/g, "") // links, of tmux 3.4 and newer
+    .replace(/(\x1b\[[\d;:]*m)|[\x00-\x1f\x7f-\x9f]/g, (_, colour: string | undefined) => colour ?? "");
+}
+
 /** open makes a terminal; of a screen it has the size of that, else of its place. */
 export function open(at: HTMLElement, screen = false): Pane {
   const term = new Terminal({
@@ -104,7 +114,7 @@ export function open(at: HTMLElement, screen = false): Pane {
       // Attributes of tmux go on from line to line, so nothing is reset between them.
       term.write(
         "\x1b[?25l\x1b[0m\x1b[2J\x1b[H" +
-          rows.join("\r\n") +
+          rows.map(drawn).join("\r\n") +
           `\x1b[0m\x1b[${s.cursor_y + 1};${s.cursor_x + 1}H` +
           (s.cursor_hidden ? "" : "\x1b[?25h"),
       );

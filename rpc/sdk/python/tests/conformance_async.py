@@ -35,4 +35,4 @@ try:
     vigil.run()
     say(did="end", code="")
 except vigil.VigilError as e:
-    say(did="end", code=e.code)
+    say(did="end", code=e.code, text=str(e))

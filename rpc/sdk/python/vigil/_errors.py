@@ -529,7 +529,8 @@ class AuthDenied(VigilError):
 
 class AuthExpired(VigilError):
     """Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do
-    that by themselves; a person runs `vigil login`."""
+    that by themselves, for people the next command of `vigil`, for 30 days; after that a person
+    runs `vigil login`. Programs that run for longer take an API token."""
 
     code = "auth_expired"
     http = 401
@@ -538,7 +539,8 @@ class AuthExpired(VigilError):
     fleeting = False
     remedy = (
         "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers "
-        "do that by themselves; a person runs `vigil login`."
+        "do that by themselves, for people the next command of `vigil`, for 30 days; after that a "
+        "person runs `vigil login`. Programs that run for longer take an API token."
     )
 
 

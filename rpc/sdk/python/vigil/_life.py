@@ -338,7 +338,7 @@ class Life:
         if self._blind:
             return
         try:
-            answer = self.client._single("Fleet.GetAgent", {"agent": self.agent}, 2.0)
+            answer = self.client._single("Fleet.GetAgent", {"agent": self.agent}, min(self._ttl / 4, 2.0))
         except errors.Denied:
             self._blind = True
             return

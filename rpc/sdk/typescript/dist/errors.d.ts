@@ -363,13 +363,14 @@ export declare class AuthDenied extends VigilError {
 }
 /**
  * Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do
- * that by themselves; a person runs `vigil login`.
+ * that by themselves, for people the next command of `vigil`, for 30 days; after that a person runs
+ * `vigil login`. Programs that run for longer take an API token.
  */
 export declare class AuthExpired extends VigilError {
     readonly name = "AuthExpired";
     readonly http = 401;
     readonly fate = "later";
-    readonly remedy = "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by themselves; a person runs `vigil login`.";
+    readonly remedy = "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by themselves, for people the next command of `vigil`, for 30 days; after that a person runs `vigil login`. Programs that run for longer take an API token.";
     constructor(message?: string, details?: Details);
 }
 /** The class of each code; of one that is not here, which a newer server may send, VigilError. */

@@ -427,13 +427,14 @@ export class AuthDenied extends VigilError {
 }
 /**
  * Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do
- * that by themselves; a person runs `vigil login`.
+ * that by themselves, for people the next command of `vigil`, for 30 days; after that a person runs
+ * `vigil login`. Programs that run for longer take an API token.
  */
 export class AuthExpired extends VigilError {
     name = "AuthExpired";
     http = 401;
     fate = "later";
-    remedy = "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by themselves; a person runs `vigil login`.";
+    remedy = "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by themselves, for people the next command of `vigil`, for 30 days; after that a person runs `vigil login`. Programs that run for longer take an API token.";
     constructor(message, details) {
         super("auth_expired", message, details);
     }

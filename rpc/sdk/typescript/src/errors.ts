@@ -552,14 +552,15 @@ export class AuthDenied extends VigilError {
 
 /**
  * Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do
- * that by themselves; a person runs `vigil login`.
+ * that by themselves, for people the next command of `vigil`, for 30 days; after that a person runs
+ * `vigil login`. Programs that run for longer take an API token.
  */
 export class AuthExpired extends VigilError {
   override readonly name = "AuthExpired";
   override readonly http = 401;
   override readonly fate = "later";
   override readonly remedy =
-    "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by themselves; a person runs `vigil login`.";
+    "Nothing was executed: the certificate is too old and can only be renewed. Agentd and servers do that by themselves, for people the next command of `vigil`, for 30 days; after that a person runs `vigil login`. Programs that run for longer take an API token.";
 
   constructor(message?: string, details?: Details) {
     super("auth_expired", message, details);

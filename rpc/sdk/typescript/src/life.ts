@@ -171,7 +171,8 @@ export class Life {
   /** Asks whether the task is still this life's: a human may have canceled it, which no beat tells. */
   private async look(job: Job): Promise<void> {
     const ask = async (): Promise<boolean> => {
-      const { agent } = await this.client.single("Fleet.GetAgent", { agent: this.agent }, { timeout: 2 });
+      const timeout = Math.min(this.ttl / 4000, 2); // it must not hold up a beat for long
+      const { agent } = await this.client.single("Fleet.GetAgent", { agent: this.agent }, { timeout });
       return agent !== undefined && (agent.task ?? "0") !== job.id;
     };
     try {

@@ -31,5 +31,5 @@ try {
   say({ did: "end", code: "" });
 } catch (e) {
   if (!(e instanceof VigilError)) throw e;
-  say({ did: "end", code: e.code });
+  say({ did: "end", code: e.code, text: e.message });
 }

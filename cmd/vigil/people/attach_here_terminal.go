@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,13 +21,8 @@ import (
 	"vigil/cmd/vigil/term"
 )
 
-const (
-	// breakOut, typed so often in a row, ends an attachment whatever the other side does.
-	breakOut      = 0x1d // C-]
-	breakOutTimes = 3
-	// lastDrawing is how long what is drawn at the end of an attachment is waited for.
-	lastDrawing = 200 * time.Millisecond
-)
+// lastDrawing is how long what is drawn at the end of an attachment is waited for.
+const lastDrawing = 200 * time.Millisecond
 
 // between runs a program on a terminal of its own and copies between that and ours. Programs
 // that speak to a tmux server hand their terminal over to it, and that one belongs to the
@@ -81,8 +77,10 @@ func between(cmd *exec.Cmd, in, out *os.File) error {
 		}
 	}()
 	// It waits for a key when all is over: the end of this process ends it.
+	var left atomic.Bool
 	go func() {
 		if typed(master, in) {
+			left.Store(true)
 			_ = cmd.Process.Kill()
 		}
 	}()
@@ -95,30 +93,26 @@ func between(cmd *exec.Cmd, in, out *os.File) error {
 	// Whoever has got the slave may keep it open for ever.
 	_ = master.SetReadDeadline(time.Now().Add(lastDrawing))
 	<-drawn
+	if left.Load() {
+		return nil
+	}
 	return err
 }
 
 // typed copies what is typed until it cannot be written any more, or gives true when the
-// person wants out.
+// person leaves.
 func typed(to io.Writer, from io.Reader) bool {
-	buf, row := make([]byte, 4<<10), 0
+	buf := make([]byte, 4<<10)
 	for {
 		n, err := from.Read(buf)
-		for _, c := range buf[:n] {
-			if row++; c != breakOut {
-				row = 0
-			}
-			if row == breakOutTimes {
-				return true
-			}
-		}
-		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
+		keys, _, left := bytes.Cut(buf[:n], []byte{leave})
+		if len(keys) > 0 {
+			if _, err := to.Write(keys); err != nil {
 				return false
 			}
 		}
-		if err != nil {
-			return false
+		if left || err != nil {
+			return left
 		}
 	}
 }

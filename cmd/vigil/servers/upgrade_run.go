@@ -1,0 +1,205 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+const (
+	upgradeWait  = 10 * time.Minute // for the others before, and for the machine afterwards
+	upgradeLook  = time.Second      // between two looks
+	upgradeCalm  = 3                // looks one after the other that find nothing wrong
+	upgradeReply = 15 * time.Second // bounds one look
+)
+
+// rolling is the upgrade of one machine.
+type rolling struct {
+	*cli.App
+	c       *cli.Conn
+	name    string
+	command []string
+	to      target
+	wait    time.Duration
+	look    time.Duration
+}
+
+func newUpgradeRunCmd(a *cli.App) *cobra.Command {
+	r := &rolling{App: a, look: upgradeLook}
+	cmd := &cobra.Command{
+		Use:   "run NAME -- COMMAND [ARGUMENT...]",
+		Short: "Upgrade one server or host: wait until it is safe, run the command that installs it, wait until it is back",
+		Long: `Upgrade one machine, a server or a host, with a command that installs the new version there and restarts
+what runs. It is started as it is given, without a shell, on this machine: another one is reached with ssh.
+
+First it waits until nothing speaks against a restart, as ` + "`vigil upgrade plan`" + ` says it. A server that leads hands
+leadership over. Then the command runs, and at the end it waits until the server is alive and has caught up, or the host
+is ready. So one call after the other upgrades a cluster. Exit code 1: it was not safe, the command failed, or the machine
+did not come back; nothing else was touched then.`,
+		Example: `  vigil upgrade run s2 -- dpkg -i vigil_0.3_amd64.deb
+  vigil upgrade run s3 -- ssh root@s3 dpkg -i vigil_0.3_amd64.deb`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return cli.Usagef("give the name of one server or host, then -- and the command that installs the new version")
+			}
+			return nil
+		},
+		ValidArgsFunction: a.First(serverNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name, r.command = args[0], args[1:]
+			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
+				r.c = c
+				return r.run(ctx)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&r.wait, "wait", upgradeWait, "how long to wait, before and after the command")
+	cmd.Flags().BoolVar(&r.to.pause, "pause", false, "accept that with fewer than three votes nothing can be written meanwhile")
+	return cmd
+}
+
+func (r *rolling) run(ctx context.Context) error {
+	before, server, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	if server {
+		r.to.itself = r.name
+	}
+	if err := r.until(ctx, "until it is safe", 1, r.safe); err != nil {
+		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s is not touched: %w", r.name, err))
+	}
+	if err := r.handOver(ctx, server); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.In, r.Err, r.Err // standard output is for what this command says
+	if err := cmd.Run(); err != nil {
+		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s: %w; see that %s runs before you go on (vigil upgrade plan)",
+			term.OneLine(strings.Join(r.command, " ")), err, r.name))
+	}
+	r.to.itself = ""
+	if err := r.until(ctx, "until "+r.name+" is back", upgradeCalm, r.back); err != nil {
+		return cli.ExitWith(cli.ExitFailed, err)
+	}
+	after, _, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	return r.Done(map[string]any{"name": r.name, "before": before, "after": after},
+		"%s is back with version %s, it was %s; go on with the next one", r.name, term.OneLine(after), term.OneLine(before))
+}
+
+// find gives the version that the machine runs, and whether it is a server.
+func (r *rolling) find(ctx context.Context) (version string, server bool, err error) {
+	list, err := r.c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	if err != nil {
+		return "", false, err
+	}
+	for _, s := range list.GetServers() {
+		if s.GetId() == r.name {
+			return s.GetVersion(), true, nil
+		}
+	}
+	h, err := r.host(ctx)
+	return h.GetVersion(), false, err
+}
+
+func (r *rolling) host(ctx context.Context) (*vigilv1.Host, error) {
+	hosts, err := allHosts(ctx, r.c)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
+		if h.GetName() == r.name {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("no server or host is called %s: see `vigil server list` and `vigil host list`", r.name)
+}
+
+// handOver has another server lead, when this one does.
+func (r *rolling) handOver(ctx context.Context, server bool) error {
+	if !server {
+		return nil
+	}
+	st, err := r.c.Cluster.Status(ctx, &vigilv1.StatusRequest{})
+	if err != nil || st.GetLeader() != r.name {
+		return err
+	}
+	voters := 0
+	for _, s := range st.GetServers() {
+		if s.GetVoter() {
+			voters++
+		}
+	}
+	if voters < 2 { // nobody is there to lead
+		return nil
+	}
+	if _, err := r.c.Cluster.TransferLeadership(ctx, &vigilv1.TransferLeadershipRequest{}); err != nil {
+		return fmt.Errorf("%s is not touched: it leads and cannot hand that over: %w", r.name, err)
+	}
+	return nil
+}
+
+// safe is why the machine should not be restarted now; nil: it may.
+func (r *rolling) safe(ctx context.Context) error {
+	u, err := askUpgrade(ctx, r.c, r.to)
+	if err != nil || len(u.Stop) == 0 {
+		return err
+	}
+	return errors.New(strings.Join(u.Stop, "; "))
+}
+
+// back is what is missing until the machine is as it was; nil: nothing.
+func (r *rolling) back(ctx context.Context) error {
+	_, server, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	if server {
+		return r.safe(ctx)
+	}
+	h, err := r.host(ctx)
+	if err == nil && (h.GetState() == "lost" || h.GetState() == "suspect" || h.GetState() == "left") {
+		err = fmt.Errorf("host %s is %s", r.name, h.GetState())
+	}
+	return err
+}
+
+// until looks again and again until nothing is wrong, so many times one after the other; the last reason is the error.
+func (r *rolling) until(ctx context.Context, what string, times int, wrong func(context.Context) error) error {
+	limit, cancel := context.WithTimeout(ctx, r.wait)
+	defer cancel()
+	defer r.ProgressEnd()
+	for calm := 0; ; {
+		call, done := context.WithTimeout(limit, upgradeReply)
+		err := wrong(call)
+		done()
+		if err == nil {
+			if calm++; calm == times {
+				return nil
+			}
+		} else {
+			calm = 0
+			r.Progress("waiting %s: %v", what, err)
+		}
+		select {
+		case <-limit.Done():
+			if err == nil {
+				err = limit.Err()
+			}
+			return fmt.Errorf("waited %s %s: %w", r.wait, what, err)
+		case <-time.After(r.look):
+		}
+	}
+}
