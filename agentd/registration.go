@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -30,6 +31,7 @@ type registration struct {
 
 	offered  *offer // of the last request
 	inUse    bool   // refused, and said so
+	unknown  bool   // the same
 	underway bool
 	due      time.Duration
 	pauses   backoff
@@ -127,7 +129,7 @@ func (r *registration) enrolled(answer *vigilv1.RegisterResponse, err error) {
 	}
 	r.member.registered, r.member.wanted = true, false
 	r.pauses.reset()
-	r.inUse = false
+	r.inUse, r.unknown = false, false
 	r.log.Info("host registered", "host", r.member.host, "ttl", r.member.ttl, "agents", len(r.lives.all))
 	r.taken(moved)
 	r.beats.now()
@@ -149,6 +151,14 @@ func (r *registration) failed(err error) {
 			r.data.Path+" and start agentd again", "error", err)
 	case why == code.HostInUse:
 		r.log.Debug("the host's id is still in use", "error", err)
+	case why == code.AuthDenied && !r.unknown:
+		r.unknown = true
+		r.log.Error("the cluster does not take this host's identity: it was away for so long that it was forgotten "+
+			"(setting forget_hosts), or it was revoked. To have it back stop agentd, move "+
+			filepath.Join(r.data.Path, "trust")+" away, make a token with `vigil token create --role host`, and give it to "+
+			"`vigil agentd join TOKEN`; key, agents' folders and accounts stay", "error", err)
+	case why == code.AuthDenied:
+		r.log.Debug("the cluster still does not take this host's identity", "error", err)
 	case why == code.Invalid || why == code.Unimplemented:
 		r.log.Error("registration failed", "code", why, "error", err)
 		if !r.member.registered {

@@ -2,6 +2,8 @@ package agentd
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -201,4 +203,23 @@ func TestPausesEndWhenTheClusterAnswers(t *testing.T) {
 			t.Errorf("told after %s in %d attempts, the outage lasted %s", took, attempts, outage)
 		}
 	})
+}
+
+// A host that was away until the cluster forgot it is told once what to do, and is taken as soon as that is done.
+func TestForgottenIdentityIsToldWhatToDo(t *testing.T) {
+	var asked atomic.Int32
+	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), agents: make(chan *agentTalk, 1), log: &lockedBuffer{}}
+	r.set(func() {
+		r.onRegister = func(*vigilv1.RegisterRequest) error {
+			if asked.Add(1) > 3 {
+				return nil
+			}
+			return no("auth_denied")
+		}
+	})
+	r.configure(t, false) // until it is registered
+	if log := r.log.String(); strings.Count(log, "does not take this host's identity: it was away") != 1 ||
+		!strings.Contains(log, "vigil agentd join TOKEN") || !strings.Contains(log, filepath.Join(r.dir, "trust")) {
+		t.Errorf("it is not told once:\n%s", log)
+	}
 }

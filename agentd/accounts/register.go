@@ -127,6 +127,7 @@ func (r *Register) Unless(agent string, looked time.Time, remove func() error) (
 func (r *Register) Of(agent string) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.used[agent] = time.Now()
 	if uid, ok := r.kept.Agents[agent]; ok {
 		return uid, nil
 	}

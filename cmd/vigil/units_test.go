@@ -47,6 +47,8 @@ func unit(t *testing.T, name string) (text string, settings map[string]string) {
 func TestN11UnitOfAServer(t *testing.T) {
 	_, got := unit(t, "vigil-server.service")
 	for key, want := range map[string]string{"User": "vigil", "Restart": "always", "StartLimitIntervalSec": "0",
+		// Else a Go program that is aborted exits with 2, for which it is not restarted.
+		"Environment": "GOTRACEBACK=crash", "LimitCORE": "0",
 		"StateDirectoryMode": "0700", "After": "network-online.target", "WantedBy": "multi-user.target",
 		"RestartPreventExitStatus": fmt.Sprint(cli.ExitUsage, cli.ExitUnknown)} {
 		if got[key] != want {

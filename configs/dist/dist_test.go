@@ -115,6 +115,29 @@ func TestRpmByItsMetadata(t *testing.T) {
 			t.Errorf("rpm %s: %s\nwant %s", args, got, want)
 		}
 	}
+	const each = `[%{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILENAMES}\n]`
+	listed := output(t, "rpm", "-qp", "--queryformat", each, rpm)
+	for line := range strings.Lines(listed) {
+		fields := strings.Fields(line)
+		if len(fields) != 4 || fields[1] != "root" || fields[2] != "root" || fields[0][5] == 'w' || fields[0][8] == 'w' {
+			t.Errorf("not root's own: %s", line)
+		}
+	}
+	if !strings.Contains(listed, "-rwxr-xr-x root root /usr/bin/vigil\n") {
+		t.Errorf("the program: %s", listed)
+	}
+	scripts := output(t, "rpm", "-qp", "--scripts", rpm)
+	for _, word := range []string{"kill", "rm -", "userdel"} {
+		if strings.Contains(strings.ReplaceAll(scripts, "KillMode", ""), word) {
+			t.Errorf("its scripts say %q:\n%s", word, scripts)
+		}
+	}
+	for _, path := range []string{"/usr/lib/sysusers.d/vigil.conf", "/usr/lib/tmpfiles.d/vigil.conf",
+		"/usr/share/man/man1/vigil.1.gz", "/usr/share/doc/vigil/examples/runners.d/command.yaml"} {
+		if !strings.Contains(listed, " "+path+"\n") {
+			t.Errorf("the rpm has no %s", path)
+		}
+	}
 }
 
 // In a fresh Debian the package is installed, upgraded, removed, installed again and purged; what a

@@ -224,7 +224,7 @@ func TestMachineWithSystemd(t *testing.T) {
 	m.in("dpkg -i vigil_*_amd64.deb")
 	m.same("after an upgrade", before)
 
-	m.in("mkdir -p /run/systemd/system/vigil-server.service.d && printf '[Service]\\nWatchdogSec=3s\\n'" +
+	m.in("mkdir -p /run/systemd/system/vigil-server.service.d && printf '[Service]\\nWatchdogSec=10s\\n'" +
 		" >/run/systemd/system/vigil-server.service.d/quick.conf && systemctl daemon-reload && systemctl restart vigil-server")
 	m.in("kill -STOP $(systemctl show -P MainPID vigil-server)")
 	m.until("systemd starts the server again", func() error {
