@@ -72,7 +72,8 @@ func createTaskCmd(r *vigilv1.CreateTaskRequest) (fsm.Command, error) {
 		c.Fail("title and text are both missing; a task needs at least one of them.")
 	}
 	return fsm.CreateTask{Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
-		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect, After: after, Trace: from}, c.Err
+		By: r.GetBy(), Priority: r.GetPriority(), Expect: expect, After: after, Trace: from,
+		Key: r.GetKey()}, c.Err
 }
 
 func cancelTaskCmd(r *vigilv1.CancelTaskRequest) (fsm.Command, error) {

@@ -32,6 +32,7 @@ var rooms = []kind{
 		sig(w, 50, &c.Expect)
 		sig(w, 51, &c.After)
 		w.str(52, (*string)(&c.Trace))
+		w.str(53, &c.Key)
 	}),
 	of(23, func(w *wire, c *fsm.CancelTask) {
 		uns(w, 1, &c.Task)

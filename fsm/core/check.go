@@ -199,6 +199,7 @@ func (c *Checker) task(s *View, t *noun.Task) {
 		c.Armed(s, "L3", row, t.Armed)
 	}
 	c.That(t.Attempt > 0 || !t.State.Held(), "task %d is %s without an attempt", t.ID, t.State)
+	c.That(t.Key == "" || s.taskByKey[taskKey{t.Room, t.Key}] == t.ID, "task %d is not found by its key", t.ID)
 }
 
 func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {

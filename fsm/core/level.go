@@ -38,7 +38,7 @@ func Level(c Command) uint32 {
 	case RaiseLevel:
 		return c.Level
 	case CreateTask:
-		return LevelWhen(c.After != 0 || c.Trace != "", LevelRetry)
+		return LevelWhen(c.After != 0 || c.Trace != "" || c.Key != "", LevelRetry)
 	case FailTask:
 		return LevelWhen(c.After != 0 || c.Then != Then{}, LevelRetry)
 	case CompleteTask:

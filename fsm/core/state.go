@@ -170,6 +170,7 @@ type indexes struct {
 	agentByName map[string]noun.AgentID
 	hostByKey   map[string]noun.HostID
 	roleByName  map[roleKey]noun.RoleID
+	taskByKey   map[taskKey]noun.TaskID
 	Timers      *btree.BTreeG[timer]
 	Finished    *btree.BTreeG[FinishedTask] // terminal tasks, oldest first
 	starts      *btree.BTreeG[noun.RoleID]  // roles of which starts are due now
@@ -190,6 +191,11 @@ type indexes struct {
 	taskCount   [noun.TaskQuarantined + 1]uint64
 	procCount   [noun.ProcUnproven + 1]uint32
 	Tally       Figures
+}
+
+type taskKey struct {
+	room noun.RoomID
+	key  string
 }
 
 type roleKey struct {
@@ -268,7 +274,7 @@ func (s *State) reset() {
 	*s.indexes = indexes{
 		roomByName: map[string]noun.RoomID{}, agentByName: map[string]noun.AgentID{},
 		hostByKey:  map[string]noun.HostID{},
-		roleByName: map[roleKey]noun.RoleID{}, Aside: map[noun.TaskID]struct{}{},
+		roleByName: map[roleKey]noun.RoleID{}, taskByKey: map[taskKey]noun.TaskID{}, Aside: map[noun.TaskID]struct{}{},
 		roomNames: Ordered[string](), starts: Ordered[noun.RoleID](), visiting: Ordered[noun.RoleID](),
 		halfOpen: Ordered[noun.RoleID](), growing: Ordered[noun.RoleID](), withdrawing: Ordered[noun.RoleID](),
 		clearing: Ordered[noun.RoomID](),
@@ -510,6 +516,7 @@ func (s *State) Rebuild() {
 	}
 	for _, t := range s.TaskTable.From(0) {
 		s.indexTask(t, +1)
+		s.indexKey(t)
 		s.Arm(TimerTask, uint64(t.ID), t.Armed)
 	}
 	for id, l := range s.LeaseTable.From(0) {

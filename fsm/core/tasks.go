@@ -213,6 +213,9 @@ type CreateTask struct {
 	// After puts it off: it is offered after so long, at most MaxAfter.
 	After time.Duration
 	Trace noun.Trace // of whoever creates it; empty: none
+	// Key names it in its room, at most MaxTaskKey bytes: who creates a task with it again gets the one that is
+	// there, as long as it is kept. Empty: each is a new one.
+	Key string
 }
 
 func (c CreateTask) Apply(s *State) noun.Outcome {
@@ -222,6 +225,12 @@ func (c CreateTask) Apply(s *State) noun.Outcome {
 	}
 	if no := checkTask(c.Title, c.Text); no.Code != noun.OK {
 		return no
+	}
+	if err := noun.CheckTaskKey(c.Key); err != nil {
+		return Refuse(noun.Invalid, "%v", err)
+	}
+	if t := s.TaskTable.Get(s.taskByKey[taskKey{r.Room, c.Key}]); t != nil {
+		return c.found(r, t)
 	}
 	if err := noun.CheckExpect(c.Expect); err != nil {
 		return Refuse(noun.Invalid, "%v", err)
@@ -233,11 +242,12 @@ func (c CreateTask) Apply(s *State) noun.Outcome {
 		return Refuse(noun.Invalid, "%v", err)
 	}
 	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: c.By,
-		Plan: &noun.Plan{}, Trace: c.Trace}); no.Code != noun.OK {
+		Plan: &noun.Plan{}, Trace: c.Trace, Key: c.Key}); no.Code != noun.OK {
 		return no
 	}
 	t := s.newTask(r, c.Title, c.Text, c.By, c.Priority, 0)
-	t.Trace = c.Trace
+	t.Trace, t.Key = c.Trace, c.Key
+	s.indexKey(t)
 	if c.After > 0 {
 		s.moveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(c.After))
 	} else {
@@ -440,6 +450,9 @@ func (s *State) removeTask(t *noun.Task) {
 		s.Meta.TasksDone--
 	}
 	s.Rearm(TimerTask, uint64(t.ID), &t.Armed, due.Row{})
+	if t.Key != "" {
+		delete(s.taskByKey, taskKey{t.Room, t.Key})
+	}
 	s.TaskTable.Del(t.ID)
 }
 

@@ -147,7 +147,7 @@ func CostOfAgent(a *Agent) int64 {
 
 func CostOfTask(t *Task) int64 {
 	n := costTask + textOf(t.Title) + textOf(t.Text) + textOf(t.Creator) + textOf(t.Note) + textOf(t.Result) +
-		textOf(string(t.Trace))
+		textOf(string(t.Trace)) + textOf(t.Key)
 	for i := range t.Late {
 		n += costLate + textOf(t.Late[i].Result)
 	}

@@ -91,6 +91,20 @@
 // finished, as long as its context allows: what is not finished then is shown as it
 // is. What was acknowledged as completed is COMPLETED, by the attempt that was told so.
 //
+// # sdk
+//
+// Workers of the packages for Python (one sync, one asyncio) and for TypeScript (two), each a process of its own beside
+// this one, and two in this process, work on the tasks of one role (room "sdk"). They speak TLS, by turns with an API
+// token, the identity of an admin, and a file of contexts. Each in another language keeps a ledger, on machine "client",
+// and creates tasks too. A human cancels a few; some handlers run a command, take longer than a TTL, or give the first
+// attempt back. Where python3 or node is missing its workers are left out, which is said.
+//
+//	create, claim, complete, final  as in lifecycle
+//	cancel                          Task, by a human; answered: State, Rev
+//
+// Promised: as in lifecycle, and (with the ledger, as of agents of hosts) no lease ends of a worker that runs, nothing
+// is acknowledged to an older life, and no task is completed by two.
+//
 // # dedup
 //
 // Agents of hosts (room "dedup", role "work") are restarted by humans, by tasks that

@@ -38,12 +38,15 @@ input), or is left out. Without a title the first line of the text is the title.
 With --expect it says how long an attempt should take: before that nobody calls it
 stalled. With --wait the exit code is 0 when the task is completed and 1 when it is not;
 while nobody takes it, it is said why, and --timeout ends the wait with exit code 6.
+With --id a job that runs again makes no second task: the one that has this id in its
+room is shown, or waited for, as long as it is kept. One that says something else is a conflict.
 Where TRACEPARENT is set, the task is part of that trace.`,
 		Example: `  vigil task create web/builder "Build the site"
   vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder "Look again" --in 10m
   vigil task create web/builder "Look at the night's reports" --at 07:30
-  vigil task create web/builder --file brief.md --wait`,
+  vigil task create web/builder --file brief.md --wait
+  vigil task create web/builder "Build 4f2a91c" --id build-4f2a91c --wait`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.First(cli.RoleNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,6 +89,7 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 	flags := cmd.Flags()
 	flags.StringVar(&text, "text", "", "text of the task")
 	flags.StringVar(&file, "file", "", "file with the text, - for standard input")
+	flags.StringVar(&request.Key, "id", "", "what names the task in its room, so that it is made once (default: each is a new one)")
 	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
 	expect.Add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")

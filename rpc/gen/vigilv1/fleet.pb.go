@@ -1268,7 +1268,10 @@ type CreateTaskRequest struct {
 	After *durationpb.Duration `protobuf:"bytes,51,opt,name=after,proto3" json:"after,omitempty"`
 	// The W3C traceparent of whoever creates it: the task's spans are in that trace. Absent: that of the
 	// metadata of the call, or of its HTTP header, where there is a right one.
-	Traceparent   string `protobuf:"bytes,52,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,52,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// Names the task in its room, at most 128 bytes without white space: who creates a task with it again gets the one
+	// that is there, as long as it is kept, and conflict when that says something else. Empty: each is a new one.
+	Key           string `protobuf:"bytes,53,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1369,6 +1372,13 @@ func (x *CreateTaskRequest) GetAfter() *durationpb.Duration {
 func (x *CreateTaskRequest) GetTraceparent() string {
 	if x != nil {
 		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *CreateTaskRequest) GetKey() string {
+	if x != nil {
+		return x.Key
 	}
 	return ""
 }
@@ -4242,7 +4252,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"V\n" +
 	"\x12DeleteRoomResponse\x12\x18\n" +
 	"\apending\x18\x01 \x01(\bR\apending\x12&\n" +
-	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xc4\x02\n" +
+	"\x04plan\x18\x02 \x01(\v2\x12.vigil.v1.RoomPlanR\x04plan\"\xd6\x02\n" +
 	"\x11CreateTaskRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12\x17\n" +
 	"\x04role\x18\x02 \x01(\tB\x03\xe0A\x02R\x04role\x12\x14\n" +
@@ -4253,7 +4263,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x121\n" +
 	"\x06expect\x182 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
 	"\x05after\x183 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12 \n" +
-	"\vtraceparent\x184 \x01(\tR\vtraceparent\"\xcc\x01\n" +
+	"\vtraceparent\x184 \x01(\tR\vtraceparent\x12\x10\n" +
+	"\x03key\x185 \x01(\tR\x03key\"\xcc\x01\n" +
 	"\x10ListTasksRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12+\n" +

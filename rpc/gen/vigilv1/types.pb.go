@@ -298,7 +298,9 @@ type Task struct {
 	Charged uint32 `protobuf:"varint,64,opt,name=charged,proto3" json:"charged,omitempty"`
 	// Where a task was claimed: the W3C traceparent of the attempt, for the spans of who works on it.
 	// Absent: nobody traces the task.
-	Traceparent   string `protobuf:"bytes,65,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,65,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// By which whoever created it finds it again; empty: it has none.
+	Key           string `protobuf:"bytes,66,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -574,6 +576,13 @@ func (x *Task) GetCharged() uint32 {
 func (x *Task) GetTraceparent() string {
 	if x != nil {
 		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *Task) GetKey() string {
+	if x != nil {
+		return x.Key
 	}
 	return ""
 }
@@ -4414,7 +4423,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xdd\t\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xef\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4456,7 +4465,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\bfailures\x18> \x01(\rR\bfailures\x12/\n" +
 	"\x06failed\x18? \x03(\v2\x17.vigil.v1.FailedAttemptR\x06failed\x12\x18\n" +
 	"\acharged\x18@ \x01(\rR\acharged\x12 \n" +
-	"\vtraceparent\x18A \x01(\tR\vtraceparentB\n" +
+	"\vtraceparent\x18A \x01(\tR\vtraceparent\x12\x10\n" +
+	"\x03key\x18B \x01(\tR\x03keyB\n" +
 	"\n" +
 	"\b_percent\"m\n" +
 	"\rFailedAttempt\x12\x18\n" +

@@ -113,10 +113,11 @@ class AsyncTasks:
 
     async def create(self, room: str, role: str, text: object = "", *, title: str = "", priority: int = 0,
                      expect: Optional[Span] = None, after: Optional[Span] = None,
-                     traceparent: Optional[str] = None) -> Task:
+                     traceparent: Optional[str] = None, key: str = "") -> Task:
         """As Tasks.create."""
         return await _call(self._tasks.create, room, role, text, title=title, priority=priority, expect=expect,
-                           after=after, traceparent=here() if traceparent is None else traceparent)
+                           after=after, traceparent=here() if traceparent is None else traceparent,
+                           key=key)
 
     async def get(self, task: Union[int, Task]) -> Task:
         """As Tasks.get."""

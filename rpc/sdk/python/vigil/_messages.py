@@ -419,6 +419,10 @@ class CreateTaskRequest(_CreateTaskRequestAlways, total=False):
     expect: Duration
     """How long each attempt may take from its claim, 1 s to 30 days; absent: what the role says. After
     that, and half an hour without progress and mail, the task counts as stalled."""
+    key: str
+    """Names the task in its room, at most 128 bytes without white space: who creates a task with it
+    again gets the one that is there, as long as it is kept, and conflict when that says something
+    else. Empty: each is a new one."""
     priority: int
     text: str
     title: str
@@ -2808,6 +2812,8 @@ class Task(_TaskAlways, total=False):
     """Agent of the last attempt, room/role or room/role.2."""
     holder_incarnation: str
     in_state: Duration
+    key: str
+    """By which whoever created it finds it again; empty: it has none."""
     note: str
     parent: Digits
     percent: int

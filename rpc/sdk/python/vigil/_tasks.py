@@ -93,13 +93,14 @@ class Tasks:
 
     def create(self, room: str, role: str, text: object = "", *, title: str = "", priority: int = 0,
                expect: Optional[Span] = None, after: Optional[Span] = None,
-               traceparent: Optional[str] = None) -> Task:
+               traceparent: Optional[str] = None, key: str = "") -> Task:
         """Creates a task of a role, exactly once however often it has to be sent.
 
         text is what the worker gets, at most 256 KiB; what is no text is sent as JSON. Without a title its first
         line is shown to people. expect is how long an attempt may take, after puts the task off: spans in seconds,
         1 s to 30 days. traceparent is the trace that it joins; without it that of the job whose function runs, or the
-        one in TRACEPARENT.
+        one in TRACEPARENT. key names it in its room, at most 128 bytes without white space: who creates a task with
+        it again gets the one that is there, as long as it is kept, and Conflict when that says something else.
         """
         body = text_of(text)
         line = body.splitlines()[0] if body.strip() else role
@@ -113,6 +114,8 @@ class Tasks:
         trace = here() if traceparent is None else checked(traceparent)
         if trace:
             message["traceparent"] = trace
+        if key:
+            message["key"] = key
         return Task(self._client.call("Fleet.CreateTask", message))
 
     def get(self, task: Union[int, Task]) -> Task:

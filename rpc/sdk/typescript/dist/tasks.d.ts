@@ -14,6 +14,11 @@ export interface TaskOptions extends CallOptions {
      * TRACEPARENT.
      */
     traceparent?: string;
+    /**
+     * Names it in its room, at most 128 bytes without white space: who creates a task with it again gets the one that is
+     * there, as long as it is kept, and Conflict when that says something else.
+     */
+    key?: string;
 }
 /** A task that was waited for has ended otherwise than by completion. */
 export declare class TaskFailed extends Error {

@@ -30,7 +30,7 @@ export class Tasks {
      * 256 KiB; what is no text is sent as JSON.
      */
     create(room, role, text = "", options = {}) {
-        const { title, priority, expect, after, traceparent, ...call } = options;
+        const { title, priority, expect, after, traceparent, key, ...call } = options;
         const body = textOf(text);
         const trace = traceparent === undefined ? here() : checked(traceparent);
         const line = body
@@ -44,6 +44,7 @@ export class Tasks {
             title: title ?? [...line].slice(0, MAX_TITLE).join(""),
             ...(priority !== undefined && { priority }),
             ...(trace && { traceparent: trace }),
+            ...(key && { key }),
             ...(expect !== undefined && { expect: span(expect) }),
             ...(after !== undefined && { after: span(after) }),
         };

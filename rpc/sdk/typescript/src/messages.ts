@@ -344,6 +344,12 @@ export interface CreateTaskRequest {
    * After that, and half an hour without progress and mail, the task counts as stalled.
    */
   expect?: Duration;
+  /**
+   * Names the task in its room, at most 128 bytes without white space: who creates a task with it
+   * again gets the one that is there, as long as it is kept, and conflict when that says something
+   * else. Empty: each is a new one.
+   */
+  key?: string;
   priority?: number;
   role: string;
   room: string;
@@ -2357,6 +2363,8 @@ export interface Task {
   holder_incarnation?: string;
   id: Digits;
   in_state?: Duration;
+  /** By which whoever created it finds it again; empty: it has none. */
+  key?: string;
   kills: number;
   late_results: LateResult[];
   note?: string;

@@ -24,6 +24,11 @@ export interface TaskOptions extends CallOptions {
    * TRACEPARENT.
    */
   traceparent?: string;
+  /**
+   * Names it in its room, at most 128 bytes without white space: who creates a task with it again gets the one that is
+   * there, as long as it is kept, and Conflict when that says something else.
+   */
+  key?: string;
 }
 
 /** A task that was waited for has ended otherwise than by completion. */
@@ -55,7 +60,7 @@ export class Tasks {
    * 256 KiB; what is no text is sent as JSON.
    */
   create(room: string, role: string, text: unknown = "", options: TaskOptions = {}): Promise<Task> {
-    const { title, priority, expect, after, traceparent, ...call } = options;
+    const { title, priority, expect, after, traceparent, key, ...call } = options;
     const body = textOf(text);
     const trace = traceparent === undefined ? here() : checked(traceparent);
     const line =
@@ -70,6 +75,7 @@ export class Tasks {
       title: title ?? [...line].slice(0, MAX_TITLE).join(""),
       ...(priority !== undefined && { priority }),
       ...(trace && { traceparent: trace }),
+      ...(key && { key }),
       ...(expect !== undefined && { expect: span(expect) }),
       ...(after !== undefined && { after: span(after) }),
     };
