@@ -177,21 +177,28 @@ func (r *Replica) seeds() fsm.PutSettings {
 // seedLate puts the seeds of the settings when some of them came with a feature level, which a new cluster begins
 // once its servers are known.
 func (r *Replica) seedLate(ctx context.Context) {
-	missing := false
-	r.Read(func(s *fsm.View) { missing = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0 })
-	if !missing {
+	missing := func() (is bool) {
+		r.Read(func(s *fsm.View) { is = s.SettingsRev() == 0 && len(r.cfg.Seed) > 0 })
+		return is
+	}
+	if !missing() {
 		return
 	}
-	req := fsm.Request{Planned: true, Cmd: r.seeds()}
-	err := r.levels.legible(ctx, &req)
-	if err == nil {
-		var out noun.Outcome
-		if out, err = r.batch.submit(ctx, req); err == nil && out.Code != noun.OK {
-			err = errors.New(out.Detail)
+	look := time.NewTicker(levelLook)
+	defer look.Stop()
+	for need := fsm.Level(r.seeds()); r.levelBegun() < need; {
+		select {
+		case <-ctx.Done():
+			return // the next stint does it
+		case <-look.C:
 		}
 	}
-	if err != nil && ctx.Err() == nil { // the next stint tries again
-		r.log.Warn("settings of the configuration are not put", "error", err)
+	if !missing() { // somebody has put others meanwhile
+		return
+	}
+	out, err := r.batch.submit(ctx, fsm.Request{Planned: true, Cmd: r.seeds()})
+	if err == nil && out.Code != noun.OK {
+		r.log.Warn("settings of the configuration are refused", "code", out.Code, "detail", out.Detail)
 	}
 }
 

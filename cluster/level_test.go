@@ -166,7 +166,7 @@ func TestF01UnannouncedMemberSwitchesNothingOff(t *testing.T) {
 // L12: settings of the configuration that came with a level are put when it has begun, not before.
 func TestL12SeedsWaitForTheirLevel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.New(t, 3, clustertest.Configure(func(_ int, cfg *cluster.Config) {
+		c := clustertest.New(t, 1, clustertest.Configure(func(_ int, cfg *cluster.Config) {
 			cfg.Seed = []noun.KV{{Key: "ttl", Value: "40s"}, {Key: "retry_first", Value: "7s"}}
 		}))
 		c.Await("the settings", func() bool {

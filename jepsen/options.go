@@ -88,8 +88,8 @@ func parse(args []string, to io.Writer) (*options, error) {
 		return nil, fmt.Errorf("-agents %d: 1 to 100", o.agents)
 	case o.ttl < 2*time.Second || o.ttl > time.Minute:
 		return nil, fmt.Errorf("-ttl %s: 2s to 1m", o.ttl)
-	case o.year && (o.older == "" || o.hosts < 2 || o.vigil != ""):
-		return nil, errors.New("-year needs -older, two hosts, and a program that it builds itself")
+	case o.year && (o.older == "" || o.hosts < 2):
+		return nil, errors.New("-year needs -older and two hosts")
 	case logStores[o.logStore] == nil:
 		return nil, fmt.Errorf("-log-store %s: bolt, wal or mixed", o.logStore)
 	case o.rate < 1 || o.rate > 1000:

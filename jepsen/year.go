@@ -197,7 +197,7 @@ func (y *year) next(ctx context.Context, program string, done []string) (name st
 		if err := json.Unmarshal(out, &plan); err != nil {
 			return err
 		}
-		if len(plan.Steps) > 0 {
+		if name = ""; len(plan.Steps) > 0 {
 			name = plan.Steps[0].Name
 		}
 		for _, d := range done {

@@ -231,6 +231,10 @@ func (a *assayer) lost(x *tried, h *halfOpen, e history.Event) {
 
 // waitOf is the wait before the next attempt of which the record is certain.
 func (a *assayer) waitOf(x *tried, back bool, e history.Event) time.Duration {
+	if run := a.rec.Run; run.Older != "" && (run.Upgraded == 0 || e.Got < run.Upgraded) {
+		a.excuse("a server of the older build may have led, which may know no waits")
+		return 0
+	}
 	if back {
 		after, known := a.after[attempt{e.Task, e.Attempt}]
 		switch {

@@ -90,9 +90,17 @@ func retryCases() []trialCase {
 	fail := func(o *outageBook, attempt uint32) *outageBook {
 		return o.says("task.failed", 1, attempt, "attempt limit of 2 reached: "+gaveBack)
 	}
+	atOnce := func(older string, upgraded int64) *outageBook {
+		o := fail(newOutage(1).claim(1, 1).back(1, 1, "fail").after(10).claim(1, 2), 2).end(1, failed)
+		o.rec.Run.Older, o.rec.Run.Upgraded = older, upgraded
+		return o
+	}
 	return []trialCase{
 		c("failed when its attempts were used up",
 			fail(newOutage(1).claim(1, 1).back(1, 1, "fail").after(600).claim(1, 2), 2).end(1, failed), Kept, ""),
+		c("tried again at once", atOnce("", 0), Broken, "has a wait of"),
+		c("tried again at once by an older server", atOnce("0.1", 0), Kept, "older build"),
+		c("tried again at once after the upgrade", atOnce("0.1", 1), Broken, "has a wait of"),
 		c("failed too early", fail(newOutage(1).claim(1, 1), 1).end(1, failed), Broken, "at most 1 have failed"),
 		c("charged while its role was half-open",
 			fail(newOutage(1).half().after(600).claim(1, 1).back(1, 1, "fail").after(1100).claim(1, 2), 2),

@@ -100,6 +100,11 @@ func Open(c Config) (_ *Stand, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if c.BackupEvery > 0 {
+		if err := os.MkdirAll(s.path("backups"), 0o700); err != nil {
+			return s, fmt.Errorf("make folder of backups: %w", err)
+		}
+	}
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", bridge, "type", "bridge"},
