@@ -381,6 +381,7 @@ export interface FleetCreateTaskBody {
   by?: string;
   expect?: string;
   id?: WriteId;
+  key?: string;
   priority?: number;
   role: string;
   text?: string;
@@ -1377,6 +1378,7 @@ export interface Task {
   holder_incarnation?: string;
   id?: string;
   in_state?: string;
+  key?: string;
   kills: number;
   late_results: LateResult[];
   note?: string;
