@@ -53,7 +53,10 @@ func (d *driver) dayBefore(ctx context.Context) error {
 		return err
 	}
 	if err := y.until(ctx, "doctor finds nothing to mend", func() error {
-		_, err := y.vigil(cmdDoctor) // its exit code says so
+		out, err := y.vigil(cmdDoctor) // its exit code says so
+		if err != nil {
+			err = fmt.Errorf("%w: %.2000s", err, out)
+		}
 		return err
 	}); err != nil {
 		return err
