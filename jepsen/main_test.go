@@ -40,7 +40,7 @@ func TestBadFlagsNameTheRemedy(t *testing.T) {
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for _, length := range [][]string{{"-time", "90s"}, {"-faults", "40", "-agents", "11"}} {
 		repeats(t, append(length, "-seed", "7", "-nemesis", "leader_*,-leader_killed", "-workloads",
-			"claim,reads", "-servers", "5"))
+			"claim,reads", "-servers", "5", "-log-store", "mixed"))
 	}
 }
 

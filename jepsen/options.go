@@ -139,7 +139,7 @@ func (o *options) command() string {
 	}
 	list := slices.Concat([]string{"bin/jepsen", "run"}, length, []string{"-seed", strconv.FormatUint(o.seed, 10),
 		"-servers", strconv.Itoa(o.servers), "-hosts", strconv.Itoa(o.hosts), "-agents", strconv.Itoa(o.agents),
-		"-ttl", o.ttl.String(), "-rate", strconv.FormatFloat(o.rate, 'g', -1, 64)})
+		"-ttl", o.ttl.String(), "-rate", strconv.FormatFloat(o.rate, 'g', -1, 64), "-log-store", o.logStore})
 	for _, f := range [][2]string{{"-nemesis", o.nemesis}, {"-workloads", o.workloads}, {"-older", o.older}} {
 		if f[1] != "" {
 			list = append(list, f[0], "'"+strings.ReplaceAll(f[1], "'", `'\''`)+"'")
