@@ -58,8 +58,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			"What lives that are over have left of it, and goes by age, by size or for a full disk (keep)."),
 		oldest: gauge("kept_oldest_seconds", "Since the oldest of what may go was used last."),
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "removed_bytes_total",
-			Help: "What lives that are over had left and was removed, by why: age, size, disk (it was full)."},
-			[]string{"why"}),
+			Help: "What lives that are over had left and was removed, by reason: age, size, disk (it was full)."},
+			[]string{"reason"}),
 		starts: counter("starts_total", "Agents started."),
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: space + "exits_total",
 			Help: "Agents that ended, by kind as seen here: clean, crash, ordered, start_failed, " +

@@ -46,10 +46,10 @@ func (c *chaos) hostWord(s *State) Command {
 		return SurrenderHost{Host: host, Reason: "nothing is heard"}
 	case n < 14:
 		return c.drain(s, host)
+	case n == 15 && s.Level() >= core.LevelRetry:
+		return ReportKept{Host: host, Boot: boot, Bytes: pick(c, []uint64{0, 1, 9}), Removable: 1, Oldest: 7}
 	case n < 16:
 		return ReportPressure{Host: host, Boot: boot, Reason: pick(c, []string{"", "short", "shorter"})}
-	case n == 16:
-		return ReportKept{Host: host, Boot: boot, Bytes: c.rng.Uint64N(3), Removable: c.rng.Uint64N(2), Oldest: 7}
 	case n < 18:
 		return ConfirmDead{Host: host, Force: c.one(2), By: "x"}
 	case n == 18:

@@ -23,6 +23,8 @@ func (w *twin) hostWord(t testingT, cmd Command, got noun.Outcome) (noun.Code, b
 		return noun.OK, true
 	case SuspectHost:
 		return w.known(c.Host), true
+	case ReportKept:
+		return w.known(c.Host), true
 	case ForgetHost:
 		return w.known(c.Host), true
 	case ReportPressure:

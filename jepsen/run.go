@@ -121,7 +121,8 @@ func (d *driver) perform(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, set.Close()) }()
+	end := sync.OnceValue(set.Close)
+	defer func() { err = errors.Join(err, end()) }()
 	start, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
 	if err := set.Prepare(start); err != nil {
@@ -136,6 +137,9 @@ func (d *driver) perform(ctx context.Context) (err error) {
 		return fmt.Errorf("drain workloads: %w", err)
 	}
 	if err := d.conclude(set); err != nil || !d.year {
+		return err
+	}
+	if err := end(); err != nil { // nobody watches a restore, which gives up what was written since
 		return err
 	}
 	return d.dayBefore(ctx)

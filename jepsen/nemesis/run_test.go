@@ -173,7 +173,7 @@ func TestRunEndsWhenTheStandFails(t *testing.T) {
 
 // Kinds are described, named once, and found by words.
 func TestSelect(t *testing.T) {
-	lanes := []string{Servers, Disks, Clocks, Host, Dependencies, HostileAgent, HostileHost, Alone}
+	lanes := []string{Servers, Disks, Clocks, Host, Dependencies, Workers, HostileAgent, HostileHost, Alone}
 	seen := map[string]bool{}
 	for _, k := range Kinds() {
 		if seen[k.Name] || !slices.Contains(lanes, k.Lane) || !strings.HasSuffix(k.Says, ".") ||
