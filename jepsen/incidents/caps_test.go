@@ -78,7 +78,7 @@ func TestI63CapWithFiftyTasks(t *testing.T) {
 func TestI65AllServersRestart(t *testing.T) {
 	w := fleet(t)
 	const tasks = 20
-	w.room(role("work", tasks, "", lasting(5*time.Second)))
+	w.room(role("work", tasks, "", lasting(patience)))
 	before := w.runs(tasks)
 	for range tasks {
 		w.task("work", "quiet=4s")

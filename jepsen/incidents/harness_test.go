@@ -221,9 +221,12 @@ func (w *world) settled() {
 			return fmt.Errorf("%d servers", len(st.GetServers()))
 		}
 		for _, sv := range w.Servers {
-			if _, err := vigilv1.NewClusterClient(w.at(sv)).Status(ctx,
-				&vigilv1.StatusRequest{Stale: true}); err != nil {
+			own, err := vigilv1.NewClusterClient(w.at(sv)).Status(ctx, &vigilv1.StatusRequest{Stale: true})
+			if err != nil {
 				return fmt.Errorf("server %s: %w", sv.Name, err)
+			}
+			if own.GetLeader() == "" || own.GetLeader() != st.GetLeader() {
+				return fmt.Errorf("server %s takes %q for the leader, not %q", sv.Name, own.GetLeader(), st.GetLeader())
 			}
 		}
 		for _, h := range w.Hosts {
