@@ -9,8 +9,8 @@ import (
 	"vigil/agentd/disk"
 )
 
-// Retention says how long what lives that are over have left on this host is kept. What the running life of an agent has
-// written never goes, nor that of its last one when that was here; nor does a folder that a runner names.
+// Retention says how long what lives that are over have left on this host is kept. What the running life of an agent
+// has written never goes, nor that of its last one when that was here; nor does a folder that a runner names.
 type Retention struct {
 	// Deleted is for logs, folders and refused results of agents that the cluster has deleted, since something
 	// in them was used last; 0: for ever.

@@ -99,7 +99,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.kept, m.removable, m.oldest, m.removed, m.starts, m.exits,
+	for _, c := range []prometheus.Collector{m.agents, m.frozen, m.reports, m.letters, m.kept, m.removable, m.oldest,
+		m.removed, m.starts, m.exits,
 		m.freezes, m.stuck, m.adopted, m.orphans, m.refused, m.superseded, m.beatsSent, m.beatsFailed,
 		m.reconnects, m.looks, m.captures, m.lookErrors, m.prompts, m.telemetry, m.telemetryDropped} {
 		if err := r.Register(c); err != nil {

@@ -69,7 +69,8 @@ func parse(args []string, to io.Writer) (*options, error) {
 		"revision of git that servers run at first, or a program; kinds that upgrade need it. One without identities "+
 			"is tested in clear")
 	f.BoolVar(&o.keep, "keep", false, "keep the data of servers and hosts also when every promise was kept")
-	f.BoolVar(&o.year, "year", false, "let no faults loose but a year pass, with upgrades, losses, repairs and a restore: see README")
+	f.BoolVar(&o.year, "year", false,
+		"let no faults loose but a year pass, with upgrades, losses, repairs and a restore: see README")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

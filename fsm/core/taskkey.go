@@ -27,6 +27,6 @@ func (c CreateTask) found(r *noun.Role, t *noun.Task) noun.Outcome {
 	default:
 		return noun.Outcome{Room: r.Room, Role: r.ID, Task: t.ID, Rev: t.Rev}
 	}
-	return Refuse(noun.Conflict, "task %d has the key %q in room %q already, and another %s: choose another key for another task",
-		t.ID, c.Key, c.Room, differs)
+	return Refuse(noun.Conflict, "task %d has the key %q in room %q already, and another %s: choose another key for "+
+		"another task", t.ID, c.Key, c.Room, differs)
 }

@@ -49,7 +49,8 @@ func (w *Worker) Resume(task *vigilv1.Task, attempt uint32) *Job {
 }
 
 // Context ends when nobody wants the result any more: context.Cause gives
-// ErrSuperseded (under Work also within seconds after a human has canceled the task), ErrRejoin when the lease has ended and the task was recovered, or
+// ErrSuperseded (under Work also within seconds after a human has canceled the task),
+// ErrRejoin when the lease has ended and the task was recovered, or
 // ErrClosed when the job is finished.
 func (j *Job) Context() context.Context { return j.ctx }
 
