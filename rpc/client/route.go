@@ -19,11 +19,13 @@ import (
 )
 
 // dialLimit is how long a server may take to accept a connection before the next
-// one is tried; an unreachable address rests for restMin, then longer, to restMax.
+// one is tried, a third of the time that the call has left where that is less: the beats of a short
+// lease must come to a server that lives. An unreachable address rests for restMin, then longer, to restMax.
 // The handshake of an accepted connection goes on meanwhile, until shakeLimit: where thousands come
 // back at once it waits for its turn, and who hung up and called again would wait behind all others.
 const (
 	dialLimit  = time.Second
+	dialShare  = 3
 	shakeLimit = 10 * time.Second // as long as a server lets one wait
 	restMin    = 50 * time.Millisecond
 	restMax    = 2 * time.Second
@@ -93,17 +95,23 @@ func (s *servers) pick(ctx context.Context, r *route) (*link.Conn, *Error) {
 			}
 			return nil, &Error{Code: code.Invalid, Message: err.Error()}
 		}
-		if err = k.Ready(ctx, dialLimit); err == nil {
+		limit := dialLimit
+		if end, ok := ctx.Deadline(); ok {
+			limit = min(limit, time.Until(end)/dialShare)
+		}
+		if err = k.Ready(ctx, limit); err == nil {
 			s.settle(r, k)
 			return k, nil
 		}
+		switch {
+		case ctx.Err() == context.Canceled: // that says nothing of the server
+		case errors.Is(err, link.ErrConnecting):
+			s.slow(k, err)
+		default:
+			s.failed(k, err)
+		}
 		if ctx.Err() != nil {
 			break
-		}
-		if errors.Is(err, link.ErrConnecting) {
-			s.slow(k, err)
-		} else {
-			s.failed(k, err)
 		}
 	}
 	s.reread()
@@ -153,7 +161,8 @@ func (s *servers) unreachable() *Error {
 }
 
 // order lists the addresses that are worth trying: the route's target, then the
-// known ones from there on, without those that rest.
+// known ones from there on, without those that rest; one that was slow to connect rests no more when
+// it is connected.
 func (s *servers) order(r *route) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +176,8 @@ func (s *servers) order(r *route) []string {
 	}
 	now := time.Now()
 	return slices.DeleteFunc(all, func(addr string) bool {
-		bad := s.rest[addr]
-		return bad != nil && now.Before(bad.until)
+		bad, k := s.rest[addr], s.conns[addr]
+		return bad != nil && now.Before(bad.until) && (k == nil || !k.Usable())
 	})
 }
 
@@ -212,9 +221,7 @@ func (s *servers) failed(k *link.Conn, reason error) {
 	s.mu.Lock()
 	if s.conns[k.Addr] == k {
 		delete(s.conns, k.Addr)
-		bad := s.resting(k.Addr, reason)
-		bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
-		bad.times++
+		s.resting(k.Addr, reason)
 	}
 	s.forget(&s.lead, k.Addr)
 	s.forget(&s.park, k.Addr)
@@ -227,19 +234,20 @@ func (s *servers) slow(k *link.Conn, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conns[k.Addr] == k {
-		s.resting(k.Addr, reason).until = time.Now().Add(restMin)
+		s.resting(k.Addr, reason)
 	}
 }
 
-// resting notes why addr is not asked for a while; the caller holds mu, and says for how long.
-func (s *servers) resting(addr string, reason error) *rest {
+// resting has addr not asked for a while, the longer the more often it has failed; the caller holds mu.
+func (s *servers) resting(addr string, reason error) {
 	bad := s.rest[addr]
 	if bad == nil {
 		bad = &rest{}
 		s.rest[addr] = bad
 	}
 	bad.reason, bad.nobody = reason, nobody(reason)
-	return bad
+	bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
+	bad.times++
 }
 
 // redial has the next call open a new connection to the server of k, with the newest certificate.

@@ -50,6 +50,34 @@ func TestN22FailedBeatIsSentAgainWithinATenthOfAShortLease(t *testing.T) {
 	})
 }
 
+// A lease of 3 s is kept although the leader and most of the other addresses swallow what is sent to them: no
+// address may take the time of more than a third of a beat, nor of one beat after the other.
+func TestShortLeaseOutlivesAddressesThatSwallowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("a:1", "b:1", "c:1", "d:1", "e:1", "f:1")
+		f.ttl = 3 * time.Second
+		c := f.open(t, "a:1", "b:1", "c:1", "d:1", "e:1", "f:1")
+		w := join(t, c)
+		for _, addr := range []string{"a:1", "b:1", "c:1", "d:1", "e:1"} {
+			f.blackhole(addr)
+		}
+		f.lead("f:1")
+		before := f.count(vigilv1.Work_Beat_FullMethodName)
+		time.Sleep(2900 * time.Millisecond)
+		if n := f.count(vigilv1.Work_Beat_FullMethodName) - before; n < 1 {
+			t.Errorf("no beat came through within a lease")
+		}
+		before = f.count(vigilv1.Work_Beat_FullMethodName)
+		time.Sleep(time.Minute)
+		if n := f.count(vigilv1.Work_Beat_FullMethodName) - before; n < 75 {
+			t.Errorf("%d beats in the minute after, want 80", n)
+		}
+		w.Detach()
+		c.Close()
+		f.stop()
+	})
+}
+
 func TestFailedBeatIsSentAgainAfterASecond(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		w := join(t, c)

@@ -1,10 +1,15 @@
 import asyncio
+import socket
+import ssl
 import threading
 import time
+import types
 import unittest
 
 import vigil
+from vigil._servers import Servers
 from vigil._sessions import WINDOW, Sessions
+from vigil._where import Place
 from vigil._wire import Aborted, Scope
 
 from .fake import Fake
@@ -62,6 +67,22 @@ class Calls(unittest.TestCase):
     def test_the_next_server_is_asked_when_one_is_gone(self):
         with Fake({"GET /v1/tasks/7": lambda *_: (200, TASK)}) as f, vigil.Client(["127.0.0.1:1", f.addr]) as c:
             self.assertEqual(c.tasks.get(7).room, "web")
+
+    def test_what_is_said_once_is_bounded_also_while_servers_take_connections_and_say_nothing(self):
+        holes = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]  # their kernel accepts, and nobody else
+        place = Place(["127.0.0.1:%d" % h.getsockname()[1] for h in holes], "the test", roots="there")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        place.tls = lambda: types.SimpleNamespace(context=context)
+        servers = Servers(place)
+        for _ in range(3):
+            began = time.monotonic()
+            with self.assertRaises(vigil.Unavailable):
+                servers.wire(servers.lead, None, began + 0.2)
+            self.assertLess(time.monotonic() - began, 5)  # a handshake may take 10 s, of other calls
+        self.assertEqual(set(servers._rest), set(place.addrs))  # none was waited for alone
+        for h in holes:
+            h.close()
 
     def test_fields_that_a_call_has_not_are_named(self):
         with vigil.Client("127.0.0.1:1") as c:

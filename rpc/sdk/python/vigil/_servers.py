@@ -11,7 +11,9 @@ from ._errors import Closed, Unavailable
 from ._where import Place, Trust
 from ._wire import Scope, Wire, connect, refused, split
 
-DIAL = 1.0  # s that a server may take to accept a connection
+DIAL = 1.0  # s that a server may take to accept a connection,
+DIAL_SHARE = 3  # and which part of the call's time, where that is less
+SHAKE = 10.0  # s for the handshake after that, as long as a server lets one wait
 REST_MIN, REST_MAX = 0.05, 2.0  # s that an address which failed is left alone
 MAX_SERVERS = 16  # addresses that are learned
 IDLE = 60.0  # s after which an idle connection is not used any more: servers close it after 2 min
@@ -48,17 +50,21 @@ class Servers:
         self.park = Route(random.choice(self.addrs))
         self._reread()
 
-    def wire(self, route: Route, scope: Optional[Scope]) -> Wire:
-        """A connection on which a call can be sent now. Unavailable says which servers were tried."""
+    def wire(self, route: Route, scope: Optional[Scope], until: float = float("inf")) -> Wire:
+        """A connection on which a call can be sent now, within that time of the clock. Unavailable says which servers
+        were tried."""
         for addr in self._order(route):
             if scope is not None:
                 scope.check()
+            left = until - now()
+            if left <= 0:
+                break  # beats of a short lease: the next one begins with the next address
             idle = self._reuse(addr)
             if idle is not None:
                 self._settle(route, addr)
                 return idle
             try:
-                wire = self._dial(addr)
+                wire = self._dial(addr, left)
             except OSError as e:
                 self.failed(addr, str(e) if not refused(e) else f"{addr}: {e.strerror or e}")
                 continue
@@ -67,12 +73,13 @@ class Servers:
         self._reread()
         raise self._unreachable()
 
-    def _dial(self, addr: str) -> Wire:
+    def _dial(self, addr: str, left: float) -> Wire:
         with self._lock:
             if self._closed:
                 raise Closed()
             trust = self._trust
-        sock = connect(addr, DIAL, trust.context if trust else None)
+        dial = min(DIAL, left / DIAL_SHARE)
+        sock = connect(addr, dial, min(SHAKE, left - dial), trust.context if trust else None)
         if trust is not None:
             import ssl
             assert isinstance(sock, ssl.SSLSocket)

@@ -37,7 +37,7 @@ def tell(input: int, output: int, cost: float) -> bool:
     wire = None
     try:
         addr = f"{url.hostname}:{url.port}"
-        wire = Wire(addr, connect(addr, 1.0, None))
+        wire = Wire(addr, connect(addr, 1.0, 1.0, None))
         return wire.exchange("POST", url.path.rstrip("/") + "/v1/metrics", headers, body, _LIMIT).status == 200
     except (OSError, Lost, ValueError):
         return False

@@ -81,8 +81,8 @@ def split(addr: str) -> Tuple[str, int]:
     return host, int(port)
 
 
-def connect(addr: str, timeout: float, tls: Optional[ssl.SSLContext]) -> socket.socket:
-    """Opens a connection within timeout seconds. OSError says why that failed."""
+def connect(addr: str, timeout: float, shake: float, tls: Optional[ssl.SSLContext]) -> socket.socket:
+    """Opens a connection within timeout seconds, with a handshake of shake seconds. OSError says why that failed."""
     if is_socket(addr):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -101,7 +101,7 @@ def connect(addr: str, timeout: float, tls: Optional[ssl.SSLContext]) -> socket.
             if hasattr(socket, name):
                 s.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         if tls is not None:
-            s.settimeout(10.0)  # as long as a server lets one wait
+            s.settimeout(shake)
             s = tls.wrap_socket(s)
         return s
     except BaseException:

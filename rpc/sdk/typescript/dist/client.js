@@ -241,9 +241,11 @@ export class Client {
     async attempt(t, request) {
         t.tries++;
         const route = t.method.parked ? this.servers.park : this.servers.lead;
-        const left = t.until - (now() - t.began);
-        const timeout = Math.min(left, t.method.long ? Infinity : this.attemptFor);
         for (const addr of this.servers.order(route)) {
+            const left = t.until - (now() - t.began);
+            if (left <= 0)
+                break; // beats of a short lease: the next one begins with the next address
+            const timeout = Math.min(left, t.method.long ? Infinity : this.attemptFor);
             try {
                 const answer = await exchange(this.wire, addr, { ...request, headers: { ...request.headers, ...aged(t) } }, t.signal, timeout, this.servers.local ? undefined : t.method.long);
                 this.servers.settle(route, addr);

@@ -46,7 +46,7 @@ export declare class Wire {
     close(): void;
     /** Sends one request and reads the whole answer within so many milliseconds. Its error is a Lost. */
     exchange(addr: string, request: Request, signals: AbortSignal[], timeout: number): Promise<Answer>;
-    /** Sends one request; gives the answer when its head is there. Its error is a Lost. */
-    send(addr: string, request: Request, signal: AbortSignal): Promise<http.IncomingMessage>;
+    /** Sends one request of a call that has so many ms left; gives the answer when its head is there. Its error is a Lost. */
+    send(addr: string, request: Request, signal: AbortSignal, left?: number): Promise<http.IncomingMessage>;
     private request;
 }

@@ -5,7 +5,8 @@ import { X509Certificate } from "node:crypto";
 import { Invalid } from "./errors.js";
 import { delay, Linked } from "./spans.js";
 import { isSocket, splitAddr } from "./where.js";
-const DIAL = 1000; // ms that a server may take to accept a connection
+const DIAL = 1000; // ms that a server may take to accept a connection,
+const DIAL_SHARE = 3; // and which part of the call's time, where that is less
 const SHAKE = 10_000; // ms for the handshake after that, as long as a server lets one wait
 const IDLE = 60_000; // ms after which an idle connection is closed; servers do it after 2 min
 const MAX_BODY = 16 << 20; // bytes of an answer, as in the Go client
@@ -75,7 +76,7 @@ export class Wire {
         };
         const timer = timeout === Infinity ? undefined : setTimeout(limit, delay(timeout));
         try {
-            const answer = await this.send(addr, request, link.signal);
+            const answer = await this.send(addr, request, link.signal, timeout);
             const parts = [];
             let size = 0;
             for await (const part of answer) {
@@ -103,8 +104,8 @@ export class Wire {
             link.end();
         }
     }
-    /** Sends one request; gives the answer when its head is there. Its error is a Lost. */
-    send(addr, request, signal) {
+    /** Sends one request of a call that has so many ms left; gives the answer when its head is there. Its error is a Lost. */
+    send(addr, request, signal, left = Infinity) {
         return new Promise((resolve, reject) => {
             let sent = false;
             let timer;
@@ -127,7 +128,7 @@ export class Wire {
                 };
                 if (req.reusedSocket || !socket.connecting)
                     return ready();
-                limit(DIAL, "it does not accept the connection");
+                limit(Math.min(DIAL, left / DIAL_SHARE), "it does not accept the connection");
                 socket.once("connect", () => this.secure && !isSocket(addr) ? limit(SHAKE, "it does not answer the handshake") : ready());
                 if (this.secure)
                     socket.once("secureConnect", ready);

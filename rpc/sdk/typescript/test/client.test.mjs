@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { Lost } from "../dist/wire.js";
 import { Client, Closed, Invalid, NotFound, TaskFailed, Timeout } from "../dist/index.js";
 
 /** A server that answers as told, and notes what it heard. */
@@ -51,6 +52,20 @@ test("a message is said by path, query and body", async (t) => {
   );
   await assert.rejects(client.call("Fleet.GetTask", { task: 1, room: "x" }), /this call takes no room/);
   await assert.rejects(client.call("Fleet.Nothing", {}), /there is no call/);
+});
+
+test("what is said once takes no longer than it may, however many servers take no connection", async (t) => {
+  const client = new Client({ addrs: ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"] });
+  t.after(() => client.close());
+  const given = [];
+  client.wire.exchange = async (addr, _request, _signals, timeout) => {
+    given.push([addr, timeout]);
+    await new Promise((done) => setTimeout(done, Math.max(timeout, 0) * 0.6));
+    throw new Lost("it does not accept the connection", false);
+  };
+  await assert.rejects(client.single("Work.Renew", { speaker: { agent: "web/builder" } }, { timeout: 0.2 }));
+  const sum = given.reduce((all, [, timeout]) => all + timeout * 0.6, 0);
+  assert.ok(sum <= 200, `${sum} ms of waiting in a call of 200 ms: ${given}`);
 });
 
 test("N22: a write whose answer is lost is sent again under its number, as a repetition", async (t) => {
