@@ -102,6 +102,9 @@ func (d *driver) perform(ctx context.Context) (err error) {
 	}
 	if d.year {
 		config.BackupEvery = backupsEvery
+		if err := os.Setenv("VIGIL_STAND_CERT_LIFE", d.certLife().String()); err != nil { // machines get it from here
+			return err
+		}
 	}
 	d.equip(&config, kinds)
 	if d.record, err = history.Create(d.folder); err != nil {

@@ -18,6 +18,7 @@ import (
 	"vigil/jepsen/history"
 	"vigil/jepsen/nemesis"
 	"vigil/jepsen/stand"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // What a person types in a year, as the guide has it; {} stands for what depends on the machine. A test finds each of
@@ -38,14 +39,20 @@ const (
 	cmdAgents    = "agent list"
 	cmdDoctor    = "doctor"
 	cmdPeers     = "server peers"
+	cmdIdentity  = "identity list"
 	backupsEvery = 10 * time.Second
 	leadersLost  = 10
 	yearPatience = 2 * time.Minute // for what a person would wait for
+
+	// certLives are how often certificates of machines grow too old in a year that is told by them: 365 times, of
+	// which a run has time for a few.
+	certLives    = 10
+	leastForCert = 40 * time.Second // a server looks at its own each 10 s
 )
 
 // yearCommands are all of them, and those by which the stand itself gives machines their identities.
 var yearCommands = []string{cmdPlan, cmdTransfer, cmdRemove, cmdDead, cmdForget, cmdRoot, cmdRootSeen, cmdGossip, cmdSave,
-	cmdBackups, cmdCheck, cmdRestore, cmdAgents, cmdDoctor, cmdPeers,
+	cmdBackups, cmdCheck, cmdRestore, cmdAgents, cmdDoctor, cmdPeers, cmdIdentity,
 	"server init {}", "server join {}", "agentd join {}", "token create --role server --name {}", "token create --role host"}
 
 // leaderKinds are how leaders are lost, in turn.
@@ -79,6 +86,34 @@ func yearKinds() ([]*nemesis.Kind, error) {
 	return nemesis.Select(append([]string{"server_disk_full"}, leaderKinds...)...)
 }
 
+// certLife is how long certificates of servers and hosts are good for.
+func (o options) certLife() time.Duration { return max(o.time/certLives, leastForCert) }
+
+// renewed says whose certificate is older than one may be, so that it was not renewed in time; nil: nobody's.
+func (y *year) renewed(ctx context.Context) error {
+	if _, err := y.vigil(cmdIdentity); err != nil {
+		return err
+	}
+	list, err := y.f.Trust.ListIdentities(ctx, &vigilv1.ListIdentitiesRequest{})
+	if err != nil {
+		return err
+	}
+	machines := 0
+	for _, i := range list.GetIdentities() {
+		if i.GetKind() == "user" || i.GetGone() {
+			continue
+		}
+		machines++
+		if age := i.GetAge().AsDuration(); age >= y.certLife() {
+			return fmt.Errorf("the certificate of %s %s is %s old, and good for %s", i.GetKind(), i.GetName(), age, y.certLife())
+		}
+	}
+	if want := len(y.stand.Servers) + len(y.stand.Hosts); machines < want {
+		return fmt.Errorf("%d servers and hosts have a certificate, of %d", machines, want)
+	}
+	return nil
+}
+
 // live lets a year pass: steps, each as long as the others, with the loss of a leader between them.
 func (d *driver) live(ctx context.Context, f *nemesis.Field, kinds []*nemesis.Kind) error {
 	y := &year{driver: d, f: f, kinds: map[string]*nemesis.Kind{}, rebuilt: filepath.Join(d.folder, programs, rebuiltOne)}
@@ -105,7 +140,11 @@ func (d *driver) live(ctx context.Context, f *nemesis.Field, kinds []*nemesis.Ki
 			return ctx.Err()
 		}
 	}
-	return nemesis.Heal(f)
+	if err := nemesis.Heal(f); err != nil {
+		return err
+	}
+	y.say("certificates were good for %s", y.certLife())
+	return y.until(ctx, "all certificates are renewed", func() error { return y.renewed(ctx) })
 }
 
 // step is a kind that is no accident, but what a person does, or an accident and its repair.

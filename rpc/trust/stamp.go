@@ -10,8 +10,6 @@ import (
 
 // Lives in cluster time.
 const (
-	// Life is how long a leaf of a server or host may be used; its holder renews it at one half.
-	Life = 24 * time.Hour
 	// UserLife is how long that of a person may be used.
 	UserLife = 12 * time.Hour
 	// Grace is for how long an older leaf of the present generation may be used to renew itself.
@@ -22,11 +20,13 @@ const (
 )
 
 // Ages from which holders renew their leaves. A host often goes by no clock but its own.
-const (
+var (
 	RenewServer = Life / 2
 	RenewHost   = Life / 4
-	RenewUser   = UserLife / 2 // with the next command
 )
+
+// RenewUser is that age of a person's: the next command renews it.
+const RenewUser = UserLife / 2
 
 // LifeOf is how long a leaf may be used.
 func LifeOf(k Kind) time.Duration {

@@ -18,10 +18,10 @@ import (
 
 // Rhythm in which a host renews its certificate. It goes by time that this process has seen pass,
 // which no wall clock moves; the servers tell by cluster time whether a certificate is too old.
-const (
+var (
 	hostRenew = trust.RenewHost
-	hostAgain = time.Minute // after a try that failed
-	hostFirst = 10 * time.Second
+	hostAgain = min(time.Minute, hostRenew/4) // after a try that failed
+	hostFirst = min(10*time.Second, hostRenew/4)
 )
 
 // hostIdentity is who a host is; nil: it has no identity, and speaks in clear.

@@ -34,7 +34,7 @@ type upgrade struct {
 
 const (
 	doServer = "vigil upgrade run %s -- COMMAND, which installs it and restarts vigil-server"
-	doHost   = "install it, then: systemctl restart vigil-agentd; its agents go on"
+	doHost   = "vigil upgrade run %s -- COMMAND, which installs it and restarts vigil-agentd; its agents go on"
 )
 
 // target is the version that machines get.
@@ -90,7 +90,8 @@ func planUpgrade(to target, servers []*vigilv1.Server, hosts []*vigilv1.Host, wa
 			u.Done++
 			continue
 		}
-		u.Steps = append(u.Steps, step{"host", h.GetName(), h.GetState(), h.GetVersion(), doHost})
+		u.Steps = append(u.Steps, step{"host", h.GetName(), h.GetState(), h.GetVersion(),
+			fmt.Sprintf(doHost, h.GetName())})
 	}
 	for _, w := range warnings {
 		if strings.Contains(w, "log entries behind") && !strings.HasPrefix(w, "server "+to.itself+" ") {
