@@ -44,10 +44,10 @@ const (
 	leadersLost  = 10
 	yearPatience = 2 * time.Minute // for what a person would wait for
 
-	// certLives are how often certificates of machines grow too old in a year that is told by them: 365 times, of
-	// which a run has time for a few.
+	// Certificates of machines are good for a day, so there are 365 in a year, and in a run there is time for some
+	// ten. Links between servers show what was new when they were begun, and are begun anew after a minute.
 	certLives    = 10
-	leastForCert = 40 * time.Second // a server looks at its own each 10 s
+	leastForCert = 3 * time.Minute
 )
 
 // yearCommands are all of them, and those by which the stand itself gives machines their identities.

@@ -16,6 +16,7 @@ import (
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/door/who"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 	"vigil/rpc/vouch"
@@ -291,7 +292,6 @@ func TestClientsShowRenewedCertificates(t *testing.T) {
 	p.mu.Lock()
 	p.now = p.now.Add(trust.Life)
 	p.mu.Unlock()
-	// The servers are as old as the host, and the leader takes nothing from them either.
 	if err := register(); client.Code(err) != code.AuthExpired {
 		t.Fatalf("a certificate that is too old: %v", err)
 	}
@@ -319,6 +319,33 @@ func TestClientsShowRenewedCertificates(t *testing.T) {
 	p.put("host/h1", vouch.Standing{Generation: 3})
 	if err := again(); client.Code(err) != code.AuthDenied {
 		t.Errorf("a revoked certificate: %v", err)
+	}
+}
+
+// L7: what a server sends on whose own certificate has ended is never taken for its own call. It could be a request for
+// a certificate, and its sender, a host, would become that server. Who asks is sent to the leader, which takes it.
+func TestL7ServerThatIsTooOldLendsItsNameToNobody(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	p.put("host/h1", vouch.Standing{Generation: 2})
+	p.mu.Lock()
+	p.now = p.now.Add(trust.Life) // of the servers' certificates
+	p.mu.Unlock()
+	me := p.holder(trust.Host, "h1", trust.Stamp{Generation: 2, Clock: int64(p.now)})
+	err := p.dial(w, 1, me.Client(nil)).Invoke(within(t), vigilv1.Trust_Renew_FullMethodName,
+		&vigilv1.RenewTrustRequest{Csr: certRequest(t)}, &vigilv1.Certificate{})
+	if no := fault.Of(err); no.Code != code.NotLeader || no.Leader != w.nodes[0].addr ||
+		!strings.Contains(no.Text, "server/s2 may send nothing on") {
+		t.Errorf("a call by way of a server that is too old: %v, leader %q", err, no.Leader)
+	}
+	c, err := client.Open(client.Config{Addrs: []string{w.nodes[1].addr}, TLS: me.Client(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := vigilv1.NewHostAgentClient(c).Register(within(t), &vigilv1.RegisterRequest{Key: "h1", Name: "one",
+		Boot: "b1"}); err != nil {
+		t.Errorf("a client finds the leader by itself: %v", err)
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *core) openGuard(cfg *Config) *handshakes {
 	}
 	c.guard = &guard{self: cfg.ServerID, identify: cfg.Identify, reader: cfg.Reader, denials: newDenials(cfg.Denials),
 		quotas: newQuotas(),
-		leads:  func() bool { return c.stints.current().leader.Self }}
+		leader: func() Leader { return c.stints.current().leader }}
 	return newHandshakes(cfg.TLS, cfg.Identify)
 }
 

@@ -198,11 +198,20 @@ func (f *forwarder) send(ctx context.Context, st *stint, full string, m *method,
 	if ctx.Err() == nil && call.Err() != nil {
 		return nil, unknown, noun.ErrUnknownOutcome
 	}
-	if name := fault.Of(err).Code; (name == code.AuthDenied || name == code.AuthExpired) && f.guard != nil &&
-		f.peers.retire(conn.link) {
-		return nil, unheard, err // this server itself may be too old to the leader
+	if f.guard != nil && sentBack(err, st) {
+		if f.peers.retire(conn.link) {
+			return nil, unheard, err // the link has shown an older certificate than this server has now
+		}
+		return nil, answered, err // who asks goes to the leader by itself
 	}
 	return nil, fateOf(err, to.Addr != nil), err
+}
+
+// sentBack tells whether the leader has refused this server, and not the one whose call it sends on: it says then that
+// it leads itself.
+func sentBack(err error, st *stint) bool {
+	no := fault.Of(err)
+	return no.Code == code.NotLeader && no.Leader != "" && no.Leader == st.leader.APIAddr
 }
 
 // fateOf says what an error tells about the request; sent is false when it never

@@ -26,7 +26,7 @@ type guard struct {
 	self     string // id of this server
 	identify Identify
 	reader   Reader
-	leads    func() bool // this server, as far as it knows
+	leader   func() Leader // as far as this server knows
 	denials  *denials
 	quotas   *quotas
 }
@@ -98,7 +98,9 @@ func (g *guard) claim(ctx context.Context) (c who.Claim, forwarded bool, err err
 	}
 	if forwarded && len(told) > 0 {
 		if _, err := g.identify.Principal(c); err != nil {
-			return c, false, err
+			// Nobody, and not the server: what it sends on must never be taken for its own. It could be a request for
+			// a certificate, which the server may make however old its own is.
+			return who.Claim{}, false, g.sendsNothingOn(c, err)
 		}
 		from := c.Name
 		if c, err = who.Decode(told[0]); err != nil || len(told) > 1 || c.Kind == who.Root && c.Name != from {
@@ -114,6 +116,14 @@ func (g *guard) claim(ctx context.Context) (c who.Claim, forwarded bool, err err
 		return c, false, nil
 	}
 	return g.onBehalf(ctx, c, forwarded)
+}
+
+// sendsNothingOn is the error of a call that was sent on by a server which may not do so: nothing is wrong with who
+// has made it, who comes to the leader by itself then.
+func (g *guard) sendsNothingOn(from who.Claim, why error) error {
+	p := who.Principal{Claim: from}
+	return &fault.Error{Code: code.NotLeader, Leader: g.leader().APIAddr,
+		Text: fmt.Sprintf("%s may send nothing on: %s", &p, fault.Of(why).Text)}
 }
 
 // onBehalf adds for which life a host speaks; nobody else may say that.

@@ -126,7 +126,7 @@ func TestRevokedAndExpired(t *testing.T) {
 		t.Errorf("a method without a rule: %v", err)
 	}
 	g.known.revoke("server/s2", code.AuthDenied) // what it sends on is not believed either
-	if _, err := fleet.CancelTask(t.Context(), &vigilv1.CancelTaskRequest{Task: 1}); codeOf(err) != code.AuthDenied {
+	if _, err := fleet.CancelTask(t.Context(), &vigilv1.CancelTaskRequest{Task: 1}); codeOf(err) != code.NotLeader {
 		t.Errorf("a revoked server sent a call on: %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func TestStreamsEndWhenTheirCallerIsRevoked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &registry{rights: map[string][]who.Right{"user/anna": {{Role: code.Viewer, Room: "web"}}},
 					revoked: map[string]string{}}
-				g := &guard{self: "s1", identify: r, reader: nothing{}, leads: func() bool { return true }}
+				g := &guard{self: "s1", identify: r, reader: nothing{}, leader: func() Leader { return Leader{Self: true} }}
 				p, err := r.Principal(who.Claim{Kind: who.User, Name: "anna"})
 				if err != nil {
 					t.Fatal(err)

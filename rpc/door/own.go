@@ -56,7 +56,7 @@ func (g *guard) ownHost(key string, req any) error {
 		switch host := st.Host(noun.HostID(number)); {
 		case host != nil && host.Key != key:
 			err = errForeign
-		case host == nil && g.leads():
+		case host == nil && g.leader().Self:
 			err = unknownHost(number, req)
 		}
 	})
@@ -133,7 +133,7 @@ func (g *guard) readsOn(key string, life who.Life) error {
 	switch {
 	case err != errUnheard:
 		return err
-	case g.leads():
+	case g.leader().Self:
 		return errForeign
 	}
 	return fault.New(code.Unavailable, "This server has not heard of this life of %s yet; ask again.", life.Agent)

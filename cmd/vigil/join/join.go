@@ -89,8 +89,12 @@ func keep(cert *vigilv1.Certificate, key *ecdsa.PrivateKey, h *trust.Holder, dir
 			h.SetRoots(roots)
 		}
 	}
-	if _, err := h.Roots().Verify(chain); err != nil {
+	got, err := h.Roots().Verify(chain)
+	if err != nil {
 		return fmt.Errorf("check the certificate: %w", err)
+	}
+	if self, ok := h.Self(); ok && got.Name != self.Name {
+		return fmt.Errorf("the answer is a certificate of %s, and this is %s: nothing was changed", got.Short(), self.Short())
 	}
 	if err := dir.PutRoots(h.Roots()); err != nil {
 		return err
