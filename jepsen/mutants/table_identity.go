@@ -57,6 +57,18 @@ func permitMutants() []Mutant {
 			Hunt:  tests("./fsm", "TestGrants"),
 		},
 		{
+			Name: "too-old-server-lends-its-name", Law: "L7",
+			Says:  "what a server sends on whose certificate has run out is taken for its own call",
+			Edits: []Edit{{File: guard, Old: "return who.Claim{}, false, g.sendsNothingOn(c, err)", New: "return c, false, err"}},
+			Hunt:  tests("./rpc", "TestL7ServerThatIsTooOldLendsItsNameToNobody"),
+		},
+		{
+			Name: "certificate-of-another-taken", Law: "L7",
+			Says:  "a program that renews its certificate takes that of another one",
+			Edits: []Edit{{File: "cmd/vigil/join/join.go", Old: "ok && got.Name != self.Name", New: "ok && got.Cluster != self.Cluster"}},
+			Hunt:  tests("./cmd/vigil/join", "TestL7CertificateOfAnotherIsNotTaken"),
+		},
+		{
 			Name: "claim-passed-on-by-anybody", Law: "identity", Says: "whoever has a certificate says for whom a call is made",
 			Edits: []Edit{{File: guard, Old: "		forwarded = c.Kind == who.Server\n",
 				New: "		forwarded = c.Kind != who.Nobody\n"}},

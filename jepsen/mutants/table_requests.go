@@ -38,6 +38,12 @@ var answeredHere sync.Map
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "requests,lifecycle",
 				"-nemesis", "leader_killed,leadership_moved"),
 		},
+		{
+			Name: "dead-address-takes-the-beat", Law: "L2",
+			Says:  "a client gives one address that swallows calls the whole time of a beat, each time the same",
+			Edits: []Edit{{File: "rpc/client/route.go", Old: "time.Until(end)/dialShare", New: "time.Until(end)"}},
+			Hunt:  tests("./rpc/client", "TestShortLeaseOutlivesAddressesThatSwallowCalls"),
+		},
 	}
 }
 
