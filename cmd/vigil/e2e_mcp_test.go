@@ -22,18 +22,43 @@ import (
 // installLimit is how long npm may take; a registry that is slower is as good as none.
 const installLimit = 3 * time.Minute
 
-// npmClient installs the client of testdata/mcp and gives its folder. Without Node.js or
-// a registry the test is skipped; packages that are not what the lock file says fail it.
-func npmClient(t *testing.T) string {
+// npmOnly skips a test that takes packages from npm where it is not wanted, or lacks a program.
+func npmOnly(t *testing.T, programs ...string) {
 	t.Helper()
 	if os.Getenv("CI") == "" && os.Getenv("VIGIL_NPM") == "" {
 		t.Skip("takes packages from the npm registry: set VIGIL_NPM=1 (or CI) to run it")
 	}
-	for _, program := range []string{"node", "npm"} {
+	for _, program := range append(programs, "node", "npm") {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("needs %s: %v", program, err)
 		}
 	}
+}
+
+// npmInstall installs in a folder what its lock file says. Without a registry the test is skipped; packages that are
+// not what the lock file says fail it.
+func npmInstall(t *testing.T, dir string, flags ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), installLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "npm", append([]string{"ci", "--ignore-scripts", "--no-audit", "--no-fund",
+		"--fetch-retries=1", "--fetch-timeout=30000"}, flags...)...)
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
+		if err != nil && bytes.Contains(out, []byte(wrong)) {
+			t.Fatalf("npm ci: %v: %s", err, out)
+		}
+	}
+	if err != nil {
+		t.Skipf("npm cannot install the packages: %v: %s", errors.Join(err, ctx.Err()), out)
+	}
+}
+
+// npmClient installs the client of testdata/mcp and gives its folder.
+func npmClient(t *testing.T) string {
+	t.Helper()
+	npmOnly(t)
 	dir := t.TempDir()
 	for _, name := range []string{"package.json", "package-lock.json", "client.mjs"} {
 		text, err := os.ReadFile(filepath.Join("testdata", "mcp", name))
@@ -44,21 +69,7 @@ func npmClient(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), installLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
-		"--fetch-retries=1", "--fetch-timeout=30000")
-	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
-	out, err := cmd.CombinedOutput()
-	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
-		if err != nil && bytes.Contains(out, []byte(wrong)) {
-			t.Fatalf("npm ci: %v: %s", err, out)
-		}
-	}
-	if err != nil {
-		why, _, _ := strings.Cut(string(out), "\n")
-		t.Skipf("npm cannot install the client: %v: %s", errors.Join(err, ctx.Err()), why)
-	}
+	npmInstall(t, dir)
 	return dir
 }
 

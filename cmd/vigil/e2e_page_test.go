@@ -25,32 +25,12 @@ const hostileTitle = `<script>window.hacked = 1</script><img src=x onerror="wind
 // npmFolder gives a folder with the programs of testdata/page from npm; the test is skipped where that cannot be.
 func npmFolder(t *testing.T, programs ...string) string {
 	t.Helper()
-	if os.Getenv("CI") == "" && os.Getenv("VIGIL_NPM") == "" {
-		t.Skip("takes packages from the npm registry: set VIGIL_NPM=1 (or CI) to run it")
-	}
-	for _, program := range append(programs, "node", "npm") {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s: %v", program, err)
-		}
-	}
+	npmOnly(t, programs...)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "page"))); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1",
-		"--fetch-timeout=30000")
-	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
-	out, err := cmd.CombinedOutput()
-	for _, wrong := range []string{"EUSAGE", "EINTEGRITY", "EJSONPARSE"} {
-		if err != nil && strings.Contains(string(out), wrong) {
-			t.Fatalf("npm ci: %v: %s", err, out)
-		}
-	}
-	if err != nil {
-		t.Skipf("npm cannot install the tools: %v: %s", err, out)
-	}
+	npmInstall(t, dir)
 	return dir
 }
 

@@ -113,7 +113,11 @@ export class Wire {
                 clearTimeout(timer);
                 const stale = req.reusedSocket && (e.code === "ECONNRESET" || e.code === "EPIPE");
                 const clear = e.message.includes("wrong version number");
-                const text = clear ? "it speaks no TLS: it runs without an identity, and you have one" : e.message;
+                let text = e.message;
+                if (clear)
+                    text = "it speaks no TLS: it runs without an identity, and you have one";
+                else if (text === "socket hang up")
+                    text = "it has closed the connection"; // in words of Node.js
                 reject(new Lost(`server ${addr}: ${text}`, sent, false, stale, { cause: e }));
             };
             const req = this.request(addr, request, signal);

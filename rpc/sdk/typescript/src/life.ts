@@ -23,6 +23,7 @@ const MAX_WAIT = 60; // s that one parked call lasts before it is made again
 const AGAIN = 1000; // ms after which a beat that failed is sent again, at the latest
 const LOOK_EVERY = 5000; // ms between looks whether the task is still this life's
 const MINUTE = 60_000;
+const QUIET = 5000; // ms for which servers may be away before that is told
 const BROKEN_OFF = 1000; // ms that a join which was broken off waits for its answer
 
 /** Errors that end a life. */
@@ -217,8 +218,8 @@ export class Life {
           }
           if (!e.fleeting && !(e instanceof Rejoin)) throw this.judged(e);
           if (t.tries === 0) t.began = now();
+          else if (now() - t.began > QUIET) this.trouble(e);
           t.tries++;
-          this.trouble(e);
         }
         this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells
         await this.client.rest(t);

@@ -30,7 +30,7 @@ async function serve(t, texts, answer = () => undefined, traceparent = "") {
     heard.push({ call, body });
     if (heard.filter((h) => h.call === "next").length === texts.length) enough.abort();
     const say = (status, value) => res.writeHead(status).end(JSON.stringify(value));
-    if (answer(call, say)) return;
+    if (answer(call, say, req)) return;
     if (call === "/v1/sessions") return say(200, { session: "17" });
     if (call === "join")
       return say(200, { agent: "web/builder", incarnation: "1", agent_id: 1, managed: false, ttl: "60s" });
@@ -103,6 +103,25 @@ test("what a function returns is the result, and what it throws is the failure, 
   assert.deepEqual(found[4], ["next", { fail: { reason: "RangeError: not yet", retryable: true } }]);
   assert.match(log.join("\n"), /task 4 \(attempt 1\) has failed: TypeError/);
   assert.equal(heard.filter((h) => !h.call.startsWith("/")).at(-1).call, "leave");
+});
+
+test("servers that are away are told of when that lasts, and in words of vigil", async (t) => {
+  const real = performance.now.bind(performance);
+  for (const lasts of [0, 6000]) {
+    let lost = 0;
+    const f = await serve(t, ["text"], (call, _, req) => {
+      if (call !== "wait" || lost === 3) return false;
+      if (++lost === 2) performance.now = () => real() + lasts;
+      req.socket.destroy();
+      return true;
+    });
+    t.after(() => (performance.now = real));
+    const log = await run(f, (job) => job.text);
+    performance.now = real;
+    const told = log.filter((line) => line.includes("in spite of"));
+    assert.equal(told.length, lasts ? 1 : 0, log.join("\n"));
+    if (lasts) assert.match(told[0], /it has closed the connection$/);
+  }
 });
 
 const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
