@@ -4,7 +4,9 @@ package backups
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,6 +123,39 @@ func TestCheckReadsEachBackup(t *testing.T) {
 			strings.Count(out, "cut off or changed") != 1 || strings.Count(out, "whole") != 1 {
 			t.Errorf("one is truncated, %s: %v\n%s", key, err, out)
 		}
+	}
+}
+
+// pruned is a target whose servers remove a backup as soon as another one is read.
+type pruned struct {
+	backup.Dir
+	oldest backup.Name
+}
+
+func (p pruned) Open(ctx context.Context, n backup.Name) (io.ReadCloser, error) {
+	if n != p.oldest {
+		if err := p.Delete(ctx, p.oldest); err != nil {
+			return nil, err
+		}
+	}
+	return p.Dir.Open(ctx, n)
+}
+
+// A server that keeps so many backups and no more removes the oldest while a check reads the others: nothing is wrong.
+// Who asks for that one is told that it is not there.
+func TestCheckMindsNoBackupThatIsRemovedMeanwhile(t *testing.T) {
+	s := newShelf(t, 3, "prod")
+	list := slices.Clone(s.names)
+	backup.ByIndex(list)
+	from := pruned{s.dir, s.names[0]}
+	var b bytes.Buffer
+	a := &cli.App{Terminal: term.NewTerminal(strings.NewReader(""), &b, &b, os.Getenv)}
+	if err := report(t.Context(), a, from, list, true, nil); err != nil || strings.Count(b.String(), "whole") != 2 ||
+		strings.Count(b.String(), "removed meanwhile") != 1 {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	if err := report(t.Context(), a, from, s.names[:1], false, nil); cli.ExitCode(err) != cli.ExitFailed {
+		t.Errorf("one that is not there: %v", err)
 	}
 }
 

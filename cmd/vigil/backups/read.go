@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -103,6 +104,12 @@ func inspect(ctx context.Context, from backup.Target, n backup.Name, keys []age.
 	return found{n, err, err == nil}
 }
 
+// removed tells whether a backup is no longer listed.
+func removed(ctx context.Context, from backup.Target, n backup.Name) bool {
+	list, err := from.List(ctx, n.Cluster)
+	return err == nil && !slices.Contains(list, n)
+}
+
 func newCheckCmd(a *cli.App) *cobra.Command {
 	var w where
 	var identity string
@@ -134,7 +141,7 @@ something is wrong.`,
 				}
 				list = []backup.Name{n}
 			}
-			return report(cmd.Context(), a, from, list, keys)
+			return report(cmd.Context(), a, from, list, all, keys)
 		},
 	}
 	w.flags(cmd)
@@ -144,14 +151,19 @@ something is wrong.`,
 	return cmd
 }
 
-// report checks backups and prints what was found.
-func report(ctx context.Context, a *cli.App, from backup.Target, list []backup.Name, keys []age.Identity) error {
+// report checks backups and prints what was found. Of all that were there, servers may remove the oldest meanwhile.
+func report(
+	ctx context.Context, a *cli.App, from backup.Target, list []backup.Name, all bool, keys []age.Identity,
+) error {
 	t, out, wrong := term.NewTable(">INDEX", "MADE", "CHECK~"), inJSON(list), 0
 	for i, n := range list {
 		a.Progress("%d of %d checked", i, len(list))
 		f := inspect(ctx, from, n, keys)
 		says := "whole; it restores"
 		switch {
+		case f.err != nil && all && removed(ctx, from, n):
+			says = "removed meanwhile, as the oldest one"
+			out[i]["removed"] = true
 		case f.err != nil:
 			says = f.err.Error()
 			wrong++
