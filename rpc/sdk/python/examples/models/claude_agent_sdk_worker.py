@@ -3,22 +3,36 @@
 It is written after the public documentation of that package and parsed by the tests; it was not run with it.
 """
 
+import json
+
 import vigil
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
 
+kept = None  # the conversation of this agent, and what it had cost at its last result; None: it has not looked yet
+
+
 @vigil.worker("web/agent")
 async def agent(job):
-    options = ClaudeAgentOptions(resume=job.resume or None, permission_mode="acceptEdits")
+    global kept
+    if kept is None:
+        kept = json.loads(job.resume) if job.resume else [None, 0.0]
+    session, spent = kept
+    options = ClaudeAgentOptions(resume=session, permission_mode="acceptEdits")
     result = ""
     # When a human cancels the task, or a newer life takes over, this coroutine is cancelled and the query with it.
     async for message in query(prompt=job.text, options=options):
         if isinstance(message, ResultMessage):
             result = message.result or ""
-            await job.remember(message.session_id)
-            await job.usage(cost=message.total_cost_usd or 0.0)
+            # The cost is that of the whole conversation, unless it began anew.
+            total = message.total_cost_usd or 0.0
+            await job.usage(cost=total - spent if total >= spent else total)
             if message.is_error:
+                kept = [None, 0.0]  # the next attempt begins anew: this conversation may be on another host
+                await job.remember("")
                 raise vigil.Retry(result or message.subtype)
+            kept = [message.session_id, total]
+            await job.remember(json.dumps(kept))
         else:
             await job.progress(type(message).__name__)
     return result

@@ -5,11 +5,12 @@ It is written after the public documentation of that package and parsed by the t
 
 import vigil
 from agents import Agent, Runner
+from openai import APIConnectionError, InternalServerError, RateLimitError
 
 assistant = Agent(name="Assistant", instructions="You do one task of a fleet and answer with its result.")
 
 
-@vigil.worker("web/agent", retry_on=ConnectionError)
+@vigil.worker("web/agent", retry_on=(APIConnectionError, InternalServerError, RateLimitError))
 async def agent(job):
     await job.progress("asks the model", expect=300)
     result = await Runner.run(assistant, job.text)
