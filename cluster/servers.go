@@ -12,8 +12,7 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Server is one member of the cluster as the leader sees it; other servers know
-// less of Contact and Lag.
+// Server is one member of the cluster as the leader sees it. Other servers hear of the leader only, and have no Lag.
 type Server struct {
 	ID, RaftAddr, APIAddr string
 	Version               string
@@ -58,14 +57,7 @@ func (n *node) Servers() []Server {
 	for _, s := range n.configuration() {
 		m := Server{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter, Contact: -1}
 		m.Leader, m.Self = m.ID == leader, m.ID == n.cfg.ID
-		if m.Self {
-			m.Contact = 0
-		} else if c := n.trans.contactOf(m.ID); !c.at.IsZero() {
-			m.Contact = time.Since(c.at)
-			m.Lag = n.raft.Load().LastIndex() - min(c.last, n.raft.Load().LastIndex())
-		} else if since, down := n.words.since(m.RaftAddr); down {
-			m.Contact = since
-		}
+		n.contact(&m, leader)
 		list = append(list, m)
 	}
 	n.Read(func(s *fsm.View) {
@@ -87,6 +79,23 @@ func (n *node) Servers() []Server {
 		return 1
 	})
 	return list
+}
+
+// contact fills in what this server hears of a member. Who follows asks nobody: what it has known of the others
+// since it led, or stood for election, says nothing of now.
+func (n *node) contact(m *Server, leader string) {
+	c := n.trans.contactOf(m.ID)
+	switch since, down := n.words.since(m.RaftAddr); {
+	case m.Self:
+		m.Contact = 0
+	case m.Leader:
+		m.Contact = time.Since(n.raft.Load().LastContact())
+	case leader == n.cfg.ID && !c.at.IsZero():
+		m.Contact = time.Since(c.at)
+		m.Lag = n.raft.Load().LastIndex() - min(c.last, n.raft.Load().LastIndex())
+	case down && (leader == n.cfg.ID || leader == ""):
+		m.Contact = since
+	}
 }
 
 // Leader is who leads as far as this server knows.

@@ -62,6 +62,8 @@ type Config struct {
 	// three are given or none.
 	TLS, PeerTLS *tls.Config
 	Identify     door.Identify
+	// ConnAge is how old a connection may grow, see door.Config.
+	ConnAge time.Duration
 	// Private is the socket of this server's owner, an admin whom no certificate names; nil: there is none.
 	// It makes sense with identities only.
 	Private net.Listener

@@ -1,10 +1,14 @@
 package rpc
 
 import (
+	"context"
 	"crypto/tls"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +32,8 @@ type people struct {
 	cluster string
 	root    *trust.Authority
 	roots   *trust.Roots
+
+	connAge time.Duration // see Config
 
 	mu    sync.Mutex
 	known map[string]vouch.Standing // by kind/name; nobody else is known, but servers
@@ -96,7 +102,7 @@ func (p *people) start() *world {
 	p.put("user/root", vouch.Standing{Rights: []who.Right{{Role: code.Admin, Room: who.AllRooms}}})
 	return startAs(p.t, 2, nil, func(cfg *Config) {
 		me := p.holder(trust.Server, cfg.ServerID, trust.Stamp{})
-		cfg.TLS, cfg.PeerTLS = me.Server(false), me.Client(nil)
+		cfg.TLS, cfg.PeerTLS, cfg.ConnAge = me.Server(false), me.Client(nil), p.connAge
 		cfg.Identify = vouch.NewIdentities(func() *trust.Roots { return p.roots }, cfg.Reader, p.look)
 	}, credentials.NewTLS(p.holder(trust.User, "root", trust.Stamp{}).Client(nil)))
 }
@@ -346,6 +352,48 @@ func TestL7ServerThatIsTooOldLendsItsNameToNobody(t *testing.T) {
 	if _, err := vigilv1.NewHostAgentClient(c).Register(within(t), &vigilv1.RegisterRequest{Key: "h1", Name: "one",
 		Boot: "b1"}); err != nil {
 		t.Errorf("a client finds the leader by itself: %v", err)
+	}
+}
+
+// A connection shows the certificate of when it began. None grows so old that this one has run out while its holder
+// has a newer one: calls go over new connections, of gRPC and of HTTP/1.1, and none is lost meanwhile.
+func TestConnectionsAreReplacedBeforeTheirCertificatesRunOut(t *testing.T) {
+	p := newPeople(t)
+	p.connAge = 20 * time.Millisecond
+	w := p.start()
+	p.put("host/h1", vouch.Standing{Generation: 2})
+	me := p.holder(trust.Host, "h1", trust.Stamp{Generation: 2})
+	var dials atomic.Int32
+	dial := func(ctx context.Context, addr string) (net.Conn, error) {
+		dials.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
+	c, err := client.Open(client.Config{Addrs: []string{w.nodes[0].addr}, TLS: me.Client(nil), Dial: dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	for ctx := within(t); dials.Load() < 4; {
+		if _, err := vigilv1.NewHostAgentClient(c).Register(ctx, &vigilv1.RegisterRequest{Key: "h1", Name: "one",
+			Boot: "b1"}); err != nil {
+			t.Fatalf("a call while its connection is replaced: %v", err)
+		}
+	}
+	dials.Store(0)
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: me.Client(nil, "http/1.1"),
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }}}
+	defer web.CloseIdleConnections()
+	for ctx := within(t); dials.Load() < 4; {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.nodes[0].addr+"/livez", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := web.Do(req)
+		if err != nil {
+			t.Fatalf("a request while its connection is replaced: %v", err)
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
 	}
 }
 

@@ -128,10 +128,13 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 		k.Hear()
 		t.hops++
 		again = now
-	case answered && e.unknown() && !t.fresh && c.cfg.TLS != nil && t.nature != code.Beat:
+	case answered && e.unknown() && !t.fresh && c.cfg.TLS != nil && (t.nature != code.Beat || k.Age() > redialAfter):
 		// Nothing was done. The connection may have shown a certificate that was renewed since.
 		t.fresh = true
 		c.servers.redial(k)
+		if t.nature == code.Beat {
+			return e, giveUp // the next one goes over a new connection
+		}
 		return e, now
 	case answered && e.fleeting():
 		k.Hear()
@@ -148,6 +151,10 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 	}
 	return e, again
 }
+
+// redialAfter is the age of a connection over which a beat that is refused has the next one go over another: who is
+// shut out for good beats on, and must not shake hands each time.
+const redialAfter = 10 * time.Second
 
 // fleeting tells whether a server's answer means only that it could not do its
 // work just now. A server that stops cancels what it is doing.

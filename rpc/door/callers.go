@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -21,12 +22,26 @@ import (
 
 type callerKey struct{}
 
-// withCaller keeps what the connection of a request has shown.
+type bornKey struct{}
+
+// withCaller keeps what the connection of a request has shown, and when it began.
 func withCaller(ctx context.Context, c net.Conn) context.Context {
+	ctx = context.WithValue(ctx, bornKey{}, time.Now())
 	if s, ok := c.(*sniffedConn); ok && s.caller != nil {
 		return context.WithValue(ctx, callerKey{}, s.caller)
 	}
 	return ctx
+}
+
+// replaced has clients of HTTP/1.1 open another connection once theirs is older than age: it shows the certificate of
+// when it began. To others gRPC says so.
+func replaced(age time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if born, ok := r.Context().Value(bornKey{}).(time.Time); ok && time.Since(born) > age {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // refusedClaim cannot be read: the connection has shown something that nobody can be.

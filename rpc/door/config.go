@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"time"
 
@@ -36,6 +37,10 @@ type Config struct {
 	// PeerTLS is shown to other servers, and proves that they are servers of this cluster; needed
 	// with TLS, and only there.
 	PeerTLS *tls.Config
+	// ConnAge is how old a connection may grow before its next calls go over another one, about; those under way stay.
+	// A connection shows the certificate of when it began, so it must be shorter than one is good for. 0: an hour;
+	// without TLS as old as it likes.
+	ConnAge time.Duration
 	// Private takes calls of the owner of this server, an admin of the cluster whom no certificate names: a
 	// Unix socket that only its account and root reach. The Door closes it; nil without TLS, else optional.
 	Private net.Listener
@@ -80,6 +85,17 @@ func (cfg *Config) check() error {
 	return nil
 }
 
+// age is how old a connection may grow.
+func (cfg *Config) age() time.Duration {
+	switch {
+	case cfg.TLS == nil:
+		return math.MaxInt64
+	case cfg.ConnAge == 0:
+		return connAge
+	}
+	return cfg.ConnAge
+}
+
 // Reader gives access to the replicated state. Safe for concurrent use.
 type Reader interface {
 	// Read calls fn under the read lock; fn is short and keeps no pointer.
@@ -102,6 +118,9 @@ type Health interface {
 	// Ready is nil when this server may be sent traffic; its error says why not.
 	Ready() error
 }
+
+// connAge is ConnAge where it is not set.
+const connAge = time.Hour
 
 // DefaultDeadline is that of a unary call whose caller set none.
 const DefaultDeadline = 30 * time.Second

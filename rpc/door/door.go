@@ -98,7 +98,7 @@ func Open(cfg Config) (*Door, error) {
 		inner: bufconn.Listen(1 << 16)}
 	d.split.tls = c.openGuard(&cfg)
 	o := &observer{c}
-	d.grpc = newGRPC(o, d.forward)
+	d.grpc = newGRPC(o, d.forward, cfg.age())
 	carrier := &carrier{core: c, methods: map[string]carried{}, around: around(o, d.forward)}
 	d.services = &registrar{to: d.grpc, observer: o, carrier: carrier}
 	vigilv1.RegisterCallsServer(d.services, carrier)
@@ -144,7 +144,7 @@ func (d *Door) Close() {
 
 // newGRPC makes the gRPC server. Its options were chosen by measurement: see
 // BenchmarkUnary.
-func newGRPC(o *observer, f *forwarder) *grpc.Server {
+func newGRPC(o *observer, f *forwarder, age time.Duration) *grpc.Server {
 	shown := credentials.TransportCredentials(insecure.NewCredentials())
 	if o.guard != nil {
 		shown = handshaken{}
@@ -161,7 +161,8 @@ func newGRPC(o *observer, f *forwarder) *grpc.Server {
 		grpc.NumStreamWorkers(1024),
 		// As fast as the default of 32 KiB, which 30,000 connections would pay for.
 		grpc.ReadBufferSize(8<<10),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 15 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 15 * time.Second,
+			MaxConnectionAge: age}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
 			PermitWithoutStream: true}),
 	)

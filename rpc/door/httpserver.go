@@ -31,7 +31,7 @@ func (d *Door) newHTTP(g *gateway) (*http.Server, error) {
 		g.noRoute(r.Context(), nil, nil, w, r, http.StatusNotFound)
 	})
 	return &http.Server{
-		Handler:           newPages(d.cfg.Hosts, g.write).guard(web.Below(d.cfg.BasePath, mux)),
+		Handler:           replaced(d.cfg.age(), newPages(d.cfg.Hosts, g.write).guard(web.Below(d.cfg.BasePath, mux))),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,

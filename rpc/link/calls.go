@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"math"
 	"runtime"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -65,14 +67,35 @@ func (k *Conn) carrier() *carrier {
 		return nil
 	}
 	k.streams.Go(func() {
+		err := k.carry()
+		if errors.Is(err, errRetired) {
+			return // another one may be open
+		}
 		again := time.Since(k.born) + carryAgain
-		if refused(k.carry()) {
+		if refused(err) {
 			again = math.MaxInt64
 		}
 		k.notBefore.Store(int64(again))
 		k.opening.Store(false)
 	})
 	return nil
+}
+
+// errRetired is the end of a stream that took no more calls.
+var errRetired = errors.New("the connection of the stream is replaced")
+
+// retire has no more calls go over c: its connection takes none any more, since the server bounds how old one may
+// grow, or it is broken. Those under way are still answered, and another stream may be opened.
+func (k *Conn) retire(c *carrier) {
+	k.carried.CompareAndSwap(c, nil)
+	c.mu.Lock()
+	first := !c.retired && !c.ended
+	c.retired = c.retired || first
+	c.drained()
+	c.mu.Unlock()
+	if first {
+		k.opening.Store(false)
+	}
 }
 
 // refused tells whether a stream ended since the server does not take one from this caller, or from anybody.
@@ -96,21 +119,33 @@ func (k *Conn) carry() error {
 	if err := s.Send(&vigilv1.CarryRequest{}); err != nil {
 		return err
 	}
-	c := &carrier{stream: s, waiting: map[uint64]*awaited{}, queue: &vigilv1.CarryRequest{}}
+	c := &carrier{stream: s, cancel: cancel, waiting: map[uint64]*awaited{}, queue: &vigilv1.CarryRequest{}}
 	c.signs.Store(&metadata.MD{})
 	c.peer, _ = peer.FromContext(s.Context())
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		if k.WaitForStateChange(ctx, connectivity.Ready) {
+			k.retire(c)
+		}
+	})
 	for {
 		in, err := s.Recv()
 		if err != nil {
 			k.carried.CompareAndSwap(c, nil)
-			c.end()
+			if c.end() {
+				return errRetired
+			}
 			return err
 		}
 		if sg := in.GetSigns(); sg != nil {
 			c.signs.Store(header(sg))
 		}
 		c.deliver(in.GetAnswers())
-		k.carried.CompareAndSwap(nil, c)
+		if c.open() {
+			k.carried.CompareAndSwap(nil, c)
+		}
 	}
 }
 
@@ -129,11 +164,13 @@ func header(sg *vigilv1.Signs) *metadata.MD {
 // carrier is a stream of calls. Safe for concurrent use.
 type carrier struct {
 	stream grpc.BidiStreamingClient[vigilv1.CarryRequest, vigilv1.CarryResponse]
+	cancel context.CancelFunc // ends the stream
 	peer   *peer.Peer
 	signs  atomic.Pointer[metadata.MD]
 
 	mu      sync.Mutex
 	ended   bool
+	retired bool // it takes no more calls
 	number  uint64
 	waiting map[uint64]*awaited
 	queue   *vigilv1.CarryRequest // to be sent
@@ -236,7 +273,7 @@ func statusOf(info *vigilv1.ErrorInfo) error {
 // send queues a call and has the queue sent. While one caller sends, the calls of others gather.
 func (c *carrier) send(call *vigilv1.Call, a *awaited) bool {
 	c.mu.Lock()
-	if c.ended || len(c.waiting) >= maxUnder {
+	if c.ended || c.retired || len(c.waiting) >= maxUnder {
 		c.mu.Unlock()
 		return false
 	}
@@ -305,9 +342,24 @@ func (c *carrier) giveUp(number uint64) bool {
 		return false
 	}
 	delete(c.waiting, number)
+	c.drained()
 	c.queue.GivenUp = append(c.queue.GivenUp, number)
 	c.flush()
 	return true
+}
+
+// drained ends the stream when it takes no more calls and all are answered. The caller holds mu.
+func (c *carrier) drained() {
+	if c.retired && len(c.waiting) == 0 {
+		c.cancel()
+	}
+}
+
+// open tells whether the stream takes calls.
+func (c *carrier) open() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.retired
 }
 
 // deliver wakes those whose answers have come.
@@ -321,10 +373,11 @@ func (c *carrier) deliver(answers []*vigilv1.Answer) {
 			close(a.done)
 		}
 	}
+	c.drained()
 }
 
-// end tells everybody that no answer comes.
-func (c *carrier) end() {
+// end tells everybody that no answer comes, and the caller whether the stream had been retired.
+func (c *carrier) end() (retired bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
@@ -332,4 +385,5 @@ func (c *carrier) end() {
 		close(a.done)
 	}
 	c.waiting = nil
+	return c.retired
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -26,6 +28,7 @@ type server struct {
 	vigilv1.UnimplementedCallsServer
 	carry func(vigilv1.Calls_CarryServer) error
 
+	open   atomic.Int32 // streams
 	mu     sync.Mutex
 	alone  int
 	opened int
@@ -42,6 +45,8 @@ func (s *server) Carry(c vigilv1.Calls_CarryServer) error {
 	s.mu.Lock()
 	s.opened++
 	s.mu.Unlock()
+	s.open.Add(1)
+	defer s.open.Add(-1)
 	if _, err := c.Recv(); err != nil {
 		return err
 	}
@@ -79,12 +84,15 @@ func answer(c vigilv1.Calls_CarryServer) error {
 	}
 }
 
+// connAge is how old a connection may grow, about, before the server has calls go over another one.
+const connAge = time.Hour
+
 // story runs a test in simulated time with a server and a link to it.
 func story(t *testing.T, carry func(vigilv1.Calls_CarryServer) error, tell func(*testing.T, *server, *link.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		var net linktest.Network
 		s := &server{carry: carry}
-		g := grpc.NewServer()
+		g := grpc.NewServer(grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connAge}))
 		vigilv1.RegisterWorkServer(g, s)
 		if carry != nil {
 			vigilv1.RegisterCallsServer(g, s)
@@ -141,6 +149,28 @@ func TestManyCallsShareAStream(t *testing.T) {
 		}
 		if now, _ := s.counts(); now != alone+2 {
 			t.Error("others would wait behind a long call that was carried")
+		}
+	})
+}
+
+// A server bounds how old a connection grows, so that what its callers have shown is not from the day before. Calls
+// go on over streams of new connections, none is lost, and no stream stays behind.
+func TestStreamsMoveToNewConnections(t *testing.T) {
+	story(t, answer, func(t *testing.T, s *server, k *link.Conn) {
+		for range 24 * 60 {
+			for range 20 {
+				if _, err := open(t.Context(), k); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+		alone, opened := s.counts()
+		if opened < 20 || opened > 30 || alone > 24*30 {
+			t.Errorf("in a day there were %d streams, and %d of 28,800 calls beside them; want some 24 streams", opened, alone)
+		}
+		if n := s.open.Load(); n > 1 {
+			t.Errorf("%d streams are open", n)
 		}
 	})
 }

@@ -240,8 +240,11 @@ func (k *gossipKeys) fetch(ctx context.Context, s *server, ids []string) (came [
 			k.vain[id] = time.Now()
 		}
 	}
-	return came, fmt.Errorf("get key %.8s: no server that answers has it; without it another one is made: %w", ids[0],
-		errors.Join(why...))
+	err = fmt.Errorf("get key %.8s: no server that answers has it; without it another one is made", ids[0])
+	if len(why) > 0 {
+		err = fmt.Errorf("%w: %w", err, errors.Join(why...))
+	}
+	return came, err
 }
 
 // askForKeys asks one server.

@@ -27,6 +27,7 @@ import (
 	"vigil/rpc"
 	"vigil/rpc/client"
 	"vigil/rpc/door"
+	"vigil/rpc/trust"
 	"vigil/rpc/vouch"
 )
 
@@ -176,6 +177,7 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry), Traced: s.conf.OTLP != "",
 	}
 	if s.identity != nil {
+		api.ConnAge = trust.Life / 24 // far below what is left of a certificate when it is renewed
 		api.TLS, api.PeerTLS = s.identity.holder.Server(false, "h2", "http/1.1"), servers
 		if err := s.identity.figures(registry); err != nil {
 			return err

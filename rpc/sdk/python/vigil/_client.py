@@ -288,12 +288,11 @@ class Client:
         if isinstance(e, errors.NotLeader) and e.leader and t.hops < HOPS and self._servers.follow(e.leader):
             t.hops += 1
             self._again(e, False, unsent)
-        if isinstance(e, (errors.AuthDenied, errors.AuthExpired)) and not t.fresh and self._servers.secure \
-                and repeat != "once":
+        if isinstance(e, (errors.AuthDenied, errors.AuthExpired)) and not t.fresh and self._servers.secure:
             # Nothing was done. The connection may have shown a certificate that was renewed since.
             t.fresh = True
             self._servers.redial()
-            self._again(e, False, True)
+            self._again(e, False, repeat != "once")
         if e.fleeting:
             self._servers.leave(route, addr)
             self._again(e, True, repeat == "always" or unsent and e.fate == "elsewhere")

@@ -361,10 +361,10 @@ export class Client {
       t.hops++;
       return { error, next: mayRepeat(t.method, error) ? "now" : "give up" };
     }
-    if (error.http === 401 && !t.fresh && this.wire.authenticates && t.method.repeat !== "never") {
+    if (error.http === 401 && !t.fresh && this.wire.authenticates) {
       t.fresh = true; // nothing was done; the connection may have shown a certificate that was renewed since
       this.wire.renew();
-      return { error, next: "now" };
+      return { error, next: t.method.repeat === "never" ? "give up" : "now" };
     }
     if (error.fleeting) {
       this.servers.leave(route, addr);
