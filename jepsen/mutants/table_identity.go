@@ -57,6 +57,26 @@ func permitMutants() []Mutant {
 			Hunt:  tests("./fsm", "TestGrants"),
 		},
 		{
+			Name: "connections-grow-old", Law: "L3",
+			Says:  "a connection is never replaced, and is refused when the certificate that it has shown runs out",
+			Edits: []Edit{{File: "rpc/door/door.go", Old: "MaxConnectionAge: age}", New: "MaxConnectionAge: 1000 * age}"}},
+			Hunt:  tests("./rpc", "TestConnectionsAreReplacedBeforeTheirCertificatesRunOut"),
+		},
+		{
+			Name: "stream-outlives-its-connection", Law: "L3",
+			Says: "calls go on over a stream of a connection that the server wants to replace",
+			Edits: []Edit{{File: "rpc/link/calls.go", Old: "k.WaitForStateChange(ctx, connectivity.Ready)",
+				New: "k.WaitForStateChange(ctx, connectivity.Ready) && ctx.Err() != nil"}},
+			Hunt: tests("./rpc/link", "TestStreamsMoveToNewConnections"),
+		},
+		{
+			Name: "long-command-shows-an-old-certificate", Law: "L3",
+			Says: "a command that runs for days shows the certificate with which it began, whoever has renewed it",
+			Edits: []Edit{{File: "cmd/vigil/cli/identity.go", Old: "self.Name == now.Name && self.Serial != now.Serial",
+				New: "self.Name == now.Name && self.Serial == now.Serial"}},
+			Hunt: tests("./cmd/vigil/cli", "TestLongCommandsTakeUpWhatOthersHaveRenewed"),
+		},
+		{
 			Name: "too-old-server-lends-its-name", Law: "L7",
 			Says:  "what a server sends on whose certificate has run out is taken for its own call",
 			Edits: []Edit{{File: guard, Old: "return who.Claim{}, false, g.sendsNothingOn(c, err)", New: "return c, false, err"}},

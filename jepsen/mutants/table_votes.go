@@ -23,6 +23,12 @@ func voteMutants() []Mutant {
 			Hunt:  votes,
 		},
 		{
+			Name: "follower-calls-others-silent", Law: "promise",
+			Says: "a server that follows calls servers silent that it asked when it led",
+			Edits: []Edit{{File: "cluster/servers.go", Old: "case leader == n.cfg.ID && !c.at.IsZero():", New: "case !c.at.IsZero():"}},
+			Hunt:  tests("./cluster", "TestWhoFollowsCallsNobodySilent"),
+		},
+		{
 			Name: "refused-alone", Law: "L12", Says: "a server refuses an entry that the others have not spoken of",
 			Edits: []Edit{{File: "cluster/refusals.go", Old: "			if len(waits) == 0 {\n",
 				New: "			if len(waits) < 9 {\n"}},

@@ -66,6 +66,9 @@ func (a *App) Ask(cmd *cobra.Command, fn func(ctx context.Context, c *Conn) erro
 	ctx, cancel := a.Bound(cmd.Context())
 	defer cancel()
 	a.renew(ctx, c)
+	if a.Timeout == 0 {
+		defer a.KeepRenewed(ctx, c)()
+	}
 	err := fn(ctx, c)
 	a.followServers(c)
 	return a.whereElse(c, err)

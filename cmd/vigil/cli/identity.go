@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"vigil/rpc/trust"
 )
@@ -134,9 +136,49 @@ func (a *App) followServers(c *Conn) {
 // cluster time, let it be renewed for 30 days.
 const renewAfter = trust.RenewUser
 
-// RenewOf gives the person of a connection the next certificate when it is time, for commands that run for
-// days. It is best effort: what follows tells whether it was needed.
-func (a *App) RenewOf(ctx context.Context, c *Conn) { a.renew(ctx, c) }
+// renewEvery is how often a command without an end of its own looks at the age of the certificate.
+const renewEvery = 10 * time.Minute
+
+// KeepRenewed renews the certificate of a connection when it is time, for commands that may run for days, until the
+// function that it gives is called. It is best effort: what the command gets as an answer tells whether it was needed.
+func (a *App) KeepRenewed(ctx context.Context, c *Conn) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for tick := time.NewTicker(renewEvery); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				c.takeUp()
+				a.renew(ctx, c)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}
+
+// takeUp has new connections show the certificate that another command has fetched since for the same person: this one
+// shows an older one, which may not be renewed any more.
+func (c *Conn) takeUp() {
+	if c.self == nil {
+		return
+	}
+	now, _ := c.self.Self()
+	kept, err := c.dir.Holder()
+	if err != nil {
+		return // it is being written, or gone
+	}
+	leaf, err := c.dir.Get(trust.LeafFiles)
+	if self, _ := kept.Self(); err == nil && self.Name == now.Name && self.Serial != now.Serial {
+		c.self.SetRoots(kept.Roots())
+		_ = c.self.Set(leaf.Chain, leaf.Key) // what is not good was not kept
+	}
+}
 
 // renew is best effort: what the command gets as an answer tells whether it was needed.
 func (a *App) renew(ctx context.Context, c *Conn) {

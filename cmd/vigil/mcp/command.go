@@ -76,6 +76,7 @@ func serveMCP(ctx context.Context, a *cli.App, who *life.Flags, wait time.Durati
 	defer conn.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	defer a.KeepRenewed(ctx, conn)()
 	for _, p := range []life.Process{life.ProcessOf(os.Getppid()), l.Owner} {
 		go life.WhenGone(ctx, p, func() { stop(agent.ErrParentGone) })
 	}

@@ -12,16 +12,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"vigil/cmd/vigil/cli"
 )
 
 // DefaultPort is the first port that is tried.
 const DefaultPort = 7430
-
-// renewEvery is how often the certificate of who is logged in is looked at while the page is served.
-const renewEvery = time.Hour
 
 // Commands are the commands of the page.
 func Commands(a *cli.App) []*cobra.Command { return []*cobra.Command{newUICmd(a)} }
@@ -112,19 +108,7 @@ func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener, behind 
 		return err
 	}
 	go printLinks(a, s)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.Run(ctx) })
-	g.Go(func() error {
-		for tick := time.Tick(renewEvery); ; {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick:
-				a.RenewOf(ctx, c)
-			}
-		}
-	})
-	return g.Wait()
+	return s.Run(ctx)
 }
 
 // printLinks prints a link for each Enter. It ends with the program, since nothing ends a read of a terminal.
