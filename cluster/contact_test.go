@@ -21,6 +21,12 @@ func TestWhoFollowsCallsNobodySilent(t *testing.T) {
 			c.Restart(old)
 			c.Agree()
 		}
+		for range 3 { // and hands that over
+			if err := c.Replica(c.Leader()).Transfer(within(t, time.Minute), ""); err != nil {
+				t.Fatal(err)
+			}
+			c.Agree()
+		}
 		time.Sleep(time.Minute)
 		leader := c.Leader()
 		for i := range 3 {

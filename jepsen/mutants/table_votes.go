@@ -24,7 +24,7 @@ func voteMutants() []Mutant {
 		},
 		{
 			Name: "follower-calls-others-silent", Law: "promise",
-			Says: "a server that follows calls servers silent that it asked when it led",
+			Says:  "a server that follows calls servers silent that it asked when it led",
 			Edits: []Edit{{File: "cluster/servers.go", Old: "case leader == n.cfg.ID && !c.at.IsZero():", New: "case !c.at.IsZero():"}},
 			Hunt:  tests("./cluster", "TestWhoFollowsCallsNobodySilent"),
 		},
