@@ -70,6 +70,12 @@ func (g *gate) term() uint64 {
 	return term
 }
 
+// follows tells whether this server follows in that term already.
+func (g *gate) follows(term uint64) bool {
+	rf := g.raft.Load()
+	return rf != nil && rf.State() == raft.Follower && rf.CurrentTerm() == term
+}
+
 func (g *gate) checkTerm(term uint64, from raft.RPCHeader) error {
 	if term <= termLeap { // as ever, without a look at the own one
 		return nil

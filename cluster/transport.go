@@ -69,7 +69,11 @@ func (t *watchedTransport) AppendEntries(id raft.ServerID, target raft.ServerAdd
 	return err
 }
 
-// SetHeartbeatHandler implements raft.Transport.
+// SetHeartbeatHandler implements raft.Transport. Heartbeats come past raft's own goroutine, so that they count while
+// that one waits for the disk; but raft v1.7.3 lets one of a newer term change term and state there, too, and who led
+// until then may write what it was about to under a term that is another's: logs with other entries of the same
+// index and term, which nothing mends (law L12, github.com/hashicorp/raft/issues/695). So only those that change
+// nothing take that way.
 func (t *watchedTransport) SetHeartbeatHandler(beat func(raft.RPC)) {
 	t.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
 		rpc, err := t.gate.admit(rpc)
@@ -77,7 +81,15 @@ func (t *watchedTransport) SetHeartbeatHandler(beat func(raft.RPC)) {
 			turnDown(rpc, err)
 			return
 		}
-		beat(rpc)
+		if a, ok := rpc.Command.(*raft.AppendEntriesRequest); ok && t.gate.follows(a.Term) {
+			beat(rpc)
+			return
+		}
+		select {
+		case t.in <- rpc:
+		case <-t.closed:
+			rpc.Respond(nil, raft.ErrTransportShutdown)
+		}
 	})
 }
 

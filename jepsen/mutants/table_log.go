@@ -4,6 +4,12 @@ package mutants
 func logMutants() []Mutant {
 	return []Mutant{
 		{
+			Name: "heartbeat-changes-the-term-beside-raft", Law: "L12",
+			Says: "a heartbeat of a newer term makes a leader follow while it writes entries",
+			Edits: []Edit{{File: "cluster/transport.go", Old: "ok && t.gate.follows(a.Term)", New: "ok && a.Term > 0"}},
+			Hunt:  tests("./cluster", "TestL12HeartbeatsChangeNothingBesideRaft"),
+		},
+		{
 			Name: "acknowledged-before-commit",
 			Law:  "L8", Says: "what a leader has not yet committed when it loses its office is answered as if it had",
 			Edits: []Edit{{File: "cluster/seal.go",
