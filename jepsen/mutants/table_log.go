@@ -5,7 +5,7 @@ func logMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "heartbeat-changes-the-term-beside-raft", Law: "L12",
-			Says: "a heartbeat of a newer term makes a leader follow while it writes entries",
+			Says:  "a heartbeat of a newer term makes a leader follow while it writes entries",
 			Edits: []Edit{{File: "cluster/transport.go", Old: "ok && t.gate.follows(a.Term)", New: "ok && a.Term > 0"}},
 			Hunt:  tests("./cluster", "TestL12HeartbeatsChangeNothingBesideRaft"),
 		},
