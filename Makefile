@@ -141,7 +141,7 @@ upgrades: ## upgrade the servers of OLDER (0.1), a version or revision, to this 
 	go build -trimpath -o bin/jepsen ./jepsen
 	bin/jepsen run -time 8s -hosts 2 -rate 6 -seed $(SEED) -nemesis rolling_upgrade -older '$(older)'
 
-year: OLDER = ea8b4b6
+year: OLDER = 799e88c
 year: TIME = 10m
 year: ## let a year pass within TIME (10m): losses, repairs, rotations, a restore, upgrades from OLDER, by commands of the guide; needs what jepsen needs
 	go build -trimpath -o bin/jepsen ./jepsen
