@@ -65,8 +65,23 @@ func (h *Holder) Set(chain []*x509.Certificate, key *ecdsa.PrivateKey) error {
 	if h.cert != nil {
 		h.replaced = time.Now()
 	}
-	h.self, h.cert = self, &tls.Certificate{Certificate: DER(chain), PrivateKey: key, Leaf: chain[0]}
+	h.self, h.cert = self, &tls.Certificate{Certificate: DER(forAll(chain)), PrivateKey: key, Leaf: chain[0]}
 	return nil
+}
+
+// forAll puts what has signed itself last. OpenSSL, and so Python and Node.js, tries one way up a chain only, that of
+// the first issuer that fits: from a new root that it does not know it does not come back to the one that
+// vouches for it.
+func forAll(chain []*x509.Certificate) (ordered []*x509.Certificate) {
+	var roots []*x509.Certificate
+	for i, c := range chain {
+		if i > 0 && c.CheckSignatureFrom(c) == nil {
+			roots = append(roots, c)
+		} else {
+			ordered = append(ordered, c)
+		}
+	}
+	return append(ordered, roots...)
 }
 
 // held gives the serial of the certificate, and when that took the place of another one.
