@@ -8,8 +8,7 @@ func taskMutants() []Mutant {
 			Edits: []Edit{{File: "fsm/core/attempts.go",
 				Old: "last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt == w.Attempt\n",
 				New: "last := t.Holder == a.ID && t.HolderInc == w.Inc && t.Attempt >= w.Attempt\n"}},
-			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim",
-				"-nemesis", "leadership_moved"),
+			Hunt: tests("./fsm", "TestF15LateResultsOfOwnAttemptsOnly|TestTwinAgrees"),
 		},
 		{
 			Name: "finished-task-reopens", Law: "L8", Says: "a task that was canceled may still be completed",
