@@ -37,7 +37,7 @@ func TestNewWorkersAreReady(t *testing.T) {
 		cmd := exec.Command(program, args...)
 		cmd.Dir = in
 		cmd.Env = append(os.Environ(), "VIGIL_ADDR="+strings.Join(f.api, ","), "HOME="+dir, "XDG_CONFIG_HOME="+dir,
-			"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPROXY=off")
+			"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPROXY="+goEnv(t, "GOPROXY"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)

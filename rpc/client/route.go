@@ -60,6 +60,7 @@ type servers struct {
 type rest struct {
 	times  int
 	until  time.Time
+	late   time.Time // until then the others are asked before it
 	reason error
 	nobody bool // the machine refused the connection, or there is none of that name, or it speaks otherwise
 }
@@ -161,8 +162,8 @@ func (s *servers) unreachable() *Error {
 }
 
 // order lists the addresses that are worth trying: the route's target, then the
-// known ones from there on, without those that rest; one that was slow to connect rests no more when
-// it is connected.
+// known ones from there on, without those that rest. Those that are slow to connect come last, so that
+// they do not take the time of each call, until they are connected.
 func (s *servers) order(r *route) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,10 +176,23 @@ func (s *servers) order(r *route) []string {
 		}
 	}
 	now := time.Now()
-	return slices.DeleteFunc(all, func(addr string) bool {
+	late := func(addr string) bool {
 		bad, k := s.rest[addr], s.conns[addr]
-		return bad != nil && now.Before(bad.until) && (k == nil || !k.Usable())
+		return bad != nil && now.Before(bad.late) && (k == nil || !k.Usable())
+	}
+	all = slices.DeleteFunc(all, func(addr string) bool {
+		bad := s.rest[addr]
+		return bad != nil && now.Before(bad.until)
 	})
+	var first, last []string
+	for _, addr := range all {
+		if late(addr) {
+			last = append(last, addr)
+		} else {
+			first = append(first, addr)
+		}
+	}
+	return append(first, last...)
 }
 
 // conn gives the connection to addr, opening one when there is none.
@@ -221,7 +235,8 @@ func (s *servers) failed(k *link.Conn, reason error) {
 	s.mu.Lock()
 	if s.conns[k.Addr] == k {
 		delete(s.conns, k.Addr)
-		s.resting(k.Addr, reason)
+		bad := s.resting(k.Addr, reason)
+		bad.until = bad.after()
 	}
 	s.forget(&s.lead, k.Addr)
 	s.forget(&s.park, k.Addr)
@@ -234,20 +249,26 @@ func (s *servers) slow(k *link.Conn, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conns[k.Addr] == k {
-		s.resting(k.Addr, reason)
+		bad := s.resting(k.Addr, reason)
+		bad.until, bad.late = time.Now().Add(restMin), bad.after()
 	}
 }
 
-// resting has addr not asked for a while, the longer the more often it has failed; the caller holds mu.
-func (s *servers) resting(addr string, reason error) {
+// after is when an address has rested, the longer the more often it has failed.
+func (r *rest) after() time.Time {
+	r.times++
+	return time.Now().Add(min(restMin<<min(r.times-1, 10), restMax))
+}
+
+// resting notes why addr is not asked for a while; the caller holds mu, and says for how long.
+func (s *servers) resting(addr string, reason error) *rest {
 	bad := s.rest[addr]
 	if bad == nil {
 		bad = &rest{}
 		s.rest[addr] = bad
 	}
 	bad.reason, bad.nobody = reason, nobody(reason)
-	bad.until = time.Now().Add(min(restMin<<min(bad.times, 10), restMax))
-	bad.times++
+	return bad
 }
 
 // redial has the next call open a new connection to the server of k, with the newest certificate.

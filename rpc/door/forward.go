@@ -148,7 +148,7 @@ func (f *forwarder) toLeader(
 		if was == answered {
 			return resp, err
 		}
-		maybe = maybe || was == unknown
+		maybe = maybe || was == unknown && m.nature != code.Read // a read that has no answer did nothing
 		var dead *silent
 		lost := errors.As(err, &dead) && time.Since(began) >= deadSeek
 		if was == unknown && !m.mayRepeat(req) || forwarded || lost || m.nature == code.Beat &&
