@@ -21,7 +21,7 @@ func orderMutants() []Mutant {
 				Old: "	s.Event(\"leader.established\", About{}, c.Server)\n",
 				New: `	for id := range s.AgentTable.From(0) {
 		if a := s.AgentTable.Mut(id); a.Stopped {
-			was := a.shadow()
+			was := ShadowOf(a)
 			a.Stopped = false
 			s.Settle(a, was)
 		}
