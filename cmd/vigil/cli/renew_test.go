@@ -21,7 +21,8 @@ type person struct {
 
 func newPerson(t *testing.T) *person {
 	t.Helper()
-	p := &person{t: t, name: trust.Name{Cluster: trust.NewCluster(), Kind: trust.User, ID: "anna"}, dir: trust.Dir(t.TempDir())}
+	anna := trust.Name{Cluster: trust.NewCluster(), Kind: trust.User, ID: "anna"}
+	p := &person{t: t, name: anna, dir: trust.Dir(t.TempDir())}
 	var err error
 	if p.root, err = trust.NewRoot(p.name.Cluster, time.Now()); err != nil {
 		t.Fatal(err)
