@@ -50,7 +50,7 @@ func NewRoot(cluster string, now time.Time) (*Authority, error) {
 	t := &x509.Certificate{
 		SerialNumber: number,
 		Subject:      pkix.Name{CommonName: fmt.Sprintf("vigil root %08x of %s", uint32(number.Uint64()), cluster)},
-		NotBefore: now.Add(-backdated), NotAfter: now.AddDate(rootYears, 0, 0),
+		NotBefore:    now.Add(-backdated), NotAfter: now.AddDate(rootYears, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		URIs: []*url.URL{{Scheme: "spiffe", Host: cluster}},
 	}
