@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,46 @@ func guide(t *testing.T, page, after string) string {
 	return found[1]
 }
 
+// earlier makes the package again as a commit of a day before would: what is in it is the same, but for the
+// version.
+func earlier(t *testing.T, to string) {
+	t.Helper()
+	checkout := filepath.Join(t.TempDir(), "checkout")
+	output(t, "git", "clone", "--quiet", "../..", checkout)
+	seconds, err := strconv.ParseInt(strings.TrimSpace(output(t, "git", "-C", checkout, "log", "-1", "--format=%ct")), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := fmt.Sprintf("%d +0000", seconds-24*60*60)
+	output(t, "env", "GIT_COMMITTER_DATE="+day, "GIT_AUTHOR_DATE="+day, "git", "-C", checkout, "-c", "user.name=test",
+		"-c", "user.email=test@localhost", "commit", "--quiet", "--allow-empty", "-m", "the day before")
+	r, err := releaseOf(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := filepath.Join(t.TempDir(), "dist")
+	if err := r.make(made, "linux/amd64"); err != nil {
+		t.Fatal(err)
+	}
+	output(t, "sh", "-c", "cp "+made+"/*_amd64.deb "+to)
+}
+
+// program waits until the server and agentd both run the version of the package that is installed, and gives it.
+func (m *machine) program(when string) (version string) {
+	m.t.Helper()
+	version = strings.TrimSpace(m.in("dpkg-query -W -f '${Version}' vigil"))
+	m.until("server and agentd run the package", func() error {
+		out, err := m.try("for unit in vigil-server vigil-agentd; do cmp /usr/bin/vigil /proc/$(systemctl show -P MainPID $unit)/exe; " +
+			"done; vigil status")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	m.t.Logf("%s: %s", when, version)
+	return version
+}
+
 const threeRunners = `
 cat >/etc/vigil/runners.d/careful.yaml <<END
 name: careful
@@ -205,14 +246,18 @@ vigil apply -f room.yaml
 `
 
 // A machine with a systemd of its own is made a server and a host by the words of the guide. Its agents
-// live on when the package is installed again, when the server hangs and systemd's watchdog ends it, and when
-// the package is removed; when the machine goes down they are asked to end, and that is told in time, so that
-// they run again as soon as it is up.
+// live on when an older package is installed and then this one again, when the server hangs and systemd's
+// watchdog ends it, and when the package is removed. When the machine goes down they are asked to end, and that
+// is told in time, so that they run again as soon as it is up.
 func TestMachineWithSystemd(t *testing.T) {
 	dir := filepath.Dir(made(t, "*_amd64.deb"))
 	m := fresh(t)
 	defer m.close()
 	output(t, "sh", "-c", "cp "+dir+"/*_amd64.deb "+dir+"/SHA256SUMS "+m.root+"/srv")
+	if err := os.Mkdir(filepath.Join(m.root, "srv/before"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	earlier(t, filepath.Join(m.root, "srv/before"))
 	m.boot()
 	m.in(strings.ReplaceAll(guide(t, "install.md", "On Debian or Ubuntu"), "10.0.0.1", "127.0.0.1"))
 	m.in("TOKEN=$(vigil token create --role host | grep -o 'vigil1[.].*')\n" +
@@ -221,7 +266,16 @@ func TestMachineWithSystemd(t *testing.T) {
 	m.in(threeRunners)
 	before := m.runs(6)
 
+	newer := m.program("installed")
+	m.in("dpkg -i before/vigil_*_amd64.deb")
+	if older := m.program("after a downgrade"); older == newer {
+		t.Errorf("%s is no other version", older)
+	}
+	m.same("after a downgrade", before)
 	m.in("dpkg -i vigil_*_amd64.deb")
+	if again := m.program("after an upgrade"); again != newer {
+		t.Errorf("the upgrade ended with %s and not with %s", again, newer)
+	}
 	m.same("after an upgrade", before)
 
 	m.in("mkdir -p /run/systemd/system/vigil-server.service.d && printf '[Service]\\nWatchdogSec=10s\\n'" +
