@@ -115,7 +115,7 @@ func (w *Worker) once(rest context.Context, resting <-chan struct{}) (err error)
 	runtime.LockOSThread() // the death signal follows this thread
 	defer runtime.UnlockOSThread()
 	w.starts++
-	name := fmt.Sprintf("%s%d", w.name, w.starts)
+	name := fmt.Sprintf("%s.%d", w.name, w.starts) // node.21 is not node2.1
 	cmd := exec.Command(w.command[0], w.command[1:]...)
 	cmd.Env = w.environment(name)
 	dieWithUs(cmd)
