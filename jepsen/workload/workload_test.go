@@ -160,10 +160,10 @@ func completes(t *testing.T, folder, name string, again bool) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := "-" + name + "1.life"
+	start := "-" + name + ".1.life"
 	return slices.ContainsFunc(lives, func(l *ledger.Life) bool {
 		return l.Host == history.Client && strings.HasSuffix(l.File, start) != again &&
-			strings.Contains(l.File, "-"+name) && slices.ContainsFunc(l.Said, func(w ledger.Said) bool { return w.What == "complete" })
+			strings.Contains(l.File, "-"+name+".") && slices.ContainsFunc(l.Said, func(w ledger.Said) bool { return w.What == "complete" })
 	})
 }
 
