@@ -8,8 +8,8 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// beatAgain is when a beat that failed is sent again, at the latest; after a tenth of the TTL when
-// that is less, so that a failure or two do not end a short lease.
+// beatAgain is how long after one that failed the next beat is sent, at the latest; a tenth of the TTL when
+// that is less, and at once when there was no answer for as long: a failure or two must not end a short lease.
 const beatAgain = time.Second
 
 // beatLoop renews the lease every quarter of its length, until the worker ends.
@@ -23,13 +23,13 @@ func (w *Worker) beatLoop(ctx context.Context) {
 		case <-timer.C:
 		case <-w.unsure:
 		}
-		next := w.TTL() / 4
+		began, next := time.Now(), w.TTL()/4
 		if err := w.Beat(ctx); err != nil {
 			if final(err) {
 				w.end(err)
 				return
 			}
-			next = min(beatAgain, w.TTL()/10)
+			next = max(0, min(beatAgain, w.TTL()/10)-time.Since(began))
 		}
 		timer.Reset(next)
 	}

@@ -18,7 +18,7 @@ log = logging.getLogger("vigil")
 
 MAX_WAIT = 60.0  # s that one parked call lasts
 LEAVE = 3.0  # s for the good-bye
-AGAIN = 1.0  # s after which a beat that failed is sent again, at the latest
+AGAIN = 1.0  # s from a beat that failed to the next one, at the latest
 LOOK_AFTER, LOOK_EVERY = 2.0, 5.0  # s of a job until it is asked whether it is still wanted, and then how often
 OVER = (errors.Superseded, errors.Stopped, errors.NotFound, errors.Denied)  # what ends a life
 
@@ -306,6 +306,7 @@ class Life:
                 look = 0.0
             if now() < due and not asked:
                 continue
+            began = now()
             try:
                 self._beat()
                 due = now() + self._ttl / 4
@@ -314,7 +315,7 @@ class Life:
                 return
             except (VigilError, OSError, ValueError) as e:
                 log.debug("a beat of %s had no answer: %s", self.agent, e)
-                due = now() + min(AGAIN, self._ttl / 10)
+                due = began + min(AGAIN, self._ttl / 10)  # at once when it was waited for longer
 
     def _beat(self) -> None:
         """Proves once that this life goes on. A beat that fails is not repeated: the next one is another proof."""

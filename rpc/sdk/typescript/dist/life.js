@@ -4,7 +4,7 @@ import { VigilError as AnyError } from "./errors.js";
 import { Job } from "./job.js";
 import { Linked, milliseconds, now, pause, span } from "./spans.js";
 const MAX_WAIT = 60; // s that one parked call lasts before it is made again
-const AGAIN = 1000; // ms after which a beat that failed is sent again, at the latest
+const AGAIN = 1000; // ms from a beat that failed to the next one, at the latest
 const LOOK_EVERY = 5000; // ms between looks whether the task is still this life's
 const MINUTE = 60_000;
 const QUIET = 5000; // ms for which servers may be away before that is told
@@ -112,6 +112,7 @@ export class Life {
                 look = now() + LOOK_EVERY;
             if (!asked && now() < due)
                 continue;
+            const began = now();
             try {
                 await this.prove();
                 due = now() + this.ttl / 4;
@@ -119,7 +120,7 @@ export class Life {
             catch (e) {
                 if (final(e))
                     return this.end(e);
-                due = now() + Math.min(AGAIN, this.ttl / 10);
+                due = began + Math.min(AGAIN, this.ttl / 10); // at once when it was waited for longer
             }
         }
     }
