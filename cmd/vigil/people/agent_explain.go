@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
@@ -63,7 +62,7 @@ func printExplanation(a *cli.App, answer *vigilv1.GetAgentResponse) error {
 		"wanted", intentText(a, g), "declared", declared, "runner", runner,
 		"process", processLine(a, g), "in the room", participantLine(g), "task", taskLine(answer.GetTask()),
 		"order", orderLine(g), "failures", failuresText(g), "parked", term.Tidy(g.GetParkedWhy()),
-		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", left(g.GetFenceLeft()),
+		"start fails", g.GetStartFault(), "unkillable", g.GetStuck(), "fence", term.Left(g.GetFenceLeft()),
 		"resume value", resumeText(g))
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func processLine(a *cli.App, g *vigilv1.Agent) string {
 
 func participantLine(g *vigilv1.Agent) string {
 	text := g.GetParticipant()
-	if d := left(g.GetLeaseLeft()); d != "" && text != "DISCONNECTED" {
+	if d := term.Left(g.GetLeaseLeft()); d != "" && text != "DISCONNECTED" {
 		text += ", lease " + d
 	}
 	return text
@@ -179,17 +178,6 @@ func orderLine(g *vigilv1.Agent) string {
 		text += ": " + g.GetOrderReason()
 	}
 	return text
-}
-
-// left says how long something still lasts.
-func left(d *durationpb.Duration) string {
-	if d == nil || d.AsDuration() == 0 {
-		return ""
-	}
-	if d.AsDuration() < 0 {
-		return "ended " + term.Short(-d.AsDuration()) + " ago"
-	}
-	return "ends in " + term.Short(d.AsDuration())
 }
 
 // exitText is the last death on one line.

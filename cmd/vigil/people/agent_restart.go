@@ -40,7 +40,7 @@ it runs until all are renewed; interrupted and given again it goes on where it w
 	flags := cmd.Flags()
 	flags.BoolVar(&x.fresh, "fresh", false, "forget its resume value: begin a new conversation")
 	waitFlag(cmd, &wait, "its next life runs and has joined")
-	whyFlag(cmd, &x.why)
+	cli.WhyFlag(cmd, &x.why)
 	flags.BoolVar(&outdated, "outdated", false, "those that live as their role was declared before, one by one")
 	flags.StringVar(&x.room, "room", "", "with --outdated: only of this room")
 	flags.StringVar(&x.role, "role", "", "with --outdated: only of roles with this name")
@@ -134,7 +134,7 @@ func (x *renewal) plan(ctx context.Context, c *cli.Conn) error {
 
 // text is the plan for people.
 func (x *renewal) text() string {
-	shown := x.names[:min(len(x.names), planShown)]
+	shown := x.names[:min(len(x.names), cli.PlanShown)]
 	text := fmt.Sprintf("restart %s: %s", term.Plural(len(x.names), "agent"), strings.Join(shown, ", "))
 	if more := len(x.names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -130,8 +130,8 @@ func printAgent(a *cli.App, g *vigilv1.Agent) error {
 		"participant", g.GetParticipant(),
 		"process", processText(g), "unkillable", g.GetStuck(), "host", g.GetHost(), "pid", pid,
 		"incarnation", g.GetIncarnation(), "up", term.Span(g.GetUp()), "outdated", outdatedText(g),
-		"task", task, "done", term.Plural(g.GetDone(), "task")+" in this life", "lease", left(g.GetLeaseLeft()),
-		"fence", left(g.GetFenceLeft()),
+		"task", task, "done", term.Plural(g.GetDone(), "task")+" in this life", "lease", term.Left(g.GetLeaseLeft()),
+		"fence", term.Left(g.GetFenceLeft()),
 		"order", order, "failures", failuresText(g), "start fails", g.GetStartFault(),
 		"terminal", screenLine(g.GetScreen(), g.GetDegraded()),
 		"used", usageLine(g.GetUsage()),
@@ -156,7 +156,7 @@ func intentText(a *cli.App, g *vigilv1.Agent) string {
 	if g.GetPaused() && g.GetDesired() == "paused" {
 		by, at, why = g.GetPauseBy(), g.GetPauseAt(), g.GetPauseWhy()
 	}
-	text := g.GetDesired() + endsText(a, intentEnd(g))
+	text := g.GetDesired() + a.EndsText(intentEnd(g))
 	if by != "" {
 		text = strings.TrimSpace(fmt.Sprintf("%s, by %s %s", text, by, a.Ago(at)))
 	}
@@ -215,7 +215,7 @@ func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetA
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			span, err := spanOf(a, cmd, &end, stop)
+			span, err := end.Read(cmd, a.Now())
 			if err != nil {
 				return err
 			}
@@ -229,7 +229,7 @@ func newAgentSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetA
 	}
 	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
 	waitFlag(cmd, &wait, until)
-	whyFlag(cmd, &request.Reason)
+	cli.WhyFlag(cmd, &request.Reason)
 	if stop {
 		end.Add(cmd, "the stop")
 	}
@@ -287,7 +287,7 @@ func eachAgent(a *cli.App, cmd *cobra.Command, names []string, wait bool,
 				list.Agents[i], g = now, now
 			}
 			if !a.JSON {
-				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired()+endTime(a, intentEnd(g)),
+				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired()+a.EndTime(intentEnd(g)),
 					changedText(cmd.Name(), g)); err != nil {
 					return err
 				}

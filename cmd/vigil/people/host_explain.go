@@ -43,7 +43,7 @@ func explainHost(a *cli.App, h *vigilv1.Host) error {
 		return err
 	}
 	err := a.Pairs("to do", hostRemedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
-		"agents", hostLoad(h), "lease", left(h.GetLeaseLeft()), "seen", heardText(a, h),
+		"agents", hostLoad(h), "lease", term.Left(h.GetLeaseLeft()), "seen", heardText(a, h),
 		"kept", keptLine(a, h), "runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", term.OrWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
@@ -164,7 +164,7 @@ func drainLine(a *cli.App, h *vigilv1.Host) string {
 		text += ", without a deadline"
 	}
 	if h.GetDrainEndsIn() != nil {
-		text += ";" + endsText(a, h.GetDrainEndsIn())
+		text += ";" + a.EndsText(h.GetDrainEndsIn())
 	}
 	return text
 }

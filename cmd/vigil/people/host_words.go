@@ -77,7 +77,7 @@ func drainEnd(a *cli.App, h *vigilv1.Host) string {
 	if h.GetDrainEndsIn() == nil {
 		return ""
 	}
-	return "; it is drained" + endsText(a, h.GetDrainEndsIn())
+	return "; it is drained" + a.EndsText(h.GetDrainEndsIn())
 }
 
 func drainText(h *vigilv1.Host) string {

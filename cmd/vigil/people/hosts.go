@@ -54,7 +54,7 @@ func printHosts(a *cli.App, list *vigilv1.ListHostsResponse) error {
 			agents += fmt.Sprintf("+%d", h.GetStarting())
 		}
 		agents += fmt.Sprintf(" of %d", h.GetCapacity())
-		t.Add(h.GetName(), h.GetState(), agents, left(h.GetLeaseLeft()), heardText(a, h),
+		t.Add(h.GetName(), h.GetState(), agents, term.Left(h.GetLeaseLeft()), heardText(a, h),
 			strings.Join(h.GetRunners(), ","), labelText(h.GetLabels()), hostWhy(h))
 	}
 	return a.PrintTable(t, "No host has registered yet: start one with `vigil agentd`.")
@@ -99,7 +99,7 @@ func newHostShowCmd(a *cli.App) *cobra.Command {
 				err = a.Pairs("host", h.GetName(), "number", fmt.Sprint(h.GetId()), "state", h.GetState(),
 					"why", hostWhy(h),
 					"version", h.GetVersion(), "agents", hostLoad(h),
-					"lease", left(h.GetLeaseLeft()), "seen", heardText(a, h), "drain", drainLine(a, h),
+					"lease", term.Left(h.GetLeaseLeft()), "seen", heardText(a, h), "drain", drainLine(a, h),
 					"runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()),
 					"terminals", h.GetTerminals(),
 					"containment", containmentLine(h), "kept", keptLine(a, h), "gossip", h.GetGossipAddr(),

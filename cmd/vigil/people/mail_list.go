@@ -184,7 +184,7 @@ func printMail(a *cli.App, m *vigilv1.Mail) error {
 		from += " (incarnation " + m.GetFromIncarnation() + ")"
 	}
 	if n := m.GetDeliveries(); n > 0 {
-		state += fmt.Sprintf(", handed over %s, last to incarnation %s", times(n), m.GetDeliveredTo())
+		state += fmt.Sprintf(", handed over %s, last to incarnation %s", term.Times(n), m.GetDeliveredTo())
 	}
 	err := a.Pairs("mail", fmt.Sprint(m.GetId()), "from", from, "to", m.GetTo(), "subject", m.GetSubject(),
 		"priority", m.GetPriority(),
@@ -194,12 +194,4 @@ func printMail(a *cli.App, m *vigilv1.Mail) error {
 		return err
 	}
 	return a.Printf("\n%s\n", strings.TrimRight(a.Shown(m.GetBody()), "\n"))
-}
-
-// times counts in words.
-func times(n uint32) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

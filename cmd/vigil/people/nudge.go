@@ -53,6 +53,6 @@ is frozen. Look at the effect with vigil agent screen.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "file with the text, - for standard input")
-	whyFlag(cmd, &why)
+	cli.WhyFlag(cmd, &why)
 	return cmd
 }

@@ -100,9 +100,9 @@ func printRoom(a *cli.App, room *vigilv1.Room) error {
 	if room.GetDeleting() {
 		state = "being deleted: it goes once nothing of it runs"
 	} else if room.GetPaused() {
-		state = strings.TrimSpace(fmt.Sprintf("paused%s by %s %s", endsText(a, room.GetPauseEndsIn()),
+		state = strings.TrimSpace(fmt.Sprintf("paused%s by %s %s", a.EndsText(room.GetPauseEndsIn()),
 			term.OrWord(room.GetPauseBy(), "somebody"), a.Ago(room.GetPauseAt()))) +
-			becauseText(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
+			term.Because(room.GetPauseWhy()) + "; `vigil room resume " + room.GetName() + "` ends it"
 	}
 	if n := room.GetUnfinished(); n > 0 && state == "" {
 		state = term.Plural(n, "agent is", "agents are") + " still to be created or changed"

@@ -87,16 +87,8 @@ func pausedLine(a *cli.App, st *vigilv1.StatusResponse) string {
 		return ""
 	}
 	who := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(st.GetPauseBy(), "somebody"), a.Ago(st.GetPauseAt())))
-	return "everything" + endsText(a, st.GetPauseEndsIn()) + ", " + who + becauseText(st.GetPauseWhy()) +
+	return "everything" + a.EndsText(st.GetPauseEndsIn()) + ", " + who + term.Because(st.GetPauseWhy()) +
 		"; no starts, no task is claimed; `vigil resume` ends it"
-}
-
-// becauseText adds the reason that a human gave, if any.
-func becauseText(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }
 
 // escalationCounts says "2 open, 1 of them acknowledged"; "" when nothing needs a human.

@@ -13,9 +13,6 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// planShown is how many tasks of a plan, and refusals of what was done, are shown to people.
-const planShown = 5
-
 // bulkPage is how many tasks one call lists.
 const bulkPage = 1000
 
@@ -99,7 +96,7 @@ func listPage(ctx context.Context, c *cli.Conn, r *vigilv1.ListTasksRequest) (*v
 
 func (b *taskBulk) choose(t *vigilv1.Task) {
 	b.chosen = append(b.chosen, chosenTask{t.GetId(), t.GetRev(), t.GetState() == vigilv1.TaskState_QUEUED})
-	if len(b.first) < planShown {
+	if len(b.first) < cli.PlanShown {
 		b.first = append(b.first, t)
 	}
 	of := taskGroup{Room: t.GetRoom(), Role: t.GetRole(), State: t.GetState().String()}

@@ -148,8 +148,8 @@ func (b *taskBulk) say(d *bulkDone) error {
 		if r.Result != "refused" {
 			continue
 		}
-		if shown++; shown > planShown {
-			return b.Printf("  and %d more, all of them with --json\n", d.counts["refused"]-planShown)
+		if shown++; shown > cli.PlanShown {
+			return b.Printf("  and %d more, all of them with --json\n", d.counts["refused"]-cli.PlanShown)
 		}
 		if err := b.Printf("  task %d: %s\n", r.Task, r.Message); err != nil {
 			return err

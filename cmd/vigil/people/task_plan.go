@@ -27,7 +27,7 @@ func expectText(t *vigilv1.Task) string {
 		}
 	}
 	if n := t.GetExtended(); n > 0 {
-		text += ", put off " + times(n) + " after it had passed"
+		text += ", put off " + term.Times(n) + " after it had passed"
 	}
 	return text
 }
