@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/people/agents"
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
@@ -64,7 +65,7 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 		return err
 	}
 	for _, u := range st.GetUnserved()[:min(len(st.GetUnserved()), unservedLines)] {
-		if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), unservedText(u)); err != nil {
+		if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), agents.UnservedText(u)); err != nil {
 			return err
 		}
 	}
@@ -117,3 +118,6 @@ func hostCounts(st *vigilv1.StatusResponse) string {
 	}
 	return text + " (" + strings.Join(others, ", ") + ")"
 }
+
+// unservedLines is how many roles without an agent a status shows.
+const unservedLines = 10
