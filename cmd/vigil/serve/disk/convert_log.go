@@ -1,4 +1,4 @@
-package serve
+package disk
 
 import (
 	"errors"
@@ -54,7 +54,7 @@ func convertLog(a *cli.App, dir string, to logstore.Kind) error {
 	case errors.Is(err, logstore.ErrInUse):
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("convert log: %w", err))
 	case err != nil:
-		return serverError(fmt.Errorf("convert log: %w", err))
+		return ServerError(fmt.Errorf("convert log: %w", err))
 	case a.JSON:
 		return a.PrintJSON(map[string]any{"data_dir": dir, "from": done.From, "to": to, "first": done.First,
 			"last": done.Last, "done": done.From != to})

@@ -1,4 +1,4 @@
-package serve
+package disk
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestServerExitCodes(t *testing.T) {
 		{fmt.Errorf("run: %w", &cluster.BrokenInvariant{Index: 7}), cli.ExitUnknown},
 		{fmt.Errorf("run: %w", cluster.ErrOtherRefusals), cli.ExitUnknown},
 	} {
-		if got := cli.ExitCode(serverError(tt.err)); got != tt.code {
+		if got := cli.ExitCode(ServerError(tt.err)); got != tt.code {
 			t.Errorf("%v: exit code %d, want %d", tt.err, got, tt.code)
 		}
 	}

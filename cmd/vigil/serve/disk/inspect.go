@@ -1,4 +1,4 @@
-package serve
+package disk
 
 import (
 	"errors"
@@ -76,7 +76,7 @@ func (i *inspecting) run(dir string) error {
 	case errors.Is(err, logstore.ErrInUse):
 		return cli.ExitWith(cli.ExitConflict, err)
 	case err != nil:
-		return serverError(fmt.Errorf("inspect %s: %w", dir, err))
+		return ServerError(fmt.Errorf("inspect %s: %w", dir, err))
 	}
 	defer data.Close() // nothing was written
 	switch {
@@ -94,7 +94,7 @@ func (i *inspecting) printAll(dir string, data *cluster.Inspection) error {
 	for at := data.First; at <= data.Last && at > 0; at++ {
 		e, err := data.Entry(at, false)
 		if err != nil {
-			return serverError(err)
+			return ServerError(err)
 		}
 		terms[e.Term] = true
 		if e.Kind != "commands" {
@@ -112,7 +112,7 @@ func (i *inspecting) printAll(dir string, data *cluster.Inspection) error {
 	}
 	snaps, err := data.Snapshots.List()
 	if err != nil {
-		return serverError(err)
+		return ServerError(err)
 	}
 	listed := slices.Sorted(maps.Keys(terms))
 	if i.JSON {
@@ -187,7 +187,7 @@ func (i *inspecting) printEntries(data *cluster.Inspection) error {
 		e, err := data.Entry(at, i.texts)
 		switch {
 		case err != nil:
-			return serverError(err)
+			return ServerError(err)
 		case i.JSON:
 			list = append(list, entryObject(&e))
 		default:
@@ -254,7 +254,7 @@ func entryObject(e *cluster.EntrySeen) map[string]any {
 func (i *inspecting) printHistory(data *cluster.Inspection, object cluster.Object) error {
 	h, err := data.History(object, i.texts)
 	if err != nil {
-		return serverError(err)
+		return ServerError(err)
 	}
 	if i.JSON {
 		return i.PrintJSON(historyObject(i.object, h))

@@ -1,4 +1,4 @@
-package serve
+package disk
 
 import (
 	"bytes"

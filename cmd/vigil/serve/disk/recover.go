@@ -1,11 +1,9 @@
-package serve
+package disk
 
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -73,10 +71,10 @@ func (r *recovery) run() error {
 	case r.yes:
 	case !r.Attended || r.JSON:
 		return cli.Usagef("%s is given up for good and there is no terminal to ask on: nothing was changed; "+
-			"say so with --yes, look with --dry-run", lostNames(plan))
+			"say so with --yes, look with --dry-run", LostNames(plan))
 	default:
 		question := fmt.Sprintf("\nIs %s lost for good? Type the name of the server that goes on, %s: ",
-			lostNames(plan), plan.Server)
+			LostNames(plan), plan.Server)
 		if err := r.Confirm(question, plan.Server); err != nil {
 			return err
 		}
@@ -91,23 +89,6 @@ func (r *recovery) run() error {
 	return r.next(done)
 }
 
-// ownData refuses a directory of another account: what a command writes there now the server could not
-// read.
-func ownData(dir, command string) error {
-	if dir == "" {
-		return cli.Usagef("name the data directory of the server with --data-dir")
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return cli.Usagef("%w: give the data directory of a server with --data-dir", err)
-	}
-	if of, ok := info.Sys().(*syscall.Stat_t); ok && info.IsDir() && int(of.Uid) != os.Geteuid() {
-		return cli.Usagef("%s belongs to account %d: run this command as that account, as the server does, "+
-			"for instance with: sudo -u '#%[2]d' vigil server %[3]s", dir, of.Uid, command)
-	}
-	return nil
-}
-
 // explained gives the errors of the data their exit code and what to do.
 func (r *recovery) explained(err error) error {
 	switch {
@@ -116,7 +97,7 @@ func (r *recovery) explained(err error) error {
 	case errors.Is(err, logstore.ErrInUse):
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("recover %s: %w", r.dir, err))
 	}
-	return serverError(fmt.Errorf("recover %s: %w", r.dir, err))
+	return ServerError(fmt.Errorf("recover %s: %w", r.dir, err))
 }
 
 // show says what was found and what follows from it.
@@ -138,7 +119,7 @@ func (r *recovery) show(plan *cluster.Recovery) error {
 	if err != nil {
 		return err
 	}
-	lost := lostNames(plan)
+	lost := LostNames(plan)
 	return r.Printf(`
 What follows:
 - What only %[1]s had is lost, also what was acknowledged.
@@ -192,7 +173,8 @@ func lastEvent(plan *cluster.Recovery) string {
 	return ""
 }
 
-func lostNames(plan *cluster.Recovery) string {
+// LostNames names the servers that a recovery gives up.
+func LostNames(plan *cluster.Recovery) string {
 	names := make([]string, len(plan.Lost))
 	for i, p := range plan.Lost {
 		names[i] = p.ID

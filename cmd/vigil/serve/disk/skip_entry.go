@@ -1,4 +1,4 @@
-package serve
+package disk
 
 import (
 	"errors"
@@ -110,7 +110,7 @@ func (s *skipping) explained(err error) error {
 	case errors.Is(err, logstore.ErrInUse), errors.Is(err, cluster.ErrNotRefused), errors.Is(err, cluster.ErrAgreed):
 		return cli.ExitWith(cli.ExitConflict, err)
 	}
-	return serverError(fmt.Errorf("skip entry in %s: %w", s.dir, err))
+	return ServerError(fmt.Errorf("skip entry in %s: %w", s.dir, err))
 }
 
 // show says what the entry is.

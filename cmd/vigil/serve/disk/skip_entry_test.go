@@ -1,4 +1,4 @@
-package serve
+package disk
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func chokedServer(t *testing.T) (dir string, broken *cluster.BrokenInvariant, c 
 // before it changes anything.
 func TestSkipEntryPassesOverWhatCannotBeApplied(t *testing.T) {
 	dir, broken, c := chokedServer(t)
-	said := serverError(broken)
+	said := ServerError(broken)
 	want := fmt.Sprintf("vigil server skip-entry --data-dir DIR --index %d --sum %s", broken.Index, broken.Sum)
 	if cli.ExitCode(said) != cli.ExitUnknown || !strings.Contains(said.Error(), want) || !strings.Contains(said.Error(), "OpenSession") {
 		t.Fatalf("the server ends with %v", said)
