@@ -69,8 +69,8 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 	if t.GetKills() > 0 {
 		kills = term.Plural(t.GetKills(), "life", "lives") + " died or had to be ended while holding it"
 	}
-	err := a.Pairs("task", fmt.Sprint(t.GetId()), "id", t.GetKey(), "title", t.GetTitle(), "role", t.GetRoom()+"/"+t.GetRole(),
-		"state", state,
+	err := a.Pairs("task", fmt.Sprint(t.GetId()), "id", t.GetKey(), "title", t.GetTitle(),
+		"role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
 		"created", strings.TrimSpace(a.Ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t),
 		"done", percentText(t), "last progress", agoText(t.GetProgressed()),
