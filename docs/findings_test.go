@@ -44,7 +44,7 @@ var findings = []finding{
 	{id: "S8", what: "an agent with a terminal used up the memory of its host", tests: []string{
 		"agentd/tmux/flood_test.go TestS08EndlessScreenIsRefused", "agentd/tmux/flood_test.go TestS08FloodOfTheStatusIsNotKept"}},
 	{id: "S9", what: "an agent got the terminal of whoever attached", tests: []string{
-		"cmd/vigil/people/attach_here_terminal_test.go TestS09AttachKeepsTheTerminal",
+		"cmd/vigil/people/terminal/between_test.go TestS09AttachKeepsTheTerminal",
 		"cmd/vigil/term/drawing_test.go TestS09OnlyDrawingReachesTheTerminal"}},
 	{id: "S10", what: "anyone reported what servers report of themselves", tests: []string{
 		"rpc/door/rights_test.go TestEveryCallIsAllowedOrDenied", "rpc/door/guard_test.go TestForgedHeadersAreNotBelieved",
@@ -65,10 +65,10 @@ var findings = []finding{
 	{id: "S14", what: "all hosts had one key of gossip for ever", tests: []string{
 		"cmd/vigil/e2e_gossip_test.go TestGossipKeysComeByThemselves"}},
 	{id: "S15", what: "escapes in logs and nudges, folders and secrets of others, profiles for all, by that anybody could write",
-		tests: []string{"cmd/vigil/people/safe_logs_test.go TestS15LogsOfAgentsDoNotSteerTheTerminal",
+		tests: []string{"cmd/vigil/people/agents/logs_test.go TestS15LogsOfAgentsDoNotSteerTheTerminal",
 			"rpc/hosts/nudge_test.go TestS15NudgesTypeTextOnly",
-			"cmd/vigil/people/safe_logs_test.go TestS15TheFolderOfLivesIsTheUsersOwn",
-			"cmd/vigil/people/safe_logs_test.go TestS15SecretsThatOthersReadAreRefused",
+			"cmd/vigil/life/kept_test.go TestS15TheFolderOfLivesIsTheUsersOwn",
+			"cluster/notify/secret_test.go TestS15SecretsThatOthersReadAreRefused",
 			"cmd/vigil/serve/server_debug_test.go TestS15ProfilesAreOnAPrivateSocket",
 			"rpc/audit_test.go TestAuditSaysWhoHasChangedWhat"}},
 	{id: "A1", what: "text of an agent made its end disappear", tests: []string{

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/people"
+	"vigil/cmd/vigil/people/mail"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -146,7 +146,7 @@ func TestMailSendSaysWhoToWhomAndWhat(t *testing.T) {
 func TestMailIsRefusedWithARemedy(t *testing.T) {
 	s := newCanned(t)
 	big := filepath.Join(t.TempDir(), "big.md")
-	if err := os.WriteFile(big, []byte(strings.Repeat("x", people.MaxMailBody+1)), 0o600); err != nil {
+	if err := os.WriteFile(big, []byte(strings.Repeat("x", mail.MaxBody+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {

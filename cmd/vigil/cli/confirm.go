@@ -24,6 +24,9 @@ func (a *App) Confirm(question, want string) error {
 	return nil
 }
 
+// PlanShown is how many single things of a plan, and refusals of what was done, are shown to people.
+const PlanShown = 5
+
 // ConfirmPlan prints a plan and tells whether the harm in it is wanted: by --yes, or by an answer
 // on a terminal. harm goes on after "this"; without harm nobody is asked, and servers see to it
 // that there is none. It is an error when harm is not wanted.

@@ -32,7 +32,7 @@ func (f *UntilFlags) Add(cmd *cobra.Command, what string) {
 	_ = cmd.RegisterFlagCompletionFunc("until", cobra.NoFileCompletions)
 }
 
-// Read gives how long it lasts from now on; nil when nothing was said.
+// Read gives how long it lasts from now on; nil when nothing was said, as where the flags are not there.
 func (f *UntilFlags) Read(cmd *cobra.Command, now time.Time) (*durationpb.Duration, error) {
 	long, until := cmd.Flags().Changed("for"), cmd.Flags().Changed("until")
 	switch {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/people"
+	"vigil/cmd/vigil/people/events"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
@@ -144,7 +144,7 @@ func (f *fleet) listSetup(b *strings.Builder) {
 // feed prints events as they happen, until ctx ends.
 func (f *fleet) feed(ctx context.Context) error {
 	for {
-		err := people.WatchEvents(ctx, f.conn, &vigilv1.WatchEventsRequest{After: f.newest}, f.show)
+		err := events.Watch(ctx, f.conn, &vigilv1.WatchEventsRequest{After: f.newest}, f.show)
 		if ctx.Err() != nil {
 			return nil
 		}

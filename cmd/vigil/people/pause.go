@@ -2,60 +2,16 @@ package people
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
 
-// whyFlag adds the reason of an intent, which stands beside it until the next one.
-func whyFlag(cmd *cobra.Command, why *string) {
-	cmd.Flags().StringVar(why, "why", "", "the reason, for everybody who asks")
-}
-
-// spanOf reads how long what a human sets lasts; what ends it has no such flags.
-func spanOf(a *cli.App, cmd *cobra.Command, end *cli.UntilFlags, set bool) (*durationpb.Duration, error) {
-	if !set {
-		return nil, nil
-	}
-	return end.Read(cmd, a.Now())
-}
-
-// endsText says when something ends by itself, in words and in local time; "" when it does not.
-func endsText(a *cli.App, in *durationpb.Duration) string {
-	if in == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s (for another %s)", endTime(a, in), term.Short(in.AsDuration().Round(time.Second)))
-}
-
-// endTime is endsText without for how long that is; for people, since the cluster has a clock of its own.
-func endTime(a *cli.App, in *durationpb.Duration) string {
-	if in == nil {
-		return ""
-	}
-	now := a.Now()
-	at, form := now.Add(in.AsDuration()).Round(time.Second), "15:04" // the answer was some moments on the way
-	if in.AsDuration() >= 24*time.Hour || at.YearDay() != now.YearDay() {
-		form = "2006-01-02 15:04"
-	}
-	return " until " + at.Format(form)
-}
-
-// pauseHelp says once what a pause is.
-const pauseHelp = `Nothing is started and no new task is claimed; what runs goes on and finishes its
-task. A pause stays until a human ends it, or until the end that was given to it: no automation
-ends it before. A later pause replaces the end; one without --for and --until takes it away.`
-
 func newPauseCmd(a *cli.App) *cobra.Command {
 	return newPauseAllCmd(a, "pause", "Pause the whole fleet: no starts, no task is claimed; what runs goes on",
-		pauseHelp, true)
+		cli.PauseHelp, true)
 }
 
 func newResumeCmd(a *cli.App) *cobra.Command {
@@ -73,7 +29,7 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 		Long:  long,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			span, err := spanOf(a, cmd, &end, pause)
+			span, err := end.Read(cmd, a.Now())
 			if err != nil {
 				return err
 			}
@@ -83,7 +39,7 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 				if err != nil {
 					return err
 				}
-				line := "everything is paused" + endsText(a, span) +
+				line := "everything is paused" + a.EndsText(span) +
 					": no starts, no task is claimed; what runs goes on. `vigil resume` ends it"
 				if !pause {
 					line = "the fleet is resumed"
@@ -92,106 +48,7 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 			})
 		},
 	}
-	whyFlag(cmd, &why)
-	if pause {
-		end.Add(cmd, "the pause")
-	}
-	return cmd
-}
-
-// newRoomPauseCmd makes a verb about whole rooms.
-func newRoomPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command {
-	var why string
-	var end cli.UntilFlags
-	cmd := &cobra.Command{
-		Use:               verb + " ROOM...",
-		Short:             short,
-		Long:              short + ".\n\n" + pauseHelp,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.Every(cli.RoomNames),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range args {
-				if strings.Contains(name, "/") {
-					return cli.Usagef("%q is not a room: for an agent write vigil agent %s %s", name, verb, name)
-				}
-			}
-			span, err := spanOf(a, cmd, &end, pause)
-			if err != nil {
-				return err
-			}
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				list := &vigilv1.ListRoomsResponse{}
-				for _, name := range args {
-					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause),
-						By: a.Me(), Reason: why, For: span}); err != nil {
-						return err
-					}
-					room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
-					if err != nil {
-						return err
-					}
-					list.Rooms = append(list.Rooms, room)
-					if a.JSON {
-						continue
-					}
-					what := "is resumed"
-					if room.GetPaused() {
-						what = "is paused" + endsText(a, room.GetPauseEndsIn()) +
-							": no starts, no task is claimed; what runs goes on"
-					}
-					if err := a.Printf("room %s %s\n", name, what); err != nil {
-						return err
-					}
-				}
-				if a.JSON {
-					return a.PrintJSON(list)
-				}
-				return nil
-			})
-		},
-	}
-	whyFlag(cmd, &why)
-	if pause {
-		end.Add(cmd, "the pause")
-	}
-	return cmd
-}
-
-// newAgentPauseCmd makes a verb about single agents.
-func newAgentPauseCmd(a *cli.App, verb, short string, pause bool) *cobra.Command {
-	var why string
-	var end cli.UntilFlags
-	cmd := &cobra.Command{
-		Use:               verb + " ROOM/ROLE[.N]...",
-		Short:             short,
-		Long:              short + ".\n\n" + pauseHelp,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.Every(cli.AgentNames),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range args {
-				if _, _, err := cli.SplitAgent(name); err != nil {
-					if !strings.Contains(name, "/") {
-						err = fmt.Errorf("%w: for a whole room write vigil room %s %s", err, verb, name)
-					}
-					return cli.WrongUsage(err)
-				}
-			}
-			span, err := spanOf(a, cmd, &end, pause)
-			if err != nil {
-				return err
-			}
-			return eachAgent(a, cmd, args, false,
-				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-					if _, err := c.Fleet.SetPause(ctx, &vigilv1.SetPauseRequest{Scope: name, Pause: new(pause),
-						By: a.Me(), Reason: why, For: span}); err != nil {
-						return nil, err
-					}
-					answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: name})
-					return answer.GetAgent(), err
-				})
-		},
-	}
-	whyFlag(cmd, &why)
+	cli.WhyFlag(cmd, &why)
 	if pause {
 		end.Add(cmd, "the pause")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/people/agents"
 	"vigil/cmd/vigil/servers"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
@@ -64,7 +65,7 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 		return err
 	}
 	for _, u := range st.GetUnserved()[:min(len(st.GetUnserved()), unservedLines)] {
-		if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), unservedText(u)); err != nil {
+		if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), agents.UnservedText(u)); err != nil {
 			return err
 		}
 	}
@@ -87,16 +88,8 @@ func pausedLine(a *cli.App, st *vigilv1.StatusResponse) string {
 		return ""
 	}
 	who := strings.TrimSpace(fmt.Sprintf("by %s %s", term.OrWord(st.GetPauseBy(), "somebody"), a.Ago(st.GetPauseAt())))
-	return "everything" + endsText(a, st.GetPauseEndsIn()) + ", " + who + becauseText(st.GetPauseWhy()) +
+	return "everything" + a.EndsText(st.GetPauseEndsIn()) + ", " + who + term.Because(st.GetPauseWhy()) +
 		"; no starts, no task is claimed; `vigil resume` ends it"
-}
-
-// becauseText adds the reason that a human gave, if any.
-func becauseText(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }
 
 // escalationCounts says "2 open, 1 of them acknowledged"; "" when nothing needs a human.
@@ -125,3 +118,6 @@ func hostCounts(st *vigilv1.StatusResponse) string {
 	}
 	return text + " (" + strings.Join(others, ", ") + ")"
 }
+
+// unservedLines is how many roles without an agent a status shows.
+const unservedLines = 10

@@ -11,6 +11,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/logstore"
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/serve/disk"
 )
 
 // adoptable refuses a data directory that does not fit what is to be done: one with data when a cluster is
@@ -40,7 +41,7 @@ func (f *Founding) adoptable() error {
 			dir, is.State.ClusterUUID()))
 	case len(is.Lost) > 0:
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s is one of several servers, with %s: start them, remove those "+
-			"with `vigil server remove`, so that nothing is lost, stop this one, and try again", dir, lostNames(is)))
+			"with `vigil server remove`, so that nothing is lost, stop this one, and try again", dir, disk.LostNames(is)))
 	case is.Server != f.Conf.ID:
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s is of server %q, not of %q: give --id %[2]s",
 			dir, is.Server, f.Conf.ID))

@@ -12,7 +12,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/clustertest"
 	"vigil/cmd/vigil/cli"
-	"vigil/cmd/vigil/people"
+	"vigil/cmd/vigil/people/events"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/client"
@@ -26,7 +26,7 @@ type mailWatch struct {
 }
 
 func (w *mailWatch) run(ctx context.Context, c *cli.Conn) error {
-	return people.WatchEvents(ctx, c, &vigilv1.WatchEventsRequest{Room: "r", Tail: true}, func(e *vigilv1.Event) error {
+	return events.Watch(ctx, c, &vigilv1.WatchEventsRequest{Room: "r", Tail: true}, func(e *vigilv1.Event) error {
 		var id uint64
 		if _, err := fmt.Sscanf(e.GetText(), "mail %d,", &id); err != nil {
 			return nil // about several mails, or none

@@ -23,6 +23,7 @@ import (
 	"vigil/cluster/logstore"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
+	"vigil/cmd/vigil/serve/disk"
 	"vigil/fsm/noun"
 	"vigil/rpc"
 	"vigil/rpc/client"
@@ -87,7 +88,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	if err := s.open(repl, listener); err != nil {
 		s.close()
 		_ = listener.Close() // it was never used
-		return nil, serverError(err)
+		return nil, disk.ServerError(err)
 	}
 	return s, nil
 }
@@ -271,11 +272,11 @@ func (s *server) Run(ctx context.Context) error {
 
 	select {
 	case err := <-fatal:
-		return serverError(err)
+		return disk.ServerError(err)
 	case err := <-rest: // before anybody asked for it
 		stopReplica()
 		<-replicaDone
-		return serverError(errors.Join(errors.New("the server's API has stopped"), err))
+		return disk.ServerError(errors.Join(errors.New("the server's API has stopped"), err))
 	case <-ctx.Done():
 	}
 	if s.gossip != nil {
@@ -293,7 +294,7 @@ func (s *server) Run(ctx context.Context) error {
 	default:
 	}
 	s.log.Info("server has stopped")
-	return serverError(err)
+	return disk.ServerError(err)
 }
 
 // runRest runs everything but the replication.

@@ -89,6 +89,54 @@ func (t *Terminal) Ago(at *timestamppb.Timestamp) string {
 	return Short(d) + " ago"
 }
 
+// Left says how long something still lasts, or since when it does no more; "" when nothing is known of that.
+func Left(d *durationpb.Duration) string {
+	if d == nil || d.AsDuration() == 0 {
+		return ""
+	}
+	if d.AsDuration() < 0 {
+		return "ended " + Short(-d.AsDuration()) + " ago"
+	}
+	return "ends in " + Short(d.AsDuration())
+}
+
+// EndsText says when something ends by itself, in words and in local time; "" when it does not.
+func (t *Terminal) EndsText(in *durationpb.Duration) string {
+	if in == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (for another %s)", t.EndTime(in), Short(in.AsDuration().Round(time.Second)))
+}
+
+// EndTime is EndsText without for how long that is; for people, since the cluster has a clock of its own.
+func (t *Terminal) EndTime(in *durationpb.Duration) string {
+	if in == nil {
+		return ""
+	}
+	now := t.Now()
+	at, form := now.Add(in.AsDuration()).Round(time.Second), "15:04" // the answer was some moments on the way
+	if in.AsDuration() >= 24*time.Hour || at.YearDay() != now.YearDay() {
+		form = "2006-01-02 15:04"
+	}
+	return " until " + at.Format(form)
+}
+
+// Because adds the reason that a human gave, if any.
+func Because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+// Times counts in words: once, 2 times.
+func Times(n uint32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 // Plural says "1 shim", "2 shims", as events do.
 func Plural[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, one string, many ...string) string {
 	return noun.Plural(n, one, many...)

@@ -1,0 +1,140 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newStartCmd(a *cli.App) *cobra.Command {
+	request := &vigilv1.SetAgentRequest{Desired: "running"}
+	cmd := newSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker",
+		"it runs and has joined", request)
+	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")
+	return cmd
+}
+
+func newStopCmd(a *cli.App) *cobra.Command {
+	cmd := newSetCmd(a, "stop", "Stop an agent and keep it stopped, whatever else asks for it",
+		"nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
+	cmd.Long = `Stop an agent and keep it stopped, whatever else asks for it, until a human starts it or until the
+end that was given to the stop: it is started then, as if a human had asked for it. A later stop
+replaces the end; one without --for and --until takes it away.`
+	cmd.Example = `  vigil agent stop web/builder --for 2h --why "its disk is being replaced"
+  vigil agent stop web/builder --until 15:00`
+	return cmd
+}
+
+func newSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentRequest) *cobra.Command {
+	var wait bool
+	var end cli.UntilFlags
+	stop := request.GetDesired() == "stopped"
+	cmd := &cobra.Command{
+		Use:               verb + " ROOM/ROLE[.N]...",
+		Short:             short,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.Every(cli.AgentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			span, err := end.Read(cmd, a.Now())
+			if err != nil {
+				return err
+			}
+			return each(a, cmd, args, wait,
+				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+					return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(),
+						By: a.Me(), IfRev: request.GetIfRev(), Fresh: request.GetFresh(),
+						Reason: request.GetReason(), For: span})
+				})
+		},
+	}
+	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
+	waitFlag(cmd, &wait, until)
+	cli.WhyFlag(cmd, &request.Reason)
+	if stop {
+		end.Add(cmd, "the stop")
+	}
+	return cmd
+}
+
+func newUnparkCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "unpark ROOM/ROLE[.N]...",
+		Short:             "End a back-off, an open breaker or a usage-limit pause of an agent",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.Every(cli.AgentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return each(a, cmd, args, false,
+				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+					return c.Fleet.UnparkAgent(ctx, &vigilv1.UnparkAgentRequest{Agent: name, By: a.Me()})
+				})
+		},
+	}
+}
+
+// each changes one agent after the other and goes on after a failure; with wait
+// it waits then, without a limit unless --timeout gives one, until all have come true.
+func each(a *cli.App, cmd *cobra.Command, names []string, wait bool,
+	change func(context.Context, *cli.Conn, string) (*vigilv1.Agent, error)) error {
+	ask := a.Ask
+	if wait {
+		ask = a.Follow
+	}
+	return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+		list := &vigilv1.ListAgentsResponse{}
+		var first error
+		failed := func(err error) {
+			if first == nil {
+				first = err
+			} else {
+				cli.Report(a.Err, err, a.JSON)
+			}
+		}
+		for _, name := range names {
+			g, err := change(ctx, c, name)
+			if err != nil {
+				failed(err)
+				continue
+			}
+			list.Agents = append(list.Agents, g)
+		}
+		for i, g := range list.GetAgents() {
+			if wait {
+				now, err := await(ctx, a, c, cmd.Name(), g)
+				if err != nil {
+					failed(err)
+					continue
+				}
+				list.Agents[i], g = now, now
+			}
+			if !a.JSON {
+				if err := a.Printf("%s: desired %s, %s\n", g.GetName(), g.GetDesired()+a.EndTime(intentEnd(g)),
+					changedText(cmd.Name(), g)); err != nil {
+					return err
+				}
+			}
+		}
+		if a.JSON {
+			if err := a.PrintJSON(list); err != nil {
+				return err
+			}
+		}
+		return first
+	})
+}
+
+// changedText says how an agent is after a human's word. A start does not end a
+// pause (law L9), which must be said.
+func changedText(verb string, g *vigilv1.Agent) string {
+	text := term.Tidy(g.GetWhy())
+	if (verb == "start" || verb == "restart" || verb == "unpark") && g.GetPaused() &&
+		!strings.Contains(text, "resume") {
+		text += fmt.Sprintf("; its pause stays: `vigil agent resume %s` ends it", g.GetName())
+	}
+	return term.OneLine(text)
+}

@@ -1,0 +1,80 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+func newListCmd(a *cli.App) *cobra.Command {
+	var request vigilv1.ListAgentsRequest
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List agents with the reason for their state",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request.Stale, request.Limit = a.Stale, 1000
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				list := &vigilv1.ListAgentsResponse{}
+				for {
+					page, err := c.Fleet.ListAgents(ctx, &request)
+					if err != nil {
+						return err
+					}
+					list.Agents = append(list.Agents, page.GetAgents()...)
+					if request.After = page.GetNext(); request.After == "" {
+						return Print(a, list)
+					}
+				}
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Room, "room", "", "only of this room")
+	flags.StringVar(&request.Role, "role", "", "only of this role")
+	flags.StringVar(&request.Host, "host", "", "only on this host")
+	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("host", a.Every(cli.HostNames))
+	return cmd
+}
+
+// Print prints agents, one line each, or as JSON.
+func Print(a *cli.App, list *vigilv1.ListAgentsResponse) error {
+	if a.JSON {
+		return a.PrintJSON(list)
+	}
+	t := term.NewTable("AGENT~", "STATE", "PROCESS", ">LIFE", "HOST~", ">TASK", "UP", "WHY~")
+	for _, g := range list.GetAgents() {
+		task := ""
+		if g.GetTask() != 0 {
+			task = fmt.Sprint(g.GetTask())
+		}
+		process := processText(g)
+		if g.GetOutdated() {
+			process += ", outdated"
+		}
+		t.Add(g.GetName(), g.GetParticipant(), process, g.GetIncarnation(), g.GetHost(), task,
+			term.Span(g.GetUp()), term.Tidy(g.GetWhy()))
+	}
+	return a.PrintTable(t, "There are no such agents.")
+}
+
+// processText says what is known of the process.
+func processText(g *vigilv1.Agent) string {
+	switch {
+	case g.GetStuck() != "":
+		return "unkillable"
+	case g.GetParked():
+		return "parked"
+	case g.GetWhyCode() == "unheard":
+		return "unheard" // it may run, or not
+	case !g.GetManaged() && g.GetParticipant() != "DISCONNECTED" && g.GetParticipant() != "":
+		return "by hand"
+	}
+	return g.GetProcess()
+}

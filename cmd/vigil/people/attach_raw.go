@@ -1,8 +1,0 @@
-//go:build !windows
-
-package people
-
-import "os"
-
-// drawable has a terminal understand escapes; here all do.
-func drawable(*os.File) (restore func(), err error) { return func() {}, nil }

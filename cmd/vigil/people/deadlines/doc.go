@@ -1,0 +1,3 @@
+// Package deadlines is the verb `deadlines` of agents and rooms: what is due, when, what holds the clock and
+// what happens then.
+package deadlines

@@ -1,0 +1,58 @@
+package terminal
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// NewNudgeCommand is `vigil nudge`: a word to an agent that seems to hang at a prompt.
+func NewNudgeCommand(a *cli.App) *cobra.Command {
+	var file, why string
+	cmd := &cobra.Command{
+		Use:   "nudge ROOM/ROLE[.N] [TEXT...]",
+		Short: "Type a line into an agent's terminal, to wake one that hangs at a prompt",
+		Long: `Type a line, and then Enter, into the terminal of an agent that runs with a runner of
+kind tmux. Without a text it is asked how it is getting on. The text is in no event or
+log; that it was nudged, by whom and why, is an event. Nothing is typed while the agent
+is frozen. Look at the effect with vigil agent screen.`,
+		Example: `  vigil nudge web/builder
+  vigil nudge web/builder --file question.txt --why "idle for an hour"`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.First(cli.AgentNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, _, err := cli.SplitAgent(args[0]); err != nil {
+				return err
+			}
+			text := strings.Join(args[1:], " ")
+			if file != "" {
+				if text != "" {
+					return cli.Usagef("the text is given twice: as arguments and with --file; leave one out")
+				}
+				var err error
+				if text, err = a.ReadFile(file); err != nil {
+					return err
+				}
+				text = strings.TrimRight(text, "\r\n")
+			}
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text,
+					By: a.Me(), Reason: why})
+				if err != nil {
+					return err
+				}
+				if a.JSON {
+					return a.PrintJSON(g)
+				}
+				return a.Printf("%s is nudged; `vigil agent screen %s` shows its terminal\n", g.GetName(), g.GetName())
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "file with the text, - for standard input")
+	cli.WhyFlag(cmd, &why)
+	return cmd
+}
