@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -111,9 +112,12 @@ func (s *Session) tmux(input []byte, args ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("start tmux: %w", err)
 	}
-	late := time.AfterFunc(commandLimit, func() { _ = cmd.Process.Kill() }) // it may have ended
-	defer late.Stop()
+	limit := cmp.Or(s.limit, commandLimit)
+	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() }) // it may have ended
 	err = cmd.Wait()
+	if !late.Stop() { // said before how it ended, which the shim may have taken
+		return "", fmt.Errorf("tmux %s: the server of the terminal has not answered within %s", args[0], limit)
+	}
 	if out.size() > maxShown {
 		return "", fmt.Errorf("tmux %s: it prints more than %d bytes", args[0], maxShown)
 	}

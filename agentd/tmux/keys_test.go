@@ -2,8 +2,11 @@ package tmux
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // Incident I115: a nudge whose Enter key was lost stands on the input line. The next rung
@@ -26,6 +29,32 @@ func TestI115StrandedNudgeIsNotGluedToTheNext(t *testing.T) {
 		}
 		return strings.Contains(shown, "read <first nudge>") && strings.Contains(shown, "read <second nudge>")
 	})
+}
+
+// A server that stands still shows nothing and types nothing, which is no success: also not where how the client of
+// tmux has ended is taken by somebody else first, as by a shim, which reaps whatever it sees.
+func TestServerThatStandsStill(t *testing.T) {
+	r := newRig(t, "/bin/sleep", "1000")
+	s := r.open()
+	if err := syscall.Kill(s.Server(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s.limit = 20 * time.Millisecond
+	s.config.Start = func(cmd *exec.Cmd) error {
+		err := r.start(cmd)
+		if err == nil {
+			go func() { _, _ = syscall.Wait4(cmd.Process.Pid, nil, 0, nil) }() // it or who has started it
+		}
+		return err
+	}
+	for range 10 {
+		if shown, err := s.Capture(0); err == nil || !strings.Contains(err.Error(), "has not answered within 20ms") {
+			t.Fatalf("it shows %q, %v", shown, err)
+		}
+		if err := s.Send("go on", true); err == nil {
+			t.Fatal("it was typed")
+		}
+	}
 }
 
 // Keys arrive at the program byte by byte as they were typed, whatever they would mean to tmux: its prefix, its

@@ -72,6 +72,7 @@ type Session struct {
 	gone   chan struct{} // closed when the server has ended
 	copied chan struct{} // closed when all output was written
 	bytes  atomic.Int64  // of output so far
+	limit  time.Duration // 0: commandLimit
 
 	// Fifos. The writer keeps the output open until tmux writes to it.
 	output, writer, status *os.File

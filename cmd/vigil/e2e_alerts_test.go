@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -23,23 +24,30 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// notRaised are the alerts that no fleet of a test can raise in seconds, by why. Their unit tests are in
-// configs/alerts_test.yaml.
-var notRaised = map[string]string{
-	"VigilSlowCommits":     "a disk would have to be slow for its commits, and its timing would end the server first",
-	"VigilServerBehind":    "a server would have to live and lag by 20,000 entries",
-	"VigilInternalErrors":  "a fault of ours would be needed",
-	"VigilDeadLetters":     "agentd's own tests raise its figure",
-	"VigilUnkillable":      "a process that outlives SIGKILL would be needed",
-	"VigilNobodyLooks":     "a terminal that nobody can look at would be needed",
-	"VigilWatchdogErrors":  "a leader that cannot write stops leading first",
-	"VigilManyDenied":      "the fleet of this test has no identities: TestFiguresInPrometheus raises it",
-	"VigilIdentityLimited": "the fleet of this test has no identities",
-	"VigilRootOffline":     "an issuing key would have to be two months old",
+// raisedBy are the alerts that tests raise in real fleets, by the test. What a test raises it compares with its own
+// list, and TestEveryAlertIsRaised sees to it that no alert is in none.
+var raisedBy = map[string][]string{
+	"TestAlertsAreRaised": {"VigilAgentNeedsHuman", "VigilAgentdDown", "VigilAgentsFrozen", "VigilAgentsMissing",
+		"VigilAgentsParked", "VigilBackupOld", "VigilBrakeSet", "VigilBudgetFull", "VigilBudgetNearlyFull",
+		"VigilEscalations", "VigilHostsLost", "VigilInboxUrgent", "VigilManyAgentsStuck", "VigilManyElections", "VigilManyRetries",
+		"VigilManyRoomsCanceled", "VigilNoLeader", "VigilNotifierFails", "VigilRoleHalfOpen", "VigilServerDown",
+		"VigilTaskWaitsLong", "VigilTasksOverdue", "VigilWatchdogBlind"},
+	"TestAlertsOfServersAreRaised": {"VigilServerBehind", "VigilSlowCommits"},
+	"TestAlertsOfHostsAreRaised":   {"VigilDeadLetters", "VigilNobodyLooks", "VigilUnkillable"},
+	"TestAlertsOfIdentitiesAreRaised": {"VigilIdentityLimited", "VigilInternalErrors", "VigilManyDenied",
+		"VigilRootOffline"},
 }
 
-// hurried has rules of alerts fire at once: how long something has to last is left out, and the one figure that
-// only hours can raise counts from a second.
+// notRaised are the alerts that no fleet of a test raises for sure, by why. Their unit tests are in
+// configs/alerts_test.yaml.
+var notRaised = map[string]string{
+	// With followers that were stopped in the middle of passes, 12 of 25 leaders counted one, at another time 3 of 54.
+	"VigilWatchdogErrors": "a look counts that cannot write while its leader still leads; a leader that loses its " +
+		"followers fails the look and ends its watchdog at once, and which of them is first is a matter of luck",
+}
+
+// hurried has rules of alerts fire at once: how long something has to last is left out, and figures that only hours,
+// tens of thousands of entries or a bad disk would bring so far count from less. The figures themselves are real.
 func hurried(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../configs/alerts.yaml")
@@ -47,7 +55,37 @@ func hurried(t *testing.T) string {
 		t.Fatal(err)
 	}
 	rules := regexp.MustCompile(`(?m)^ +for: \w+\n`).ReplaceAllString(string(text), "")
-	return strings.Replace(rules, "> 3600", "> 1", 1)
+	for _, less := range [][2]string{
+		{`{state=~"QUEUED|PENDING"}) > 3600`, `{state=~"QUEUED|PENDING"}) > 1`},
+		{"vigil_applied_index > 20000", "vigil_applied_index > 200"},
+		{"(rate(vigil_cluster_commit_seconds_bucket[5m]))) > 1", "(rate(vigil_cluster_commit_seconds_bucket[5m]))) > 0.05"},
+	} {
+		if strings.Count(rules, less[0]+"\n") != 1 {
+			t.Fatalf("no rule, or more than one, has %s", less[0])
+		}
+		rules = strings.Replace(rules, less[0]+"\n", less[1]+"\n", 1)
+	}
+	return rules
+}
+
+// Each alert is raised by one test, or it is said why by none.
+func TestEveryAlertIsRaised(t *testing.T) {
+	text, err := os.ReadFile("../../configs/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []string
+	for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(string(text), -1) {
+		rules = append(rules, m[1])
+	}
+	said := slices.Collect(maps.Keys(notRaised))
+	for _, names := range raisedBy {
+		said = append(said, names...)
+	}
+	slices.Sort(rules)
+	if slices.Sort(said); len(rules) < 30 || !slices.Equal(rules, said) {
+		t.Errorf("the alerts are\n%v\nand those that are raised, or not for a reason,\n%v", rules, said)
+	}
 }
 
 // everyMoment is how often figures are read and rules are looked at.
@@ -57,32 +95,77 @@ var everyMoment = map[string]string{"scrape_interval": "300ms", "evaluation_inte
 type alarms struct {
 	*testFleet
 	p      *scraper
-	raised map[string]bool
+	seen   map[string]bool // fire sees them too when they have ended since
+	raised []string        // what was waited for
+}
+
+// newAlarms has Prometheus look at a fleet all the time, by hurried rules.
+func newAlarms(f *testFleet, scrape ...any) *alarms {
+	f.t.Helper()
+	prometheus, err := exec.LookPath("prometheus")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	config := map[string]any{"global": everyMoment, "scrape_configs": scrape}
+	return &alarms{testFleet: f, seen: map[string]bool{}, p: startScraper(f.t, prometheus, config, hurried(f.t))}
+}
+
+// job has Prometheus read the figures of servers (vigil) or hosts (vigil-agentd).
+func job(name string, targets ...string) map[string]any {
+	return map[string]any{"job_name": name, "static_configs": []any{map[string]any{"targets": targets}}}
+}
+
+// needsPrometheus skips a test where there is no Prometheus.
+func needsPrometheus(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("prometheus"); err != nil {
+		t.Skip("prometheus is not installed: apt-get install prometheus")
+	}
 }
 
 // fire waits until each of these alerts fires.
 func (a *alarms) fire(names ...string) {
 	a.t.Helper()
-	raised := func(n string) bool { return a.raised[n] }
+	a.fireBy(func() {}, names...)
+}
+
+// fireBy does something again and again until each of these alerts fires.
+func (a *alarms) fireBy(again func(), names ...string) {
+	a.t.Helper()
+	a.raised = append(a.raised, names...)
+	names = slices.Clone(names)
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		for _, n := range a.p.firing() {
-			a.raised[n] = true
+			a.seen[n] = true
 		}
-		if names = slices.DeleteFunc(names, raised); len(names) == 0 {
+		if names = slices.DeleteFunc(names, func(n string) bool { return a.seen[n] }); len(names) == 0 {
 			return
 		}
 		if time.Now().After(end) {
 			a.t.Fatalf("nobody raises %v", names)
 		}
+		again()
+	}
+}
+
+// ends waits until an alert does not fire any more.
+func (a *alarms) ends(name string) {
+	a.t.Helper()
+	a.p.until("end of "+name, func() bool { return !slices.Contains(a.p.firing(), name) })
+}
+
+// all compares what was raised with the list of this test.
+func (a *alarms) all() {
+	a.t.Helper()
+	slices.Sort(a.raised)
+	if list := slices.Sorted(slices.Values(raisedBy[a.t.Name()])); !slices.Equal(a.raised, list) {
+		a.t.Errorf("raised are\n%v\nand listed\n%v", a.raised, list)
 	}
 }
 
 // Each alert that a test can raise is raised by what it names, in a real fleet, by a real Prometheus.
 func TestAlertsAreRaised(t *testing.T) {
-	prometheus, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Skip("prometheus is not installed: apt-get install prometheus")
-	}
+	needsPrometheus(t)
 	t.Parallel()
 	f := newFleet(t, func(f *testFleet) {
 		f.config = f.path("server.yaml")
@@ -99,10 +182,7 @@ func TestAlertsAreRaised(t *testing.T) {
 		hosts = append(hosts, spawn(t, name, "agentd", "--config", f.path(name+".yaml")))
 		t.Cleanup(func() { f.clear(name, hosts[i]) })
 	}
-	config := map[string]any{"global": everyMoment, "scrape_configs": []any{
-		map[string]any{"job_name": "vigil", "static_configs": []any{map[string]any{"targets": f.api}}},
-		map[string]any{"job_name": "vigil-agentd", "static_configs": []any{map[string]any{"targets": metrics}}}}}
-	a := &alarms{testFleet: f, raised: map[string]bool{}, p: startScraper(t, prometheus, config, hurried(t))}
+	a := newAlarms(f, job("vigil", f.api...), job("vigil-agentd", metrics...))
 	a.troubles()
 	a.fire("VigilBackupOld", "VigilAgentsMissing", "VigilAgentsParked", "VigilWatchdogBlind", "VigilEscalations",
 		"VigilNotifierFails", "VigilTaskWaitsLong", "VigilTasksOverdue", "VigilRoleHalfOpen", "VigilManyRetries",
@@ -121,11 +201,7 @@ func TestAlertsAreRaised(t *testing.T) {
 		s.signal(syscall.SIGKILL)
 	}
 	a.fire("VigilServerDown", "VigilNoLeader", "VigilAgentsFrozen")
-	for _, r := range a.p.list() {
-		if _, not := notRaised[r.Name]; not == a.raised[r.Name] {
-			t.Errorf("%s is raised here: %v, and is in the list of those that are not: %v", r.Name, a.raised[r.Name], not)
-		}
-	}
+	a.all()
 }
 
 // set changes settings.

@@ -145,7 +145,7 @@ func (c *crew) parked() {
 }
 
 // wire is a set of TCP proxies, one before each server, that can be cut for one
-// process: nothing is closed, nothing arrives.
+// process, or for everybody: nothing is closed, nothing arrives.
 type wire struct {
 	t         *testing.T
 	listeners []net.Listener
@@ -153,9 +153,12 @@ type wire struct {
 
 	mu     sync.Mutex
 	mended *sync.Cond
-	victim int // process that is cut off
+	victim int // process that is cut off, or everybody
 	conns  []*strand
 }
+
+// everybody is cut off from what is behind a wire.
+const everybody = -1
 
 // strand is one proxied connection.
 type strand struct {
@@ -199,7 +202,7 @@ func (w *wire) accept(l net.Listener, addr string) {
 		}
 		s := &strand{in: in, out: out}
 		w.mu.Lock()
-		s.isCut = w.victim != 0 && holds(w.victim, in)
+		s.isCut = w.hits(in)
 		w.conns = append(w.conns, s)
 		w.mu.Unlock()
 		w.work.Go(func() { w.copy(s, out, in) })
@@ -230,8 +233,13 @@ func (w *wire) cut(pid int) {
 	defer w.mu.Unlock()
 	w.victim = pid
 	for _, s := range w.conns {
-		s.isCut = holds(pid, s.in)
+		s.isCut = w.hits(s.in)
 	}
+}
+
+// hits tells whether a connection is cut; mu is held.
+func (w *wire) hits(in net.Conn) bool {
+	return w.victim == everybody || w.victim != 0 && holds(w.victim, in)
 }
 
 func (w *wire) mend() {

@@ -65,17 +65,6 @@ func TestFiguresInPrometheus(t *testing.T) {
 	for _, alert := range p.firing() {
 		t.Errorf("nothing is wrong, and %s fires", alert)
 	}
-	// The root of the cluster is not known to strangers, who know nobody here.
-	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	defer stranger.CloseIdleConnections()
-	p.until("alert about calls of a stranger", func() bool {
-		for range 20 {
-			if resp, err := stranger.Get("https://" + p.targets("vigil")[0] + "/v1/rooms"); err == nil {
-				resp.Body.Close()
-			}
-		}
-		return slices.Contains(p.firing(), "VigilManyDenied")
-	})
 }
 
 // scraper is a Prometheus that reads the figures of a demo.
@@ -142,7 +131,7 @@ func startScraper(t *testing.T, program string, config map[string]any, rules str
 		p.log.Close()
 	})
 	targets := len(p.targets("vigil")) + len(p.targets("vigil-agentd"))
-	p.until("figures of every server and host", func() bool { return targets >= 5 && p.query("up == 1") == targets })
+	p.until("figures of every server and host", func() bool { return targets >= 3 && p.query("up == 1") == targets })
 	return p
 }
 

@@ -55,9 +55,16 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	}
 	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "),
 		data, settings))
-	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
-	t.Cleanup(func() { f.clear("h2data", agentd) })
+	f.startTerminals()
 	return &crew{testFleet: f, ttl: patience} // what is found here is found by other means than a lease
+}
+
+// startTerminals starts the agentd of the host with terminals, for the first time or again.
+func (f *testFleet) startTerminals() {
+	f.t.Helper()
+	agentd := spawn(f.t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
+	f.t.Cleanup(func() { f.clear("h2data", agentd) })
+	f.terminals = agentd
 }
 
 // newAsking starts a fleet with a host whose agents' terminals are looked at.

@@ -164,13 +164,16 @@ type testFleet struct {
 	raft    []string
 	servers []*proc
 	agentd  *proc
-	client  *client.Client
-	fleet   vigilv1.FleetClient
-	status  vigilv1.ClusterClient
-	seen    uint64   // last event that was waited for
-	front   []string // where clients are told to find the servers, when not at api
-	config  string   // file of all servers; empty: none
-	founded bool     // the first server has been started
+	// terminals is the agentd of the other host that newTerminalCrew starts.
+	terminals *proc
+	client    *client.Client
+	fleet     vigilv1.FleetClient
+	status    vigilv1.ClusterClient
+	seen      uint64   // last event that was waited for
+	front     []string // where clients are told to find the servers, when not at api
+	behind    []string // where servers listen for each other, when not at raft
+	config    string   // file of all servers; empty: none
+	founded   bool     // the first server has been started
 }
 
 // newFleet starts everything; the host has the runners "checksum" and "words".
@@ -290,6 +293,9 @@ func (f *testFleet) startServer(i int) *proc {
 	}
 	if f.front != nil {
 		args = append(args, "--advertise-addr", f.front[i])
+	}
+	if f.behind != nil {
+		args = append(args, "--raft-bind", f.behind[i])
 	}
 	if f.config != "" {
 		args = append(args, "--config", f.config)
