@@ -8,6 +8,7 @@ import (
 	"vigil/agentd/disk"
 	"vigil/agentd/output"
 	"vigil/agentd/shim"
+	"vigil/agentd/telemetry"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -68,6 +69,8 @@ type life struct {
 
 	ending ending
 	killed bool // SIGKILL was ordered
+
+	course *telemetry.Course // of which spans are made; nil: of none
 }
 
 // intent is what the journal keeps of the life.
@@ -75,7 +78,7 @@ func (l *life) intent() disk.Intent {
 	return disk.Intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
 		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl,
 		StopGrace: l.order.GetStopGrace().AsDuration(),
-		Longest:   l.longest, SpoolOwner: l.spoolOwner}
+		Longest:   l.longest, SpoolOwner: l.spoolOwner, Traced: tracedOf(l.course)}
 }
 
 // who is the life in beats and in the journal.
