@@ -130,6 +130,7 @@ func (a *adopter) inherit(f disk.Found, p process) {
 		})
 	default:
 		a.metrics.adopted.Inc()
+		l.sizes.strange = sized(f.Folder)
 		if e, ok := p.(*elusive); ok {
 			e.answered = func(told bool) {
 				a.send(func() {

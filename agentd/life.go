@@ -64,6 +64,7 @@ type life struct {
 	adopted     bool   // an earlier daemon has started it
 	sight       *sight // nil: nobody looks at its terminal
 	turn        turn   // of the human who types at its terminal
+	sizes       sizes  // of its terminal
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int
 

@@ -105,7 +105,8 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 // agent is told the trace of the task that its life was started for, so once it works on another one that counts.
 func traceparent(a *cli.App) string {
 	t, _ := noun.ParseTrace(a.Getenv(client.EnvTrace))
-	if l, err := (&life.Flags{}).Current(a); t != "" && err == nil && l.Task != 0 && client.TraceID(l.Traceparent) != t.ID() {
+	l, err := (&life.Flags{}).Current(a)
+	if t != "" && err == nil && l.Task != 0 && client.TraceID(l.Traceparent) != t.ID() {
 		return l.Traceparent
 	}
 	return string(t)
