@@ -104,12 +104,14 @@ func (a *adopter) inherit(f disk.Found, p process) {
 	if l.ttl <= 0 {
 		l.ttl = defaultTTL
 	}
+	l.course = a.inherited(&f)
 	switch {
 	case f.Exit != nil:
 		report := reportOf(*f.Exit)
 		a.log.Info("agent ended while no agentd ran", "agent", i.AgentName, "incarnation", i.Incarnation,
 			"code", f.Exit.Code, "signal", f.Exit.Signal, "why", f.Exit.Reason)
 		a.metrics.exits.WithLabelValues(kindOf(report)).Inc()
+		l.course.Ends(*f.Exit)
 		a.lives.bury(l, report)
 		return
 	case p == nil && i.Boot != a.boot:
@@ -128,6 +130,7 @@ func (a *adopter) inherit(f disk.Found, p process) {
 		})
 	default:
 		a.metrics.adopted.Inc()
+		l.sizes.strange = sized(f.Folder)
 		if e, ok := p.(*elusive); ok {
 			e.answered = func(told bool) {
 				a.send(func() {

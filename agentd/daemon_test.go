@@ -31,6 +31,7 @@ type daemonSpec struct {
 	Point                string // where it dies by SIGKILL
 	After                int    // the how many-th time; 0: the first
 	Boot                 string
+	Forward              string // of telemetry; empty: to nobody
 }
 
 // beDaemon is the daemon: this test binary, started again.
@@ -55,8 +56,8 @@ func beDaemon(text string) {
 		panic(err)
 	}
 	a, err := Open(Config{DataDir: spec.Dir, Name: "h1", Conn: conn, Addrs: []string{"127.0.0.1:7420"},
-		Seams: Seams{Boot: spec.Boot},
-		Shim:  shimCommand(), Stops: Stops{OnStop: spec.OnStop}, Offer: Offer{Runners: testRunners(spec.Agents)},
+		Seams: Seams{Boot: spec.Boot}, TelemetryForward: spec.Forward,
+		Shim: shimCommand(), Stops: Stops{OnStop: spec.OnStop}, Offer: Offer{Runners: testRunners(spec.Agents)},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: os.Stderr})})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -29,6 +29,7 @@ func (v *lives) follow(ctx context.Context, r *vigilv1.LogRequest, put func([]by
 	}
 	var before output.Stamp
 	var last []byte
+	sizes := uint64(0)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for first := true; ; first = false {
@@ -49,10 +50,10 @@ func (v *lives) follow(ctx context.Context, r *vigilv1.LogRequest, put func([]by
 		if err != nil {
 			return err
 		}
-		if !first && stamp.Same(before) {
+		if !first && stamp.Same(before) && f.sizes == sizes {
 			continue
 		}
-		before = stamp
+		before, sizes = stamp, f.sizes
 		shown, err := v.paint(ctx, f.process)
 		if err != nil {
 			return err

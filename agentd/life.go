@@ -8,6 +8,7 @@ import (
 	"vigil/agentd/disk"
 	"vigil/agentd/output"
 	"vigil/agentd/shim"
+	"vigil/agentd/telemetry"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -63,11 +64,14 @@ type life struct {
 	adopted     bool   // an earlier daemon has started it
 	sight       *sight // nil: nobody looks at its terminal
 	turn        turn   // of the human who types at its terminal
+	sizes       sizes  // of its terminal
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int
 
 	ending ending
 	killed bool // SIGKILL was ordered
+
+	course *telemetry.Course // of which spans are made; nil: of none
 }
 
 // intent is what the journal keeps of the life.
@@ -75,7 +79,7 @@ func (l *life) intent() disk.Intent {
 	return disk.Intent{Version: shim.Version, Agent: l.agent, AgentName: l.order.GetAgentName(), Incarnation: l.inc,
 		Runner: l.order.GetRunner(), Proof: l.order.GetProof(), TTL: l.ttl,
 		StopGrace: l.order.GetStopGrace().AsDuration(),
-		Longest:   l.longest, SpoolOwner: l.spoolOwner}
+		Longest:   l.longest, SpoolOwner: l.spoolOwner, Traced: tracedOf(l.course)}
 }
 
 // who is the life in beats and in the journal.

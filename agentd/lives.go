@@ -31,12 +31,14 @@ type lives struct {
 
 // look notes what has happened to each life without a word.
 func (v *lives) look(now time.Duration) time.Duration {
+	nap := longestNap
 	for _, l := range v.all {
 		v.watchFrost(l)
 		v.watchStart(now, l)
+		nap = min(nap, v.watchSize(now, l))
 	}
 	v.count()
-	return longestNap
+	return nap
 }
 
 // watchFrost notes what the dead-man's switch of a life has done.

@@ -40,6 +40,8 @@ type site struct {
 	callers  *callers
 	// telemetry takes what the tools of agents tell of themselves.
 	telemetry *telemetry.Receiver
+	// forward passes a message on to the collector of this host; nil: there is none.
+	forward func(path, contentType string, body []byte)
 }
 
 // loop is the way into the keeper's goroutine, which alone touches the parts.

@@ -110,6 +110,7 @@ func (s *orders) accept(o *vigilv1.Order) {
 			asked: s.config.Clock(),
 			// A registration that is under way does not list it and may bury it.
 			confirm: s.member.wanted}}
+	l.course = s.courseOf(o)
 	s.lives.all[l.agent] = l
 	point("accepting")
 	hash := sha256.Sum256([]byte(l.token))
@@ -139,6 +140,9 @@ func (s *orders) answered(l *life, ttl time.Duration, err error) {
 		return
 	}
 	l.phase = accepted
+	if l.course != nil {
+		l.course.Accepted = s.config.Wall()
+	}
 	if l.ttl = ttl; l.ttl <= 0 {
 		l.ttl = l.order.GetTtl().AsDuration()
 	}

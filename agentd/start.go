@@ -55,6 +55,9 @@ func (v *lives) start(l *life) {
 		l.spoolOwner = int(c.Uid)
 	}
 	l.phase, l.begun = starting, v.config.Clock()
+	if l.course != nil {
+		l.course.Begun = v.config.Wall()
+	}
 	begin := launch{spec: v.spec(l, command), intent: l.intent(), room: room, agent: agent, own: command.Own,
 		token: token, secrets: command.Secrets, patience: l.patience()}
 	begin.intent.Boot = v.boot
@@ -85,6 +88,7 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 		spec.Telemetry = v.data.Telemetry()
 		spec.Env = append(spec.Env, "OTEL_EXPORTER_OTLP_HEADERS="+telemetry.Header+"="+
 			telemetry.Token(v.key, local.Life(l.who())))
+		spec.Env = append(spec.Env, environ(l.course, c.Env)...)
 	}
 	if c := c.Credential; c != nil {
 		spec.Credential = &shim.Credential{UID: c.Uid, GID: c.Gid, Groups: c.Groups}
@@ -143,6 +147,7 @@ func (v *lives) hold(l *life, p process) {
 	l.phase, l.process = running, p
 	l.sight = newSight(v.offers.get().Set, l.order.GetRunner())
 	p.Acknowledge(l.acked)
+	l.course.Begins(p.Started())
 	v.callers.add(l, p)
 	v.telemetry.Begin(local.Life(l.who()), l.adopted)
 	if d := p.Started().Degraded; d != "" && !v.warned[d] {
@@ -212,6 +217,8 @@ func (v *lives) end(l *life, e ending, grace time.Duration) {
 // exited reports a tree of which nothing is left.
 func (v *lives) exited(l *life, exit shim.Exit) {
 	report := reportOf(exit)
+	l.course.Begins(l.process.Started()) // a shim that did not answer at first is known by now
+	l.course.Ends(exit)
 	if l.ending.why != "" && (exit.Reason == "" || exit.Vanished) {
 		report.Reason = l.ending.why
 	}
@@ -304,6 +311,7 @@ func (v *lives) bury(l *life, report *vigilv1.ReportExitRequest) {
 	report.Agent, report.Incarnation = l.agent, l.inc
 	report.Ordered = report.GetOrdered() || l.ending.exempt // ended on purpose: not charged
 	v.ended[l.agent] = max(v.ended[l.agent], l.inc)
+	v.tellCourse(l, report)
 	v.outbox.exit(report, results.Spool{Folder: l.folder, Intent: l.intent()})
 	v.forget(l)
 }

@@ -22,6 +22,7 @@ type turn struct {
 	seq   uint64        // of the last call
 	last  time.Duration // when that came
 	calls float64       // that it may still make now
+	over  bool          // it was given back
 }
 
 var (
@@ -34,7 +35,7 @@ var (
 // hear takes the number of a call with keys. The error says why they are not typed; errTyped: they were.
 func (t *turn) hear(now time.Duration, grant, seq uint64) error {
 	switch {
-	case grant < t.grant:
+	case grant < t.grant || grant == t.grant && t.over:
 		return errTurnOver
 	case grant > t.grant:
 		*t = turn{grant: grant, last: now, calls: keyCalls}
@@ -54,4 +55,13 @@ func (t *turn) hear(now time.Duration, grant, seq uint64) error {
 }
 
 // lasts tells whether somebody types, or did a moment ago.
-func (t *turn) lasts(now time.Duration) bool { return t.grant != 0 && now-t.last <= turnSpan }
+func (t *turn) lasts(now time.Duration) bool {
+	return t.grant != 0 && !t.over && now-t.last <= turnSpan
+}
+
+// end notes that a turn was given back.
+func (t *turn) end(grant uint64) {
+	if grant >= t.grant {
+		*t = turn{grant: grant, over: true}
+	}
+}

@@ -45,13 +45,23 @@ var errPrompt = errors.New("a permission prompt stands on the terminal, and what
 
 // atTerminal finds the life and asks its shim.
 func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
+	size, err := sizeAsked(r)
+	if err != nil {
+		return "", err
+	}
 	var heard error
+	var change *resizing
 	f, err := v.find(ctx, r.GetAgent(), r.GetIncarnation(), func(l *life) {
-		if len(r.GetKeys()) > 0 {
-			heard = l.turn.hear(v.config.Clock(), r.GetGrant(), r.GetSeq())
+		switch {
+		case r.GetOver():
+			l.turn.end(r.GetGrant()) // watchSize does the rest
+		case size || len(r.GetKeys()) > 0:
+			change, heard = v.hear(l, r, size)
 		}
 	})
 	switch {
+	case r.GetOver():
+		return "", err
 	case err != nil:
 		return "", err
 	case errors.Is(heard, errTyped):
@@ -61,17 +71,40 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 	case r.GetSparePrompt() && f.sight.asks(ctx, f.process):
 		return "", errPrompt
 	}
+	if change != nil {
+		if err := change.resize(ctx, f.process, int(r.GetColumns()), int(r.GetRows())); err != nil || len(r.GetKeys()) == 0 {
+			return "", err
+		}
+	}
 	return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" ||
 		r.GetKey() == "enter",
 		Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines()),
 		Keys: hex.EncodeToString(r.GetKeys())})
 }
 
+// hear takes a call of a turn, and begins the change of size that it asks for, if any.
+func (v *lives) hear(l *life, r *vigilv1.TerminalRequest, size bool) (*resizing, error) {
+	before := l.turn.grant
+	err := l.turn.hear(v.config.Clock(), r.GetGrant(), r.GetSeq())
+	switch {
+	case err != nil:
+		return nil, err
+	case size && l.folder == "":
+		return nil, shim.ErrNoTerminal // of a life that is only being killed
+	case size:
+		return v.resize(l), nil
+	case r.GetGrant() != before && l.sizes.strange && !l.sizes.busy: // the size was the last one's wish
+		v.putBack(l)
+	}
+	return nil, nil
+}
+
 // found is a life that runs, for others than the keeper's goroutine.
 type found struct {
 	process process
 	sight   *sight
-	typed   bool // a human types at its terminal, or did a moment ago
+	typed   bool   // a human types at its terminal, or did a moment ago
+	sizes   uint64 // how often its terminal got another size
 }
 
 // find looks for a life that runs; also is called by the keeper's goroutine when it does.
@@ -84,7 +117,7 @@ func (v *lives) find(ctx context.Context, agent uint32, inc uint64, also func(*l
 			return
 		}
 		also(l)
-		answer <- found{l.process, l.sight, l.turn.lasts(v.config.Clock())}
+		answer <- found{l.process, l.sight, l.turn.lasts(v.config.Clock()), l.sizes.shown}
 	})
 	select {
 	case f, ok := <-answer:

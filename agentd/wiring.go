@@ -23,6 +23,9 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 			host:      vigilv1.NewHostAgentClient(a.config.Conn), work: vigilv1.NewWorkClient(a.config.Conn)},
 		loop: &loop{ctx: ctx, inbox: make(chan func(), 64), done: make(chan struct{})},
 	}
+	if a.forwarder != nil { // receiver has made it
+		b.forward = a.forwarder.Forward
+	}
 	k := &keeper{base: b}
 	member := &membership{wanted: true}
 	enroll := func() { k.registration.enroll() }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
@@ -96,6 +97,30 @@ func TestStreamBringsOrders(t *testing.T) {
 	}
 	if _, ok := w.servers[0].StreamSilence(host); ok {
 		t.Fatal("the other server claims to hold the stream")
+	}
+}
+
+// The order of a start for which a task waits says beneath what its spans are: that task's span where servers make
+// spans, else what its creator said.
+func TestOrdersTellTheTraceOfTheTaskThatWaits(t *testing.T) {
+	const from = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for _, traced := range []bool{true, false} {
+		w := startAs(t, 1, nil, func(c *Config) { c.Traced = traced }, insecure.NewCredentials())
+		h, host := w.connect(t, 0)
+		h.next()
+		w.order(t, "demo/builder", host)
+		if o := h.next().GetOrders().GetOrders(); len(o) != 1 || o[0].GetTraceparent() != "" {
+			t.Fatalf("with no task: %v", o)
+		}
+		if _, err := w.fleet(0).CreateTask(within(t), &vigilv1.CreateTaskRequest{Room: "demo", Role: "builder", Title: "x",
+			Traceparent: from}); err != nil {
+			t.Fatal(err)
+		}
+		o := h.next().GetOrders().GetOrders()
+		if len(o) != 1 || len(o[0].GetTraceparent()) != len(from) || o[0].GetTraceparent()[:36] != from[:36] ||
+			(o[0].GetTraceparent() == from) == traced {
+			t.Errorf("servers make spans: %v, and the order is %v", traced, o)
+		}
 	}
 }
 

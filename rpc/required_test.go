@@ -119,7 +119,8 @@ func (w *world) required(t *testing.T, m protoreflect.MethodDescriptor, rule *an
 			annotations.FieldBehavior_REQUIRED)
 		said, _ := whole[name].(string)
 		either := strings.HasPrefix(said, "either ") || name == "to" || // which a reply needs not
-			name == "complete" // either this, fail or handoff
+			name == "complete" || // either this, fail or handoff
+			name == "keys" // either these or a size
 		if marked == either {
 			t.Errorf("%s: %s is marked as required: %v", m.Name(), name, marked)
 		}

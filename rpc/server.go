@@ -81,7 +81,7 @@ func (s *Server) services(c *base.Core) {
 	r, watchdog := s.door.GRPC(), watchdogForm(s.cfg.Watchdog)
 	vigilv1.RegisterFleetServer(r, &fleet{Core: c, Desk: s.desk, watches: &s.watches, watchdog: watchdog})
 	vigilv1.RegisterWorkServer(r, &work{Core: c, delegates: s.delegates, traced: s.cfg.Traced, cluster: s.cfg.ClusterID})
-	vigilv1.RegisterHostAgentServer(r, hosts.NewService(c, s.hosts, s.cfg.ClusterID))
+	vigilv1.RegisterHostAgentServer(r, hosts.NewService(c, s.hosts, s.cfg.ClusterID, s.cfg.Traced))
 	vigilv1.RegisterMailboxServer(r, &mailbox{Core: c})
 	vigilv1.RegisterEscalationsServer(r, &escalations{Core: c})
 	vigilv1.RegisterOverseersServer(r, &overseers{Core: c})

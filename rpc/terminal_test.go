@@ -14,8 +14,8 @@ func (h *hostSide) terminal(t *testing.T, answer *vigilv1.LogData) <-chan *vigil
 	go func() {
 		for {
 			r := h.next().GetTerminalRequest()
-			if r == nil {
-				continue // orders
+			if r == nil || r.GetOver() {
+				continue // orders, and the end of a turn
 			}
 			answer.Request, answer.End = r.GetRequest(), true
 			if err := h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{LogData: answer}}); err != nil {

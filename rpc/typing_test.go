@@ -93,6 +93,71 @@ func TestTerminalIsTakenThroughEveryServer(t *testing.T) {
 	}
 }
 
+// Whoever has the terminal gives it a size, with keys and without; its host is told when the turn is over, whichever
+// server hears of that, and of no other turn.
+func TestSizeOfATerminalLastsAsATurn(t *testing.T) {
+	w := start(t, 3)
+	h, g := w.running(t)
+	asked := make(chan *vigilv1.TerminalRequest, 4)
+	go func() {
+		for {
+			m, err := h.Recv()
+			if err != nil {
+				return
+			}
+			if p := m.GetPing(); p != nil {
+				_ = h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Pong{Pong: &vigilv1.Pong{N: p.GetN()}}})
+			}
+			if r := m.GetTerminalRequest(); r != nil {
+				asked <- r
+				_ = h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{
+					LogData: &vigilv1.LogData{Request: r.GetRequest(), End: true}}})
+			}
+		}
+	}()
+	next := func(what string) *vigilv1.TerminalRequest {
+		t.Helper()
+		select {
+		case r := <-asked:
+			return r
+		case <-within(t).Done():
+			t.Fatalf("%s: the host was asked nothing", what)
+			return nil
+		}
+	}
+	for via := range 3 {
+		fleet := w.fleet(via)
+		turn, err := fleet.TakeTerminal(within(t), &vigilv1.TakeTerminalRequest{Agent: "demo/builder", By: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seq, keys := range []string{"", "y"} {
+			if _, err := fleet.TypeKeys(within(t), &vigilv1.TypeKeysRequest{Agent: "demo/builder", Grant: turn.GetGrant(),
+				Seq: uint64(seq + 1), Keys: []byte(keys), Columns: 60, Rows: 20, By: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+			if r := next("a size"); r.GetColumns() != 60 || r.GetRows() != 20 || string(r.GetKeys()) != keys || r.GetOver() {
+				t.Errorf("via server %d: the host was asked %v", via, r)
+			}
+		}
+		for _, grant := range []uint64{turn.GetGrant() - 1, 0} { // 0: whoever has it
+			if _, err := fleet.ReleaseTerminal(within(t), &vigilv1.ReleaseTerminalRequest{Agent: "demo/builder",
+				Grant: grant, By: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := next("the end"); !r.GetOver() || r.GetGrant() != turn.GetGrant() ||
+			r.GetIncarnation() != g.GetIncarnationRaw() || len(r.GetKeys()) != 0 {
+			t.Errorf("via server %d: the host was asked %v", via, r)
+		}
+	}
+	select {
+	case r := <-asked:
+		t.Errorf("the host was asked once more: %v", r)
+	default:
+	}
+}
+
 // What is typed is bounded, and only by whoever has the terminal.
 func TestTypeKeysRefuses(t *testing.T) {
 	w := start(t, 2)
@@ -106,13 +171,19 @@ func TestTypeKeysRefuses(t *testing.T) {
 		change func(*vigilv1.TypeKeysRequest)
 		want   string
 	}{
-		"no keys":       {func(r *vigilv1.TypeKeysRequest) { r.Keys = nil }, code.Invalid},
-		"too many keys": {func(r *vigilv1.TypeKeysRequest) { r.Keys = make([]byte, 4097) }, code.Invalid},
-		"no grant":      {func(r *vigilv1.TypeKeysRequest) { r.Grant = 0 }, code.Invalid},
-		"no number":     {func(r *vigilv1.TypeKeysRequest) { r.Seq = 0 }, code.Invalid},
-		"another turn":  {func(r *vigilv1.TypeKeysRequest) { r.Grant++ }, code.Superseded},
-		"another human": {func(r *vigilv1.TypeKeysRequest) { r.By = "bob" }, code.Superseded},
-		"no agent":      {func(r *vigilv1.TypeKeysRequest) { r.Agent = "demo/nobody" }, code.NotFound},
+		"no keys":        {func(r *vigilv1.TypeKeysRequest) { r.Keys = nil }, code.Invalid},
+		"too many keys":  {func(r *vigilv1.TypeKeysRequest) { r.Keys = make([]byte, 4097) }, code.Invalid},
+		"too narrow":     {func(r *vigilv1.TypeKeysRequest) { r.Columns, r.Rows = 19, 20 }, code.Invalid},
+		"too wide":       {func(r *vigilv1.TypeKeysRequest) { r.Columns, r.Rows = 501, 20 }, code.Invalid},
+		"too low":        {func(r *vigilv1.TypeKeysRequest) { r.Columns, r.Rows = 80, 4 }, code.Invalid},
+		"too high":       {func(r *vigilv1.TypeKeysRequest) { r.Columns, r.Rows, r.Keys = 80, 201, nil }, code.Invalid},
+		"half a size":    {func(r *vigilv1.TypeKeysRequest) { r.Columns = 80 }, code.Invalid},
+		"another's size": {func(r *vigilv1.TypeKeysRequest) { r.By, r.Columns, r.Rows = "bob", 80, 24 }, code.Superseded},
+		"no grant":       {func(r *vigilv1.TypeKeysRequest) { r.Grant = 0 }, code.Invalid},
+		"no number":      {func(r *vigilv1.TypeKeysRequest) { r.Seq = 0 }, code.Invalid},
+		"another turn":   {func(r *vigilv1.TypeKeysRequest) { r.Grant++ }, code.Superseded},
+		"another human":  {func(r *vigilv1.TypeKeysRequest) { r.By = "bob" }, code.Superseded},
+		"no agent":       {func(r *vigilv1.TypeKeysRequest) { r.Agent = "demo/nobody" }, code.NotFound},
 	} {
 		r := proto.Clone(good).(*vigilv1.TypeKeysRequest)
 		c.change(r)

@@ -43,6 +43,13 @@ type Intent struct {
 	StopGrace   time.Duration // as ordered; 0: the daemon's
 	Longest     time.Duration // the runner's limit of the grace; 0: none
 	SpoolOwner  int           // uid
+	Traced      *Traced       `json:",omitempty"` // nil: nobody traces the start
+}
+
+// Traced is what spans of the start are made of, once the life is over.
+type Traced struct {
+	Traceparent              string    // of the task that waited for it
+	Ordered, Accepted, Begun time.Time // by the wall clock
 }
 
 // Who is the life that the intent is of.

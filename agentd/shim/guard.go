@@ -40,6 +40,7 @@ type guard struct {
 	watch  deadman
 	used   time.Duration // of the run limit
 	seen   time.Duration // when that was counted last, by awake
+	ready  time.Time     // when the life was taken up, by the wall clock
 	lonely time.Duration // when an agentd was there last
 
 	tree   *proc.Tree
@@ -159,7 +160,7 @@ func (g *guard) end(e ending, grace time.Duration) {
 // over puts together how the life ended.
 func (g *guard) over() Exit {
 	left := g.tree.Exit()
-	exit := Exit{Code: left.Code, Signal: left.Signal, Tail: g.tail.String(),
+	exit := Exit{At: time.Now(), Code: left.Code, Signal: left.Signal, Tail: g.tail.String(),
 		Reason: g.ending.reason, Ordered: g.ending.ordered, TimedOut: g.ending.timedOut}
 	if exit.Signal == tmux.Unknown && exit.Ordered {
 		exit.Signal = unix.SIGKILL.String() // it reached the server too

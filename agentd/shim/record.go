@@ -88,6 +88,12 @@ func End(folder string) (Exit, error) {
 	return readEnd(folder, err == nil && !held)
 }
 
+// Began gives the record of a life's start. There being none is os.ErrNotExist.
+func Began(folder string) (started Started, err error) {
+	err = readRecord(folder, StartedFile, &started)
+	return started, err
+}
+
 // readEnd is End. Of a life whose shim is gone the record may have kept the name under which it was written, after
 // a crash of the machine; it was put into the folder with the intent, and what is not whole is no JSON.
 func readEnd(folder string, gone bool) (exit Exit, err error) {

@@ -137,7 +137,8 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 		return refuse("the shim cannot take in orphans: "+err.Error(), false)
 	}
 	now := clock.Boot()
-	g := &guard{spec: spec, door: d, clock: clock.Boot, awake: clock.Awake, tail: &output.Tail{Max: maxTail},
+	g := &guard{spec: spec, door: d, ready: time.Now(), clock: clock.Boot, awake: clock.Awake,
+		tail:  &output.Tail{Max: maxTail},
 		watch: deadman{ttl: spec.TTL, sent: min(spec.Acknowledged, now)}, lonely: now}
 	if g.watch.silent(clock.Boot()) {
 		return refuse(errLate.Error(), true)

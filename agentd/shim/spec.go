@@ -109,6 +109,8 @@ type Started struct {
 	Mark      proc.Mark
 	Groups    []string // folders of the life's control groups
 	Socket    string   // of the agent, EnvSocket; empty: there is none
+	// By the wall clock: when the shim took the life up, and when the program was executed.
+	Ready, Executed time.Time
 }
 
 // Exit is the content of ExitFile: how a life ended, after its whole tree was seen
@@ -124,4 +126,5 @@ type Exit struct {
 	UsageLimit bool
 	RetryAfter time.Duration // 0: unknown
 	Vanished   bool          // the shim is gone and left no record (only from Shim.Wait)
+	At         time.Time     // when the tree was seen empty, by the wall clock; zero: nobody has seen it
 }

@@ -54,6 +54,7 @@ func (g *guard) start(ctx context.Context) error {
 		_ = f.what.Cgroup.Remove()
 		return err
 	}
+	executed := time.Now()
 	g.group, g.seen = f.what.Cgroup, g.awake()
 	if f.pane != nil {
 		g.door.mu.Lock()
@@ -61,6 +62,7 @@ func (g *guard) start(ctx context.Context) error {
 		g.door.mu.Unlock()
 	}
 	started := Started{
+		Ready: g.ready, Executed: executed,
 		Version: Version, PID: g.tree.PID(), PIDStart: startTime(g.tree.PID()), Shim: os.Getpid(),
 		ShimStart: startTime(os.Getpid()), Boot: bootID(), Degraded: strings.Join(f.degraded, "; "),
 		Mark: spec.Mark, Groups: g.group.Folders(), Socket: g.socket(),

@@ -31,6 +31,10 @@ type TerminalRequest struct {
 	Keys string `json:",omitempty"`
 	// Paint gives what the terminal shows with its colours, as tmux.ReadFrame reads it.
 	Paint bool `json:",omitempty"`
+	// Columns and Rows are the size that it gets before anything is typed, OwnSize gives it the one it began with; a
+	// shim of an older version does neither.
+	Columns, Rows int  `json:",omitempty"`
+	OwnSize       bool `json:",omitempty"`
 }
 
 // terminal is a session of package tmux.
@@ -40,6 +44,7 @@ type terminal interface {
 	Type(keys []byte) error
 	Paint() (string, error)
 	Capture(lines int) (string, error)
+	Resize(columns, rows int) error
 }
 
 // terminalAnswer is in the line that answers a TerminalRequest.
@@ -74,6 +79,15 @@ func (d *door) atTerminal(r TerminalRequest) (string, error) {
 		return "", ErrNoTerminal
 	case frozen: // its tmux server is, too
 		return "", errors.New("the agent is frozen until its fence is confirmed")
+	}
+	if r.OwnSize || r.Columns != 0 || r.Rows != 0 {
+		columns, rows := r.Columns, r.Rows
+		if r.OwnSize {
+			columns, rows = 0, 0
+		}
+		if err := t.Resize(columns, rows); err != nil {
+			return "", err
+		}
 	}
 	if r.Text != "" || r.Enter {
 		if err := t.Send(r.Text, r.Enter); err != nil {

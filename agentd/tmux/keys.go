@@ -58,6 +58,32 @@ func (s *Session) Type(keys []byte) error {
 	return err
 }
 
+// The size that a terminal begins with.
+const ownColumns, ownRows = 200, 50
+
+// Fits tells whether a terminal may get that size.
+func Fits(columns, rows int) bool {
+	return columns >= 20 && columns <= 500 && rows >= 5 && rows <= 200
+}
+
+// Resize gives the terminal a size that Fits; 0 and 0 the one that it began with, or that of whoever is attached
+// to it on this host.
+func (s *Session) Resize(columns, rows int) error {
+	own := columns == 0 && rows == 0
+	if own {
+		columns, rows = ownColumns, ownRows
+	}
+	if !Fits(columns, rows) {
+		return fmt.Errorf("a terminal of %d columns and %d rows is not made", columns, rows)
+	}
+	args := []string{"resize-window", "-t", sessionName, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows)}
+	if own { // which resize-window has made manual
+		args = append(args, ";", "set-option", "-w", "-u", "-t", sessionName, "window-size")
+	}
+	_, err := s.tmux(nil, args...)
+	return err
+}
+
 // paintFormat is the first line of what Paint gives.
 const paintFormat = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
 

@@ -118,3 +118,41 @@ func TestReadFrameTrustsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A terminal gets the size that a human's window has, and its own again; its program is told of each. What is out of
+// bounds changes nothing.
+func TestResize(t *testing.T) {
+	r := newRig(t, "/bin/sh", "-c", `trap 'stty size' WINCH; echo ready; while :; do read -r line && echo "$line"; done`)
+	s := r.open()
+	has := func(what string, columns, rows int, shown string) {
+		t.Helper()
+		until(t, what, func() bool {
+			painted, err := s.Paint()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := ReadFrame(painted)
+			return err == nil && f.Columns == columns && f.Rows == rows && strings.Contains(f.Text, shown)
+		})
+	}
+	has("the program", ownColumns, ownRows, "ready")
+	for _, c := range [][2]int{{19, 30}, {501, 30}, {80, 4}, {80, 201}, {-1, -1}, {0, 30}} {
+		if err := s.Resize(c[0], c[1]); err == nil {
+			t.Errorf("%d is taken", c)
+		}
+	}
+	for _, c := range [][2]int{{60, 20}, {20, 5}, {500, 200}} {
+		if err := s.Resize(c[0], c[1]); err != nil {
+			t.Fatal(err)
+		}
+		has("a size", c[0], c[1], fmt.Sprintf("%d %d", c[1], c[0]))
+	}
+	if err := s.Resize(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	has("its own size", ownColumns, ownRows, fmt.Sprintf("%d %d", ownRows, ownColumns))
+	how, err := s.tmux(nil, "show-options", "-w", "-t", sessionName, "window-size")
+	if err != nil || strings.TrimSpace(how) != "" {
+		t.Errorf("whoever attaches on this host keeps a window of their own size: %q, %v", how, err)
+	}
+}

@@ -23,6 +23,9 @@ func TestTerminalIsAttachedFromAnywhere(t *testing.T) {
 	}
 	ann := newPane(t, "60", "12", line("ann", ""))
 	ann.shows("Do you want to proceed?", "What you type goes to perm/a", "Ctrl-] leaves")
+	c.screen("perm/a", sized(60, 11)) // all of her terminal but its last line
+	ann.tmux("resize-window", "-x", "70", "-y", "20")
+	c.screen("perm/a", sized(70, 19))
 	bob := newPane(t, "120", "40", line("bob", ""))
 	bob.shows("ann types at the terminal of perm/a", "--take takes it from them", "it ended with 4")
 	bob.close()
@@ -39,6 +42,7 @@ func TestTerminalIsAttachedFromAnywhere(t *testing.T) {
 	ann.press("C-]")
 	ann.shows("You have left the terminal of perm/a.", "it ended with 0")
 	c.waits("perm/a", "its free terminal", func(g *vigilv1.Agent) bool { return g.GetTypist() == nil })
+	c.screen("perm/a", sized(200, 50))
 	eve.press("C-]")
 	eve.shows("it ended with 0")
 
@@ -59,4 +63,26 @@ func TestTerminalIsAttachedFromAnywhere(t *testing.T) {
 	if screen := bob.shows("has ended"); strings.Contains(screen, "\x1b[7m") {
 		t.Errorf("the terminal was not given back: %q", screen)
 	}
+}
+
+// sized is a size of a terminal.
+func sized(columns, rows uint32) func(c, r uint32) bool {
+	return func(c, r uint32) bool { return c == columns && r == rows }
+}
+
+// screen waits until the terminal of an agent has a size that is right.
+func (c *crew) screen(agent string, right func(columns, rows uint32) bool) {
+	c.t.Helper()
+	stream, err := c.fleet.FollowScreen(c.ctx(), &vigilv1.FollowScreenRequest{Agent: agent})
+	shown := &vigilv1.Screen{}
+	for err == nil {
+		var next *vigilv1.Screen
+		if next, err = stream.Recv(); err == nil {
+			if shown = next; right(shown.GetColumns(), shown.GetRows()) {
+				return
+			}
+		}
+	}
+	c.t.Fatalf("the terminal of %s has %d columns and %d rows at last: %v", agent,
+		shown.GetColumns(), shown.GetRows(), err)
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -133,7 +134,17 @@ func TestPageTerminalIsTakenFromNPM(t *testing.T) {
 		t.Fatal(err)
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if t.Log(lines.Text()); lines.Text() != "please: look at it" {
+		t.Log(lines.Text())
+		least, most := uint32(0), uint32(0)
+		if n, _ := fmt.Sscanf(lines.Text(), "please: size %d to %d", &least, &most); n == 2 {
+			c.screen("perm/a", func(columns, rows uint32) bool {
+				return columns >= least && columns <= most && (columns == 200) == (rows == 50)
+			})
+			if _, err := io.WriteString(in, "done\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if lines.Text() != "please: look at it" {
 			continue
 		}
 		if g := c.agent("perm/a"); g.GetTypist().GetGrant() == 0 || g.GetLadder().GetNext() == "nudge" {

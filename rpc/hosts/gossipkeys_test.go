@@ -79,7 +79,7 @@ func ringing(t *testing.T) (r *replica, keys fakeKeys, ids []string) {
 func TestGossipKeysGoToHostsWithAnIdentity(t *testing.T) {
 	w, keys, ids := ringing(t)
 	host := w.st.HostByKey("k1").ID
-	agent := NewService(&base.Core{Reader: w, Keys: keys}, NewStreams(), nil)
+	agent := NewService(&base.Core{Reader: w, Keys: keys}, NewStreams(), nil, false)
 	opened := func() *stream { return &stream{host: host} }
 	as := func(p who.Claim, s *stream) *vigilv1.GossipKeys {
 		return agent.keysFor(who.With(t.Context(), &who.Principal{Claim: p}), s)

@@ -98,7 +98,8 @@ func (s *stream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest)
 		return &vigilv1.ServerMessage{Kind: &vigilv1.ServerMessage_TerminalRequest{TerminalRequest: &vigilv1.TerminalRequest{
 			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(),
 			Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines(),
-			SparePrompt: ask.GetSparePrompt(), Keys: ask.GetKeys(), Grant: ask.GetGrant(), Seq: ask.GetSeq()}}}
+			SparePrompt: ask.GetSparePrompt(), Keys: ask.GetKeys(), Grant: ask.GetGrant(), Seq: ask.GetSeq(),
+			Columns: ask.GetColumns(), Rows: ask.GetRows(), Over: ask.GetOver()}}}
 	})
 	if err != nil {
 		return nil, err

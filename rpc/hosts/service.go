@@ -19,11 +19,13 @@ type Service struct {
 	*base.Core
 	streams *Streams
 	cluster func() string // its id, the label of its gossip
+	traced  bool          // servers make spans of tasks
 }
 
-// NewService serves hosts whose streams it keeps; cluster gives the label of the cluster's gossip.
-func NewService(c *base.Core, streams *Streams, cluster func() string) *Service {
-	return &Service{Core: c, streams: streams, cluster: cluster}
+// NewService serves hosts whose streams it keeps; cluster gives the label of the cluster's gossip, traced says that
+// servers make spans of tasks.
+func NewService(c *base.Core, streams *Streams, cluster func() string, traced bool) *Service {
+	return &Service{Core: c, streams: streams, cluster: cluster, traced: traced}
 }
 
 // Register introduces a host or brings it back. The answer brings what the host
@@ -86,7 +88,7 @@ func (h *Service) ReportExit(ctx context.Context, r *vigilv1.ReportExitRequest) 
 	h.Reader.Read(func(st *fsm.View) {
 		a := st.Agent(noun.AgentID(r.GetAgent()))
 		if a != nil && a.Host == noun.HostID(r.GetHost()) && a.OpenOrder() == noun.StartOrder {
-			resp.Next = convertOrder(st, a)
+			resp.Next = h.order(st, a)
 		}
 	})
 	return resp, nil

@@ -223,12 +223,35 @@ func (h *Service) orders(s *stream) (out *vigilv1.Orders, err error) {
 		}
 		out = &vigilv1.Orders{Index: st.LastIndex()}
 		for _, id := range st.HostOrders(s.host) {
-			if o := convertOrder(st, st.Agent(id)); o != nil {
+			if o := h.order(st, st.Agent(id)); o != nil {
 				out.Orders = append(out.Orders, o)
 			}
 		}
 	})
 	return out, err
+}
+
+// order is what the host reads of the open order of an agent; nil: there is none.
+func (h *Service) order(st *fsm.View, a *noun.Agent) *vigilv1.Order {
+	o := convertOrder(st, a)
+	if o.GetKind() == noun.StartOrder.String() {
+		o.Traceparent = h.awaited(st, a.Role)
+	}
+	return o
+}
+
+// awaited is beneath what the spans of a start of the role are: the task that waits for it, the first one that a
+// claim would get. It is as the state is now, and in no log: a start has at most some spans too few.
+func (h *Service) awaited(st *fsm.View, role noun.RoleID) string {
+	t := st.Task(st.FirstPending(role))
+	switch {
+	case t == nil:
+		return ""
+	case !h.traced:
+		return string(t.Trace)
+	}
+	spans := noun.SpansOf(h.cluster(), t.ID, t.CreatedAt, t.Trace)
+	return string(spans.Traceparent(spans.Root()))
 }
 
 func convertOrder(st *fsm.View, a *noun.Agent) *vigilv1.Order {

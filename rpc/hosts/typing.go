@@ -23,7 +23,15 @@ const (
 	keepEvery = 2 * time.Second
 	// keepLimit bounds such a note.
 	keepLimit = 10 * time.Second
+
+	// The least and the most that a terminal is resized to.
+	minColumns, maxColumns = 20, 500
+	minRows, maxRows       = 5, 200
 )
+
+func fits(columns, rows uint32) bool {
+	return columns >= minColumns && columns <= maxColumns && rows >= minRows && rows <= maxRows
+}
 
 // TakeTerminal gives the caller the terminal of an agent's present life. The log holds who has it, and from
 // then on nobody else types there.
@@ -51,7 +59,27 @@ func takeTerminalCmd(r *vigilv1.TakeTerminalRequest) (fsm.Command, error) {
 
 // ReleaseTerminal ends a turn at a terminal. That it is over is no error.
 func (d *Desk) ReleaseTerminal(ctx context.Context, r *vigilv1.ReleaseTerminalRequest) (*vigilv1.Agent, error) {
-	return base.Write(ctx, d.Core, r, releaseTerminalCmd, form.AgentAnswer(r.GetAgent()))
+	over := &vigilv1.AtTerminalRequest{Over: true}
+	var host string
+	d.Reader.Read(func(st *fsm.View) {
+		a := st.AgentByName(r.GetAgent())
+		if a == nil || a.Typist() == nil || r.GetGrant() != 0 && r.GetGrant() != a.Typist().Grant {
+			return
+		}
+		if h := st.Host(a.Host); h != nil {
+			host, over.Host, over.Agent, over.Incarnation = h.Name, uint32(h.ID), uint32(a.ID), uint64(a.Inc)
+			over.Grant = a.Typist().Grant
+		}
+	})
+	resp, err := base.Write(ctx, d.Core, r, releaseTerminalCmd, form.AgentAnswer(r.GetAgent()))
+	if err == nil && host != "" {
+		go func() { // nobody waits for it: a host that does not hear of it finds out a minute after the last key
+			ctx, cancel := context.WithTimeout(context.Background(), terminalLimit)
+			defer cancel()
+			_, _ = d.relay.atHost(ctx, host, over)
+		}()
+	}
+	return resp, err
 }
 
 func releaseTerminalCmd(r *vigilv1.ReleaseTerminalRequest) (fsm.Command, error) {
@@ -68,16 +96,21 @@ func (d *Desk) TypeKeys(ctx context.Context, r *vigilv1.TypeKeysRequest) (*vigil
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)
 	c.Line("by", r.GetBy(), form.MaxWho)
+	size := r.GetColumns() != 0 || r.GetRows() != 0
 	switch n := len(r.GetKeys()); {
 	case r.GetGrant() == 0 || r.GetSeq() == 0:
 		c.Fail("grant or seq is missing; take the terminal, and number the calls of that turn from 1.")
-	case n == 0 || n > maxKeys:
-		c.Fail("keys has %d bytes; send 1 to %d.", n, maxKeys)
+	case n == 0 && !size || n > maxKeys:
+		c.Fail("keys has %d bytes; send 1 to %d, or columns and rows.", n, maxKeys)
+	case size && !fits(r.GetColumns(), r.GetRows()):
+		c.Fail("columns is %d and rows is %d; send %d to %d and %d to %d, or neither.", r.GetColumns(), r.GetRows(),
+			minColumns, maxColumns, minRows, maxRows)
 	}
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	ask := &vigilv1.AtTerminalRequest{Keys: r.GetKeys(), Grant: r.GetGrant(), Seq: r.GetSeq()}
+	ask := &vigilv1.AtTerminalRequest{Keys: r.GetKeys(), Grant: r.GetGrant(), Seq: r.GetSeq(),
+		Columns: r.GetColumns(), Rows: r.GetRows()}
 	var host string
 	keep, err := false, error(nil)
 	d.Reader.Read(func(st *fsm.View) {

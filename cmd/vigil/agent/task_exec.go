@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,12 +38,21 @@ server is asked.`,
 				return &client.Error{Code: "conflict",
 					Message: fmt.Sprintf("%s holds no task: claim one with `vigil wait-for-task`", l.Agent)}
 			}
-			return become(program, args, append(os.Environ(), taskEnvironment(l)...))
+			return become(program, args, override(os.Environ(), taskEnvironment(l)))
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	who.Add(cmd, a)
 	return cmd
+}
+
+// override puts variables in the place of those of the same name: of two, programs read the first or the last.
+func override(env, more []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(env), func(old string) bool {
+		name, _, _ := strings.Cut(old, "=")
+		return slices.ContainsFunc(more, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	})
+	return append(kept, more...)
 }
 
 // taskEnvironment is what a program that is run for the task of a life finds. Of an earlier trace it finds none.

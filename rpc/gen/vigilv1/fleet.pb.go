@@ -3402,9 +3402,13 @@ type TypeKeysRequest struct {
 	// The number of this call within the turn, from 1; a number that was heard before types nothing.
 	Seq uint64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	// As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes 50 calls
-	// a second.
-	Keys          []byte `protobuf:"bytes,4,opt,name=keys,proto3" json:"keys,omitempty"`
-	By            string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// a second. Empty only with a size.
+	Keys []byte `protobuf:"bytes,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	By   string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// The size that the terminal gets before the keys are typed, for as long as the turn lasts: 20 to 500 columns and
+	// 5 to 200 rows; both 0: it stays as it is.
+	Columns       uint32 `protobuf:"varint,6,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows          uint32 `protobuf:"varint,7,opt,name=rows,proto3" json:"rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3472,6 +3476,20 @@ func (x *TypeKeysRequest) GetBy() string {
 		return x.By
 	}
 	return ""
+}
+
+func (x *TypeKeysRequest) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *TypeKeysRequest) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
 }
 
 type TypeKeysResponse struct {
@@ -3680,9 +3698,13 @@ type AtTerminalRequest struct {
 	// Types nothing where a permission prompt stands: it would be an answer.
 	SparePrompt bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	// Of TypeKeys.
-	Keys          []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`
-	Grant         uint64 `protobuf:"varint,72,opt,name=grant,proto3" json:"grant,omitempty"`
-	Seq           uint64 `protobuf:"varint,73,opt,name=seq,proto3" json:"seq,omitempty"`
+	Keys    []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`
+	Grant   uint64 `protobuf:"varint,72,opt,name=grant,proto3" json:"grant,omitempty"`
+	Seq     uint64 `protobuf:"varint,73,opt,name=seq,proto3" json:"seq,omitempty"`
+	Columns uint32 `protobuf:"varint,74,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows    uint32 `protobuf:"varint,75,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The turn grant is over.
+	Over          bool `protobuf:"varint,76,opt,name=over,proto3" json:"over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3792,6 +3814,27 @@ func (x *AtTerminalRequest) GetSeq() uint64 {
 		return x.Seq
 	}
 	return 0
+}
+
+func (x *AtTerminalRequest) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *AtTerminalRequest) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *AtTerminalRequest) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
 }
 
 type AgentLogsRequest struct {
@@ -4413,13 +4456,15 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x14TakeTerminalResponse\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12-\n" +
 	"\x04span\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04span\x12%\n" +
-	"\x05agent\x18\x03 \x01(\v2\x0f.vigil.v1.AgentR\x05agent\"\x87\x01\n" +
+	"\x05agent\x18\x03 \x01(\v2\x0f.vigil.v1.AgentR\x05agent\"\xb0\x01\n" +
 	"\x0fTypeKeysRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x19\n" +
 	"\x05grant\x18\x02 \x01(\x04B\x03\xe0A\x02R\x05grant\x12\x15\n" +
-	"\x03seq\x18\x03 \x01(\x04B\x03\xe0A\x02R\x03seq\x12\x17\n" +
-	"\x04keys\x18\x04 \x01(\fB\x03\xe0A\x02R\x04keys\x12\x0e\n" +
-	"\x02by\x18\x05 \x01(\tR\x02by\"\x12\n" +
+	"\x03seq\x18\x03 \x01(\x04B\x03\xe0A\x02R\x03seq\x12\x12\n" +
+	"\x04keys\x18\x04 \x01(\fR\x04keys\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x18\n" +
+	"\acolumns\x18\x06 \x01(\rR\acolumns\x12\x12\n" +
+	"\x04rows\x18\a \x01(\rR\x04rows\"\x12\n" +
 	"\x10TypeKeysResponse\"|\n" +
 	"\x16ReleaseTerminalRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x14\n" +
@@ -4432,7 +4477,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x15\n" +
 	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x8e\x02\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd0\x02\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -4444,7 +4489,10 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\x12\x12\n" +
 	"\x04keys\x18G \x01(\fR\x04keys\x12\x14\n" +
 	"\x05grant\x18H \x01(\x04R\x05grant\x12\x10\n" +
-	"\x03seq\x18I \x01(\x04R\x03seq\"V\n" +
+	"\x03seq\x18I \x01(\x04R\x03seq\x12\x18\n" +
+	"\acolumns\x18J \x01(\rR\acolumns\x12\x12\n" +
+	"\x04rows\x18K \x01(\rR\x04rows\x12\x12\n" +
+	"\x04over\x18L \x01(\bR\x04over\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +

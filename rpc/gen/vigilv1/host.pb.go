@@ -1113,9 +1113,14 @@ type TerminalRequest struct {
 	// Types nothing where a permission prompt stands: it would be an answer.
 	SparePrompt bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	// Typed as they are. A number that was heard before in this turn types nothing, an earlier turn neither.
-	Keys          []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`
-	Grant         uint64 `protobuf:"varint,72,opt,name=grant,proto3" json:"grant,omitempty"`
-	Seq           uint64 `protobuf:"varint,73,opt,name=seq,proto3" json:"seq,omitempty"`
+	Keys  []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`
+	Grant uint64 `protobuf:"varint,72,opt,name=grant,proto3" json:"grant,omitempty"`
+	Seq   uint64 `protobuf:"varint,73,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The size of TypeKeys. Older hosts pass over it.
+	Columns uint32 `protobuf:"varint,74,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows    uint32 `protobuf:"varint,75,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The turn grant is over: the terminal gets its own size again.
+	Over          bool `protobuf:"varint,76,opt,name=over,proto3" json:"over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1227,6 +1232,27 @@ func (x *TerminalRequest) GetSeq() uint64 {
 	return 0
 }
 
+func (x *TerminalRequest) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *TerminalRequest) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *TerminalRequest) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
+}
+
 // Orders are all orders open for this host, as of a log index.
 type Orders struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1296,7 +1322,9 @@ type Order struct {
 	// process or agent
 	Proof string `protobuf:"bytes,11,opt,name=proof,proto3" json:"proof,omitempty"`
 	// Longest life; 0: none.
-	RunLimit      *durationpb.Duration `protobuf:"bytes,12,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
+	RunLimit *durationpb.Duration `protobuf:"bytes,12,opt,name=run_limit,json=runLimit,proto3" json:"run_limit,omitempty"`
+	// Of a start for which a task waits: the W3C traceparent beneath which its spans are. Absent: nobody traces it.
+	Traceparent   string `protobuf:"bytes,13,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1413,6 +1441,13 @@ func (x *Order) GetRunLimit() *durationpb.Duration {
 		return x.RunLimit
 	}
 	return nil
+}
+
+func (x *Order) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type AcceptOrderRequest struct {
@@ -2536,7 +2571,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06screen\x18\x06 \x01(\bR\x06screen\x12 \n" +
 	"\vincarnation\x18\a \x01(\x04R\vincarnation\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\x92\x02\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xd4\x02\n" +
 	"\x0fTerminalRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -2548,10 +2583,13 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\fspare_prompt\x18F \x01(\bR\vsparePrompt\x12\x12\n" +
 	"\x04keys\x18G \x01(\fR\x04keys\x12\x14\n" +
 	"\x05grant\x18H \x01(\x04R\x05grant\x12\x10\n" +
-	"\x03seq\x18I \x01(\x04R\x03seq\"G\n" +
+	"\x03seq\x18I \x01(\x04R\x03seq\x12\x18\n" +
+	"\acolumns\x18J \x01(\rR\acolumns\x12\x12\n" +
+	"\x04rows\x18K \x01(\rR\x04rows\x12\x12\n" +
+	"\x04over\x18L \x01(\bR\x04over\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
-	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\xdf\x03\n" +
+	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\x81\x04\n" +
 	"\x05Order\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12\x1d\n" +
@@ -2567,7 +2605,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x14\n" +
 	"\x05proof\x18\v \x01(\tR\x05proof\x126\n" +
-	"\trun_limit\x18\f \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x1a9\n" +
+	"\trun_limit\x18\f \x01(\v2\x19.google.protobuf.DurationR\brunLimit\x12 \n" +
+	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\x01\n" +

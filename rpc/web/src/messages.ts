@@ -462,8 +462,10 @@ export interface FleetTakeTerminalBody {
 
 export interface FleetTypeKeysBody {
   by?: string;
+  columns?: number;
   grant: string;
-  keys: string;
+  keys?: string;
+  rows?: number;
   seq: string;
 }
 

@@ -55,6 +55,7 @@ export function Screen({ agent }: { agent: string }): JSX.Element {
         name={`Screen of ${agent}`}
         shot={shot}
         keys={mine ? turn.type : undefined}
+        resize={turn.resize}
         leave={turn.release}
       />
       <Wrong error={error} />
@@ -86,24 +87,34 @@ function Terminal({
   name,
   shot,
   keys,
+  resize,
   leave,
 }: {
   name: string;
   shot: Shot;
   keys: ((text: string) => void) | undefined;
+  resize: (columns: number, rows: number) => void;
   leave: () => void;
 }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const pane = useRef<Pane>();
-  const last = useRef({ shot, keys, leave });
-  last.current = { shot, keys, leave };
+  const last = useRef({ shot, keys, resize, leave });
+  last.current = { shot, keys, resize, leave };
+  const listen = (): void =>
+    pane.current?.listen(
+      last.current.keys && {
+        keys: (text) => last.current.keys?.(text),
+        resize: (columns, rows) => last.current.resize(columns, rows),
+        leave: () => last.current.leave(),
+      },
+    );
   useEffect(() => {
     let over = false;
     void import("./term").then(({ open }) => {
       if (over || !box.current) return;
       pane.current = open(box.current, true);
       pane.current.show(last.current.shot);
-      if (last.current.keys) pane.current.listen(last.current.keys, last.current.leave);
+      if (last.current.keys) listen();
     });
     return () => {
       over = true;
@@ -112,9 +123,7 @@ function Terminal({
     };
   }, []);
   useEffect(() => pane.current?.show(shot), [shot]);
-  useEffect(() => pane.current?.listen(keys && ((text) => last.current.keys?.(text)), () => last.current.leave()), [
-    keys !== undefined,
-  ]);
+  useEffect(listen, [keys !== undefined]);
   return (
     <div class={keys ? "pane screen typing" : "pane screen"} ref={box} role="region" aria-label={name} tabIndex={0} />
   );

@@ -5,11 +5,20 @@ import { Terminal } from "@xterm/xterm";
 
 import type { Screen } from "./messages";
 
+export interface Listener {
+  /** keys gets what is typed. */
+  keys(text: string): void;
+  /** resize gets the size that fits the place of the terminal, at once and when that changes. */
+  resize(columns: number, rows: number): void;
+  /** leave is called by Ctrl-]. */
+  leave(): void;
+}
+
 export interface Pane {
   /** show replaces what is shown by a screen, in its own size. */
   show(screen: Screen): void;
-  /** listen gives what is typed to keys, until leave is called by Ctrl-]; without keys nothing can be typed. */
-  listen(keys?: (text: string) => void, leave?: () => void): void;
+  /** listen tells whoever types there; without anybody nothing can be typed. */
+  listen(to?: Listener): void;
   /** write adds what a program has printed. */
   write(bytes: Uint8Array): void;
   close(): void;
@@ -43,6 +52,10 @@ sheets();
 
 /** least is how many rows a screen has at the least. */
 const least = 10;
+
+/** typed is the size of the font of a screen that fits its place, in pixels, and settled how long that must stand. */
+const typed = 12,
+  settled = 250;
 
 /** letter is the width of a letter in parts of the size of its font. */
 const letter = 0.602;
@@ -84,14 +97,32 @@ export function open(at: HTMLElement, screen = false): Pane {
     const size = Math.floor(((at.clientWidth - 16) / columns / letter) * 2) / 2;
     term.options.fontSize = size >= 8 ? Math.min(size, 13) : 11; // narrower than that one scrolls sideways
   };
-  const size = new ResizeObserver(room);
+  let to: Listener | undefined;
+  let told = "",
+    soon = 0;
+  /** tell says which size fits: all of the width, and of the height what leaves the page around it in view. */
+  const tell = (): void => {
+    const columns = Math.min(Math.max(Math.floor((at.clientWidth - 16) / (typed * letter)), 20), 500);
+    const rows = Math.min(Math.max(Math.floor((innerHeight * 0.6) / (typed * 1.2)), 5), 200);
+    if (!to || at.clientWidth === 0 || told === `${columns} ${rows}`) return;
+    told = `${columns} ${rows}`;
+    to.resize(columns, rows);
+  };
+  const settle = (): void => {
+    clearTimeout(soon);
+    soon = window.setTimeout(tell, settled);
+  };
+  const size = new ResizeObserver(() => {
+    room();
+    settle();
+  });
   size.observe(at);
+  addEventListener("resize", settle);
   room();
-  let keys: ((text: string) => void) | undefined, leave: (() => void) | undefined;
-  term.onData((text) => keys?.(text));
+  term.onData((text) => to?.keys(text));
   term.attachCustomKeyEventHandler((e) => {
-    if (!keys || !e.ctrlKey || e.key !== "]") return true;
-    if (e.type === "keydown") leave?.();
+    if (!to || !e.ctrlKey || e.key !== "]") return true;
+    if (e.type === "keydown") to.leave();
     e.preventDefault();
     return false;
   });
@@ -105,7 +136,7 @@ export function open(at: HTMLElement, screen = false): Pane {
     show(s) {
       const rows = (s.text ?? "").trimEnd().split("\n").slice(0, s.rows);
       // Rows that nothing was written to yet need no room, except while one types.
-      const used = keys ? s.rows : Math.min(s.rows, Math.max(rows.length, s.cursor_y + 1, least));
+      const used = to ? s.rows : Math.min(s.rows, Math.max(rows.length, s.cursor_y + 1, least));
       if (s.columns !== term.cols || used !== term.rows) {
         columns = s.columns;
         term.resize(s.columns, used);
@@ -118,17 +149,20 @@ export function open(at: HTMLElement, screen = false): Pane {
           `\x1b[0m\x1b[${s.cursor_y + 1};${s.cursor_x + 1}H` +
           (s.cursor_hidden ? "" : "\x1b[?25h"),
       );
-      if (keys) follow(s.cursor_x);
+      if (to) follow(s.cursor_x);
     },
-    listen(to, away) {
-      [keys, leave] = [to, away];
+    listen(now) {
+      [to, told] = [now, ""];
       term.options.disableStdin = !to;
       if (to) term.focus();
       else term.blur();
+      tell();
     },
     write: (bytes) => term.write(bytes),
     close() {
       size.disconnect();
+      removeEventListener("resize", settle);
+      clearTimeout(soon);
       term.dispose();
     },
   };

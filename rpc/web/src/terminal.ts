@@ -11,6 +11,11 @@ const mostKeys = 1000,
 /** binary gives the bytes of a text as the API takes them. */
 const binary = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
+interface Size {
+  columns: number;
+  rows: number;
+}
+
 export interface Turn {
   /** grant is the number of our turn; empty: the terminal is not ours. */
   grant: string;
@@ -19,18 +24,31 @@ export interface Turn {
   release: () => void;
   /** type sends keys, in the order in which they come. */
   type: (keys: string) => void;
+  /** resize gives the terminal a size for as long as it is ours. */
+  resize: (columns: number, rows: number) => void;
   /** over says that the turn has ended by itself. */
   over: (why: string) => void;
 }
+
+interface State {
+  grant: string;
+  seq: number;
+  keys: string;
+  size: Size | undefined;
+  sending: boolean;
+}
+
+/** begun is a turn of which nothing was sent yet. */
+const begun = (grant: string): State => ({ grant, seq: 0, keys: "", size: undefined, sending: false });
 
 /** useTurn takes the terminal of an agent when asked to, and gives it back when the view goes. */
 export function useTurn(agent: string): Turn {
   const [grant, set] = useState("");
   const [busy, setBusy] = useState(false);
-  const now = useRef({ grant: "", seq: 0, keys: "", sending: false });
+  const now = useRef(begun(""));
   const path = agentPath(agent);
   const end = (): void => {
-    now.current = { grant: "", seq: 0, keys: "", sending: false };
+    now.current = begun("");
     set("");
   };
   const over = (why: string): void => {
@@ -42,11 +60,13 @@ export function useTurn(agent: string): Turn {
     const t = now.current;
     if (t.sending) return;
     t.sending = true;
-    while (t.grant && t.keys) {
+    while (t.grant && (t.keys || t.size)) {
+      const size = t.size;
+      t.size = undefined;
       const keys = t.keys.slice(0, mostKeys);
       t.keys = t.keys.slice(keys.length);
       t.seq++;
-      const body = { grant: t.grant, seq: String(t.seq), keys: binary(keys) };
+      const body = { grant: t.grant, seq: String(t.seq), keys: binary(keys), ...size };
       for (let left = 3; ; left--) {
         try {
           await post(`${path}:type`, body);
@@ -59,6 +79,7 @@ export function useTurn(agent: string): Turn {
             continue;
           }
           if (f?.code === "superseded") return over(f.message);
+          if (!keys) break; // it stays as it is, as with an older server
           t.keys = "";
           say(f?.message ?? "That could not be typed.", true);
           break;
@@ -72,7 +93,7 @@ export function useTurn(agent: string): Turn {
     setBusy(true);
     await attempt(`The terminal of ${agent} is yours.`, async () => {
       const got = await post<TakeTerminalResponse>(`${path}:take-terminal`);
-      now.current = { grant: got.grant!, seq: 0, keys: "", sending: false };
+      now.current = begun(got.grant!);
       set(got.grant!);
     });
     setBusy(false);
@@ -90,6 +111,10 @@ export function useTurn(agent: string): Turn {
     take: () => void take(),
     release,
     over,
+    resize: (columns, rows) => {
+      now.current.size = { columns, rows };
+      void pump();
+    },
     type: (keys) => {
       now.current.keys += keys;
       void pump();

@@ -6,8 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/life"
 	"vigil/cmd/vigil/term"
 	"vigil/fsm/noun"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -86,9 +88,14 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 	return cmd
 }
 
-// traceparent is the trace in which this command runs, if any: what is said wrong is no reason to create no task.
+// traceparent is the trace in which this command runs, if any: what is said wrong is no reason to create no task. An
+// agent is told the trace of the task that its life was started for, so once it works on another one that counts.
 func traceparent(a *cli.App) string {
-	t, _ := noun.ParseTrace(a.Getenv("TRACEPARENT"))
+	t, _ := noun.ParseTrace(a.Getenv(client.EnvTrace))
+	l, err := (&life.Flags{}).Current(a)
+	if t != "" && err == nil && l.Task != 0 && client.TraceID(l.Traceparent) != t.ID() {
+		return l.Traceparent
+	}
 	return string(t)
 }
 

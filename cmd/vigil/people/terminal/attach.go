@@ -29,7 +29,7 @@ reaches this terminal: no titles, no clipboard. Only agents that run with a runn
 It goes by the servers: others see that you type and since when, nobody else types meanwhile, and the
 watchdogs leave the agent alone. When somebody else has the terminal you are told who; --take takes it from
 them, --read-only only looks. You give it back when you leave, however that happens; a minute after your last
-key it is free as well, and your next key takes it again.
+key it is free as well, and your next key takes it again. Meanwhile the agent's terminal has the size of yours.
 
 On the agent's own host root and agentd's user are inside of the terminal at once, and need no server;
 C-b d leaves it, too. --remote goes by the servers there as well.`,

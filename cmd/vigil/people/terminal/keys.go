@@ -22,7 +22,17 @@ type turn struct {
 	span       time.Duration // after the last key it ends by itself
 	last       time.Time     // when a key was typed
 	waiting    []byte        // keys that were not sent yet
+	sized      window        // that the host was told; zero: none was
 	busy       bool          // a call is under way
+}
+
+// window is a size of a terminal.
+type window struct{ columns, rows int }
+
+// wanted is the size that the agent's terminal gets: all of this one but the last line, as far as the API takes it.
+func (s *seat) wanted() window {
+	columns, rows := s.size()
+	return window{min(max(columns, 20), 500), min(max(rows-1, 5), 200)}
 }
 
 // typedKeys is what has become of a call.
@@ -42,9 +52,12 @@ func (t *turn) add(keys []byte) {
 // idle tells whether the turn has ended by itself.
 func (t *turn) idle(now time.Time) bool { return t.grant != 0 && now.Sub(t.last) > t.span }
 
-// send types what waits, one call at a time, and gives typed what becomes of it.
+// send types what waits, one call at a time, and gives typed what becomes of it. With it goes the size of this
+// terminal, when it is another one: at once, but no sooner than the next key where the turn has ended by itself.
 func (t *turn) send(ctx context.Context, s *seat, typed chan<- typedKeys) {
-	if t.busy || len(t.waiting) == 0 {
+	size := s.wanted()
+	resizes := size != t.sized && t.grant != 0 && !s.readOnly
+	if t.busy || len(t.waiting) == 0 && (!resizes || t.idle(s.now())) {
 		return
 	}
 	keys := t.waiting[:min(len(t.waiting), mostKeys)]
@@ -53,6 +66,9 @@ func (t *turn) send(ctx context.Context, s *seat, typed chan<- typedKeys) {
 	late := t.idle(s.now())
 	t.busy, t.last = true, s.now()
 	r := &vigilv1.TypeKeysRequest{Agent: s.agent, Grant: t.grant, Seq: t.seq, Keys: keys, By: s.me}
+	if resizes {
+		t.sized, r.Columns, r.Rows = size, uint32(size.columns), uint32(size.rows)
+	}
 	go func() {
 		pause := time.After(apart)
 		bounded, cancel := context.WithTimeout(ctx, typeLimit)
@@ -74,7 +90,7 @@ func (t *turn) send(ctx context.Context, s *seat, typed chan<- typedKeys) {
 func (s *seat) typed(ctx context.Context, t typedKeys) {
 	s.turn.busy = false
 	switch over := errors.Is(t.err, client.ErrSuperseded) || t.late && errors.Is(t.err, client.ErrConflict); {
-	case t.err == nil || ctx.Err() != nil:
+	case t.err == nil || ctx.Err() != nil || len(t.keys) == 0: // with an older server it keeps its size
 		return
 	case !over:
 		s.turn.waiting = nil // what was typed after keys that are missing may mean something else

@@ -28,6 +28,7 @@ type desk struct {
 	typist   *vigilv1.Typist // nil: nobody
 	turns    uint64
 	typed    []string
+	sizes    []string // that the terminal got
 	released []uint64
 	away     error // what calls about keys answer
 	screens  chan *vigilv1.Screen
@@ -97,6 +98,12 @@ func (d *desk) TypeKeys(_ context.Context, r *vigilv1.TypeKeysRequest, _ ...grpc
 		return nil, &client.Error{Code: code.Superseded, Message: "this turn is over"}
 	case d.away != nil:
 		return nil, d.away
+	}
+	if r.GetColumns() != 0 {
+		d.sizes = append(d.sizes, fmt.Sprintf("%d: %dx%d", r.GetGrant(), r.GetColumns(), r.GetRows()))
+	}
+	if len(r.GetKeys()) == 0 {
+		return &vigilv1.TypeKeysResponse{}, nil
 	}
 	d.typed = append(d.typed, fmt.Sprintf("%d.%d %s", r.GetGrant(), r.GetSeq(), r.GetKeys()))
 	return &vigilv1.TypeKeysResponse{}, nil
@@ -329,7 +336,7 @@ func TestAttachSaysWhatIsLost(t *testing.T) {
 		}
 		d.with(func() { d.away = nil })
 		p.press(t, "y\x1d")
-		if <-p.end; strings.Join(d.typed, ", ") != "1.2 y" {
+		if <-p.end; strings.Join(d.typed, ", ") != "1.3 y" {
 			t.Errorf("typed %q", d.typed)
 		}
 	})

@@ -14,8 +14,12 @@ await page.locator("#state.good").waitFor();
 await page.evaluate((a) => (location.hash = `/agent/${a}?tab=screen`), agent);
 await shown("Do you want to proceed?");
 
+console.log("please: size 200 to 200"); // who only looks leaves it as it is
+await once(input, "line");
 await page.keyboard.press("w");
 await role.getByText("What you type goes to").waitFor();
+console.log("please: size 60 to 190");
+await once(input, "line");
 await page.keyboard.type("yex");
 await page.keyboard.press("Backspace");
 await shown("ye");
@@ -28,6 +32,14 @@ for (const [width, height] of [
 ]) {
   await page.setViewportSize({ width, height });
   await page.waitForTimeout(300);
+  if (width === 390) {
+    console.log("please: size 30 to 59");
+    await once(input, "line");
+    await page.waitForFunction(() => {
+      const box = document.querySelector(".pane.screen");
+      return box.scrollWidth <= box.clientWidth; // all of it is in view
+    });
+  }
   const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (over > 0) fault(`the terminal is ${over} pixels too wide at ${width}`);
   await role.scrollIntoViewIfNeeded();
@@ -40,6 +52,8 @@ await page.setViewportSize({ width: 1280, height: 860 });
 await page.locator(".xterm-helper-textarea").focus();
 await page.keyboard.press("Control+]");
 await role.getByRole("button", { name: "Take over" }).waitFor();
+console.log("please: size 200 to 200");
+await once(input, "line");
 await page.keyboard.type("zz");
 await page.keyboard.press("w");
 await role.getByText("What you type goes to").waitFor();

@@ -2925,9 +2925,6 @@ class TrustAnchors(_TrustAnchorsAlways, total=False):
 class _TypeKeysRequestAlways(TypedDict):
     agent: str
     grant: Wide
-    keys: str
-    """As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes
-    50 calls a second."""
     seq: Wide
     """The number of this call within the turn, from 1; a number that was heard before types
     nothing."""
@@ -2937,6 +2934,13 @@ class TypeKeysRequest(_TypeKeysRequestAlways, total=False):
     """What Fleet.TypeKeys takes."""
 
     by: str
+    columns: int
+    """The size that the terminal gets before the keys are typed, for as long as the turn lasts: 20 to
+    500 columns and 5 to 200 rows; both 0: it stays as it is."""
+    keys: str
+    """As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes
+    50 calls a second. Empty only with a size."""
+    rows: int
 
 
 class TypeKeysResponse(TypedDict):

@@ -2469,12 +2469,18 @@ export interface TrustAnchors {
 export interface TypeKeysRequest {
   agent: string;
   by?: string;
+  /**
+   * The size that the terminal gets before the keys are typed, for as long as the turn lasts: 20 to
+   * 500 columns and 5 to 200 rows; both 0: it stays as it is.
+   */
+  columns?: number;
   grant: Wide;
   /**
    * As a terminal sends them: letters in UTF-8, keys as their escapes; at most 4 KiB. A host takes
-   * 50 calls a second.
+   * 50 calls a second. Empty only with a size.
    */
-  keys: string;
+  keys?: string;
+  rows?: number;
   /**
    * The number of this call within the turn, from 1; a number that was heard before types nothing.
    */
