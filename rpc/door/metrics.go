@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"vigil/rpc/code"
 )
 
 // metrics counts calls. The vectors are resolved once for each method and code, with the first
@@ -49,31 +51,36 @@ func (m *metrics) method(name string, parked bool) *methodStats {
 	return &methodStats{name: name, m: m, parked: parked, failed: map[string]prometheus.Counter{}}
 }
 
-// count notes one answer.
-func (s *methodStats) count(code string, seconds float64) {
+// count notes one answer, by its code.
+func (s *methodStats) count(answer string, seconds float64) {
 	s.first.Do(func() {
 		s.ok = s.m.calls.WithLabelValues(s.name, "ok")
 		if !s.parked {
 			s.seconds = s.m.seconds.WithLabelValues(s.name)
 		}
+		s.failures(code.Internal) // at 0: an alert on its increase would not see the first one otherwise
 	})
 	if !s.parked {
 		s.seconds.Observe(seconds)
 	}
-	if code == "ok" {
+	if answer == "ok" {
 		s.ok.Inc()
 		return
 	}
+	s.failures(answer).Inc()
+}
+
+func (s *methodStats) failures(answer string) prometheus.Counter {
 	s.mu.RLock()
-	c := s.failed[code]
+	c := s.failed[answer]
 	s.mu.RUnlock()
 	if c == nil {
 		s.mu.Lock()
-		if c = s.failed[code]; c == nil {
-			c = s.m.calls.WithLabelValues(s.name, code)
-			s.failed[code] = c
+		defer s.mu.Unlock()
+		if c = s.failed[answer]; c == nil {
+			c = s.m.calls.WithLabelValues(s.name, answer)
+			s.failed[answer] = c
 		}
-		s.mu.Unlock()
 	}
-	c.Inc()
+	return c
 }
