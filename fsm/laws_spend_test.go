@@ -198,6 +198,47 @@ func TestL11UsageOfAnOlderLife(t *testing.T) {
 	}
 }
 
+// What is told counts for the task that the life holds, or for the one that it held last, over all its attempts,
+// and is the room's with the task only once.
+func TestL11UsageCountsForTasks(t *testing.T) {
+	x := newSpender(t, noun.RoleSpec{}, noun.SpendLimit{})
+	used := func(id noun.TaskID) (sum noun.Usage) {
+		if u := x.s.Task(id).Used; u != nil {
+			sum = *u
+		}
+		return sum
+	}
+	x.tells(Used{Input: 100}) // it holds none and never has
+	first := x.claim().Task
+	x.tells(Used{Input: 150, Output: 10, Shell: 2})
+	me := Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}
+	x.must(CompleteTask{Work: Work{Speaker: me, Task: first, Attempt: 1}})
+	x.tells(Used{Input: 160, Output: 10, Shell: 2}) // what it used before that came too late to be told
+	if want := (noun.Usage{Input: 60, Output: 10, Tools: 2}); used(first) != want {
+		t.Errorf("the first task: %+v, not %+v", used(first), want)
+	}
+	short := x.claim().Task // is over when its use is told
+	x.must(CompleteTask{Work: Work{Speaker: me, Task: short, Attempt: 1}})
+	x.tells(Used{Input: 165, Output: 10, Shell: 2})
+	if got := used(short).Input; got != 5 {
+		t.Errorf("the short task used %d", got)
+	}
+	second := x.claim().Task
+	x.tells(Used{Input: 200, Output: 10, Shell: 2})
+	x.must(FailTask{Work: Work{Speaker: me, Task: second, Attempt: 1}, Reason: "no", Retryable: true})
+	for x.do(Claim{Speaker: me}).Task == 0 { // it is tried again after a while
+		x.tells(Used{Input: 200, Output: 10, Shell: 2})
+	}
+	x.tells(Used{Input: 230, Output: 10, Shell: 2})
+	x.tells(Used{Input: 230, Output: 10, Shell: 2}) // twice
+	if got := used(second).Input; got != 65 || used(first).Input != 60 {
+		t.Errorf("two attempts of the second task used %d, the first one %d", got, used(first).Input)
+	}
+	if all := x.s.Room("r").Spent.Day.Sum(x.s.Clock()); all.Input != 230 {
+		t.Errorf("the room has used %d", all.Input)
+	}
+}
+
 // The naive twin keeps every report and adds up those of the window each time; sums and bars agree.
 func TestTwinOfBudgetsAgrees(t *testing.T) {
 	for _, seed := range seeds(t, 4) {

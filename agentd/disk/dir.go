@@ -202,7 +202,7 @@ func (d *Dir) Note(host uint32, boot string) error {
 // lockLimit is how long a lock is waited for that nobody alive holds: a daemon that was
 // killed while it started a program leaves it to a child for the moment before that becomes
 // the program.
-const lockLimit = 3 * time.Second
+const lockLimit = 10 * time.Second
 
 func lockDir(lock *os.File, path string) error {
 	for end := time.Now().Add(lockLimit); ; {

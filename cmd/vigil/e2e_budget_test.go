@@ -97,6 +97,7 @@ func TestBudgetRunsOutInAFleet(t *testing.T) {
 	c.completed(c.task("thrifty", "after the warning"))
 	c.uses(to, token, 250)
 	c.sees("budget.out", "", 0)
+	c.says("task show 2", "250 out")
 	kept := c.task("thrifty", "kept back")
 	c.says("agent explain thrifty/a", "has used up its budget", "vigil budget lift thrifty/a")
 	c.says("usage thrifty", "thrifty/a", "1.1k")

@@ -24,6 +24,7 @@ const (
 	costDeclared   = 80
 	costTask       = 400
 	costPlan       = 32
+	costTaskUsed   = 48
 	costLate       = 64
 	costRetry      = 64
 	costFailure    = 48
@@ -154,6 +155,9 @@ func CostOfTask(t *Task) int64 {
 	n += int64(len(t.Past)) * costHeld
 	if t.Plan != nil {
 		n += costPlan
+	}
+	if t.Used != nil {
+		n += costTaskUsed
 	}
 	if r := t.Retry; r != nil {
 		n += costRetry

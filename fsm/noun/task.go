@@ -82,6 +82,8 @@ type Task struct {
 	Retry *Retry // of being tried again; nil: nothing; replaced, never changed
 	Trace Trace  // of whoever created it, or handed it over; empty: it begins one of its own
 	Key   string // by which whoever created it finds it again, one of its room; empty: none
+	// Used is what was used for it, as far as hosts have told; nil: nothing; replaced, never changed. See LifeUsage.Task.
+	Used *Usage
 }
 
 // Held says who had an attempt.

@@ -197,4 +197,7 @@ type LifeUsage struct {
 	Clamped uint64
 	Day     Day
 	Stage   Stage
+	// Task is what the life holds or has held last, once it has told of usage: what is told counts for that, though
+	// some of it may have been used for the one before.
+	Task TaskID
 }

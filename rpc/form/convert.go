@@ -106,6 +106,9 @@ func Task(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 		HolderIncarnation: IncName(t.HolderInc), Note: t.Note, CreatedAt: Wall(t.CreatedAt),
 		InState: durationpb.New(st.Clock().Sub(t.ChangedAt)), Rev: t.Rev,
 	}
+	if t.Used != nil {
+		out.Usage = usage(*t.Used)
+	}
 	if r := st.RoomByID(t.Room); r != nil {
 		out.Room = r.Name
 	}

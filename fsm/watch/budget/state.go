@@ -21,6 +21,7 @@ func Install(c *core.State) *State {
 	s := &State{c, View{core.Base{View: &c.View}}}
 	h := core.Attach(c, s)
 	h.Used.Add(s.used)
+	h.TaskMoved.Add(s.begun)
 	h.RoleBarred = append(h.RoleBarred, func(r *noun.Role) bool {
 		return stageOf(r.Spent) == noun.StageOut || stageOf(s.RoomTable.Get(r.Room).Spent) == noun.StageOut
 	})

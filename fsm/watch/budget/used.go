@@ -24,6 +24,9 @@ func (s *State) used(u core.Used) {
 	case now.Sub(next.At) < noun.UsageRest:
 		return // the next report says it, too
 	}
+	if a.Task != 0 && u.Inc == a.Inc {
+		next.Task = a.Task
+	}
 	if next.Run != u.Run {
 		next.Run, next.Seen = u.Run, noun.Usage{}
 	}
@@ -44,7 +47,27 @@ func (s *State) used(u core.Used) {
 	}
 	next.Life, next.Kinds, next.Day = next.Life.Plus(more), kinds(u.Kinds()), next.Day.With(now, more)
 	a.Note(func(n *noun.Notes) { n.Used = &next })
+	if t := s.TaskTable.Mut(next.Task); t != nil {
+		sum := more
+		if t.Used != nil {
+			sum = sum.Plus(*t.Used)
+		}
+		t.Used = &sum
+	}
 	s.count(a, more)
+}
+
+// begun notes the task that a life has begun: it may be over before the next report.
+func (s *State) begun(m core.TaskMove) {
+	if !m.State.Held() || m.From.Held() {
+		return
+	}
+	a := s.AgentTable.Mut(m.Holder)
+	if u := a.Notes().Used; u != nil && u.Inc == m.HolderInc {
+		next := *u
+		next.Task = m.ID
+		a.Note(func(n *noun.Notes) { n.Used = &next })
+	}
 }
 
 // kinds keeps uses of tools by kind as they were told, none when there are none.

@@ -300,7 +300,10 @@ type Task struct {
 	// Absent: nobody traces the task.
 	Traceparent string `protobuf:"bytes,65,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	// By which whoever created it finds it again; empty: it has none.
-	Key           string `protobuf:"bytes,66,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,66,opt,name=key,proto3" json:"key,omitempty"`
+	// What was used for it, as AI tools tell it of themselves, to within the interval of their reports: all its
+	// attempts together. Absent: nothing was told.
+	Usage         *Usage `protobuf:"bytes,67,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +588,13 @@ func (x *Task) GetKey() string {
 		return x.Key
 	}
 	return ""
+}
+
+func (x *Task) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
 }
 
 // FailedAttempt is why an attempt at a task failed.
@@ -4423,7 +4433,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xef\t\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\x96\n" +
+	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x12\n" +
@@ -4466,7 +4477,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x06failed\x18? \x03(\v2\x17.vigil.v1.FailedAttemptR\x06failed\x12\x18\n" +
 	"\acharged\x18@ \x01(\rR\acharged\x12 \n" +
 	"\vtraceparent\x18A \x01(\tR\vtraceparent\x12\x10\n" +
-	"\x03key\x18B \x01(\tR\x03keyB\n" +
+	"\x03key\x18B \x01(\tR\x03key\x12%\n" +
+	"\x05usage\x18C \x01(\v2\x0f.vigil.v1.UsageR\x05usageB\n" +
 	"\n" +
 	"\b_percent\"m\n" +
 	"\rFailedAttempt\x12\x18\n" +
@@ -4947,113 +4959,114 @@ var file_vigil_v1_types_proto_depIdxs = []int32{
 	41,  // 8: vigil.v1.Task.progressed:type_name -> google.protobuf.Duration
 	41,  // 9: vigil.v1.Task.again_in:type_name -> google.protobuf.Duration
 	4,   // 10: vigil.v1.Task.failed:type_name -> vigil.v1.FailedAttempt
-	40,  // 11: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
-	41,  // 12: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
-	40,  // 13: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
-	19,  // 14: vigil.v1.Room.roles:type_name -> vigil.v1.Role
-	40,  // 15: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
-	40,  // 16: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
-	11,  // 17: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
-	12,  // 18: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
-	14,  // 19: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
-	8,   // 20: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
-	41,  // 21: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
-	9,   // 22: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
-	10,  // 23: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
-	41,  // 24: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
-	41,  // 25: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
-	41,  // 26: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
-	40,  // 27: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
-	41,  // 28: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
-	41,  // 29: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
-	41,  // 30: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
-	40,  // 31: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
-	41,  // 32: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
-	41,  // 33: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
-	40,  // 34: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
-	40,  // 35: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
-	41,  // 36: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
-	36,  // 37: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
-	37,  // 38: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
-	41,  // 39: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
-	41,  // 40: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
-	41,  // 41: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
-	41,  // 42: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
-	41,  // 43: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
-	41,  // 44: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
-	41,  // 45: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
-	41,  // 46: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
-	18,  // 47: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
-	41,  // 48: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
-	17,  // 49: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
-	41,  // 50: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
-	41,  // 51: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
-	16,  // 52: vigil.v1.RoleSpec.grants:type_name -> vigil.v1.Binding
-	23,  // 53: vigil.v1.RoleSpec.budget:type_name -> vigil.v1.Budget
-	23,  // 54: vigil.v1.RoleSpec.agent_budget:type_name -> vigil.v1.Budget
-	41,  // 55: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
-	41,  // 56: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
-	41,  // 57: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
-	15,  // 58: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
-	38,  // 59: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
-	40,  // 60: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
-	41,  // 61: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
-	41,  // 62: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
-	41,  // 63: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
-	41,  // 64: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
-	31,  // 65: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
-	41,  // 66: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
-	40,  // 67: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
-	41,  // 68: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
-	28,  // 69: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
-	30,  // 70: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
-	26,  // 71: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
-	27,  // 72: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
-	25,  // 73: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
-	41,  // 74: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
-	41,  // 75: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
-	24,  // 76: vigil.v1.Agent.usage:type_name -> vigil.v1.UsageState
-	21,  // 77: vigil.v1.Agent.typist:type_name -> vigil.v1.Typist
-	41,  // 78: vigil.v1.Typist.since:type_name -> google.protobuf.Duration
-	41,  // 79: vigil.v1.Typist.left:type_name -> google.protobuf.Duration
-	22,  // 80: vigil.v1.UsageState.day:type_name -> vigil.v1.Usage
-	23,  // 81: vigil.v1.UsageState.budget:type_name -> vigil.v1.Budget
-	41,  // 82: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
-	22,  // 83: vigil.v1.UsageState.life:type_name -> vigil.v1.Usage
-	41,  // 84: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
-	41,  // 85: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
-	41,  // 86: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
-	41,  // 87: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
-	41,  // 88: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
-	41,  // 89: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
-	41,  // 90: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
-	41,  // 91: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
-	41,  // 92: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
-	41,  // 93: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
-	29,  // 94: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
-	41,  // 95: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
-	41,  // 96: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
-	41,  // 97: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
-	41,  // 98: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
-	40,  // 99: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
-	41,  // 100: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
-	39,  // 101: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
-	41,  // 102: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
-	40,  // 103: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
-	40,  // 104: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
-	41,  // 105: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
-	41,  // 106: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
-	34,  // 107: vigil.v1.Host.views:type_name -> vigil.v1.HostView
-	41,  // 108: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
-	41,  // 109: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
-	33,  // 110: vigil.v1.Host.kept:type_name -> vigil.v1.HostKept
-	40,  // 111: vigil.v1.HostKept.oldest:type_name -> google.protobuf.Timestamp
-	40,  // 112: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	22,  // 11: vigil.v1.Task.usage:type_name -> vigil.v1.Usage
+	40,  // 12: vigil.v1.FailedAttempt.at:type_name -> google.protobuf.Timestamp
+	41,  // 13: vigil.v1.UnservedRole.since:type_name -> google.protobuf.Duration
+	40,  // 14: vigil.v1.LateResult.at:type_name -> google.protobuf.Timestamp
+	19,  // 15: vigil.v1.Room.roles:type_name -> vigil.v1.Role
+	40,  // 16: vigil.v1.Room.created_at:type_name -> google.protobuf.Timestamp
+	40,  // 17: vigil.v1.Room.pause_at:type_name -> google.protobuf.Timestamp
+	11,  // 18: vigil.v1.Room.watch:type_name -> vigil.v1.RoomWatch
+	12,  // 19: vigil.v1.Room.quiet:type_name -> vigil.v1.RoomQuiet
+	14,  // 20: vigil.v1.Room.canceled:type_name -> vigil.v1.Cancellation
+	8,   // 21: vigil.v1.Room.plan:type_name -> vigil.v1.RoomPlan
+	41,  // 22: vigil.v1.Room.pause_ends_in:type_name -> google.protobuf.Duration
+	9,   // 23: vigil.v1.RoomPlan.roles:type_name -> vigil.v1.RolePlan
+	10,  // 24: vigil.v1.RolePlan.agents:type_name -> vigil.v1.AgentEnd
+	41,  // 25: vigil.v1.RoomWatch.idle_limit:type_name -> google.protobuf.Duration
+	41,  // 26: vigil.v1.RoomWatch.deadline:type_name -> google.protobuf.Duration
+	41,  // 27: vigil.v1.RoomQuiet.silent:type_name -> google.protobuf.Duration
+	40,  // 28: vigil.v1.RoomQuiet.active_at:type_name -> google.protobuf.Timestamp
+	41,  // 29: vigil.v1.RoomQuiet.limit:type_name -> google.protobuf.Duration
+	41,  // 30: vigil.v1.RoomQuiet.due_in:type_name -> google.protobuf.Duration
+	41,  // 31: vigil.v1.RoomQuiet.cancel_in:type_name -> google.protobuf.Duration
+	40,  // 32: vigil.v1.WatchdogStats.last_check:type_name -> google.protobuf.Timestamp
+	41,  // 33: vigil.v1.WatchdogStats.last_duration:type_name -> google.protobuf.Duration
+	41,  // 34: vigil.v1.WatchdogStats.total_duration:type_name -> google.protobuf.Duration
+	40,  // 35: vigil.v1.Cancellation.at:type_name -> google.protobuf.Timestamp
+	40,  // 36: vigil.v1.Cancellation.active_at:type_name -> google.protobuf.Timestamp
+	41,  // 37: vigil.v1.Cancellation.silent:type_name -> google.protobuf.Duration
+	36,  // 38: vigil.v1.RoleSpec.labels:type_name -> vigil.v1.RoleSpec.LabelsEntry
+	37,  // 39: vigil.v1.RoleSpec.params:type_name -> vigil.v1.RoleSpec.ParamsEntry
+	41,  // 40: vigil.v1.RoleSpec.ttl:type_name -> google.protobuf.Duration
+	41,  // 41: vigil.v1.RoleSpec.ack_limit:type_name -> google.protobuf.Duration
+	41,  // 42: vigil.v1.RoleSpec.pending_limit:type_name -> google.protobuf.Duration
+	41,  // 43: vigil.v1.RoleSpec.start_limit:type_name -> google.protobuf.Duration
+	41,  // 44: vigil.v1.RoleSpec.progress_limit:type_name -> google.protobuf.Duration
+	41,  // 45: vigil.v1.RoleSpec.stop_grace:type_name -> google.protobuf.Duration
+	41,  // 46: vigil.v1.RoleSpec.turn_limit:type_name -> google.protobuf.Duration
+	41,  // 47: vigil.v1.RoleSpec.run_limit:type_name -> google.protobuf.Duration
+	18,  // 48: vigil.v1.RoleSpec.health:type_name -> vigil.v1.HealthSpec
+	41,  // 49: vigil.v1.RoleSpec.expect:type_name -> google.protobuf.Duration
+	17,  // 50: vigil.v1.RoleSpec.overseer:type_name -> vigil.v1.OverseerSpec
+	41,  // 51: vigil.v1.RoleSpec.retry_first:type_name -> google.protobuf.Duration
+	41,  // 52: vigil.v1.RoleSpec.retry_most:type_name -> google.protobuf.Duration
+	16,  // 53: vigil.v1.RoleSpec.grants:type_name -> vigil.v1.Binding
+	23,  // 54: vigil.v1.RoleSpec.budget:type_name -> vigil.v1.Budget
+	23,  // 55: vigil.v1.RoleSpec.agent_budget:type_name -> vigil.v1.Budget
+	41,  // 56: vigil.v1.OverseerSpec.fresh:type_name -> google.protobuf.Duration
+	41,  // 57: vigil.v1.OverseerSpec.stale:type_name -> google.protobuf.Duration
+	41,  // 58: vigil.v1.HealthSpec.every:type_name -> google.protobuf.Duration
+	15,  // 59: vigil.v1.Role.spec:type_name -> vigil.v1.RoleSpec
+	38,  // 60: vigil.v1.Role.tasks:type_name -> vigil.v1.Role.TasksEntry
+	40,  // 61: vigil.v1.Agent.intent_at:type_name -> google.protobuf.Timestamp
+	41,  // 62: vigil.v1.Agent.order_open:type_name -> google.protobuf.Duration
+	41,  // 63: vigil.v1.Agent.lease_left:type_name -> google.protobuf.Duration
+	41,  // 64: vigil.v1.Agent.fence_left:type_name -> google.protobuf.Duration
+	41,  // 65: vigil.v1.Agent.not_before:type_name -> google.protobuf.Duration
+	31,  // 66: vigil.v1.Agent.last_exit:type_name -> vigil.v1.Exit
+	41,  // 67: vigil.v1.Agent.up:type_name -> google.protobuf.Duration
+	40,  // 68: vigil.v1.Agent.pause_at:type_name -> google.protobuf.Timestamp
+	41,  // 69: vigil.v1.Agent.why_left:type_name -> google.protobuf.Duration
+	28,  // 70: vigil.v1.Agent.verdict:type_name -> vigil.v1.Verdict
+	30,  // 71: vigil.v1.Agent.declaration:type_name -> vigil.v1.Declaration
+	26,  // 72: vigil.v1.Agent.ladder:type_name -> vigil.v1.Ladder
+	27,  // 73: vigil.v1.Agent.screen:type_name -> vigil.v1.ScreenState
+	25,  // 74: vigil.v1.Agent.overseer:type_name -> vigil.v1.OverseerStatus
+	41,  // 75: vigil.v1.Agent.stop_ends_in:type_name -> google.protobuf.Duration
+	41,  // 76: vigil.v1.Agent.pause_ends_in:type_name -> google.protobuf.Duration
+	24,  // 77: vigil.v1.Agent.usage:type_name -> vigil.v1.UsageState
+	21,  // 78: vigil.v1.Agent.typist:type_name -> vigil.v1.Typist
+	41,  // 79: vigil.v1.Typist.since:type_name -> google.protobuf.Duration
+	41,  // 80: vigil.v1.Typist.left:type_name -> google.protobuf.Duration
+	22,  // 81: vigil.v1.UsageState.day:type_name -> vigil.v1.Usage
+	23,  // 82: vigil.v1.UsageState.budget:type_name -> vigil.v1.Budget
+	41,  // 83: vigil.v1.UsageState.lifted_for:type_name -> google.protobuf.Duration
+	22,  // 84: vigil.v1.UsageState.life:type_name -> vigil.v1.Usage
+	41,  // 85: vigil.v1.OverseerStatus.patrol_age:type_name -> google.protobuf.Duration
+	41,  // 86: vigil.v1.OverseerStatus.fresh:type_name -> google.protobuf.Duration
+	41,  // 87: vigil.v1.OverseerStatus.stale:type_name -> google.protobuf.Duration
+	41,  // 88: vigil.v1.OverseerStatus.look_left:type_name -> google.protobuf.Duration
+	41,  // 89: vigil.v1.OverseerStatus.next_look:type_name -> google.protobuf.Duration
+	41,  // 90: vigil.v1.OverseerStatus.decided:type_name -> google.protobuf.Duration
+	41,  // 91: vigil.v1.Ladder.taken:type_name -> google.protobuf.Duration
+	41,  // 92: vigil.v1.Ladder.next_in:type_name -> google.protobuf.Duration
+	41,  // 93: vigil.v1.ScreenState.shown:type_name -> google.protobuf.Duration
+	41,  // 94: vigil.v1.ScreenState.quiet_for:type_name -> google.protobuf.Duration
+	29,  // 95: vigil.v1.Verdict.reasons:type_name -> vigil.v1.Reason
+	41,  // 96: vigil.v1.Reason.age:type_name -> google.protobuf.Duration
+	41,  // 97: vigil.v1.Declaration.left:type_name -> google.protobuf.Duration
+	41,  // 98: vigil.v1.Declaration.reported:type_name -> google.protobuf.Duration
+	41,  // 99: vigil.v1.Declaration.said:type_name -> google.protobuf.Duration
+	40,  // 100: vigil.v1.Exit.at:type_name -> google.protobuf.Timestamp
+	41,  // 101: vigil.v1.Exit.ago:type_name -> google.protobuf.Duration
+	39,  // 102: vigil.v1.Host.labels:type_name -> vigil.v1.Host.LabelsEntry
+	41,  // 103: vigil.v1.Host.lease_left:type_name -> google.protobuf.Duration
+	40,  // 104: vigil.v1.Host.seen_at:type_name -> google.protobuf.Timestamp
+	40,  // 105: vigil.v1.Host.drain_at:type_name -> google.protobuf.Timestamp
+	41,  // 106: vigil.v1.Host.drain_left:type_name -> google.protobuf.Duration
+	41,  // 107: vigil.v1.Host.steady_in:type_name -> google.protobuf.Duration
+	34,  // 108: vigil.v1.Host.views:type_name -> vigil.v1.HostView
+	41,  // 109: vigil.v1.Host.heard:type_name -> google.protobuf.Duration
+	41,  // 110: vigil.v1.Host.drain_ends_in:type_name -> google.protobuf.Duration
+	33,  // 111: vigil.v1.Host.kept:type_name -> vigil.v1.HostKept
+	40,  // 112: vigil.v1.HostKept.oldest:type_name -> google.protobuf.Timestamp
+	40,  // 113: vigil.v1.Event.at:type_name -> google.protobuf.Timestamp
+	114, // [114:114] is the sub-list for method output_type
+	114, // [114:114] is the sub-list for method input_type
+	114, // [114:114] is the sub-list for extension type_name
+	114, // [114:114] is the sub-list for extension extendee
+	0,   // [0:114] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_types_proto_init() }

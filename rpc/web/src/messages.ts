@@ -1397,6 +1397,7 @@ export interface Task {
   text_gone: boolean;
   title?: string;
   traceparent?: string;
+  usage?: Usage;
   why?: string;
   why_code?: string;
 }

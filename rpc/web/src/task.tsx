@@ -7,6 +7,7 @@ import { useLive } from "./live";
 import type { Task } from "./messages";
 import { link, rest } from "./router";
 import { events } from "./stream";
+import { Used } from "./usage";
 import { Act, Age, Badge, Card, Empty, Wrong } from "./ui";
 
 export function TaskView(): JSX.Element {
@@ -98,6 +99,14 @@ export function TaskView(): JSX.Element {
             <>
               <dt>Expected</dt>
               <dd>{clock(t.expected_completion)}</dd>
+            </>
+          )}
+          {t.usage && (
+            <>
+              <dt>Used</dt>
+              <dd>
+                <Used of={t.usage} />
+              </dd>
             </>
           )}
           {t.kills > 0 && (

@@ -10,7 +10,7 @@ const short = new Intl.NumberFormat("en", { notation: "compact", maximumFraction
 const money = (micro: string | undefined): string => `$${(Number(micro ?? 0) / 1e6).toFixed(2)}`;
 
 /** Used is an amount in words. */
-function Used({ of }: { of: Usage | undefined }): JSX.Element {
+export function Used({ of }: { of: Usage | undefined }): JSX.Element {
   const tokens = Number(of?.input_tokens ?? 0) + Number(of?.output_tokens ?? 0);
   return (
     <span class="num">

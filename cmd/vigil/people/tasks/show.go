@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/people/usage"
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -73,7 +74,7 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 		"role", t.GetRoom()+"/"+t.GetRole(), "state", state,
 		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
 		"created", strings.TrimSpace(a.Ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t),
-		"done", percentText(t), "last progress", agoText(t.GetProgressed()),
+		"done", percentText(t), "used", usage.Text(t.GetUsage()), "last progress", agoText(t.GetProgressed()),
 		"progress", t.GetNote(), "waits", term.Tidy(t.GetWhy()), "dropped", droppedText(t),
 		"revision", fmt.Sprint(t.GetRev()))
 	if err != nil {

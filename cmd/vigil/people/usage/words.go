@@ -39,7 +39,7 @@ func Line(u *vigilv1.UsageState) string {
 	if u == nil {
 		return ""
 	}
-	text := fmt.Sprintf("life %s: %s; 24 h: %s", u.GetIncarnation(), usageText(u.GetLife()), usageText(u.GetDay()))
+	text := fmt.Sprintf("life %s: %s; 24 h: %s", u.GetIncarnation(), Text(u.GetLife()), Text(u.GetDay()))
 	if b := budgetText(u); b != "" {
 		text += "; " + b
 	}
@@ -49,7 +49,11 @@ func Line(u *vigilv1.UsageState) string {
 	return text
 }
 
-func usageText(u *vigilv1.Usage) string {
+// Text says what was used; empty: nothing was told.
+func Text(u *vigilv1.Usage) string {
+	if u == nil {
+		return ""
+	}
 	return fmt.Sprintf("%s tokens in, %s out, %s from cache, %s USD, %s", count(u.GetInputTokens()),
 		count(u.GetOutputTokens()), count(u.GetCacheTokens()), dollars(u.GetMicroUsd()),
 		term.Plural(u.GetTools(), "use of tools", "uses of tools"))

@@ -2827,6 +2827,9 @@ class Task(_TaskAlways, total=False):
     traceparent: str
     """Where a task was claimed: the W3C traceparent of the attempt, for the spans of who works on it.
     Absent: nobody traces the task."""
+    usage: Usage
+    """What was used for it, as AI tools tell it of themselves, to within the interval of their
+    reports: all its attempts together. Absent: nothing was told."""
     why: str
     """While it waits: why nobody has taken it, and the stable name of that reason (busy, offered,
     no_agent, paused, or why_code of the agent that should). Left out of lists."""

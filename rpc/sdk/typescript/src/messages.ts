@@ -2388,6 +2388,11 @@ export interface Task {
    */
   traceparent?: string;
   /**
+   * What was used for it, as AI tools tell it of themselves, to within the interval of their
+   * reports: all its attempts together. Absent: nothing was told.
+   */
+  usage?: Usage;
+  /**
    * While it waits: why nobody has taken it, and the stable name of that reason (busy, offered,
    * no_agent, paused, or why_code of the agent that should). Left out of lists.
    */
