@@ -198,6 +198,32 @@ func TestL11UsageOfAnOlderLife(t *testing.T) {
 	}
 }
 
+// A report right after another one counts: a host tells what it was acknowledged for only once. What is too much for
+// so short a time counts with the next report, and is no lie yet.
+func TestL11HurriedReportOfUsageCounts(t *testing.T) {
+	x := newSpender(t, noun.RoleSpec{}, noun.SpendLimit{})
+	hurried := func(u Used) uint64 {
+		u.Agent, u.Inc, u.Run = x.one, x.agent("r/a").Inc, 1
+		e := x.entry()
+		e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Usage: []Used{u}}}
+		x.apply(e)
+		return x.agent("r/a").Notes().Used.Life.Input
+	}
+	x.tells(Used{Input: 100})
+	x.jump(200 * time.Millisecond)
+	if got := hurried(Used{Input: 350}); got != 350 {
+		t.Errorf("after a second report at once: %d", got)
+	}
+	x.jump(200 * time.Millisecond)
+	if got := hurried(Used{Input: 100_000}); got <= 350 || got >= 100_000 {
+		t.Errorf("more than can be in 200 ms: %d", got)
+	}
+	x.tells(Used{Input: 100_000})
+	if u := x.agent("r/a").Notes().Used; u.Life.Input != 100_000 || u.Clamped != 0 {
+		t.Errorf("in the end: %d, %d times more than can be", u.Life.Input, u.Clamped)
+	}
+}
+
 // What is told counts for the task that the life holds, or for the one that it held last, over all its attempts,
 // and is the room's with the task only once.
 func TestL11UsageCountsForTasks(t *testing.T) {

@@ -46,7 +46,8 @@ const (
 	ToolKinds = 8
 	// UsageSpan is the longest time for which one report may count: silence does not save up.
 	UsageSpan = 10 * time.Minute
-	// UsageRest is the shortest time between two reports about one life that count.
+	// UsageRest is the shortest time between two reports about one life after which one that says too much is not
+	// believed; before that what is too much is left to the next one.
 	UsageRest = time.Second
 )
 

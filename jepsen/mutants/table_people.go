@@ -31,14 +31,14 @@ func peopleMutants() []Mutant {
 		},
 		{
 			Name: "usage-unclamped", Law: "L11", Says: "what an agent says that it has used counts, whatever it is",
-			Edits: []Edit{{File: "fsm/watch/budget/used.go", Old: "	more := said.Least(noun.UsageIn(now.Sub(next.At)))\n",
+			Edits: []Edit{{File: "fsm/watch/budget/used.go", Old: "	more := said.Least(noun.UsageIn(span))\n",
 				New: "	more := said\n"}},
 			Hunt: budgets,
 		},
 		{
 			Name: "usage-counted-twice", Law: "L11", Says: "what a beat says that comes twice counts twice",
-			Edits: []Edit{{File: "fsm/watch/budget/used.go", Old: "	next.Seen, next.At = next.Seen.Most(total), now\n",
-				New: "	next.At = now\n"}},
+			Edits: []Edit{{File: "fsm/watch/budget/used.go", Old: "	case more == said:\n		next.Seen = next.Seen.Most(total)\n",
+				New: "	case more == said:\n"}},
 			Hunt: budgets,
 		},
 		{

@@ -21,8 +21,6 @@ func (s *State) used(u core.Used) {
 	case u.Inc > next.Inc:
 		next = noun.LifeUsage{Inc: u.Inc, At: now.Add(-time.Minute), Clamped: next.Clamped, Day: next.Day,
 			Stage: next.Stage}
-	case now.Sub(next.At) < noun.UsageRest:
-		return // the next report says it, too
 	}
 	if a.Task != 0 && u.Inc == a.Inc {
 		next.Task = a.Task
@@ -30,14 +28,20 @@ func (s *State) used(u core.Used) {
 	if next.Run != u.Run {
 		next.Run, next.Seen = u.Run, noun.Usage{}
 	}
-	total := u.Total()
+	total, span := u.Total(), now.Sub(next.At)
 	said := total.Since(next.Seen)
-	more := said.Least(noun.UsageIn(now.Sub(next.At)))
-	if more != said {
+	more := said.Least(noun.UsageIn(span))
+	switch {
+	case more == said:
+		next.Seen = next.Seen.Most(total)
+	case span < noun.UsageRest: // too short to call it more than can be: the next report says the rest, too
+		next.Seen = next.Seen.Plus(more)
+	default:
+		next.Seen = next.Seen.Most(total)
 		next.Clamped++
 		s.Tally.UsageClamped++
 	}
-	next.Seen, next.At = next.Seen.Most(total), now
+	next.At = now
 	if more == (noun.Usage{}) {
 		a.Note(func(n *noun.Notes) { n.Used = &next })
 		return
