@@ -56,7 +56,8 @@ func script(config Config) (string, error) {
 		{"set", "-g", "history-limit", "5000"},
 		{"set", "-g", "status-left", ""},
 		{"set", "-g", "status-right", "leave with C-b d"},
-		append([]string{"new-session", "-d", "-s", sessionName, "-x", strconv.Itoa(ownColumns), "-y", strconv.Itoa(ownRows), "-c", config.Dir,
+		append([]string{"new-session", "-d", "-s", sessionName, "-x", strconv.Itoa(ownColumns),
+			"-y", strconv.Itoa(ownRows), "-c", config.Dir,
 			"--"}, argv...),
 		// Only this pane: those that an agent opens are its own business.
 		{"set", "-p", "-t", sessionName, "remain-on-exit", "on"},

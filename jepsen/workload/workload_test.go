@@ -163,7 +163,8 @@ func completes(t *testing.T, folder, name string, again bool) bool {
 	start := "-" + name + ".1.life"
 	return slices.ContainsFunc(lives, func(l *ledger.Life) bool {
 		return l.Host == history.Client && strings.HasSuffix(l.File, start) != again &&
-			strings.Contains(l.File, "-"+name+".") && slices.ContainsFunc(l.Said, func(w ledger.Said) bool { return w.What == "complete" })
+			strings.Contains(l.File, "-"+name+".") &&
+			slices.ContainsFunc(l.Said, func(w ledger.Said) bool { return w.What == "complete" })
 	})
 }
 

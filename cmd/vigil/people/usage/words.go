@@ -17,7 +17,8 @@ func budgetText(u *vigilv1.UsageState) string {
 	var parts []string
 	if b.GetTokens() > 0 {
 		d := u.GetDay()
-		parts = append(parts, share(d.GetInputTokens()+d.GetOutputTokens(), b.GetTokens())+" of "+count(b.GetTokens())+" tokens")
+		used := d.GetInputTokens() + d.GetOutputTokens()
+		parts = append(parts, share(used, b.GetTokens())+" of "+count(b.GetTokens())+" tokens")
 	}
 	if b.GetMicroUsd() > 0 {
 		parts = append(parts, share(u.GetDay().GetMicroUsd(), b.GetMicroUsd())+" of "+dollars(b.GetMicroUsd())+" USD")
