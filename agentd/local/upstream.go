@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"vigil/rpc/code"
 )
 
 const (
@@ -20,6 +22,9 @@ const (
 	// pingLimit is how long a server may say nothing before it is asked for a sign of life,
 	// and how long it has to give one.
 	pingLimit = 2 * time.Second
+	// answerLimit is after how long without an answer a call that is given up tells against its server, so that
+	// the next ones go to others first: the lease of an agent may be shorter than what pings take to show it.
+	answerLimit = 500 * time.Millisecond
 )
 
 // errAway says that no server could be reached: nothing was sent.
@@ -35,14 +40,15 @@ type upstream struct {
 	servers    func() []string
 	scheme     string
 	grpc, json *http.Transport
+	answer     time.Duration // see answerLimit
 
 	mu   sync.Mutex
-	rest map[string]time.Time // addresses that were not reached, until when
+	rest map[string]time.Time // addresses that were not reached or did not answer, until when
 }
 
 // newUpstream speaks TLS by config; nil: in clear.
 func newUpstream(servers func() []string, config *tls.Config) *upstream {
-	u := &upstream{servers: servers, scheme: "http", rest: map[string]time.Time{}}
+	u := &upstream{servers: servers, scheme: "http", answer: answerLimit, rest: map[string]time.Time{}}
 	u.grpc, u.json = transport(config, "h2"), transport(config, "http/1.1")
 	if config != nil {
 		u.scheme = "https"
@@ -103,7 +109,8 @@ func dialTLS(ctx context.Context, config *tls.Config, addr string) (net.Conn, er
 }
 
 // RoundTrip implements http.RoundTripper. It sends the request to the first server that can
-// be reached, and to one only. errAway says that there was none.
+// be reached, and to one only; one that let an earlier call wait in vain comes last. errAway says that there
+// was none.
 func (u *upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 	t := u.json
 	if isGRPC(req) {
@@ -115,22 +122,37 @@ func (u *upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil && req.Body != http.NoBody {
 			out.Body = io.NopCloser(req.Body) // it is read only once a server is there
 		}
+		began := time.Now()
 		res, err := t.RoundTrip(out)
 		var not undialed
 		if !errors.As(err, &not) {
+			if err != nil && time.Since(began) >= u.answer && !parks(req) {
+				u.lay(addr)
+			}
 			return res, err
 		}
 		if ctx := req.Context(); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		u.mu.Lock()
-		u.rest[addr] = time.Now().Add(restLimit)
-		u.mu.Unlock()
+		u.lay(addr)
 	}
 	return nil, errAway
 }
 
-// order lists the servers; those that were not reached a moment ago come last.
+// lay has a server come behind all others for a while.
+func (u *upstream) lay(addr string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.rest[addr] = time.Now().Add(restLimit)
+}
+
+// parks tells whether a call may go without an answer for long.
+func parks(req *http.Request) bool {
+	method, _ := Method(req)
+	return code.NatureOf(method).Long()
+}
+
+// order lists the servers; those that were not reached or did not answer a moment ago come last.
 func (u *upstream) order() []string {
 	var all []string
 	for _, addr := range u.servers() {

@@ -11,7 +11,7 @@ import (
 
 // reasons are why an agent may be right not to run, as codes and as their texts begin.
 var reasons = []string{"parked", "back_off", "back-off", "stopped", "paused", "room_paused", "all_paused",
-	"its room is paused", "no_task", "on demand", "retired", "deleting", "no_runner"}
+	"its room is paused", "no_task", "on demand", "retired", "deleting", "no_runner", "by_hand"}
 
 // recovery looks at the times after faults were healed, the last one above all.
 func recovery(t *trial, r *Result) {

@@ -84,7 +84,7 @@ func hostKinds() []*Kind {
 		kind("second_daemon", 3, secondDaemon,
 			"A second agentd is started on the data directory of a running one, and must end by itself."),
 		kind("host_cloned", 4, hostCloned,
-			"Another machine runs agentd with a copy of a host's data directory for 0.5 to 4 TTL, while "+
+			"Another machine runs agentd with a copy of a host's data directory for 0.5 to 4 TTL, 6 s at most, while "+
 				"the host runs or is cut off."),
 	}
 }

@@ -101,8 +101,14 @@ func (c *Client) closeSessions(k *link.Conn) {
 }
 
 // Addr is the API address that the next write would go to: the leader's, as far
-// as the client knows.
+// as the client knows, unless that has stopped answering.
 func (c *Client) Addr() string {
+	if k := c.servers.lead.cur.Load(); k != nil && k.Usable() {
+		return k.Addr
+	}
+	if order := c.servers.order(&c.servers.lead); len(order) > 0 {
+		return order[0]
+	}
 	c.servers.mu.Lock()
 	defer c.servers.mu.Unlock()
 	return c.servers.lead.target

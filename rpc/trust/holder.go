@@ -14,6 +14,10 @@ import (
 // ErrNoRoot is that of a server that is asked to sign an issuing key and does not have the root's.
 var ErrNoRoot = errors.New("this server does not have the key of the root")
 
+// ErrNoIssuer is that of a server that is asked for a certificate before it has an issuing key: it has just
+// joined, or lost it. It gets one from the server that has the root's key, once that is there.
+var ErrNoIssuer = errors.New("this server has no issuing key yet")
+
 // Holder is what a program is and whom it trusts. What it holds may be replaced while connections
 // use it. Safe for concurrent use.
 type Holder struct {

@@ -220,8 +220,12 @@ func keyOf(csr []byte) ([]byte, error) {
 
 // refusedRequest says that a request for a certificate is wrong, or what went wrong otherwise.
 func refusedRequest(err error) error {
-	if errors.Is(err, trust.ErrRequest) {
+	switch {
+	case errors.Is(err, trust.ErrRequest):
 		return fault.Invalid("csr: %v.", err)
+	case errors.Is(err, trust.ErrNoIssuer):
+		return fault.New(code.Unavailable, "Nothing was executed: the leader has no issuing key yet. It gets one "+
+			"from the server that has the key of the root as soon as that is up; try again then.")
 	}
 	return err
 }

@@ -28,8 +28,7 @@ const (
 func (i *identity) Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []string) ([]*x509.Certificate, error) {
 	issuer, err := i.dir.Get(trust.IssuerFiles)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("server %s has no issuing key yet: it gets one from the server that has the root's "+
-			"key, as soon as that is there", i.id())
+		return nil, trust.ErrNoIssuer
 	}
 	if err != nil {
 		return nil, err
