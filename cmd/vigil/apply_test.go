@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,82 @@ func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
 	}
 	if got := f.get(task).GetState(); got != vigilv1.TaskState_PENDING {
 		t.Errorf("the task is %v", got)
+	}
+}
+
+// lateYes is a person who reads for a while, during which something happens, and then says yes.
+type lateYes struct {
+	meanwhile func()
+	said      bool
+}
+
+func (l *lateYes) Read(p []byte) (int, error) {
+	if l.said {
+		return 0, io.EOF
+	}
+	l.said = true
+	l.meanwhile()
+	return copy(p, "y\n"), nil
+}
+
+// N27: what is confirmed is carried out, or nothing: who says yes to a plan has not said yes to what came after it.
+func TestN27AnotherChangeThanTheOneConfirmedIsNotCarriedOut(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	_, task := f.crowd()
+	builders := func(room string, replicas uint32) uint64 {
+		t.Helper()
+		return must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: room, By: "bob",
+			Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: replicas}}}))(t).GetRev()
+	}
+	builders("calm", 2)
+	idle := must(client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "calm/builder.2"}))(t)
+	t.Cleanup(func() { _ = idle.Leave(context.Background(), "the test ends") }) // the server ends too
+	fewer := func(room string) string { return "room: " + room + "\nroles:\n  - name: builder\n    replicas: 1\n" }
+	folder := func(rooms ...string) string {
+		t.Helper()
+		dir := t.TempDir()
+		for _, room := range rooms {
+			writeRoom(t, dir, room+".yaml", fewer(room))
+		}
+		return dir
+	}
+	web := t.TempDir()
+	writeRoom(t, web, "web.yaml", "room: web\nroles: [{name: builder}, {name: reviewer}, {name: tester}]\n")
+	writeRoom(t, web, "calm.yaml", "room: calm\nroles: [{name: builder, replicas: 2}]\n")
+	var rev uint64
+	for _, c := range []struct {
+		name      string
+		args      []string
+		meanwhile func()
+	}{
+		{"a change of the room", []string{"apply", "--now", "-f", folder("crowd")}, func() { rev = builders("crowd", 3) }},
+		{"deletion", []string{"room", "delete", "crowd"}, func() { rev = builders("crowd", 4) }},
+		{"pruning", []string{"apply", "--prune", "-f", web}, func() { rev = builders("crowd", 5) }},
+		{"a room that was to be created", []string{"apply", "--now", "-f", folder("crowd", "fresh")},
+			func() { builders("fresh", 2) }},
+		{"harm in a room that had none", []string{"apply", "--now", "-f", folder("calm", "crowd")}, func() {
+			must(f.fleet.CreateTask(f.ctx(), &vigilv1.CreateTaskRequest{Room: "calm", Role: "builder", Title: "Build",
+				By: "ann"}))(t)
+			must(idle.Wait(f.ctx()))(t)
+		}},
+	} {
+		code, _, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}, attended: true,
+			typed: &lateYes{meanwhile: c.meanwhile}}.do(t, c.args...)
+		if code != cli.ExitConflict || !strings.Contains(errs, "Go on? [y/N]") ||
+			!strings.Contains(errs, "give the command again") {
+			t.Errorf("%s: exit code %d, %q", c.name, code, errs)
+		}
+		room := must(f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "crowd"}))(t)
+		if room.GetRev() != rev || room.GetDeleting() || f.agent("crowd/builder.2").GetTask() != task {
+			t.Fatalf("%s: the room is at revision %d, was %d; %v", c.name, room.GetRev(), rev, f.agent("crowd/builder.2"))
+		}
+	}
+	if g := f.agent("calm/builder.2"); g.GetTask() == 0 || g.GetRetired() {
+		t.Errorf("an agent that began to work after the plan has ended: %v", g)
+	}
+	fresh := must(f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: "fresh"}))(t)
+	if fresh.GetRoles()[0].GetSpec().GetReplicas() != 2 {
+		t.Errorf("the room that somebody else has created is %v", fresh)
 	}
 }
 

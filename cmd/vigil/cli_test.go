@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -194,6 +195,7 @@ type terminalRun struct {
 	ctx   context.Context
 	env   map[string]string
 	in    string
+	typed io.Reader // in its place; nil: none
 	width int
 	color bool
 	out   interface{ Write([]byte) (int, error) }
@@ -210,6 +212,9 @@ func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr 
 		Now:    func() time.Time { return testNow },
 		Screen: term.Screen{Width: r.width, Color: r.color}, Attended: r.attended},
 		Getenv: func(k string) string { return r.env[k] }, Spawn: r.spawn}
+	if r.typed != nil {
+		a.In = r.typed
+	}
 	if r.out != nil {
 		a.Out = r.out
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -8,7 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/conf"
+	"vigil/cmd/vigil/join"
+	"vigil/cmd/vigil/serve"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
+	"vigil/rpc/trust"
 )
 
 // Contexts are made, chosen and forgotten; the command line wins over the environment, and that
@@ -75,6 +84,98 @@ func TestN05ContextChoosesTheServers(t *testing.T) {
 	}
 	if code, text := do(map[string]string{"VIGIL_ADDR": "10.2.0.1:7420"}, "context", "show", "--servers"); code != 0 {
 		t.Errorf("a broken file that is not needed is in the way: %d, %q", code, text)
+	}
+}
+
+// founded founds a cluster, and has use run a command against it with a token for a user, while its server runs.
+func founded(t *testing.T, use func(addr, token string)) {
+	t.Helper()
+	set := conf.DefaultServer()
+	set.ID, set.DataDir, set.Addr, set.RaftAddr, set.LogLevel = "s1", t.TempDir(), freeAddr(t), freeAddr(t), "error"
+	set.HasIdentity("")
+	if err := set.Check(); err != nil {
+		t.Fatal(err)
+	}
+	err := serve.Found(t.Context(), serve.Founding{Conf: set, Admin: "ann", Dir: trust.Dir(t.TempDir())},
+		func(ctx context.Context, admin *client.Client) error {
+			members := vigilv1.NewTrustClient(admin)
+			if _, err := members.PutUser(ctx, &vigilv1.PutUserRequest{User: "ben",
+				Bindings: []*vigilv1.Binding{{Role: "admin", Room: "*"}}}); err != nil {
+				return err
+			}
+			made, err := members.CreateToken(ctx, &vigilv1.CreateTokenRequest{Role: "user", Name: "ben",
+				Ttl: durationpb.New(time.Hour)})
+			if err != nil {
+				return err
+			}
+			token, err := join.Made(made, []string{set.AdvertiseAddr})
+			if err == nil {
+				use(set.AdvertiseAddr, token.String())
+			}
+			return err
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// New addresses leave who one is there alone, and no other cluster takes its place: the key may be an admin's only one.
+func TestContextSetKeepsTheIdentity(t *testing.T) {
+	home := t.TempDir()
+	do := func(args ...string) (int, string) {
+		t.Helper()
+		code, out, errs := terminalRun{env: map[string]string{"XDG_CONFIG_HOME": home}}.do(t, args...)
+		return code, out + errs
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		code, text := do(args...)
+		if code != 0 {
+			t.Fatalf("vigil %s: exit code %d, %s", args[0], code, text)
+		}
+		return text
+	}
+	founded(t, func(_, token string) { must("login", token, "--user", "ben") })
+	dir := filepath.Join(home, "vigil", "identity", "vigil")
+	files := func() (all string) {
+		for _, name := range []string{"leaf.key", "roots.crt"} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += string(text)
+		}
+		return all
+	}
+	kept := files()
+	if text := must("context", "set", "vigil", "10.1.0.1:7420"); !strings.Contains(text, "your identity there stays") {
+		t.Errorf("context set says %q", text)
+	}
+	if text := must("context", "show", "--identity"); text != dir+"\n" {
+		t.Errorf("the identity is %q", text)
+	}
+	if text := must("context", "show", "--servers"); text != "10.1.0.1:7420\n" {
+		t.Errorf("the servers are %q", text)
+	}
+	founded(t, func(addr, token string) {
+		refused := func(when, remedy string) {
+			t.Helper()
+			if code, text := do("login", token, "--user", "ben"); code != cli.ExitConflict || !strings.Contains(text, remedy) {
+				t.Errorf("%s, a login to another cluster: exit code %d, %s", when, code, text)
+			}
+			if files() != kept {
+				t.Fatalf("%s, another cluster has taken the place of the identity", when)
+			}
+		}
+		refused("with other servers", "logout --context vigil")
+		must("context", "set", "vigil", addr)
+		refused("with the servers of the other cluster", "another cluster")
+		must("context", "remove", "vigil")
+		refused("without the context", "no context names")
+		must("login", token, "--user", "ben", "--name", "other") // no refusal has used the token up
+	})
+	if files() != kept {
+		t.Error("a login under another name has changed the first identity")
 	}
 }
 

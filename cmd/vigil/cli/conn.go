@@ -99,7 +99,7 @@ func (a *App) whereElse(c *Conn, err error) error {
 			"`vigil context use NAME`", err)
 	case errors.Is(err, client.ErrSpeaksClear):
 		return fmt.Errorf("%w: it runs without an identity (insecure: true), and you have one in %s; "+
-			"`vigil context set NAME %s` makes a context for it", err, s.identity, strings.Join(s.addrs, " "))
+			"`vigil context set NAME %s`, with a new NAME, makes a context for it", err, s.identity, strings.Join(s.addrs, " "))
 	}
 	return fmt.Errorf("%w: %s", err, s.remedy())
 }

@@ -31,7 +31,8 @@ func (a *App) IdentityDir(context string) (trust.Dir, error) {
 
 // NewIdentityDir is IdentityDir for somebody who is about to get an identity in that context. Whoever has
 // one there already, in a cluster that same does not take for theirs by its servers and roots, keeps it and
-// gets an error: it may be the only way into that cluster. flag is the one that names another context.
+// gets an error: it may be the only way into that cluster, also when its context was removed or lost. What an
+// attempt has left that failed has no leaf and is in nobody's way. flag is the one that names another context.
 func (a *App) NewIdentityDir(
 	context, flag string, same func(servers []string, roots *trust.Roots) bool,
 ) (trust.Dir, error) {
@@ -43,15 +44,24 @@ func (a *App) NewIdentityDir(
 		return "", err
 	}
 	dir, err := a.IdentityDir(context)
-	if err != nil || all.Contexts[context].Identity != string(dir) {
-		return dir, err // what no context names is what an attempt has left that failed
+	if err != nil {
+		return "", err
 	}
 	there, err := dir.Exists()
 	if err != nil || !there {
 		return dir, err
 	}
-	if roots, err := dir.Roots(); err == nil && same(all.Contexts[context].Servers, roots) {
+	var servers []string // of the identity's cluster, as far as they are known
+	named := all.Contexts[context].Identity == string(dir)
+	if named {
+		servers = all.Contexts[context].Servers
+	}
+	if roots, err := dir.Roots(); err == nil && same(servers, roots) {
 		return dir, nil
+	}
+	if !named {
+		return "", ExitWith(ExitConflict, fmt.Errorf("%s holds an identity that no context names, perhaps the only way "+
+			"into its cluster: name another context with %s, or move that folder to a safe place", dir, flag))
 	}
 	return "", ExitWith(ExitConflict, fmt.Errorf("context %s holds your identity in another cluster: "+
 		"name another context with %s, or give that identity up first with `vigil logout --context %s`", context, flag, context))

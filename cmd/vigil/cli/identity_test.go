@@ -33,11 +33,20 @@ func TestAnIdentityIsNotReplacedByThatOfAnotherCluster(t *testing.T) {
 	if err := dir.PutRoots(roots); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := a.NewIdentityDir("prod", "--name", other); err != nil {
+		t.Errorf("what a failed attempt has left is in the way: %v", err)
+	}
 	if err := dir.Put(trust.LeafFiles, root); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.NewIdentityDir("prod", "--name", other); err != nil {
-		t.Errorf("what a failed attempt has left is in the way: %v", err)
+	_, err = a.NewIdentityDir("prod", "--name", other) // its context was removed, or an earlier version has lost it
+	if ExitCode(err) != ExitConflict || !strings.Contains(err.Error(), string(dir)) ||
+		!strings.Contains(err.Error(), "--name") {
+		t.Errorf("another cluster takes the place of an identity that no context names: %v", err)
+	}
+	theirs := func(servers []string, r *trust.Roots) bool { return len(servers) == 0 && r.Cluster == roots.Cluster }
+	if got, err := a.NewIdentityDir("prod", "--name", theirs); err != nil || got != dir {
+		t.Errorf("logging in anew where no context names the identity gives %q, %v", got, err)
 	}
 	if err := a.ChangeContexts(func(all *Contexts) error {
 		all.Contexts["prod"] = Context{Servers: []string{"10.0.0.1:7420"}, Identity: string(dir)}

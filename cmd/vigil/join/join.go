@@ -1,11 +1,13 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"fmt"
 	"sync/atomic"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
@@ -13,12 +15,8 @@ import (
 
 // Enter uses a token for a name and keeps in dir what it got. It asks no server that has not proved
 // to know the key of the root that the token names. addresses are those of a server, for browsers and
-// tools.
+// tools. An identity that dir holds in another cluster stays, and the token is not used up.
 func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses []string, dir trust.Dir) error {
-	key, csr, err := ask(dir)
-	if err != nil {
-		return err
-	}
 	var root atomic.Pointer[trust.Roots]
 	conn, err := client.Open(client.Config{Addrs: t.Addrs, Name: "joins as " + string(kind) + "/" + name,
 		TLS: trust.Pinned(t.Pin, func(r *trust.Roots) { root.Store(r) })})
@@ -27,6 +25,13 @@ func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses
 	}
 	defer conn.Close()
 	service := vigilv1.NewTrustClient(conn)
+	if err := vacant(ctx, service, &root, dir); err != nil {
+		return err
+	}
+	key, csr, err := ask(dir)
+	if err != nil {
+		return err
+	}
 	var cert *vigilv1.Certificate
 	if kind == trust.User {
 		cert, err = service.Login(ctx, &vigilv1.LoginRequest{Token: t.ID, Secret: t.Secret, Csr: csr, User: name})
@@ -42,6 +47,28 @@ func Enter(ctx context.Context, t Token, kind trust.Kind, name string, addresses
 		return fmt.Errorf("%w: no server has shown its root", trust.ErrUntrusted)
 	}
 	return keep(cert, key, trust.NewHolder(roots), dir)
+}
+
+// vacant refuses to take the place of an identity in another cluster: its key may be the only way into that one.
+// Which cluster the token is for is known only once one of its servers has proved it, so one is asked for what
+// everybody may see.
+func vacant(ctx context.Context, service vigilv1.TrustClient, root *atomic.Pointer[trust.Roots], dir trust.Dir) error {
+	if there, err := dir.Exists(); err != nil || !there {
+		return err
+	}
+	had, err := dir.Roots()
+	if err != nil {
+		return fmt.Errorf("%s holds an identity, and of which cluster cannot be told: %w", dir, err)
+	}
+	_, err = service.GetTrust(ctx, &vigilv1.GetTrustRequest{})
+	switch roots := root.Load(); {
+	case roots == nil:
+		return cmp.Or(err, fmt.Errorf("%w: no server has shown its root", trust.ErrUntrusted))
+	case roots.Cluster != had.Cluster:
+		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s holds an identity in another cluster, perhaps the only way "+
+			"into it: name another place for this one (vigil login --name NAME), or move that folder to a safe place", dir))
+	}
+	return nil
 }
 
 // Renew gets the next certificate for whoever holds one from the servers of conn, and keeps it in dir. It

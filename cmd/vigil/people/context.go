@@ -133,8 +133,10 @@ func overruled(a *cli.App) string {
 
 func newContextSetCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:               "set NAME HOST:PORT...",
-		Short:             "Make a context or change its servers; the first one is selected too",
+		Use:   "set NAME HOST:PORT...",
+		Short: "Make a context or change its servers; the first one is selected too",
+		Long: `Make a context, or change the servers of one that is there: your identity in it stays. The first one
+is selected too.`,
 		Example:           "  vigil context set prod 10.0.0.1:7420 10.0.0.2:7420 10.0.0.3:7420",
 		Args:              cobra.MinimumNArgs(2),
 		ValidArgsFunction: a.FirstContext,
@@ -150,9 +152,12 @@ func newContextSetCmd(a *cli.App) *cobra.Command {
 			if len(addrs) == 0 {
 				return cli.Usagef("name at least one server as host:port, for instance %s", cli.DefaultAddr)
 			}
-			selected := false
+			selected, known := false, false
 			err = a.ChangeContexts(func(all *cli.Contexts) error {
-				all.Contexts[name] = cli.Context{Servers: addrs}
+				one := all.Contexts[name]
+				one.Servers = addrs // who one is there stays: its folder may hold the only way into that cluster
+				all.Contexts[name] = one
+				known = one.Identity != ""
 				if all.Selected == "" {
 					all.Selected = name
 				}
@@ -165,6 +170,9 @@ func newContextSetCmd(a *cli.App) *cobra.Command {
 			how := "is selected" + overruled(a)
 			if !selected {
 				how = "is kept; `vigil context use " + name + "` selects it"
+			}
+			if known {
+				how += "; your identity there stays"
 			}
 			return a.Done(map[string]any{"name": name, "servers": addrs, "selected": selected},
 				"context %s (%s) %s", name, strings.Join(addrs, ", "), how)

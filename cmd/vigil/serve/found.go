@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -53,6 +54,10 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 	if err != nil {
 		return err
 	}
+	held, err := f.Dir.Exists()
+	if err != nil {
+		return err
+	}
 	if err = f.makeIdentity(trustDir(f.Conf.DataDir)); err == nil {
 		err = f.run(ctx, then)
 	}
@@ -63,6 +68,9 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 		return fmt.Errorf("%w\nThe data has identities from now on, all the same. Start the server, and on its machine, "+
 			"as its account, make a token to log in by: VIGIL_ADDR=unix:%s vigil token create --role user --name %s",
 			err, filepath.Join(f.Conf.DataDir, ownerSocket), f.Admin)
+	}
+	if !held { // a key for a cluster that is not there would be in the way of the next attempt
+		err = errors.Join(err, os.RemoveAll(string(f.Dir)))
 	}
 	return errors.Join(err, undo())
 }

@@ -49,7 +49,9 @@ func TestFoundingThatFailsIsUndone(t *testing.T) {
 	if left, err := names(set.DataDir); err != nil || len(left) != 1 || left[0] != "server.yaml" {
 		t.Errorf("%v is left, %v", left, err)
 	}
-	f.Dir = trust.Dir(t.TempDir())
+	if there, err := f.Dir.Exists(); there || err != nil {
+		t.Errorf("the identity of its admin is left: %t, %v", there, err)
+	}
 	if err := Found(t.Context(), f, func(context.Context, *client.Client) error { return nil }); err != nil {
 		t.Errorf("founded again: %v", err)
 	}

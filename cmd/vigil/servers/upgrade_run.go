@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
+	"vigil/fsm/core"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -20,6 +22,9 @@ const (
 	upgradeLook  = time.Second      // between two looks
 	upgradeCalm  = 3                // looks one after the other that find nothing wrong
 	upgradeReply = 15 * time.Second // bounds one look
+	// hostCalm are the looks that must find a host well whose agentd has not registered since the command: until its
+	// silence is noticed, told and doubted.
+	hostCalm = int((core.SilentFor + 10*time.Second) / upgradeLook)
 )
 
 // rolling is the upgrade of one machine.
@@ -29,8 +34,12 @@ type rolling struct {
 	name    string
 	command []string
 	to      target
+	said    bool // the version of to was given
 	wait    time.Duration
 	look    time.Duration
+
+	seen time.Time // when the host was registered last before the command
+	calm int       // looks one after the other that have found the host well, and not registered since
 }
 
 func newUpgradeRunCmd(a *cli.App) *cobra.Command {
@@ -41,10 +50,13 @@ func newUpgradeRunCmd(a *cli.App) *cobra.Command {
 		Long: `Upgrade one machine, a server or a host, with a command that installs the new version there and restarts
 what runs. It is started as it is given, without a shell, on this machine: another one is reached with ssh.
 
-First it waits until nothing speaks against a restart, as ` + "`vigil upgrade plan`" + ` says it. A server that leads hands
-leadership over. Then the command runs, and at the end it waits until the server is alive and has caught up, or the host
-is ready. So one call after the other upgrades a cluster. Exit code 1: it was not safe, the command failed, or the machine
-did not come back; nothing else was touched then.`,
+First it waits until nothing speaks against a restart, as ` + "`vigil upgrade plan`" + ` says it. A server that leads
+hands leadership over. Then the command runs, and at the end it waits until the server is alive and has caught up, or
+the agentd of the host has registered anew; one that the command did not restart must be heard for 15 s. So one call
+after the other upgrades a cluster.
+
+Exit code 1: it was not safe, the command failed, the machine did not come back, or the version that it ran before goes
+on and is not that of --to. Where --to is given, any other version is an error. Nothing else was touched then.`,
 		Example: `  vigil upgrade run s2 -- dpkg -i vigil_0.3_amd64.deb
   vigil upgrade run s3 -- ssh root@s3 dpkg -i vigil_0.3_amd64.deb`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +67,7 @@ did not come back; nothing else was touched then.`,
 		},
 		ValidArgsFunction: a.First(serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.name, r.command = args[0], args[1:]
+			r.name, r.command, r.said = args[0], args[1:], cmd.Flags().Changed("to")
 			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
 				r.c = c
 				return r.run(ctx)
@@ -63,6 +75,7 @@ did not come back; nothing else was touched then.`,
 		},
 	}
 	cmd.Flags().DurationVar(&r.wait, "wait", upgradeWait, "how long to wait, before and after the command")
+	cmd.Flags().StringVar(&r.to.version, "to", cli.Version(), "the version that is to run there at the end")
 	cmd.Flags().BoolVar(&r.to.pause, "pause", false, "accept that with fewer than three votes nothing can be written meanwhile")
 	return cmd
 }
@@ -81,6 +94,13 @@ func (r *rolling) run(ctx context.Context) error {
 	if err := r.handOver(ctx, server); err != nil {
 		return err
 	}
+	if !server {
+		h, err := r.host(ctx)
+		if err != nil {
+			return err
+		}
+		r.seen = h.GetSeenAt().AsTime()
+	}
 	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.In, r.Err, r.Err // standard output is for what this command says
 	if err := cmd.Run(); err != nil {
@@ -95,8 +115,26 @@ func (r *rolling) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.installed(before, after); err != nil {
+		return cli.ExitWith(cli.ExitFailed, err)
+	}
 	return r.Done(map[string]any{"name": r.name, "before": before, "after": after},
 		"%s is back with version %s, it was %s; go on with the next one", r.name, term.OneLine(after), term.OneLine(before))
+}
+
+// installed refuses a version that is not the one that was to come. Where nobody has said which, that is known only
+// of a machine on which nothing has changed.
+func (r *rolling) installed(before, after string) error {
+	was, is, to := term.OneLine(before), term.OneLine(after), term.OneLine(r.to.version)
+	switch {
+	case after == r.to.version:
+	case after == before:
+		return fmt.Errorf("%s is there and runs version %s as before, not %s: see that the command installs the version and "+
+			"restarts what runs; --to %s if that was meant", r.name, is, to, is)
+	case r.said:
+		return fmt.Errorf("%s is back with version %s, not %s; it was %s", r.name, is, to, was)
+	}
+	return nil
 }
 
 // find gives the version that the machine runs, and whether it is a server.
@@ -170,10 +208,33 @@ func (r *rolling) back(ctx context.Context) error {
 		return r.safe(ctx)
 	}
 	h, err := r.host(ctx)
-	if err == nil && (h.GetState() == "lost" || h.GetState() == "suspect" || h.GetState() == "left") {
-		err = fmt.Errorf("host %s is %s", r.name, h.GetState())
+	if err != nil {
+		return err
 	}
-	return err
+	return r.hostBack(h)
+}
+
+// hostBack goes by a new registration: a host whose agentd did not start is called ready until its silence is noticed,
+// and for longer where the server that heard it was restarted with it. A command that does not restart agentd leaves
+// none, so then somebody must hear it all the while.
+func (r *rolling) hostBack(h *vigilv1.Host) error {
+	anew := !h.GetSeenAt().AsTime().Equal(r.seen)
+	heard := slices.ContainsFunc(h.GetViews(), func(v *vigilv1.HostView) bool { return v.GetStream() == "alive" })
+	switch state := h.GetState(); {
+	case state == "lost" || state == "suspect" || state == "left":
+		r.calm = 0
+		return fmt.Errorf("host %s is %s", r.name, state)
+	case anew:
+		return nil
+	case !heard:
+		r.calm = 0
+		return fmt.Errorf("no server hears the agentd of host %s", r.name)
+	}
+	if r.calm++; r.calm < hostCalm {
+		return fmt.Errorf("the agentd of host %s has not registered since the command: it is heard, for %d looks of %d",
+			r.name, r.calm, hostCalm)
+	}
+	return nil
 }
 
 // until looks again and again until nothing is wrong, so many times one after the other; the last reason is the error.

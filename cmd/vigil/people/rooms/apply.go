@@ -2,6 +2,7 @@ package rooms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/cmd/vigil/term"
+	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -109,7 +111,7 @@ func (x *applier) read() ([]*vigilv1.ApplyRoomRequest, error) {
 // time for an answer is nobody's limit.
 func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) error {
 	plans := &changePlan{}
-	var gone []string
+	var gone []*vigilv1.DeleteRoomRequest
 	err := x.Ask(cmd, func(ctx context.Context, c *cli.Conn) (err error) {
 		for _, r := range rooms {
 			r.DryRun = true
@@ -140,24 +142,66 @@ func (x *applier) run(cmd *cobra.Command, rooms []*vigilv1.ApplyRoomRequest) err
 	if err != nil {
 		return err
 	}
+	asked := sure && !x.yes
+	for i, r := range rooms {
+		r.Gentle = !sure
+		if asked { // a person has said yes to this plan, and to no other
+			r.IfRev, r.Gentle = plans.rooms[i].GetRev(), !plans.harms(i)
+		}
+	}
+	for i, r := range gone {
+		r.Gentle = asked && !plans.harms(len(rooms)+i)
+	}
 	ask := x.Ask
 	if x.wait {
 		ask = x.Follow
 	}
-	return ask(cmd, func(ctx context.Context, c *cli.Conn) error { return x.change(ctx, c, rooms, gone, sure) })
+	return ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+		for _, r := range rooms {
+			if asked && r.GetIfRev() == 0 {
+				if err := stillMissing(ctx, c, r); err != nil {
+					return err
+				}
+			}
+		}
+		return x.change(ctx, c, rooms, gone)
+	})
+}
+
+// stillMissing refuses a room that was to be created and that somebody else has created since: revisions cannot
+// say so to the servers.
+func stillMissing(ctx context.Context, c *cli.Conn, r *vigilv1.ApplyRoomRequest) error {
+	now, err := c.Fleet.ApplyRoom(ctx, r) // still a dry run
+	if err == nil && !now.GetPlan().GetCreated() {
+		err = &client.Error{Code: "conflict", Rev: now.GetRev(),
+			Message: fmt.Sprintf("room %q was created meanwhile", r.GetRoom())}
+	}
+	if err != nil {
+		return lookAgain("apply", r.GetRoom(), err)
+	}
+	return nil
+}
+
+// lookAgain adds to a conflict what to do about it.
+func lookAgain(verb, room string, err error) error {
+	if !errors.Is(err, client.ErrConflict) && !errors.Is(err, client.ErrNotFound) {
+		return fmt.Errorf("%s room %s: %w", verb, room, err)
+	}
+	return fmt.Errorf("%s room %s: %w; it is no longer as in the plan and was left alone: give the command again to "+
+		"look at the plan of now", verb, room, err)
 }
 
 // change makes the rooms what they are declared as, and deletes those that are gone.
-func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest, gone []string,
-	sure bool) error {
+func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest,
+	gone []*vigilv1.DeleteRoomRequest) error {
 	list := &vigilv1.ListRoomsResponse{}
 	defer x.ProgressEnd()
 	for i, r := range rooms {
 		x.Progress("room %d of %d: %s", i+1, len(rooms), r.GetRoom())
-		r.DryRun, r.Gentle = false, !sure
+		r.DryRun = false
 		room, err := c.Fleet.ApplyRoom(ctx, r)
 		if err != nil {
-			return fmt.Errorf("apply room %s: %w", r.GetRoom(), err)
+			return lookAgain("apply", r.GetRoom(), err)
 		}
 		list.Rooms = append(list.Rooms, room)
 		if x.JSON {
@@ -172,9 +216,10 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 			return err
 		}
 	}
-	for _, room := range gone {
-		if err := deleteRoom(ctx, x.App, c, &vigilv1.DeleteRoomRequest{Room: room, By: x.Me()}); err != nil {
-			return fmt.Errorf("delete room %s: %w", room, err)
+	for _, r := range gone {
+		r.DryRun = false
+		if err := deleteRoom(ctx, x.App, c, r); err != nil && !goes(ctx, c, r.GetRoom()) {
+			return lookAgain("delete", r.GetRoom(), err)
 		}
 	}
 	if x.wait {
@@ -188,9 +233,16 @@ func (x *applier) change(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 	return nil
 }
 
-// pruned are the rooms that --prune deletes; their plans join the others.
+// goes tells whether somebody else has deleted a room already.
+func goes(ctx context.Context, c *cli.Conn, name string) bool {
+	room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: name})
+	return errors.Is(err, client.ErrNotFound) || room.GetDeleting()
+}
+
+// pruned are the rooms that --prune deletes, as they are now: one that somebody changes until then is declared
+// by somebody. Their plans join the others.
 func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.ApplyRoomRequest,
-	plans *changePlan) (gone []string, err error) {
+	plans *changePlan) (gone []*vigilv1.DeleteRoomRequest, err error) {
 	if !x.prune {
 		return nil, nil
 	}
@@ -205,14 +257,17 @@ func (x *applier) pruned(ctx context.Context, c *cli.Conn, rooms []*vigilv1.Appl
 			if declared || room.GetDeleting() {
 				continue
 			}
-			answer, err := c.Fleet.DeleteRoom(ctx, &vigilv1.DeleteRoomRequest{Room: room.GetName(), By: x.Me(),
-				DryRun: true})
+			request := &vigilv1.DeleteRoomRequest{Room: room.GetName(), By: x.Me(), IfRev: room.GetRev(), DryRun: true}
+			answer, err := c.Fleet.DeleteRoom(ctx, request)
+			if err != nil && goes(ctx, c, room.GetName()) {
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("delete room %s: %w", room.GetName(), err)
 			}
 			plans.add(room, answer.GetPlan())
 			plans.unasked++
-			gone = append(gone, room.GetName())
+			gone = append(gone, request)
 		}
 		after = page.GetNext()
 	}

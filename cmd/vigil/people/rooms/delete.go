@@ -22,7 +22,13 @@ open tasks, that has to be confirmed: by an answer on a terminal, or by --yes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request, plans := &vigilv1.DeleteRoomRequest{Room: args[0], By: a.Me(), IfRev: rev, DryRun: true},
 				&changePlan{}
+			planned := uint64(0) // revision of the room that the plan is of
 			err := a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				room, err := c.Fleet.GetRoom(ctx, &vigilv1.GetRoomRequest{Room: args[0]})
+				if err != nil {
+					return err
+				}
+				planned = room.GetRev() // of before the plan: a change in between is a conflict as well
 				answer, err := c.Fleet.DeleteRoom(ctx, request)
 				if err == nil {
 					plans.add(&vigilv1.Room{Name: args[0]}, answer.GetPlan())
@@ -42,7 +48,15 @@ open tasks, that has to be confirmed: by an answer on a terminal, or by --yes.`,
 				return err
 			}
 			request.DryRun, request.Gentle = false, !sure
-			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error { return deleteRoom(ctx, a, c, request) })
+			if sure && !yes { // a person has said yes to this plan, and to no other
+				request.IfRev, request.Gentle = planned, !plans.harms(0)
+			}
+			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
+				if err := deleteRoom(ctx, a, c, request); err != nil {
+					return lookAgain("delete", args[0], err)
+				}
+				return nil
+			})
 		},
 	}
 	cmd.Flags().Uint64Var(&rev, "if-rev", 0, "only when this is the room's revision")

@@ -110,6 +110,12 @@ func (p *changePlan) ofDeletion() string {
 	return "ends " + term.Plural(ends, "agent")
 }
 
+// harms tells whether the plan of one room, by its place, ends agents at work or cancels tasks.
+func (p *changePlan) harms(i int) bool {
+	plan := p.rooms[i].GetPlan()
+	return plan.GetAtWork() > 0 || plan.GetCanceled() > 0
+}
+
 // harm says what the plan destroys; "" when nothing.
 func (p *changePlan) harm() string {
 	var parts []string
