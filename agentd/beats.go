@@ -191,7 +191,7 @@ func (b *beats) judged(l *life, sent time.Duration, verdict string) {
 		}
 	case "superseded", "unknown":
 		b.metrics.superseded.Inc()
-		b.lives.supersede(l)
+		b.lives.overtaken(l)
 	default:
 		// "held": a backup was restored just now; a later beat confirms it or ends it.
 		// "rejoin": the fence ended at that very moment and was not renewed. The next

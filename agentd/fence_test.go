@@ -11,28 +11,77 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// L6: a superseded life is stopped, and a newer one on the same host waits for it.
-func TestSupersededBeatStops(t *testing.T) {
-	r := newRig(t, time.Minute, true)
+// disown has beats about the first lives of agents answered with this verdict.
+func (r *rig) disown(verdict string) {
 	r.set(func() {
 		r.onBeat = func(b *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
 			answer := &vigilv1.BeatResponse{}
 			for i, a := range b.GetAgents() {
 				if b.GetIncarnations()[i] == 1 {
 					answer.Exceptions = append(answer.Exceptions,
-						&vigilv1.BeatException{Agent: a, Incarnation: 1, Verdict: "superseded"})
+						&vigilv1.BeatException{Agent: a, Incarnation: 1, Verdict: verdict})
 				}
 			}
 			return answer, nil
 		}
 	})
+}
+
+// L6, L7: a life that the cluster does not cover any more is killed at once, whatever its grace, though its
+// switch has noticed nothing: the clock of a guest stands still while its hypervisor has stopped it, and the
+// successor may run elsewhere since. A newer one on the same host waits for its end.
+func TestSupersededBeatStops(t *testing.T) {
+	for _, verdict := range []string{"superseded", "unknown"} {
+		t.Run(verdict, func(t *testing.T) {
+			r := newRig(t, time.Minute, true)
+			o := order("start", 1, 1, "wait")
+			o.StopGrace = durationpb.New(MaxStopGrace)
+			r.stream.orders(t, o)
+			a := next(t, r.agents)
+			a.expect(t, "up")
+			next(t, r.starts)
+			r.disown(verdict)
+			r.advance(16 * time.Second)
+			for words := next(t, a.words); words != ""; words = next(t, a.words) {
+				if strings.Contains(words, "bye") {
+					t.Error("it was asked to end, and went on until it did")
+				}
+			}
+			if x := next(t, r.exits); x.GetReason() != "superseded" || x.GetSignal() != "killed" || !x.GetOrdered() {
+				t.Errorf("exit %v", x)
+			}
+			if strings.Contains(r.log.String(), "is frozen") {
+				t.Error("it was frozen before, so this shows nothing")
+			}
+			r.start(t, "wait", 1, 2)
+		})
+	}
+}
+
+// A life that is superseded while a human's stop gives it time to end is killed, too; one that makes way
+// for the next order on its own host has its grace.
+func TestGraceOfLivesThatMakeWay(t *testing.T) {
+	r := newRig(t, time.Minute, true)
 	a := r.start(t, "wait", 1, 1)
-	r.advance(16 * time.Second)
+	r.stream.orders(t, order("start", 1, 2, "wait"))
 	a.expect(t, "bye")
-	if x := next(t, r.exits); x.GetReason() != "superseded" {
+	if x := next(t, r.exits); x.GetIncarnation() != 1 || x.GetSignal() == "killed" {
 		t.Errorf("exit %v", x)
 	}
-	r.start(t, "wait", 1, 2)
+	next(t, r.agents).expect(t, "up")
+	next(t, r.starts)
+
+	b := r.start(t, "deaf", 2, 1)
+	stop := order("stop", 2, 1, "deaf")
+	stop.StopGrace = durationpb.New(MaxStopGrace)
+	r.stream.orders(t, stop)
+	b.expect(t, "deaf to SIGTERM")
+	r.disown("superseded")
+	r.advance(16 * time.Second)
+	b.gone(t)
+	if x := next(t, r.exits); x.GetAgent() != 2 || x.GetSignal() != "killed" || !x.GetOrdered() {
+		t.Errorf("exit %v", x)
+	}
 }
 
 // L7: without an acknowledged beat for 0.75 TTL the tree is frozen; a beat that is

@@ -69,7 +69,7 @@ type life struct {
 	spoolOwner int
 
 	ending ending
-	killed bool // SIGKILL was ordered
+	killed bool // SIGKILL was ordered, or will be as soon as there is a process
 
 	course *telemetry.Course // of which spans are made; nil: of none
 }

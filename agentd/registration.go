@@ -32,6 +32,7 @@ type registration struct {
 	offered  *offer // of the last request
 	inUse    bool   // refused, and said so
 	unknown  bool   // the same
+	older    bool   // the same
 	underway bool
 	due      time.Duration
 	pauses   backoff
@@ -129,7 +130,7 @@ func (r *registration) enrolled(answer *vigilv1.RegisterResponse, err error) {
 	}
 	r.member.registered, r.member.wanted = true, false
 	r.pauses.reset()
-	r.inUse, r.unknown = false, false
+	r.inUse, r.unknown, r.older = false, false, false
 	r.log.Info("host registered", "host", r.member.host, "ttl", r.member.ttl, "agents", len(r.lives.all))
 	r.taken(moved)
 	r.beats.now()
@@ -151,6 +152,15 @@ func (r *registration) failed(err error) {
 			r.data.Path+" and start agentd again", "error", err)
 	case why == code.HostInUse:
 		r.log.Debug("the host's id is still in use", "error", err)
+	case why == code.Superseded && !r.older:
+		// Of this process only one call is under way, so what is newer than the clock says was sent before
+		// the clock went back, or by a clone: agentd cannot tell, and gives no later time.
+		r.older = true
+		r.log.Error("the cluster has a newer inventory of this boot of the host: its clock went back, as when a virtual "+
+			"machine is reverted to a snapshot in which it ran, or the running machine was cloned. Nothing is started here "+
+			"until it is rebooted; a clone needs a data directory of its own, too", "error", err)
+	case why == code.Superseded:
+		r.log.Debug("the cluster still has a newer inventory of this boot", "error", err)
 	case why == code.AuthDenied && !r.unknown:
 		r.unknown = true
 		r.log.Error("the cluster does not take this host's identity: it was away for so long that it was forgotten "+

@@ -97,6 +97,35 @@ func TestForgottenHostRegisters(t *testing.T) {
 	h.clear(t)
 }
 
+// A guest that was reverted to a snapshot in which it ran has an earlier clock under the same boot: its
+// registration is refused until the clock has passed the old time. The log says so once, by name, and the
+// host registers as soon as it is taken; it never gives another time than its clock says.
+func TestClockThatWentBackIsNamed(t *testing.T) {
+	r, _ := newPuppetRig(t, true)
+	first := next(t, r.registers)
+	r.set(func() {
+		r.onRegister = func(*vigilv1.RegisterRequest) error { return no("superseded") }
+		r.onBeat = func(*vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+			return &vigilv1.BeatResponse{HostGone: true}, nil
+		}
+	})
+	r.advance(16 * time.Second)
+	for range 3 {
+		again := next(t, r.registers)
+		if now := uint64(r.now()); again.GetTaken() < first.GetTaken() || again.GetTaken() > now {
+			t.Errorf("taken at %d, first at %d, now it is %d", again.GetTaken(), first.GetTaken(), now)
+		}
+		r.advance(time.Minute)
+	}
+	until(t, "the remedy", func() bool { return strings.Contains(r.log.String(), "until it is rebooted") })
+	if n := strings.Count(r.log.String(), "until it is rebooted"); n != 1 {
+		t.Errorf("it is said %d times", n)
+	}
+	r.set(func() { r.onRegister, r.onBeat = nil, nil })
+	r.advance(time.Minute)
+	until(t, "the registration", func() bool { return strings.Count(r.log.String(), "host registered") == 2 })
+}
+
 // L10: a host that was cut off and is told to register again beats first; as long as
 // no beat is answered it registers with nobody, and opens no stream by which servers
 // would trust it.

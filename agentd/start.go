@@ -138,7 +138,11 @@ func (v *lives) started(l *life, p process, err error) {
 		v.answers(l)
 	}
 	if l.ending.why != "" {
-		p.Stop(v.grace(l, nil), l.ending.why)
+		grace := v.grace(l, nil)
+		if l.killed {
+			grace = 0
+		}
+		p.Stop(grace, l.ending.why)
 	}
 }
 
@@ -202,6 +206,8 @@ func (v *lives) end(l *life, e ending, grace time.Duration) {
 		}
 	case accepted:
 		v.bury(l, &vigilv1.ReportExitRequest{Reason: l.ending.why})
+	case starting:
+		l.killed = l.killed || grace == 0
 	case running:
 		if first {
 			v.log.Info("stopping agent", "agent", l.order.GetAgentName(), "incarnation", l.inc, "why", e.why,
@@ -280,7 +286,12 @@ func kindOf(r *vigilv1.ReportExitRequest) string {
 	return "crash"
 }
 
-// supersede ends a life that is not the newest one any more. One that is frozen
+// overtaken ends a life that the cluster does not cover any more: its successor may run elsewhere by now,
+// so it may not run for another moment (law L7). It need not be frozen: where the clock stood still
+// with the host, as that of a guest does while its hypervisor has stopped it, no switch has noticed anything.
+func (v *lives) overtaken(l *life) { v.end(l, ending{why: "superseded", exempt: true}, 0) }
+
+// supersede ends a life for which a successor waits here, so it may have its grace. One that is frozen
 // may not run for another moment.
 func (v *lives) supersede(l *life) {
 	grace := v.grace(l, nil)

@@ -36,7 +36,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.outbox.superseded = func(agent uint32, inc uint64) {
 		k.send(func() {
 			if l := k.lives.all[agent]; l != nil && l.inc == inc {
-				k.lives.supersede(l)
+				k.lives.overtaken(l)
 			}
 		})
 	}

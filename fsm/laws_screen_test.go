@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
@@ -279,8 +280,75 @@ func TestPermissionPromptEndsAnEpisode(t *testing.T) {
 	}
 }
 
-// Out of quota is nobody's fault: parked, never restarted, and its room is left alone.
-func TestUsageLimitOnTheTerminal(t *testing.T) {
+// Out of quota is nobody's fault, and it sleeps. The words stay on the terminal when the limit is over,
+// and no tool goes on by itself: so it sleeps for usage_pause, and when it has then stood there for
+// idle_prompt_limit without progress it is stalled, nudged, woken, and a human is called. It is never
+// restarted, which would only charge its task, and its room is left alone.
+func TestUsageLimitOnTheTerminalMayBeOver(t *testing.T) {
+	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	set := x.s.Settings()
+	life := x.me.Inc
+	x.see(noun.PromptUsageLimit, false)
+	x.see(noun.PromptUsageLimit, true)
+	x.beating(set.UsagePause - time.Second)
+	if v := x.verdict(); v != judge.AgentParked || x.climb().Next != noun.NoRung {
+		t.Fatalf("%s, %+v before the pause is over", v, x.climb())
+	}
+	x.beating(time.Second)
+	if v, r := x.verdict(), x.reason("screen"); v != judge.AgentDegraded || !r.Bad || x.climb().Next != noun.NoRung {
+		t.Fatalf("%s, %+v, %+v at the end of the pause", v, r, x.climb())
+	}
+	x.beating(set.Prompt.Idle)
+	if c := x.climb(); c.Next != noun.NoRung {
+		t.Fatalf("%s is next before its time", c.Next)
+	}
+	x.beating(time.Second)
+	if v := x.verdict(); v != judge.AgentStalled {
+		t.Fatalf("%s after the pause and the limit of an idle prompt", v)
+	}
+	for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
+		x.up(r)
+	}
+	x.beating(5 * time.Hour)
+	if a := x.agent(hungName); a.Inc != life || a.Order != noun.NoOrder || a.Task != x.task ||
+		x.events("agent.needs_human") != 1 || x.s.Task(x.task).Kills != 0 || len(x.prompts()) != 0 {
+		t.Errorf("%+v, %d calls, task %+v", a, x.events("agent.needs_human"), x.s.Task(x.task))
+	}
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "out of quota") {
+		t.Errorf("its room is %s: %s", q.State, q.Why)
+	}
+	x.see(noun.PromptNone, false) // the nudge, or a human, had it go on
+	x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "on it"})
+	if v := x.verdict(); v != judge.AgentHealthy || x.climb().Next != noun.NoRung {
+		t.Errorf("%s, %+v when it goes on", v, x.climb())
+	}
+}
+
+// What is printed again after a nudge is another notice: the agent sleeps once more, and is nudged
+// once more when that is over, until the limit is.
+func TestUsageLimitThatIsShownAgain(t *testing.T) {
+	x := newWatched(t)
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	set := x.s.Settings()
+	for n := range 3 {
+		x.see(noun.PromptUsageLimit, true)
+		x.beating(set.UsagePause)
+		if v := x.verdict(); v != judge.AgentDegraded {
+			t.Fatalf("%s at the end of pause %d", v, n)
+		}
+		x.beating(set.Prompt.Idle + time.Second)
+		x.up(noun.RungNudge)
+		x.see(noun.PromptNone, false)
+		x.beating(20 * time.Second)
+	}
+	if n := x.events("agent.nudged"); n != 3 || x.events("agent.woken")+x.events("agent.needs_human") != 0 {
+		t.Errorf("%d nudges, %d inquiries, %d calls", n, x.events("agent.woken"), x.events("agent.needs_human"))
+	}
+}
+
+// L12: before the feature level begins, older servers take it to sleep as long as the words stand there.
+func TestL12UsageLimitBeforeItsLevel(t *testing.T) {
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
 	x.see(noun.PromptUsageLimit, true)
 	x.beating(5 * time.Hour)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
@@ -116,7 +117,7 @@ func wordsOf(s *State, a *noun.Agent) (w words) {
 	if d := a.Declared; d != nil {
 		w.said, w.until = d.Since, d.Until
 	}
-	w.asks = a.Shows(noun.PromptPermission) || a.Shows(noun.PromptUsageLimit)
+	w.asks = a.Shows(noun.PromptPermission)
 	if t := s.Task(a.Task); t != nil {
 		w.task, w.changed, w.progress = t.ID, t.ChangedAt, t.Progress
 	}
@@ -129,6 +130,29 @@ type ladderTwin struct {
 	words    map[noun.AgentID]words
 	heard    map[noun.AgentID]noun.Time
 	ended    map[noun.TaskID]uint32 // lives that the ladder has ended with the task, since it was last forgiven
+	limited  map[noun.AgentID]limited
+}
+
+// limited is a usage limit on a terminal: since when, and how long it explains a silence.
+type limited struct{ at, end noun.Time }
+
+// wait notes usage limits on terminals, which explain a silence for a while each.
+func (w *ladderTwin) wait(s *State, a *noun.Agent) {
+	now := s.Clock()
+	if was := w.limited[a.ID]; was.end != 0 { // also of one that has gone since the last look
+		w.heard[a.ID] = max(w.heard[a.ID], min(now, was.end))
+	}
+	switch {
+	case !a.Shows(noun.PromptUsageLimit):
+		delete(w.limited, a.ID)
+	case w.limited[a.ID].at != a.Screen().At:
+		span := noun.NeedsInputLimit
+		if s.Level() >= core.LevelRetry {
+			span = s.Settings().UsagePause
+		}
+		w.limited[a.ID] = limited{a.Screen().At, a.Screen().At.Add(span)}
+		w.heard[a.ID] = now
+	}
 }
 
 // blames tells whether a restart counts against the task that the agent holds, at once and
@@ -179,6 +203,7 @@ func (w *ladderTwin) listen(s *State) {
 		if now != was || now.asks {
 			w.heard[a.ID] = s.Meta.Clock
 		}
+		w.wait(s, a)
 	}
 }
 
@@ -212,7 +237,7 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
 		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) &&
 			kind == judge.AgentStalled ||
-		spec.Ladder == noun.LadderCareful && g.Prompt == noun.PromptNone && !g.Quiet
+		spec.Ladder == noun.LadderCareful && g.Prompt == noun.PromptNone && !g.Quiet || g.Prompt == noun.PromptUsageLimit
 	switch x.rung {
 	case noun.RungNudge:
 		return noun.RungWake, x.at.Add(set.Nudge)
@@ -270,7 +295,11 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 			s.Apply(e)
 		}
 		w := &ladderTwin{map[noun.AgentID]*climber{}, map[noun.AgentID]words{}, map[noun.AgentID]noun.Time{},
-			map[noun.TaskID]uint32{}}
+			map[noun.TaskID]uint32{}, map[noun.AgentID]limited{}}
+		if seed%3 == 0 { // usage limits on terminals that may be over
+			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: core.LevelRetry}}, Request{Cmd: PutSettings{
+				Values: []noun.KV{{Key: "circuit_failures", Value: "0"}, {Key: "usage_pause", Value: "1s"}}}}))
+		}
 		var window []noun.Time
 		for range 3000 {
 			c.nurse(s)

@@ -157,6 +157,7 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 		return refuse(err.Error(), false)
 	}
 	defer g.closeDoor()
+	inZone(spec.Usage, spec.Env) // before the start: the watch waits for no disk
 	forks, stop := context.WithCancel(context.Background())
 	defer stop()
 	if err := g.start(forks); err != nil {

@@ -13,7 +13,7 @@ const waitMost = 24 * time.Hour
 
 // outOfQuota tells whether one of the rules recognizes the end of a tool, and how
 // long it says to wait; 0: unknown. The first rule that does counts. now is wall
-// time in the zone of the host.
+// time in the zone of the host, for rules without one of their own.
 func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after time.Duration, hit bool) {
 	for _, r := range rules {
 		if r.Code != 0 && r.Code != code || r.Code == 0 && r.Pattern == "" {
@@ -31,7 +31,11 @@ func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after 
 		if len(all) == 0 {
 			continue
 		}
-		if after := waitOf(re, all[len(all)-1], now); after > 0 {
+		at := now
+		if r.zone != nil {
+			at = now.In(r.zone)
+		}
+		if after := waitOf(re, all[len(all)-1], at); after > 0 {
 			return min(after, waitMost), true
 		}
 		return min(r.After, waitMost), true
@@ -62,6 +66,31 @@ func waitOf(re *regexp.Regexp, match []string, now time.Time) time.Duration {
 // clocks are the ways in which tools write the time of day.
 var clocks = []string{"15:04:05", "15:04", "3:04PM", "3:04 PM", "3PM", "3 PM"}
 
+// inZone has the rules read times of day as a tool with this environment prints them: in the zone
+// of its TZ, which need not be that of the host. One that is not known here is the host's.
+func inZone(rules []UsageRule, env []string) {
+	if len(rules) == 0 {
+		return
+	}
+	for _, kv := range env {
+		name, ok := strings.CutPrefix(kv, "TZ=")
+		if !ok {
+			continue
+		}
+		zone, err := time.LoadLocation(strings.TrimPrefix(name, ":"))
+		for i := range rules {
+			if err == nil {
+				rules[i].zone = zone
+			}
+		}
+		return // the first one is what programs read
+	}
+}
+
+// overFor is how long a time of day counts as one that has passed. A tool that is asked again right
+// after it names the same one, and the next of that name is a day away: no tool means that.
+const overFor = 2 * time.Hour
+
 // timeUntil tells how long it is until a time of day, the next one of that name, or
 // until seconds since 1970; 0: it says nothing, or has passed.
 func timeUntil(text string, now time.Time) time.Duration {
@@ -80,6 +109,9 @@ func timeUntil(text string, now time.Time) time.Duration {
 		next := time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location())
 		if !next.After(now) {
 			next = next.AddDate(0, 0, 1)
+		}
+		if now.Sub(next.AddDate(0, 0, -1)) < overFor {
+			return 0
 		}
 		return next.Sub(now)
 	}

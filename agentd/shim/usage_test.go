@@ -36,9 +36,13 @@ func TestOutOfQuota(t *testing.T) {
 		"the last one": {[]UsageRule{{Pattern: `wait (?P<seconds>\d+)`}}, 1, "wait 10\nwait 20",
 			20 * time.Second, true},
 		"at, today":    {[]UsageRule{{Pattern: at}}, 1, "resets 15:04", 34 * time.Minute, true},
-		"at, tomorrow": {[]UsageRule{{Pattern: at}}, 1, "resets at 14:30", 24 * time.Hour, true},
-		"at 3pm":       {[]UsageRule{{Pattern: at}}, 1, "resets 3pm (X)", 30 * time.Minute, true},
-		"at 3:10 p.m.": {[]UsageRule{{Pattern: at}}, 1, "resets 3:10 p.m.", 40 * time.Minute, true},
+		"at, tomorrow": {[]UsageRule{{Pattern: at}}, 1, "resets at 12:30", 22 * time.Hour, true},
+		"at, now":      {[]UsageRule{{Pattern: at, After: time.Minute}}, 1, "resets at 14:30", time.Minute, true},
+		"at, over for less than two hours": {[]UsageRule{{Pattern: at, After: time.Minute}}, 1, "resets at 12:31",
+			time.Minute, true},
+		"at, over, nothing else is said": {[]UsageRule{{Pattern: at}}, 1, "resets at 14:29", 0, true},
+		"at 3pm":                         {[]UsageRule{{Pattern: at}}, 1, "resets 3pm (X)", 30 * time.Minute, true},
+		"at 3:10 p.m.":                   {[]UsageRule{{Pattern: at}}, 1, "resets 3:10 p.m.", 40 * time.Minute, true},
 		"at 2 AM": {[]UsageRule{{Pattern: `at (?P<at>\d+ [AP]M)`}}, 1, "at 2 AM",
 			11*time.Hour + 30*time.Minute, true},
 		"at midnight":    {[]UsageRule{{Pattern: at}}, 1, "resets 12am", 9*time.Hour + 30*time.Minute, true},
@@ -53,6 +57,49 @@ func TestOutOfQuota(t *testing.T) {
 		after, hit := outOfQuota(c.rules, c.code, c.tail, now)
 		if after != c.after || hit != c.hit {
 			t.Errorf("%s: %s %v, want %s %v", name, after, hit, c.after, c.hit)
+		}
+	}
+}
+
+// A tool that is started again right after its limit may name the same time of day once more: that is
+// over, not a day away, on either side of midnight.
+func TestLimitThatHasJustBeenReset(t *testing.T) {
+	rules := []UsageRule{{Pattern: `resets (?P<at>[0-9]{1,2}(:[0-9]{2})? ?(am|pm))`, After: time.Hour}}
+	for tail, now := range map[string]time.Time{
+		"You've hit your limit · resets 3pm":      time.Date(2026, 3, 1, 15, 0, 20, 0, time.UTC),
+		"You've hit your limit · resets 11:59pm":  time.Date(2026, 3, 1, 0, 0, 20, 0, time.UTC),
+		"You've hit your limit · resets 12am":     time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
+		"You've hit your limit · resets 10:30 pm": time.Date(2026, 3, 1, 0, 29, 59, 0, time.UTC),
+	} {
+		if after, hit := outOfQuota(rules, 1, tail, now); !hit || after != time.Hour {
+			t.Errorf("%q at %s: %s %v, want what the rule says", tail, now.Format(time.TimeOnly), after, hit)
+		}
+	}
+}
+
+// What a tool prints is in the zone of its TZ, whatever that of the host is; a zone that nobody knows is
+// the host's.
+func TestTimesOfDayAreInTheZoneOfTheAgent(t *testing.T) {
+	host := time.FixedZone("host", 9*3600)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		env  []string
+		want time.Duration
+	}{
+		"none":            {[]string{"PATH=/bin", "TZDIR=/x"}, 2 * time.Hour}, // 21:00 on the host
+		"UTC":             {[]string{"PATH=/bin", "TZ=UTC"}, 11 * time.Hour},
+		"empty is UTC":    {[]string{"TZ="}, 11 * time.Hour},
+		"with a colon":    {[]string{"TZ=:UTC"}, 11 * time.Hour},
+		"the first one":   {[]string{"TZ=UTC", "TZ=Nowhere/Else"}, 11 * time.Hour},
+		"unknown":         {[]string{"TZ=Nowhere/Else"}, 2 * time.Hour},
+		"a file":          {[]string{"TZ=/etc/passwd"}, 2 * time.Hour},
+		"a folder above":  {[]string{"TZ=../../etc/passwd"}, 2 * time.Hour},
+		"a rule of POSIX": {[]string{"TZ=<-03>3"}, 2 * time.Hour},
+	} {
+		rules := []UsageRule{{Code: 9}, {Pattern: `resets (?P<at>[0-9:]+)`}}
+		inZone(rules, c.env)
+		if after, hit := outOfQuota(rules, 1, "resets 23:00", now.In(host)); !hit || after != c.want {
+			t.Errorf("%s: %s %v, want %s", name, after, hit, c.want)
 		}
 	}
 }

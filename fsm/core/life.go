@@ -107,11 +107,14 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	s.Tally.Exits[x.Kind]++
 	s.Event("agent.exited", About{Agent: a, Task: a.Task, Host: a.Host}, x.Sentence())
 	fault := x.Kind == noun.ExitCrash || x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitTimedOut
+	t := s.TaskTable.Get(a.Task)
+	worked := t != nil && t.Progress > t.ChangedAt // the start of a task is no progress
 	s.release(a, "its holder ended: "+x.Sentence(), fault, x.Kind == noun.ExitCrash)
 	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck = "" })
 	s.charge(a, &x)
+	s.judgeResume(a, &x, worked)
 	s.Settle(a, was)
 }
 

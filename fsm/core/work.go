@@ -335,31 +335,3 @@ func (s *State) claimed(a *noun.Agent, t *noun.Task) noun.Outcome {
 	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.LeaseTable.Mut(a.ID).TTL
 	return out
 }
-
-// SetResume registers what the next incarnation gets as VIGIL_RESUME.
-type SetResume struct {
-	Speaker
-	Resume string
-}
-
-func (c SetResume) Apply(s *State) noun.Outcome {
-	a, no := s.speaker(&c.Speaker)
-	if a == nil {
-		return no
-	}
-	if len(c.Resume) > noun.MaxResume {
-		return Refuse(noun.Invalid, "the resume value has %d bytes, at most %d are kept", len(c.Resume), noun.MaxResume)
-	}
-	if a.Inc <= a.Notes().FreshAfter { // a human wants the next life to begin afresh (law L9)
-		out := a.Outcome()
-		out.Detail = "not kept: the next start of " + a.Name + " was ordered to be a fresh one"
-		return out
-	}
-	if no := s.Afford(noun.ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume)), 0); no.Code != noun.OK {
-		return no
-	}
-	was := ShadowOf(a)
-	a.Resume = c.Resume
-	s.Settle(a, was)
-	return a.Outcome()
-}

@@ -65,6 +65,7 @@ func (v *View) Signals(id noun.AgentID, leader bool) judge.Signals {
 		g.Prompt, g.PromptAge, g.Quiet, g.QuietAge = sc.Kind, now.Sub(sc.At)-v.Absent(a, sc.At), sc.Quiet,
 			now.Sub(sc.QuietAt)
 		g.IdleLimit = v.Meta.Settings.Prompt.Idle
+		g.Exhausted = sc.Kind == noun.PromptUsageLimit && (sc.Excused > now || v.Level() < core.LevelRetry)
 	}
 	if v.Overseer(a) != nil {
 		f := v.OverseerFacts(a)

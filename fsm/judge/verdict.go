@@ -119,6 +119,7 @@ type Signals struct {
 
 	Prompt      noun.PromptKind // on its terminal; PromptUnknown: nobody looks
 	PromptAge   time.Duration   // since when
+	Exhausted   bool            // a usage limit that stands there may not be over yet
 	Quiet       bool            // nothing new is printed
 	QuietAge    time.Duration   // since when Quiet is as it is
 	Tooled      bool            // it has used a tool, as its own telemetry tells
@@ -224,7 +225,7 @@ func (g *Signals) Kind() Kind {
 		return AgentNeedsInput
 	case held:
 		return declaredKind(g.Declared)
-	case g.Prompt == noun.PromptUsageLimit:
+	case g.Prompt == noun.PromptUsageLimit && g.Exhausted:
 		return AgentParked
 	case g.Unreported() && (g.silent(reportSpan) || g.Unheeding()) && !g.wrote(reportSpan):
 		return AgentUnresponsive
@@ -234,7 +235,8 @@ func (g *Signals) Kind() Kind {
 		return AgentDeaf
 	case g.Unreported(), g.mute(reportSpan), g.Part == noun.PartDisconnected && g.overdueStart():
 		return AgentSuspect
-	case g.Declared != nil && g.Declared.Status == noun.StatusDegraded, g.Prompt == noun.PromptError:
+	case g.Declared != nil && g.Declared.Status == noun.StatusDegraded, g.Prompt == noun.PromptError,
+		g.Prompt == noun.PromptUsageLimit:
 		return AgentDegraded
 	case g.Part == noun.PartActive && g.Declared != nil && g.Declared.Status == noun.StatusBusy &&
 		g.Declared.Until == 0:
@@ -263,10 +265,11 @@ func (g *Signals) unpatrolled() bool {
 // expected tells that the expected completion of its task is still to come.
 func (g *Signals) expected() bool { return g.Expected && g.ExpectLeft >= 0 }
 
-// idling tells that its terminal shows that it does not work: it has stood at the idle prompt
-// for longer than the limit, and nothing is printed.
+// idling tells that its terminal shows that it does not work: it has stood at the idle prompt,
+// or at a usage limit that may be over, for longer than the limit, and nothing is printed.
 func (g *Signals) idling() bool {
-	return g.Prompt == noun.PromptIdle && g.Quiet && g.IdleLimit > 0 && g.PromptAge > g.IdleLimit
+	waits := g.Prompt == noun.PromptIdle || g.Prompt == noun.PromptUsageLimit && !g.Exhausted
+	return waits && g.Quiet && g.IdleLimit > 0 && g.PromptAge > g.IdleLimit
 }
 
 // Flows tells that its terminal is looked at, shows no prompt, and does show new text.
@@ -435,6 +438,9 @@ func (g *Signals) seen(add addReason) {
 	case g.Prompt == noun.PromptIdle:
 		add(!held && g.Task != 0 && g.stalled() && g.idling(), "screen", g.PromptAge,
 			"its terminal shows the idle prompt")
+	case g.Prompt == noun.PromptUsageLimit && !g.Exhausted:
+		add(!held, "screen", g.PromptAge, "its terminal has shown for %s that its tool is out of quota; that may be over",
+			g.PromptAge.Round(time.Second))
 	case g.Prompt > noun.PromptNone:
 		add(g.Prompt == noun.PromptError, "screen", g.PromptAge, "%s", noun.PromptTexts[g.Prompt])
 	}

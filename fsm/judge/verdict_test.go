@@ -33,6 +33,13 @@ func gone() Signals {
 	return g
 }
 
+// exhausted is an agent that shows for so long that its tool is out of quota.
+func exhausted(since time.Duration) Signals {
+	g := shown(working(), noun.PromptUsageLimit, since)
+	g.Exhausted = true
+	return g
+}
+
 func with(g Signals, change func(*Signals)) Signals {
 	change(&g)
 	return g
@@ -221,9 +228,19 @@ func TestVerdictTable(t *testing.T) {
 		"permission prompt, host suspect": {with(shown(working(), noun.PromptPermission, time.Hour),
 			func(g *Signals) { g.Host = noun.HostSuspect }), AgentSuspect, false},
 		"permission prompt, exited since": {shown(gone(), noun.PromptPermission, time.Hour), AgentOffline, false},
-		"usage limit, silent": {with(shown(working(), noun.PromptUsageLimit, time.Hour),
+		"usage limit, silent": {with(exhausted(time.Hour),
 			func(g *Signals) { missing(9)(g); g.ProgressAge = time.Hour }), AgentParked, false},
-		"usage limit, reports": {shown(working(), noun.PromptUsageLimit, time.Hour), AgentParked, true},
+		"usage limit, reports": {exhausted(time.Hour), AgentParked, true},
+		"usage limit, may be over": {with(exhausted(time.Hour),
+			func(g *Signals) { g.Exhausted, g.Quiet = false, true }), AgentDegraded, false},
+		"usage limit, may be over, no progress": {with(exhausted(time.Hour),
+			func(g *Signals) { g.Exhausted, g.Quiet, g.ProgressAge = false, true, 6*time.Minute }), AgentStalled, false},
+		"usage limit, may be over, output": {with(exhausted(time.Hour),
+			func(g *Signals) { g.Exhausted, g.ProgressAge = false, 6*time.Minute }), AgentDegraded, false},
+		"usage limit, may be over, no reports": {with(exhausted(time.Hour), func(g *Signals) {
+			missing(9)(g)
+			g.Exhausted, g.ProgressAge = false, time.Hour
+		}), AgentUnresponsive, false},
 		"usage limit, declared busy": {shown(declared(working(),
 			noun.Declaration{Status: noun.StatusBusy, Until: day}), noun.PromptUsageLimit, time.Hour), AgentBusy, true},
 		"error": {shown(working(), noun.PromptError, time.Second), AgentDegraded, false},

@@ -127,6 +127,9 @@ type Agent struct {
 	Declared *Declaration // the last one of this life, lapsed or not; nil: none; replaced, never changed
 
 	RoleRev uint64 // LifeRev of its role when its newest life was ordered
+
+	ResumeOf  Incarnation // the life that has said Resume; 0: it was before anybody took note of that
+	Unresumed uint32      // lives in a row that began with Resume and failed without progress
 }
 
 // Notes are what only few agents have at a time; they are kept apart so that the
@@ -305,9 +308,12 @@ func (a *Agent) EndedByHand() bool {
 
 // ForgetResume forgets the resume value, and what the present life still says of it.
 func (a *Agent) ForgetResume() {
-	a.Resume = ""
+	a.DropResume()
 	a.Note(func(n *Notes) { n.FreshAfter = a.Inc })
 }
+
+// DropResume forgets the resume value. The next one that a life says is kept.
+func (a *Agent) DropResume() { a.Resume, a.ResumeOf, a.Unresumed = "", 0, 0 }
 
 func (x *Exit) Sentence() string {
 	how := fmt.Sprintf("exited with code %d", x.Code)

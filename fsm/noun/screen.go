@@ -39,7 +39,8 @@ type Screen struct {
 	Quiet   bool // for a while, which is the host's setting, nothing new was printed
 	QuietAt Time // since when Quiet is as it is
 	// Excused is until when nobody expects progress or reports: as long as a human may
-	// leave a question without an answer, or when the prompt went.
+	// leave a question without an answer, or a usage limit is believed to last, or when
+	// the prompt went.
 	Excused Time
 	Called  Time // when a human was called for this prompt; 0: not yet
 }

@@ -109,7 +109,7 @@ func (l *life) fork() {
 		out, err := d.insist(l.proc.ctx, cmd)
 		if err == nil && out.Code == noun.Superseded {
 			d.mu.Lock()
-			l.supersede()
+			l.end("superseded", 0)
 			d.mu.Unlock()
 		}
 	})
@@ -185,12 +185,13 @@ func (l *life) judged(sent time.Time, v noun.Verdict) {
 		}
 	case noun.VerdictSuperseded, noun.VerdictUnknown:
 		l.d.w.ledger.count("superseded lives")
-		l.supersede()
+		l.end("superseded", 0) // its successor may run elsewhere
 	}
 }
 
 // --- ends
 
+// supersede ends a life for which a successor waits on its host.
 func (l *life) supersede() {
 	g := grace
 	if l.frozen {

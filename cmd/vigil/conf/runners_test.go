@@ -240,6 +240,21 @@ func TestRunnerExamplesFail(t *testing.T) {
 		!strings.HasSuffix(calls, "vigil remember \n") {
 		t.Errorf("a conversation that is gone is asked for again: code %d\n%s", code, calls)
 	}
+	b = newToolbox(t) // in a terminal
+	b.put("claude", `echo "claude $*" >>"$BIN/calls"; echo "No conversation found with session ID: $VIGIL_RESUME" >&2; exit 1`)
+	if code, out, calls, _ := b.run("claude-code-tmux", conversation); code != 1 ||
+		!strings.Contains(calls, " --resume "+conversation+"\n") || !strings.HasSuffix(calls, "vigil remember \n") ||
+		!strings.Contains(out, "No conversation found") {
+		t.Errorf("a conversation that is gone is asked for again: code %d, output %q\n%s", code, out, calls)
+	}
+	for resume, says := range map[string]string{"": "No conversation found", conversation: "API Error"} {
+		b := newToolbox(t)
+		b.put("claude", `echo "claude $*" >>"$BIN/calls"; echo "`+says+`" >&2; exit 3`)
+		if code, out, calls, _ := b.run("claude-code-tmux", resume); code != 3 || !strings.Contains(out, says) ||
+			strings.Contains(calls, "vigil remember") || strings.Contains(calls, "--resume") != (resume != "") {
+			t.Errorf("%q with %q: code %d, output %q\n%s", says, resume, code, out, calls)
+		}
+	}
 	if err := os.Remove(filepath.Join(b.bin, "vigil")); err != nil {
 		t.Fatal(err)
 	}

@@ -130,6 +130,8 @@ func (v *View) unrestartable(a *noun.Agent, g *judge.Signals) string {
 		return "its role says so"
 	case spec.Ladder == noun.LadderCareful && !v.Spoke(a):
 		return "it has said nothing since it began, so nobody can tell that it works no more"
+	case g.Prompt == noun.PromptUsageLimit: // its next life would stand there too, and its task be charged for it
+		return "its terminal shows that its tool is out of quota"
 	case g.HealthEvery > 0 && g.Declared != nil && !g.Unreported():
 		return "it reports its health in time"
 	case spec.Ladder == noun.LadderCareful && v.beatsItself(a, g):

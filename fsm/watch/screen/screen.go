@@ -55,7 +55,11 @@ func (c ReportScreen) Apply(of *core.State) noun.Outcome {
 	if next.Kind != c.Kind {
 		next.Kind, next.At, next.Called = c.Kind, now, 0
 		next.Excused = min(next.Excused, now)
-		if c.Kind == noun.PromptPermission || c.Kind == noun.PromptUsageLimit {
+		switch {
+		case c.Kind == noun.PromptUsageLimit && s.Level() >= core.LevelRetry:
+			// The words stay there when the limit is over, and no tool goes on by itself.
+			next.Excused = now.Add(s.Meta.Settings.UsagePause)
+		case c.Kind == noun.PromptPermission, c.Kind == noun.PromptUsageLimit:
 			next.Excused = now.Add(noun.NeedsInputLimit)
 		}
 		if old.Kind > noun.PromptNone || c.Kind > noun.PromptNone {

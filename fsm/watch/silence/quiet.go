@@ -100,8 +100,11 @@ func (v *View) excuse(a *noun.Agent) noun.Time {
 	if a.Declared != nil {
 		end = max(end, a.Declared.Until)
 	}
-	if a.Shows(noun.PromptPermission) || a.Shows(noun.PromptUsageLimit) {
+	switch {
+	case a.Shows(noun.PromptPermission):
 		end = max(end, a.ScreenExcuse())
+	case a.Shows(noun.PromptUsageLimit): // for longer than its agent: that one is only nudged, a room is canceled
+		end = max(end, a.Screen().At.Add(noun.NeedsInputLimit))
 	}
 	return max(end, a.TypedUntil())
 }

@@ -1,0 +1,66 @@
+package core
+
+import (
+	"fmt"
+
+	"vigil/fsm/noun"
+)
+
+// SetResume registers what the next incarnation gets as VIGIL_RESUME.
+type SetResume struct {
+	Speaker
+	Resume string
+}
+
+// Apply keeps the value for the next life. Who says one has a conversation to go on with, so what
+// earlier lives could not go on with is forgotten.
+func (c SetResume) Apply(s *State) noun.Outcome {
+	a, no := s.speaker(&c.Speaker)
+	if a == nil {
+		return no
+	}
+	if len(c.Resume) > noun.MaxResume {
+		return Refuse(noun.Invalid, "the resume value has %d bytes, at most %d are kept", len(c.Resume), noun.MaxResume)
+	}
+	if a.Inc <= a.Notes().FreshAfter { // a human wants the next life to begin afresh (law L9)
+		out := a.Outcome()
+		out.Detail = "not kept: the next start of " + a.Name + " was ordered to be a fresh one"
+		return out
+	}
+	if no := s.Afford(noun.ForAgents, a.Room, int64(len(c.Resume)-len(a.Resume)), 0); no.Code != noun.OK {
+		return no
+	}
+	was := ShadowOf(a)
+	a.Resume = c.Resume
+	if s.Level() >= LevelRetry {
+		a.ResumeOf, a.Unresumed = a.Inc, 0
+	}
+	s.Settle(a, was)
+	return a.Outcome()
+}
+
+// unresumedMost is how many lives in a row may fail with a resume value before it is forgotten. One
+// may have failed for another reason.
+const unresumedMost = 2
+
+// judgeResume forgets a resume value with which lives do not get on: what it names may be gone, with
+// the host that it was on, and the agent that could say another one never gets so far. worked tells
+// that the life has shown progress with its task. Ends that are nobody's fault say nothing of it, nor
+// do starts of which nothing ever ran.
+func (s *State) judgeResume(a *noun.Agent, x *noun.Exit, worked bool) {
+	if s.Level() < LevelRetry || a.Resume == "" || a.ResumeOf == a.Inc { // it has not begun with it
+		return
+	}
+	switch {
+	case worked || a.Useful():
+		a.Unresumed = 0
+	case x.Kind != noun.ExitCrash && x.Kind != noun.ExitTimedOut:
+	case a.Unresumed+1 < unresumedMost:
+		a.Unresumed++
+	default:
+		a.DropResume()
+		s.Event("agent.resume_forgotten", About{Agent: a, Host: a.Host}, fmt.Sprintf(
+			"%d lives in a row began with its resume value and failed without progress; the next one begins afresh",
+			unresumedMost))
+	}
+}

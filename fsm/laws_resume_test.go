@@ -1,0 +1,181 @@
+package fsm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// resuming is an agent that has said what its next life goes on with, and has crashed since.
+type resuming struct {
+	*drive
+	h  noun.HostID
+	me Speaker
+}
+
+func newResuming(t *testing.T, level uint32) *resuming {
+	t.Helper()
+	x := &resuming{drive: newDrive(t)}
+	if level > Baseline {
+		x.must(RaiseLevel{Level: level})
+	}
+	x.h = x.host("h1", "worker")
+	x.room("demo", managed("b"))
+	x.begin()
+	x.must(SetResume{Speaker: x.me, Resume: "chat-1"})
+	x.crash()
+	return x
+}
+
+// begin starts the next life when its back-off is over.
+func (x *resuming) begin() {
+	x.t.Helper()
+	for range 8 {
+		x.pass(15 * time.Second)
+		x.beat(x.h, 0)
+	}
+	x.me = x.start("demo/b", x.h)
+}
+
+func (x *resuming) crash() {
+	x.t.Helper()
+	x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1})
+}
+
+// fail is a life that ends at once, with nothing done.
+func (x *resuming) fail() {
+	x.t.Helper()
+	x.begin()
+	x.crash()
+}
+
+// work is a life that takes a task and begins with it.
+func (x *resuming) work() Work {
+	x.t.Helper()
+	x.begin()
+	x.must(Join{Speaker: x.me})
+	id := x.must(CreateTask{Room: "demo", Role: "b"}).Task
+	w := Work{Speaker: x.me, Task: id, Attempt: x.must(Claim{Speaker: x.me}).Attempt}
+	x.must(StartTask{Work: w})
+	x.pass(time.Second)
+	return w
+}
+
+// A resume value may name what went with a host that is lost. Two lives in a row that begin with it and
+// fail with nothing done end that: the next one begins afresh, and what that one says is kept. Before the
+// feature level begins it waits for a human, as it did.
+func TestResumeValueWithWhichNobodyGetsOn(t *testing.T) {
+	x := newResuming(t, core.LevelRetry)
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "chat-1" {
+		t.Fatalf("%q after one failure", got)
+	}
+	x.s = reload(t, x.s) // L12
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "" {
+		t.Fatalf("%q after two failures", got)
+	}
+	if texts := x.eventTexts("agent.resume_forgotten"); len(texts) != 1 || !strings.Contains(texts[0], "2 lives in a row") ||
+		strings.Contains(texts[0], "chat-1") {
+		t.Errorf("%q", texts)
+	}
+	if a := x.agent("demo/b"); a.Failures != 3 { // the life that said it has failed, too
+		t.Errorf("%d failures", a.Failures)
+	}
+	x.begin()
+	x.must(SetResume{Speaker: x.me, Resume: "chat-2"})
+	x.crash()
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "chat-2" {
+		t.Errorf("%q after one failure with another value", got)
+	}
+
+	old := newResuming(t, Baseline)
+	old.fail()
+	old.fail()
+	if a := old.agent("demo/b"); a.Resume != "chat-1" || a.Unresumed != 0 || a.ResumeOf != 0 {
+		t.Errorf("before the level: %+v", a)
+	}
+}
+
+// A life that does not come as far as its room has failed with the value, too.
+func TestResumeValueWithWhichNobodyJoins(t *testing.T) {
+	x := newResuming(t, core.LevelRetry)
+	for range 2 {
+		x.begin()
+		for x.agent("demo/b").Order != noun.StopOrder {
+			x.pass(5 * time.Second)
+			x.beat(x.h, BeatFence|BeatVouch, 1)
+		}
+		x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Signal: "terminated"})
+	}
+	if a := x.agent("demo/b"); a.LastExit.Kind != noun.ExitTimedOut || a.Resume != "" {
+		t.Errorf("%+v, resume %q", a.LastExit, a.Resume)
+	}
+}
+
+// What ends a life between two failures: what shows that the value is good begins the count anew, and what
+// is no fault of the life, or nothing that ever ran, counts for neither.
+func TestResumeValueIsKept(t *testing.T) {
+	for name, tt := range map[string]struct {
+		between func(x *resuming)
+		anew    bool
+	}{
+		"a task was done": {func(x *resuming) {
+			x.must(CompleteTask{Work: x.work(), Result: "done"})
+			x.crash()
+		}, true},
+		"there was progress": {func(x *resuming) {
+			x.must(ProgressTask{Work: x.work(), Note: "half"})
+			x.crash()
+		}, true},
+		"it said the value again": {func(x *resuming) {
+			x.begin()
+			x.must(SetResume{Speaker: x.me, Resume: "chat-1"})
+			x.crash()
+		}, true},
+		"it was restarted": {func(x *resuming) {
+			x.begin()
+			x.must(RestartAgent{Agent: "demo/b", By: "ann"})
+			x.crash()
+		}, false},
+		"its host came back without it": {func(x *resuming) {
+			x.begin()
+			x.host("h1", "worker")
+		}, false},
+		"its host was lost": {func(x *resuming) {
+			x.begin()
+			x.jump(10 * time.Minute)
+			x.host("h1", "worker")
+		}, false},
+		"out of quota": {func(x *resuming) {
+			x.begin()
+			x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Code: 1, Kind: noun.ExitUsageLimit,
+				RetryAfter: time.Second})
+		}, false},
+		"nothing ever ran": {func(x *resuming) {
+			x.begin()
+			x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc, Kind: noun.ExitStartFailed, Reason: "no such program"})
+		}, false},
+		"it went by itself": {func(x *resuming) {
+			x.begin()
+			x.must(ReportExit{Host: x.h, Agent: 1, Inc: x.me.Inc})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newResuming(t, core.LevelRetry)
+			x.fail()
+			tt.between(x)
+			if a := x.agent("demo/b"); a.Resume != "chat-1" || a.Proc.Fenced() {
+				t.Fatalf("resume %q, %s", a.Resume, a.Proc)
+			}
+			x.fail()
+			if got := x.agent("demo/b").Resume; (got != "") != tt.anew {
+				t.Errorf("%q after the next failure", got)
+			}
+		})
+	}
+}
