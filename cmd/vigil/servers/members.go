@@ -92,8 +92,12 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if standby {
+				switch {
+				case standby:
 					return a.Done(map[string]any{"server": args[0]}, "server %s is a standby now", args[0])
+				case isStandby(ctx, c, args[0]):
+					return a.Done(map[string]any{"server": args[0]}, "server %s stays a standby: `vigil server promote %s` "+
+						"gives it its vote", args[0], args[0])
 				}
 				return a.Done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
 			})
@@ -101,6 +105,14 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&standby, "standby", false, "keep it without a vote, to take the place of a server that is lost")
 	return cmd
+}
+
+// isStandby tells whether a server was a standby before it was added again: adding it changes nothing then.
+func isStandby(ctx context.Context, c *cli.Conn, id string) bool {
+	list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	return err == nil && slices.ContainsFunc(list.GetServers(), func(s *vigilv1.Server) bool {
+		return s.GetId() == id && s.GetStandby()
+	})
 }
 
 // addServerLimit is how long a new server may take to learn the log.
