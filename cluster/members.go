@@ -21,6 +21,11 @@ const (
 	fewVoters   = 3           // ... unless there are fewer: they stand no loss, so each vote helps at once
 	reachable   = time.Second
 	catchUpLook = 25 * time.Millisecond
+
+	// A server that is added may take as long as it needs to learn the log, if it learns: a snapshot of hours is one,
+	// too. Its addition ends when nothing of it has come there for so long ...
+	learnsNothing = 5 * time.Minute
+	answersNobody = 2 * time.Minute // ... or, when it does not even answer, for so long
 )
 
 // members changes who belongs to the cluster.
@@ -32,7 +37,8 @@ type members struct {
 
 // AddServer adds a server that was started empty and waits: first without a vote,
 // and with one when it has caught up. It can be repeated, also by several callers at once.
-// When ctx ends before the server has caught up, it is taken out again. Other changes of the
+// When ctx ends before the server has caught up, or it learns nothing for minutes (ErrNotLearning), it is taken out
+// again, unless somebody repeats the call within seconds. Other changes of the
 // membership go on meanwhile; when one removes the server, the addition ends. A standby stays one: a server
 // that joins asks for its addition at every start, and who was demoted gets a vote by Promote only (law L9).
 // Leader only.
@@ -53,7 +59,8 @@ func (m *members) AddServer(ctx context.Context, id, addr string) error {
 }
 
 // learns waits until a new member has caught up. When ctx ends before, and nobody else waits for it, it is taken out
-// again; done ends the caller's own addition.
+// again: one that answers by dropOrphans only, since its caller may come back at once and go on, as one does whose
+// connection was replaced. Done ends the caller's own addition.
 func (m *members) learns(ctx context.Context, rf *raft.Raft, id, addr string, done func() int) error {
 	err := m.awaitCatchUp(ctx, rf, id)
 	if err == nil {
@@ -61,6 +68,9 @@ func (m *members) learns(ctx context.Context, rf *raft.Raft, id, addr string, do
 	}
 	err = fmt.Errorf("add server %s: %w: is it running at %s with an empty data directory?", id, err, addr)
 	if done() > 0 { // somebody else still waits for it
+		return err
+	}
+	if ctx.Err() != nil && time.Since(m.trans.contactOf(id).at) < reachable {
 		return err
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -136,8 +146,14 @@ func (m *members) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 	tick := time.NewTicker(catchUpLook)
 	defer tick.Stop()
 	var since time.Time // it is up to date
+	var had contact
+	learned := time.Now()
 	for {
 		c := m.trans.contactOf(id)
+		if c.last != had.last || c.sent != had.sent {
+			learned = time.Now()
+		}
+		had = c
 		switch upToDate := time.Since(c.at) < reachable && c.last > 0 && c.last+caughtUp >= rf.LastIndex(); {
 		case !upToDate:
 			since = time.Time{}
@@ -154,6 +170,10 @@ func (m *members) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 		}
 		if _, err := m.leading(); err != nil {
 			return err
+		}
+		quiet := time.Since(learned)
+		if quiet >= learnsNothing || quiet >= answersNobody && time.Since(c.at) >= answersNobody {
+			return fmt.Errorf("%w: nothing more has reached it for %v", ErrNotLearning, quiet.Round(time.Second))
 		}
 		switch at := m.seat(id); {
 		case at == nil:

@@ -85,7 +85,7 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 				a.Progress("waiting until server %s at %s has learned the log", args[0], args[1])
 				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1], Standby: standby})
 				a.ProgressEnd()
-				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) {
+				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) { // else the leader says why it has ended
 					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
 						args[0], a.Timeout, args[1], err)
 				}
@@ -115,8 +115,9 @@ func isStandby(ctx context.Context, c *cli.Conn, id string) bool {
 	})
 }
 
-// addServerLimit is how long a new server may take to learn the log.
-const addServerLimit = 2 * time.Minute
+// addServerLimit is how long a new server may take to learn the log. One that learns nothing for minutes is given up
+// by the leader.
+const addServerLimit = 24 * time.Hour
 
 func newRemoveServerCmd(a *cli.App) *cobra.Command {
 	var force bool
