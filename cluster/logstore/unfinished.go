@@ -28,11 +28,12 @@ func (d *Dir) dropUnfinished(logger hclog.Logger) error {
 	err := d.disk.Do("look for unfinished files", 0, func() error {
 		drafts, err := matching(filepath.Join(d.Path, "snapshots"), draftPattern)
 		spools, more := matching(d.Path, SpoolPattern)
-		left = append(drafts, spools...)
+		left, err = append(drafts, spools...), errors.Join(err, more)
 		for _, path := range left {
-			bytes += sizeOf(path)
+			size, unread := sizeOf(path)
+			bytes, err = bytes+size, errors.Join(err, unread)
 		}
-		return errors.Join(err, more)
+		return err
 	})
 	if err != nil {
 		return Failed("look for unfinished files", err)
@@ -65,20 +66,6 @@ func matching(dir, pattern string) (paths []string, err error) {
 		}
 	}
 	return paths, nil
-}
-
-// sizeOf adds up a file, or the files in a folder; what cannot be looked at counts nothing.
-func sizeOf(path string) (bytes int64) {
-	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += info.Size()
-		}
-		return nil
-	})
-	return bytes
 }
 
 // Create implements raft.SnapshotStore. Whichever way it fails, here or later, nothing of the snapshot stays.
