@@ -37,10 +37,10 @@ func (r *Replica) Answer(line string) string {
 // Outside tells whether this server still has to be taken into a cluster: it was
 // opened without a log, or it was taken in without a vote yet. What it hears before
 // it is a member makes no difference: a leader that knew it before may speak to it
-// at once. A server that was removed is not outside; it stays what a human made it.
+// at once. A server that was removed is not outside, nor is a standby: each stays what a human, or the leader, made it.
 func (r *Replica) Outside() bool {
 	if r.fresh.Load() {
 		return true
 	}
-	return slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Self && !s.Voter })
+	return slices.ContainsFunc(r.Servers(), func(s Server) bool { return s.Self && !s.Voter && !s.Standby })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"vigil/cluster/logstore"
 	"vigil/fsm"
 	"vigil/fsm/noun"
 )
@@ -139,7 +140,7 @@ func supersede(state *fsm.State, replaced *fsm.View, servers []noun.Server) {
 
 // spool writes the image to a file, since raft wants to know its size first.
 func (r *Replica) spool(img *fsm.Image) (f *os.File, size int64, err error) {
-	f, err = os.CreateTemp(r.cfg.DataDir, "restore-*.tmp")
+	f, err = os.CreateTemp(r.cfg.DataDir, logstore.SpoolPattern)
 	if err != nil {
 		return nil, 0, fmt.Errorf("spool backup: %w", err)
 	}

@@ -165,6 +165,62 @@ func TestBatchesAreSplitAtTheSizeOfAnEntry(t *testing.T) {
 	})
 }
 
+// A command that is greater than an entry goes in although every entry has beats, and so does what waits behind it;
+// also when the beats alone fill an entry.
+func TestLargeCommandGoesInBesideBeats(t *testing.T) {
+	for what, beats := range map[string]int{"few beats": 1, "beats that fill an entry": 5000} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := Config{ID: "s1", Limits: Limits{EntryBytes: 4096}}
+			cfg.setDefaults()
+			met, err := newMetrics(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := newBatcher(&cfg, met, new(atomic.Int32), nil) // nothing runs: the test builds each entry
+			b.open(&stint{ctx: t.Context(), term: 7, clock: newClock(0)})
+			agents, incs, kinds := make([]noun.AgentID, beats), make([]noun.Incarnation, beats), make([]uint8, beats)
+			for i := range agents {
+				agents[i], incs[i], kinds[i] = noun.AgentID(i+1), 1, fsm.BeatFence
+			}
+			packed := fsm.PackBeats(nil, agents, incs, kinds)
+			ctx, giveUp := context.WithCancel(t.Context())
+			var callers sync.WaitGroup
+			call := func(fn func() error) {
+				callers.Go(func() {
+					if err := fn(); err != nil && ctx.Err() == nil {
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+				synctest.Wait() // it is in the queue
+			}
+			for _, r := range []fsm.Request{{Seq: 1, Cmd: fsm.CreateTask{Text: strings.Repeat("x", 6000)}}, task(2)} {
+				call(func() error { _, err := b.submit(ctx, r); return err })
+			}
+			commands := 0
+			for range 3 {
+				call(func() error { _, err := b.beat(ctx, fsm.HostBeats{Host: 1, Packed: packed}); return err })
+				s := b.build()
+				var e fsm.Entry
+				if err := record.Decode(s.data, &e); err != nil {
+					t.Fatal(err)
+				}
+				if len(e.Beats) != 1 {
+					t.Errorf("%s: an entry has %d beats", what, len(e.Beats))
+				}
+				commands += len(e.Requests)
+				distribute(s, &answer{outcomes: make([]noun.Outcome, len(e.Requests)),
+					beats: make([]noun.BeatAnswer, len(e.Beats))}, nil)
+			}
+			if commands != 2 {
+				t.Errorf("%s: three entries have %d of 2 commands", what, commands)
+			}
+			synctest.Wait()
+			giveUp()
+			callers.Wait()
+		})
+	}
+}
+
 func TestTooLargeCommandDoesNotHoldUpItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}

@@ -39,7 +39,7 @@ type Timing struct {
 
 // Limits of the log. Zero values mean the default in brackets.
 type Limits struct {
-	EntryBytes      int    // [1 MiB] of one log entry; a greater command goes alone
+	EntryBytes      int    // [1 MiB] of the commands of one log entry, and of its beats; a greater command is the only one
 	Beats           int    // [4096] renewals that are held back at most
 	SnapshotEntries uint64 // [32768] log entries after which a snapshot is taken
 	SnapshotBytes   int64  // [256 MiB] bytes of log after which a snapshot is taken

@@ -274,8 +274,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 		err = w.Flush()
 	}
 	if err != nil {
-		sink.Cancel()
-		return fmt.Errorf("write snapshot: %w", err)
+		return fmt.Errorf("write snapshot: %w", errors.Join(err, sink.Cancel()))
 	}
 	if err := sink.Close(); err != nil {
 		return fmt.Errorf("finish snapshot: %w", err)

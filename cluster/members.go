@@ -21,6 +21,11 @@ const (
 	fewVoters   = 3           // ... unless there are fewer: they stand no loss, so each vote helps at once
 	reachable   = time.Second
 	catchUpLook = 25 * time.Millisecond
+
+	// A server that is added may take as long as it needs to learn the log, if it learns: a snapshot of hours is one,
+	// too. Its addition ends when nothing of it has come there for so long ...
+	learnsNothing = 5 * time.Minute
+	answersNobody = 2 * time.Minute // ... or, when it does not even answer, for so long
 )
 
 // members changes who belongs to the cluster.
@@ -32,23 +37,30 @@ type members struct {
 
 // AddServer adds a server that was started empty and waits: first without a vote,
 // and with one when it has caught up. It can be repeated, also by several callers at once.
-// When ctx ends before the server has caught up, it is taken out again. Other changes of the
-// membership go on meanwhile; when one removes the server, the addition ends. Leader only.
+// When ctx ends before the server has caught up, or it learns nothing for minutes (ErrNotLearning), it is taken out
+// again, unless somebody repeats the call within seconds. Other changes of the
+// membership go on meanwhile; when one removes the server, the addition ends. A standby stays one: a server
+// that joins asks for its addition at every start, and who was demoted gets a vote by Promote only (law L9).
+// Leader only.
 func (m *members) AddServer(ctx context.Context, id, addr string) error {
 	done := m.additions.begin(id)
 	defer done()
-	rf, member, err := m.addNonvoter(ctx, id, addr)
-	if member || err != nil {
+	rf, was, err := m.addNonvoter(ctx, id, addr)
+	if err != nil || was == asVoter || was == asStandby {
 		return err
 	}
 	if err := m.learns(ctx, rf, id, addr, done); err != nil {
 		return err
 	}
+	if m.standby(id) { // somebody has demoted it meanwhile
+		return nil
+	}
 	return m.giveVote(ctx, rf, id, addr, "it was added as a voter")
 }
 
 // learns waits until a new member has caught up. When ctx ends before, and nobody else waits for it, it is taken out
-// again; done ends the caller's own addition.
+// again: one that answers by dropOrphans only, since its caller may come back at once and go on, as one does whose
+// connection was replaced. Done ends the caller's own addition.
 func (m *members) learns(ctx context.Context, rf *raft.Raft, id, addr string, done func() int) error {
 	err := m.awaitCatchUp(ctx, rf, id)
 	if err == nil {
@@ -58,39 +70,61 @@ func (m *members) learns(ctx context.Context, rf *raft.Raft, id, addr string, do
 	if done() > 0 { // somebody else still waits for it
 		return err
 	}
+	if ctx.Err() != nil && time.Since(m.trans.contactOf(id).at) < reachable {
+		return err
+	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, m.removeOrphan(back, id))
 }
 
-// addNonvoter makes the server a member without a vote; member tells that it has one already.
-func (m *members) addNonvoter(ctx context.Context, id, addr string) (rf *raft.Raft, member bool, err error) {
+// standing is what a server was when its addition began.
+type standing int
+
+const (
+	asNobody  standing = iota
+	asLearner          // a member that waits for its vote
+	asStandby
+	asVoter
+)
+
+// addNonvoter makes the server a member without a vote, unless it has one.
+func (m *members) addNonvoter(ctx context.Context, id, addr string) (rf *raft.Raft, as standing, err error) {
 	if err := m.enterMembers(ctx); err != nil {
-		return nil, false, fmt.Errorf("add server %s: %w", id, err)
+		return nil, as, fmt.Errorf("add server %s: %w", id, err)
 	}
 	defer m.leaveMembers()
 	if rf, err = m.leading(); err != nil {
-		return nil, false, err
+		return nil, as, err
 	}
 	for _, s := range m.configuration() {
 		switch {
 		case string(s.ID) == id && string(s.Address) != addr:
-			return nil, false, refuse(noun.Conflict, "server %s is a member at %s: remove it first", id, s.Address)
+			return nil, as, refuse(noun.Conflict, "server %s is a member at %s: remove it first", id, s.Address)
 		case string(s.ID) != id && string(s.Address) == addr:
-			return nil, false, refuse(noun.Conflict, "address %s belongs to server %s", addr, s.ID)
+			return nil, as, refuse(noun.Conflict, "address %s belongs to server %s", addr, s.ID)
 		case string(s.ID) == id && s.Suffrage == raft.Voter:
-			return rf, true, nil
+			return rf, asVoter, nil
+		case string(s.ID) == id && m.standby(id):
+			as = asStandby
+		case string(s.ID) == id:
+			as = asLearner
 		}
 	}
 	if err := m.outcast(id); err != nil {
-		return nil, false, err
+		return nil, as, err
+	}
+	if as == asNobody && m.standby(id) { // a removal of it was interrupted: what it was is over
+		if err := m.setStandby(ctx, id, false, "it is added anew"); err != nil {
+			return nil, as, err
+		}
 	}
 	// What it answered before it was removed says nothing about it now.
 	m.trans.forget(id)
 	if err := m.change(ctx, rf.AddNonvoter(raft.ServerID(id), raft.ServerAddress(addr), 0, 0)); err != nil {
-		return nil, false, fmt.Errorf("add server %s: %w", id, err)
+		return nil, as, fmt.Errorf("add server %s: %w", id, err)
 	}
-	return rf, false, nil
+	return rf, as, nil
 }
 
 // outcast refuses a server whose identity does not count (any more): all others would turn it away, and the vote
@@ -112,8 +146,14 @@ func (m *members) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 	tick := time.NewTicker(catchUpLook)
 	defer tick.Stop()
 	var since time.Time // it is up to date
+	var had contact
+	learned := time.Now()
 	for {
 		c := m.trans.contactOf(id)
+		if c.last != had.last || c.sent != had.sent {
+			learned = time.Now()
+		}
+		had = c
 		switch upToDate := time.Since(c.at) < reachable && c.last > 0 && c.last+caughtUp >= rf.LastIndex(); {
 		case !upToDate:
 			since = time.Time{}
@@ -130,6 +170,10 @@ func (m *members) awaitCatchUp(ctx context.Context, rf *raft.Raft, id string) er
 		}
 		if _, err := m.leading(); err != nil {
 			return err
+		}
+		quiet := time.Since(learned)
+		if quiet >= learnsNothing || quiet >= answersNobody && time.Since(c.at) >= answersNobody {
+			return fmt.Errorf("%w: nothing more has reached it for %v", ErrNotLearning, quiet.Round(time.Second))
 		}
 		switch at := m.seat(id); {
 		case at == nil:

@@ -25,6 +25,9 @@ func (r *Replica) openAll() error {
 	}
 	r.machine = newMachine(&r.cfg, data.State, r.met, r.fail)
 	r.machine.after, r.machine.persisted, r.machine.replaced = r.afterEntry, r.trailing.keepLog, r.trailing.startLog
+	if r.dir != nil {
+		r.trailing.free = r.dir.Free
+	}
 	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
 	if err := r.openTransport(); err != nil {
 		return err

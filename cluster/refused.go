@@ -9,6 +9,9 @@ import (
 	"vigil/fsm/noun"
 )
 
+// ErrNotLearning says that a server was not added, since for minutes it has learned nothing of the log.
+var ErrNotLearning = errors.New("it does not catch up")
+
 // Refused says that a change of the cluster itself was not made, and why.
 type Refused struct {
 	code   noun.Code

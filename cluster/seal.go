@@ -180,9 +180,11 @@ func (b *batcher) packBeats(s *sealed) {
 }
 
 // packRequests puts as much of the backlog into the entry as fits and tells how
-// many commands that is.
+// many commands that is. The first one always goes in, beside beats too: these come without end, and what waited
+// for an entry without them would hold up all writes behind it.
 func (b *batcher) packRequests(s *sealed) int {
 	k := &b.sealer
+	begin := k.enc.Size()
 	commands, groups := 0, 0
 	full := false
 	for ; groups < len(k.backlog) && !full; groups++ {
@@ -205,7 +207,7 @@ func (b *batcher) packRequests(s *sealed) int {
 				g.finish(1, err)
 				continue
 			}
-			if full = before > 0 && k.enc.Size() > b.cfg.Limits.EntryBytes; full {
+			if full = commands > 0 && k.enc.Size()-begin > b.cfg.Limits.EntryBytes; full {
 				k.enc.Cut(before)
 				break
 			}

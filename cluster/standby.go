@@ -41,11 +41,11 @@ func (m *members) setStandby(ctx context.Context, id string, standby bool, why s
 func (m *members) AddStandby(ctx context.Context, id, addr string) error {
 	done := m.additions.begin(id)
 	defer done()
-	rf, voter, err := m.addNonvoter(ctx, id, addr)
+	rf, was, err := m.addNonvoter(ctx, id, addr)
 	if err != nil {
 		return err
 	}
-	if voter {
+	if was == asVoter {
 		return refuse(noun.Conflict, "server %s has a vote: make it a standby with `vigil server demote %s`", id, id)
 	}
 	if err := m.learns(ctx, rf, id, addr, done); err != nil {

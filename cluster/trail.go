@@ -9,7 +9,7 @@ import (
 // that is sent a snapshot goes on with the entries behind it, so these must be there when it has
 // loaded it: else it is sent the next snapshot, and so on for ever. The log reaches back to
 // the snapshot before, so loading may take as long as lies between two snapshots, and to
-// the fourth before while a member lags behind that.
+// the fourth before while a member lags behind that, unless the disk has little room.
 const (
 	laggardIntervals = 4
 	// trailingSlack is how many entries may come between the decision and the cut.

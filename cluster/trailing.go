@@ -14,6 +14,7 @@ import (
 type trailing struct {
 	*node
 	accepted atomic.Pointer[logEnd] // of the snapshot that this process was sent last; nil: none
+	free     func() (uint64, error) // bytes that the disk of the log has room for; nil: that is not known
 }
 
 // logEnd is the last entry that a snapshot holds.
@@ -27,8 +28,24 @@ func (k *trailing) keepLog() {
 		return
 	}
 	last := rf.LastIndex()
-	from := k.machine.trail.from(k.lags, laggardIntervals*k.cfg.Limits.SnapshotBytes)
+	from := k.machine.trail.from(k.lags, k.most())
 	k.setTrailing(rf, last-min(last, from)+trailingSlack)
+}
+
+// most is how many bytes of log are kept for members that lag: four intervals, and on a disk that is nearly full no
+// more than twice what it has room for. Who is sent a snapshot instead needs longer; a full disk would end this server.
+func (k *trailing) most() int64 {
+	interval := k.cfg.Limits.SnapshotBytes
+	most := laggardIntervals * interval
+	if k.free == nil {
+		return most
+	}
+	free, err := k.free()
+	if err != nil {
+		k.log.Warn("cannot measure the disk of the log", "error", err)
+		return most
+	}
+	return max(interval, min(most, 2*int64(min(free, 1<<60))))
 }
 
 // startLog begins anew after a snapshot that was sent to this server, or a backup that was restored: the

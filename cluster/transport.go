@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -9,10 +10,11 @@ import (
 )
 
 // contact is what this server, while it leads, knows of another from the answers
-// to its heartbeats.
+// to its heartbeats, and what it has sent to it.
 type contact struct {
 	at   time.Time
 	last uint64 // index of the other's last log entry
+	sent uint64 // bytes of snapshots
 }
 
 // watchedTransport notes the answers to heartbeats, which raft does not show, and has the gate judge what
@@ -63,10 +65,33 @@ func (t *watchedTransport) AppendEntries(id raft.ServerID, target raft.ServerAdd
 	err := t.Transport.AppendEntries(id, target, args, resp)
 	if err == nil {
 		t.mu.Lock()
-		t.peers[id] = contact{at: time.Now(), last: resp.LastLog}
+		t.peers[id] = contact{at: time.Now(), last: resp.LastLog, sent: t.peers[id].sent}
 		t.mu.Unlock()
 	}
 	return err
+}
+
+// InstallSnapshot counts what the other has taken of the snapshot.
+func (t *watchedTransport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress,
+	args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	return t.Transport.InstallSnapshot(id, target, args, resp, &sending{data, t, id})
+}
+
+// sending is a snapshot on its way to a peer.
+type sending struct {
+	io.Reader
+	t  *watchedTransport
+	to raft.ServerID
+}
+
+func (s *sending) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.t.mu.Lock()
+	c := s.t.peers[s.to]
+	c.sent += uint64(n)
+	s.t.peers[s.to] = c
+	s.t.mu.Unlock()
+	return n, err
 }
 
 // SetHeartbeatHandler implements raft.Transport. Heartbeats come past raft's own goroutine, so that they count while

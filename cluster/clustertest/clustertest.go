@@ -249,6 +249,14 @@ func (c *Cluster) SlowLoad(i int, d time.Duration) {
 	s.mu.Unlock()
 }
 
+// SlowSend makes every snapshot that is sent from now on take so long on its way, with ports.
+func (c *Cluster) SlowSend(d time.Duration) {
+	c.memory()
+	c.net.mu.Lock()
+	c.net.slow = d
+	c.net.mu.Unlock()
+}
+
 // Loads counts the snapshots that a server keeps, and has made or was sent since it began.
 func (c *Cluster) Loads(i int) int {
 	s := c.servers[i].snaps

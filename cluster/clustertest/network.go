@@ -13,8 +13,8 @@ import (
 // rpcTimeout is how long a server waits for an answer that does not come.
 const rpcTimeout = 300 * time.Millisecond
 
-// snapshotTimeout is the same of one who loads a snapshot.
-const snapshotTimeout = 5 * time.Minute
+// snapshotTimeout is the same of one who is sent a snapshot, and loads it.
+const snapshotTimeout = 30 * time.Minute
 
 var errUnreachable = errors.New("unreachable")
 
@@ -25,6 +25,8 @@ type network struct {
 	ports map[raft.ServerAddress]*port
 	cut   map[[2]raft.ServerAddress]bool // directed
 	held  map[raft.ServerAddress]bool    // paused: nothing in, nothing out
+
+	slow time.Duration // that a snapshot takes on its way, with ports
 
 	listeners map[raft.ServerAddress]*listener // with streams instead of ports
 	pipes     []*pipe
@@ -151,7 +153,32 @@ func (p *port) RequestPreVote(_ raft.ServerID, to raft.ServerAddress, args *raft
 
 func (p *port) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	return call(p, to, args, data, resp)
+	p.net.mu.Lock()
+	slow := p.net.slow
+	p.net.mu.Unlock()
+	return call(p, to, args, &dripping{in: data, step: args.Size/drips + 1, wait: slow / drips, end: p.closed}, resp)
+}
+
+// drips is in how many parts a snapshot arrives at least.
+const drips = 100
+
+// dripping is a snapshot on its way, part by part.
+type dripping struct {
+	in   io.Reader
+	step int64
+	wait time.Duration // before each part
+	end  chan struct{} // of whoever sends it
+}
+
+func (d *dripping) Read(b []byte) (int, error) {
+	if d.wait > 0 {
+		select {
+		case <-time.After(d.wait):
+		case <-d.end:
+			return 0, errUnreachable
+		}
+	}
+	return d.in.Read(b[:min(int64(len(b)), d.step)])
 }
 
 func (p *port) TimeoutNow(

@@ -214,7 +214,9 @@ func TestContacts(t *testing.T) {
 	now := time.Unix(1000, 0)
 	servers := []cluster.Server{{ID: "me", Self: true}, {ID: "near", Contact: time.Second},
 		{ID: "far", Contact: time.Minute}, {ID: "never", Contact: -1}}
-	c := &Contacts{Servers: func() []cluster.Server { return servers }}
+	announced := []string{"far", "ghost", "me", "near"}
+	c := &Contacts{Servers: func() []cluster.Server { return servers },
+		Announced: func() []string { return announced }}
 	names := func(after time.Duration) (list []string) {
 		for id := range c.Lost(now.Add(after)) {
 			list = append(list, id)
@@ -229,7 +231,11 @@ func TestContacts(t *testing.T) {
 	if got := names(4 * time.Second); len(got) != 0 {
 		t.Errorf("a new leader: %v", got)
 	}
-	if got := names(6 * time.Second); !slices.Equal(got, []string{"far", "never"}) {
+	if got := names(6 * time.Second); !slices.Equal(got, []string{"far", "ghost", "never"}) {
 		t.Errorf("out of contact: %v", got)
+	}
+	servers = nil
+	if got := names(6 * time.Second); len(got) != 0 {
+		t.Errorf("without a replication: %v", got)
 	}
 }

@@ -30,6 +30,9 @@ type Data struct {
 // that it has, Bolt when it is new. Errors: ErrDamaged, ErrDiskFailed, ErrOtherKind,
 // fsm.ErrNewer. Dir.Close closes the data, also after an error.
 func (d *Dir) Open(old bool, want Kind, logger hclog.Logger) (*Data, error) {
+	if err := d.dropUnfinished(logger); err != nil { // first: the rest may need the room
+		return nil, err
+	}
 	snaps := &Snapshots{dir: filepath.Join(d.Path, "snapshots"), disk: d.disk, log: logger}
 	names, err := snaps.names()
 	if err != nil {

@@ -81,6 +81,15 @@ func lockFile(f *os.File) (err error) {
 	return err
 }
 
+// Free is how many bytes the disk of the directory has room for.
+func (d *Dir) Free() (uint64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(d.Path, &st); err != nil {
+		return 0, fmt.Errorf("measure the disk of %s: %w", d.Path, err)
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), nil
+}
+
 // Close closes the log and gives the lock back.
 func (d *Dir) Close() error {
 	return errors.Join(d.closeLog(), d.lock.Close())

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -16,13 +17,16 @@ import (
 	"vigil/fsm"
 )
 
-// Snapshots hides damaged snapshots from raft.
+// Snapshots hides damaged snapshots from raft, and leaves nothing of those that could not be written.
 type Snapshots struct {
 	raft.SnapshotStore
 	dir  string // empty when they are not files
 	disk Disk
 	log  hclog.Logger
 	bad  map[string]bool // those that could not be loaded; written before raft runs
+
+	mu     sync.Mutex
+	drafts map[string]bool // folders of those that are being written
 }
 
 // List gives the snapshots that are whole, the newest first.

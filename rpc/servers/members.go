@@ -122,10 +122,11 @@ func (c *Service) RemoveServer(
 	if err != nil {
 		return nil, fmt.Errorf("list servers: %w", err)
 	}
-	if !slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() }) {
+	member := slices.ContainsFunc(list, func(s Member) bool { return s.ID == r.GetServer() })
+	if !member && !c.leftOver(r.GetServer()) {
 		return nil, fault.NotFound("%s", noun.AbsentServer(r.GetServer()))
 	}
-	if c.Reader.Leader().Self && !r.GetForce() {
+	if member && c.Reader.Leader().Self && !r.GetForce() {
 		if err := c.awaitFollowers(ctx, r.GetServer()); err != nil {
 			return nil, err
 		}
@@ -137,6 +138,17 @@ func (c *Service) RemoveServer(
 		return nil, fmt.Errorf("remove server %s: %w", r.GetServer(), err)
 	}
 	return &vigilv1.RemoveServerResponse{}, nil
+}
+
+// leftOver tells whether a server that is no member is known all the same: its removal was interrupted, or it never
+// got its vote. To remove it ends its identity.
+func (c *Service) leftOver(id string) (is bool) {
+	c.Reader.Read(func(st *fsm.View) {
+		_, announced := st.Member(id)
+		k := st.Credential(noun.ServerIdentity, id)
+		is = announced || k != nil && k.Gone == 0
+	})
+	return is
 }
 
 // PromoteServer gives a standby its vote.

@@ -38,10 +38,36 @@ func measureServer(file string) (*Machine, error) {
 	m := &Machine{Server: true, Config: file, Dir: set.DataDir, Wrong: unread(err)}
 	wrong, _ := set.Inspect()
 	m.add(wrong)
-	// Three snapshots and a log of twice what one snapshot comes after.
-	m.Want = 512 << 20
+	m.Want = mayGrow(set.DataDir, set.Limits.SnapshotBytes.N)
 	m.measure(set.Addr, set.RaftAddr, set.Gossip.Bind)
 	return m, nil
+}
+
+// What a server needs at most: while a member is away the log goes back four snapshots, and on to the next one.
+const (
+	mostLogs      = 5         // of what one snapshot comes after
+	mostSnapshots = 4         // three, and the one that is being written
+	leastGrowth   = 256 << 20 // wanted in any case
+)
+
+// mayGrow is by how much the data directory of a server may grow that takes a snapshot after so many bytes of log.
+func mayGrow(dir string, snapshotBytes int64) uint64 {
+	var used, snapshot int64
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be looked at may all come yet
+		}
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			return nil
+		}
+		used += info.Size()
+		if e.Name() == "state.bin" {
+			snapshot = max(snapshot, info.Size())
+		}
+		return nil
+	})
+	return uint64(max(mostLogs*snapshotBytes+mostSnapshots*snapshot-used, leastGrowth))
 }
 
 // measureHost looks at the machine for the agentd that a file describes.

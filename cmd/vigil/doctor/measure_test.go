@@ -108,3 +108,35 @@ func TestUnreadConfigurationIsAllThatIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// What a server may still need of its disk is what its log and its snapshots may come to, without what is there.
+func TestDoctorKnowsWhatADataDirectoryMayGrowTo(t *testing.T) {
+	dir := t.TempDir()
+	grow := func(path string, size int64) {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil { // it needs no room
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, mib uint64) {
+		t.Helper()
+		if got := mayGrow(dir, 256<<20); got != mib<<20 {
+			t.Errorf("%s: %d MiB, not %d", what, got>>20, mib)
+		}
+	}
+	want("an empty one", 5*256)
+	grow("snapshots/1-7-100/state.bin", 200<<20)
+	want("a snapshot", 5*256+3*200)
+	grow("wal/1.wal", 64<<20)
+	grow("snapshots/1-9-200/state.bin", 100<<20)
+	want("more of it", 5*256+3*200-100-64)
+	grow("wal/2.wal", 3<<30)
+	want("more than that is there", 256)
+}

@@ -16,7 +16,9 @@ import (
 	"vigil/cluster/duty"
 	"vigil/fsm"
 	"vigil/rpc"
+	"vigil/rpc/code"
 	"vigil/rpc/door"
+	"vigil/rpc/fault"
 	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/servers"
 )
@@ -103,7 +105,10 @@ func (b backups) Restore(ctx context.Context, r io.Reader, others fsm.Others) er
 // with its code.
 func answer(err error) error {
 	var no *cluster.Refused
-	if !errors.As(err, &no) {
+	switch {
+	case errors.Is(err, cluster.ErrNotLearning):
+		return fault.New(code.Timeout, "%s", fault.Sentence(err.Error()))
+	case !errors.As(err, &no):
 		return err
 	}
 	st, e := status.New(codes.FailedPrecondition, no.Error()).

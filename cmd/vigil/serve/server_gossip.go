@@ -22,7 +22,7 @@ const (
 
 // openHearing prepares what this server hears of hosts, and of other servers.
 func (s *server) openHearing(registry prometheus.Registerer) error {
-	s.contacts = &hearing.Contacts{Servers: s.replica.Servers}
+	s.contacts = &hearing.Contacts{Servers: s.replica.Servers, Announced: s.announcedServers}
 	if s.gossip == nil {
 		s.hearing = hearing.New(s.conf.ID, s.api.StreamSilence, nil)
 		return nil
@@ -33,6 +33,16 @@ func (s *server) openHearing(registry prometheus.Registerer) error {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	return nil
+}
+
+// announcedServers are the ids of the servers that the state knows.
+func (s *server) announcedServers() (ids []string) {
+	s.replica.Read(func(st *fsm.View) {
+		for _, srv := range st.Servers() {
+			ids = append(ids, srv.ID)
+		}
+	})
+	return ids
 }
 
 // gossipAddr is where others reach this server's gossip; empty: nowhere.

@@ -17,7 +17,7 @@ import (
 // Rhythm of what a server says of itself.
 const (
 	announceLook = 250 * time.Millisecond
-	joinLimit    = 5 * time.Minute // for one try, in which it learns the log
+	joinLimit    = 24 * time.Hour // for one try; the leader ends it when this server learns nothing for minutes
 	joinAgain    = 2 * time.Second
 	joinLook     = 100 * time.Millisecond // while the replication starts
 )

@@ -85,15 +85,19 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 				a.Progress("waiting until server %s at %s has learned the log", args[0], args[1])
 				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1], Standby: standby})
 				a.ProgressEnd()
-				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) {
+				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) { // else the leader says why it has ended
 					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
 						args[0], a.Timeout, args[1], err)
 				}
 				if err != nil {
 					return err
 				}
-				if standby {
+				switch {
+				case standby:
 					return a.Done(map[string]any{"server": args[0]}, "server %s is a standby now", args[0])
+				case isStandby(ctx, c, args[0]):
+					return a.Done(map[string]any{"server": args[0]}, "server %s stays a standby: `vigil server promote %s` "+
+						"gives it its vote", args[0], args[0])
 				}
 				return a.Done(map[string]any{"server": args[0]}, "server %s is a voter now", args[0])
 			})
@@ -103,8 +107,17 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// addServerLimit is how long a new server may take to learn the log.
-const addServerLimit = 2 * time.Minute
+// isStandby tells whether a server was a standby before it was added again: adding it changes nothing then.
+func isStandby(ctx context.Context, c *cli.Conn, id string) bool {
+	list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+	return err == nil && slices.ContainsFunc(list.GetServers(), func(s *vigilv1.Server) bool {
+		return s.GetId() == id && s.GetStandby()
+	})
+}
+
+// addServerLimit is how long a new server may take to learn the log. One that learns nothing for minutes is given up
+// by the leader.
+const addServerLimit = 24 * time.Hour
 
 func newRemoveServerCmd(a *cli.App) *cobra.Command {
 	var force bool
