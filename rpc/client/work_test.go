@@ -140,12 +140,12 @@ func TestWorkLeavesItsResultWithAgentd(t *testing.T) {
 			defer cancel()
 			err := client.Work(ctx, c, cfg, func(context.Context, *client.Job) (string, error) {
 				f.lead("")
-				time.AfterFunc(10*time.Minute, cancel)
-				time.AfterFunc(11*time.Minute, func() { f.lead("a:1") })
+				time.AfterFunc(7*time.Minute, cancel)
+				time.AfterFunc(7*time.Minute+3200*time.Millisecond, func() { f.lead("a:1") }) // for its good-bye
 				return "a result", nil
 			})
-			if managed && err != nil {
-				t.Errorf("ended with %v", err)
+			if _, _, left := f.figures(); err != nil || managed != (left == 0) {
+				t.Errorf("ended with %v; it has left its room %d times", err, left)
 			}
 		})
 		names, err := filepath.Glob(filepath.Join(folder, "*"))
