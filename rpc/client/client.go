@@ -166,8 +166,13 @@ func (c *Client) write(ctx context.Context, method string, args, reply any, opts
 		}
 		c.sessions.put(c.life, ids[:])
 		// Within the limit no attempt can have been carried out in a session that has
-		// ended since, so a new number is safe.
-		if !errors.Is(err, ErrUnknownSession) || n == renewals || elapsed(t.began) >= t.until {
+		// ended since, so a new number is safe. After it an earlier one may have been.
+		switch late := elapsed(t.began) >= t.until; {
+		case !errors.Is(err, ErrUnknownSession):
+			return err
+		case late && t.last != nil:
+			return c.endedBy(context.DeadlineExceeded, t)
+		case late, n == renewals:
 			return err
 		}
 	}

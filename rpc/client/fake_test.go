@@ -43,10 +43,12 @@ type fakeCluster struct {
 	left    []string
 	inc     uint64
 	waiters []chan struct{}
-	full    bool           // no session is to be had
-	old     bool           // a server cannot read Next, nor claims that start
-	lose    map[string]int // answers of a method to lose after the work is done
-	slow    time.Duration  // until a connection that is accepted hears the first word
+	full    bool              // no session is to be had
+	old     bool              // a server cannot read Next, nor claims that start
+	lose    map[string]int    // answers of a method to lose after the work is done
+	no      map[string]string // the code with which a method is refused once
+	failed  *vigilv1.WorkRequest
+	slow    time.Duration // until a connection that is accepted hears the first word
 	dials   int
 
 	servers map[string]*fakeServer
@@ -73,7 +75,8 @@ type fakeServer struct {
 
 func newFake(addrs ...string) *fakeCluster {
 	f := &fakeCluster{leader: addrs[0], hint: true, session: map[uint64]*fakeSession{}, done: map[[2]uint64]int{},
-		calls: map[string]int{}, beats: map[string]string{}, servers: map[string]*fakeServer{}, lose: map[string]int{}}
+		calls: map[string]int{}, beats: map[string]string{}, servers: map[string]*fakeServer{}, lose: map[string]int{},
+		no: map[string]string{}}
 	for _, addr := range addrs {
 		f.start(addr)
 	}
@@ -217,6 +220,13 @@ func (s *fakeServer) intercept(
 		default:
 			return nil, refuse(codes.Unavailable, "not_leader", leader)
 		}
+	}
+	s.all.mu.Lock()
+	no := s.all.no[info.FullMethod]
+	delete(s.all.no, info.FullMethod)
+	s.all.mu.Unlock()
+	if no != "" {
+		return nil, refuse(codes.Unknown, no, "")
 	}
 	answer, err := next(ctx, req)
 	s.all.mu.Lock()
@@ -422,6 +432,9 @@ func (s *fakeServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequ
 }
 
 func (s *fakeServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	s.all.mu.Lock()
+	s.all.failed = proto.CloneOf(r)
+	s.all.mu.Unlock()
 	return s.set(r, r.GetText(), vigilv1.TaskState_FAILED)
 }
 

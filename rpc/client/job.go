@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -230,49 +229,4 @@ func (j *Job) finished(cause error) {
 	}
 	j.w.mu.Unlock()
 	j.stop(cause)
-}
-
-// run calls do and says how the job ended; it gives the next one where that came with it. An attempt that
-// nobody wants any more is not an error of the worker.
-func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string, error)) (next *Job, err error) {
-	ctx, cancel := context.WithCancelCause(Traced(parent, j.Traceparent()))
-	defer cancel(nil)
-	defer context.AfterFunc(j.ctx, func() { cancel(context.Cause(j.ctx)) })()
-	defer j.finished(ErrClosed)
-	if j.Task.GetState() != vigilv1.TaskState_IN_PROGRESS { // of servers that do not start what is claimed
-		if err := j.Start(ctx); err != nil {
-			return nil, j.unwanted(err)
-		}
-	}
-	watch, over := context.WithCancel(j.ctx)
-	go j.watch(watch)
-	result, err := do(ctx, j)
-	over()
-	if j.ctx.Err() != nil {
-		return nil, nil
-	}
-	end := End{Result: result}
-	if err != nil {
-		end.Failure = &Failure{Reason: err.Error(), Retryable: errors.Is(err, ErrRetry) || ctx.Err() != nil}
-	}
-	if ctx.Err() != nil { // what was done is said even when the caller is about to leave
-		last, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
-		defer stop()
-		_, err = j.End(last, end)
-	} else {
-		next, _, err = j.Next(parent, end) // it outlives the job's own context
-	}
-	if err = j.unwanted(err); err != nil && end.Failure == nil {
-		err = fmt.Errorf("complete task %d: %w", j.Task.GetId(), err)
-	}
-	return next, err
-}
-
-// unwanted turns the refusal of one attempt into nil: the worker goes on.
-func (j *Job) unwanted(err error) error {
-	if err != nil && (errors.Is(err, ErrLate) || errors.Is(err, ErrRejoin) || errors.Is(err, ErrConflict) ||
-		errors.Is(err, ErrSuperseded)) {
-		return nil
-	}
-	return err
 }

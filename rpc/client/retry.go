@@ -21,9 +21,12 @@ type trial struct {
 	nature code.Nature
 	began  time.Time
 	until  time.Duration // after began
+	sent   time.Time     // when the last attempt began
+	more   time.Time     // until when it is asked after a gap
 	tries  int
 	hops   int
 	fresh  bool   // the identity was shown anew
+	stood  bool   // there was a gap
 	last   *Error // why the last attempt was not the end of it
 }
 
@@ -62,6 +65,7 @@ const (
 // attempt sends the call once.
 func (c *Client) attempt(ctx context.Context, t *trial, args, reply any, opts []grpc.CallOption) (*Error, next) {
 	t.tries++
+	t.sent = time.Now()
 	r := c.servers.route(t.nature.Parked())
 	k, unreachable := c.servers.pick(ctx, r)
 	if unreachable != nil {
@@ -186,13 +190,34 @@ func (c *Client) ended(ctx context.Context, t *trial) error {
 	if err := ctx.Err(); err != nil {
 		return c.endedBy(err, t)
 	}
-	if t.last != nil && elapsed(t.began) >= c.cfg.Absent && t.last.Code == code.Unavailable && c.servers.absent() {
+	if t.last == nil {
+		return nil
+	}
+	over := t.over(c.cfg.Attempt)
+	if elapsed(t.began) >= c.cfg.Absent && time.Now().After(t.more) && t.last.Code == code.Unavailable &&
+		c.servers.absent() {
 		return t.last
 	}
-	if t.last != nil && elapsed(t.began) >= t.until {
+	if over {
 		return c.endedBy(context.DeadlineExceeded, t)
 	}
 	return nil
+}
+
+// gap is the time between two attempts that tells of a process which stood still: frozen, or its machine asleep.
+const gap = 15 * time.Second
+
+// over tells whether the time of a call is over. Time in which the process stood still was no time to ask: after such
+// a gap it is asked for one attempt's time more, once.
+func (t *trial) over(attempt time.Duration) bool {
+	if elapsed(t.began) < t.until || time.Now().Before(t.more) {
+		return false
+	}
+	if t.stood || elapsed(t.sent) <= gap {
+		return true
+	}
+	t.stood, t.more = true, time.Now().Add(min(t.until, attempt))
+	return false
 }
 
 // endedBy names the reason why there was no answer before the end.

@@ -40,6 +40,8 @@ type WorkerConfig struct {
 	Starts bool
 	// Patience is how long Wait goes on while no server answers; 0: for ever.
 	Patience time.Duration
+	// Spool is the folder in which Work leaves, at its end, a result that no server takes (EnvSpool); "": there is none.
+	Spool string
 }
 
 // EnvToken holds the token of a life that was started by hand, EnvTokenFile names the file with that of a
@@ -77,7 +79,7 @@ func TokenFromEnv(getenv func(string) string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// WorkerFromEnv reads VIGIL_AGENT, VIGIL_INCARNATION and the token, which a managed agent is
+// WorkerFromEnv reads VIGIL_AGENT, VIGIL_INCARNATION, the token and VIGIL_SPOOL, which a managed agent is
 // told by its environment; getenv is os.Getenv. Without VIGIL_INCARNATION the agent was started
 // by hand.
 func WorkerFromEnv(getenv func(string) string) (WorkerConfig, error) {
@@ -90,7 +92,7 @@ func WorkerFromEnv(getenv func(string) string) (WorkerConfig, error) {
 		if err != nil {
 			return cfg, fmt.Errorf("read environment: VIGIL_INCARNATION: %w", err)
 		}
-		cfg.Incarnation = n
+		cfg.Incarnation, cfg.Spool = n, getenv(EnvSpool)
 	}
 	var err error
 	if cfg.Token, err = TokenFromEnv(getenv); err != nil {
@@ -108,6 +110,8 @@ type Worker struct {
 	maxWait  time.Duration
 	starts   bool
 	patience time.Duration
+	spool    string
+	left     bool // a result is left there; of Work alone
 
 	speaker *vigilv1.Speaker // as the cluster named it; never changed
 	id      uint32
@@ -131,7 +135,7 @@ type Worker struct {
 // bounds the call only; end the worker with Leave on every way out (law L5).
 func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
 	w := &Worker{client: c, work: vigilv1.NewWorkClient(c), maxWait: cfg.MaxWait, patience: cfg.Patience,
-		starts: cfg.Starts, unsure: make(chan struct{}, 1), speaker: &vigilv1.Speaker{Agent: cfg.Agent,
+		starts: cfg.Starts, spool: cfg.Spool, unsure: make(chan struct{}, 1), speaker: &vigilv1.Speaker{Agent: cfg.Agent,
 			Incarnation: cfg.Incarnation, Token: cfg.Token}}
 	if w.maxWait == 0 {
 		w.maxWait = time.Minute
@@ -392,47 +396,3 @@ func (w *Worker) outside() {
 	defer w.mu.Unlock()
 	w.waiting = false
 }
-
-// Work is the whole life of an agent: it joins, then waits for tasks and calls do
-// for each, one at a time, until ctx ends or this life is over, and leaves. Where tasks are queued it costs
-// one write a task: the end of one takes and starts the next. What do
-// returns becomes the task's result; its error fails the task, for another attempt
-// when it wraps ErrRetry. The context of do ends when nobody wants its result any
-// more, and is Traced: tasks that do creates under it join the trace of the job. Work returns nil when ctx has
-// ended.
-func Work(ctx context.Context, c *Client, cfg WorkerConfig,
-	do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
-	cfg.Starts = true
-	w, err := Join(ctx, c, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
-		defer cancel()
-		if e := w.Leave(bye, "the agent ended"); e != nil && err == nil {
-			err = fmt.Errorf("leave room: %w", e)
-		}
-	}()
-	var job *Job
-	for {
-		var err error
-		if job == nil {
-			job, err = w.Wait(ctx)
-		}
-		if err == nil {
-			job, err = job.run(ctx, do)
-		}
-		switch {
-		case w.ctx.Err() != nil:
-			return context.Cause(w.ctx)
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
-
-// leaveLimit bounds the good-bye of Work.
-const leaveLimit = 3 * time.Second

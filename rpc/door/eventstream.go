@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/utilities"
 	"google.golang.org/grpc/metadata"
@@ -61,22 +63,60 @@ func (g *gateway) streamEvents(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	_, _ = fmt.Fprint(w, ": from here on\n\n") // the reader has gone: the next write or ctx tells
-	out := http.NewResponseController(w)
-	for out.Flush() == nil {
-		e, err := stream.Recv()
-		if err != nil {
-			g.endEvents(ctx, w, err)
-			return
+	if err := copyEvents(ctx, w, http.NewResponseController(w).Flush, stream.Recv); err != nil {
+		g.endEvents(ctx, w, err)
+	}
+}
+
+// quietFor is how long a stream of events says nothing at most: proxies end one that is silent for longer, many
+// after 60 s.
+const quietFor = 15 * time.Second
+
+// copyEvents writes events as they come, and a comment, which readers pass over, while none does. It gives why there
+// are no more; nil when the reader has gone. Receiving ends with ctx.
+func copyEvents(ctx context.Context, w io.Writer, flush func() error, receive func() (*vigilv1.Event, error)) error {
+	type received struct {
+		event *vigilv1.Event
+		err   error
+	}
+	come := make(chan received)
+	go func() {
+		for {
+			e, err := receive()
+			select {
+			case come <- received{e, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
 		}
-		data, err := jsonform.Append(nil, e.ProtoReflect())
-		if err != nil {
-			g.endEvents(ctx, w, err)
-			return
+	}()
+	quiet := time.NewTimer(quietFor)
+	defer quiet.Stop()
+	for flush() == nil {
+		text := []byte(": \n\n")
+		select {
+		case r := <-come:
+			if r.err != nil {
+				return r.err
+			}
+			data, err := jsonform.Append(nil, r.event.ProtoReflect())
+			if err != nil {
+				return err
+			}
+			text = fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", r.event.GetSeq(), r.event.GetKind(), data)
+		case <-quiet.C:
+		case <-ctx.Done():
+			return nil
 		}
-		if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.GetSeq(), e.GetKind(), data); err != nil {
-			return
+		quiet.Reset(quietFor)
+		if _, err := w.Write(text); err != nil {
+			return nil
 		}
 	}
+	return nil
 }
 
 // endEvents says why a stream of events ends; nothing when its reader has gone or it was to end.

@@ -193,6 +193,9 @@ func start(t *testing.T, w worker, c *cluster, s *story, env string) *process {
 	p.cmd = exec.Command(w.command[0], w.command[1:]...)
 	home := t.TempDir()
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home, env}, w.env...)
+	if s.retry != "" {
+		p.cmd.Env = append(p.cmd.Env, retryFor+"="+s.retry)
+	}
 	if s.socket {
 		token := filepath.Join(home, "token")
 		if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,9 @@ import (
 
 // goWorker makes this program the worker in Go.
 const goWorker = "VIGIL_CONFORMANCE_GO"
+
+// retryFor tells a worker for how many seconds it repeats a call.
+const retryFor = "VIGIL_CONFORMANCE_RETRY"
 
 // sideBySide is how many stories run at once: they wait more than they work.
 const sideBySide = "8"
@@ -59,7 +63,12 @@ func work(say func(map[string]any)) error {
 			return err
 		}
 	}
-	c, err := client.Open(client.Config{Addrs: addrs, Attempt: 500 * time.Millisecond, Silence: 200 * time.Millisecond})
+	repeat, err := time.ParseDuration(cmp.Or(os.Getenv(retryFor), "300") + "s")
+	if err != nil {
+		return err
+	}
+	c, err := client.Open(client.Config{Addrs: addrs, Attempt: 500 * time.Millisecond, Silence: 200 * time.Millisecond,
+		RetryFor: repeat})
 	if err != nil {
 		return err
 	}

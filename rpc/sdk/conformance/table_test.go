@@ -23,6 +23,7 @@ type story struct {
 	servers int      // 0: one
 	socket  bool     // a managed life, at its socket
 	script  []fault
+	retry   string // seconds for which a call is repeated; "": as always
 
 	done    []string       // how each task must end; "": it is taken away
 	handled int            // how often the function is called
@@ -158,6 +159,15 @@ var stories = []story{
 	{name: "all servers are away", servers: 3, tasks: []string{"long", "quick"},
 		done: []string{"completed: done", "completed: done"}, handled: 2, left: true,
 		script: []fault{{on: "BeatHeld", from: 1, times: 1, before: away(2500 * time.Millisecond)}}},
+	{name: "all servers are away with the end", servers: 3, retry: "0.3", tasks: []string{"quick", "quick"},
+		done: []string{"completed: done", "completed: done"}, handled: 2, left: true,
+		script: []fault{{on: "Next", from: 1, times: 1, before: away(2500 * time.Millisecond)}}},
+	{name: "the hand-off names no role", tasks: []string{"quick", "quick"},
+		done: []string{"failed: what it returned was refused: The answer is not_found.", "completed: done"}, handled: 2,
+		left: true, script: []fault{{on: "Next", from: 1, times: 1, before: refuse(code.NotFound)}}},
+	{name: "a budget is used up", tasks: []string{"quick", "quick"},
+		done: []string{"retry in 1m0s: what it returned was refused: The answer is full.", "completed: done"}, handled: 2,
+		left: true, script: []fault{{on: "Next", from: 1, times: 1, before: refuse(code.Full)}}},
 	{name: "beats get no answer", tasks: []string{"long"}, done: []string{"completed: done"}, handled: 1, left: true,
 		script: []fault{{on: "BeatHeld", from: 1, times: 3, before: dropped}}},
 	{name: "another attempt may succeed", tasks: []string{"retry"}, done: []string{"retry in 3s: "}, handled: 1, left: true},

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 import vigil
 
@@ -10,7 +11,10 @@ def say(**line):
     print(json.dumps(line), flush=True)
 
 
-@vigil.worker("web/builder", client=vigil.Client(attempt=0.5))
+client = vigil.Client(attempt=0.5, retry_for=float(os.environ.get("VIGIL_CONFORMANCE_RETRY", 300)))
+
+
+@vigil.worker("web/builder", client=client)
 async def work(job):
     say(did="handle", task=job.id)
     if job.text == "progress":

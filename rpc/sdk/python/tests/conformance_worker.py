@@ -1,6 +1,7 @@
 """The worker of the conformance table: doc.go of rpc/sdk/conformance says what it has to do."""
 
 import json
+import os
 
 import vigil
 
@@ -9,7 +10,10 @@ def say(**line):
     print(json.dumps(line), flush=True)
 
 
-@vigil.worker("web/builder", client=vigil.Client(attempt=0.5))
+client = vigil.Client(attempt=0.5, retry_for=float(os.environ.get("VIGIL_CONFORMANCE_RETRY", 300)))
+
+
+@vigil.worker("web/builder", client=client)
 def work(job):
     say(did="handle", task=job.id)
     if job.text == "progress":

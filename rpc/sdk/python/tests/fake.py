@@ -7,7 +7,8 @@ import threading
 
 class Fake:
     """Answers calls as the test says: answers maps "POST /v1/..." to a function of the body and the headers, which
-    gives a status and a dictionary, or None to end the connection."""
+    gives a status and a dictionary, None to end the connection, or a function that writes events: it gets a function
+    which sends text, and the connection ends when it returns."""
 
     def __init__(self, answers):
         fake = self
@@ -29,6 +30,14 @@ class Fake:
                 said = answer(body, self.headers)
                 if said is None:
                     self.close_connection = True
+                    return
+                if callable(said):
+                    self.close_connection = True
+                    self.send_response(200)
+                    self.send_header("Content-Type", "text/event-stream")
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    said(lambda text: self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text.encode())))
                     return
                 text = json.dumps(said[1]).encode() if not isinstance(said[1], bytes) else said[1]
                 self.send_response(said[0])

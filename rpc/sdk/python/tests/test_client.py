@@ -148,20 +148,20 @@ class Numbers(unittest.TestCase):
             opened.append(str(len(opened) + 1))
             return opened[-1]
 
-        s = Sessions(opener)
-        tickets = [s.take() for _ in range(WINDOW + 1)]
+        s = Sessions()
+        tickets = [s.take(opener) for _ in range(WINDOW + 1)]
         self.assertEqual(tickets[-1].key, "2-1")  # the 33rd needs another session
         for t in tickets[1:]:
             s.put(t)
-        self.assertEqual({s.take().session.number for _ in range(WINDOW)}, {"2"})  # number 1-1 has no answer yet
+        self.assertEqual({s.take(opener).session.number for _ in range(WINDOW)}, {"2"})  # number 1-1 has no answer yet
         s.put(tickets[0])
-        self.assertEqual(s.take().key, f"1-{WINDOW + 1}")
+        self.assertEqual(s.take(opener).key, f"1-{WINDOW + 1}")
 
     def test_a_forgotten_session_is_not_used(self):
         numbers = iter("12")
-        s = Sessions(lambda: next(numbers))
-        s.drop(s.take())
-        self.assertEqual(s.take().key, "2-1")
+        s = Sessions()
+        s.drop(s.take(lambda: next(numbers)))
+        self.assertEqual(s.take(lambda: next(numbers)).key, "2-1")
 
 
 class Results(unittest.TestCase):

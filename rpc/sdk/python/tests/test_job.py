@@ -6,6 +6,7 @@ import time
 import unittest
 
 import vigil
+import vigil._life
 from vigil._job import Job, clip
 from vigil._trace import here
 from vigil._worker import Worker
@@ -14,12 +15,18 @@ from vigil._worker import Worker
 class Life:
     agent, incarnation = "web/builder", 1
 
-    def __init__(self):
-        self.said = []
+    def __init__(self, mails=()):
+        self.said, self.mails = [], list(mails)
+        self._lock, self._kept = threading.Lock(), {}
 
     def say(self, method, message, job, scope):
         self.said.append((method, message))
+        if method == "Mailbox.ReadMail":
+            mails, self.mails = self.mails, []
+            return {"mails": mails}
         return {}
+
+    kept = vigil._life.Life.kept
 
 
 def job(life=None, **task):
@@ -101,6 +108,17 @@ class Words(unittest.TestCase):
         with self.assertRaises(vigil.Superseded):
             j.progress("x")
         self.assertEqual(life.said, [])
+
+    def test_what_a_human_says_by_any_way_is_an_answer_and_other_mail_is_kept(self):
+        for sender in ("anna", "user/anna", "token/7", "root/s1"):
+            mails = [{"id": "1", "from": "web/tester", "from_incarnation": "3"}, {"id": "2", "from": sender},
+                     {"id": "3", "from": sender}]
+            life = Life(mails)
+            j = job(life)
+            self.assertEqual(j.ask("may I?", within=20).id, 2)
+            self.assertEqual([m["mail"] for said, m in life.said if said == "Mailbox.AckMail"], [2])
+            self.assertEqual([m.id for m in j.inbox()], [1, 3])
+            self.assertEqual(j.inbox(), [])
 
     def test_usage_without_anybody_to_tell(self):
         os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)

@@ -1,4 +1,5 @@
-"""The same for asyncio: calls run in threads of their own, and cancelling one ends its connection."""
+"""The same for asyncio: calls run in threads, those that may park each in one of its own, and cancelling one ends its
+connection."""
 
 from __future__ import annotations
 
@@ -11,38 +12,77 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, List, Mappi
 
 from ._client import Client
 from ._clock import Span
-from ._form import Json
+from ._fork import keep
+from ._form import Json, method_of
 from ._job import Job, Mail
 from ._tasks import Task
 from ._trace import here
 from ._wire import Aborted, Scope
 
 T = TypeVar("T")
-_THREADS = 64  # calls under way at once, of all clients and jobs together
+_THREADS = 64  # short calls under way at once, of all clients and jobs together
 _END = object()
 
-_pool_lock = threading.Lock()
-_pool: Optional[ThreadPoolExecutor] = None
+class _Threads:
+    """Threads for short calls, of vigil alone. One costs nothing until it is needed."""
+
+    def __init__(self) -> None:
+        self.forked()
+        keep(self)
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: Optional[ThreadPoolExecutor] = None
+
+    def pool(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="vigil")
+            return self._pool
 
 
-def _threads() -> ThreadPoolExecutor:
-    """Threads of vigil alone: parked calls would use up those of asyncio. A thread costs nothing until it is needed."""
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="vigil")
-        return _pool
+_threads = _Threads()
 
 
 async def _call(fn: Callable[..., T], *args: Any, **more: Any) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_threads(), functools.partial(fn, *args, **more))
+    """A call that is answered soon."""
+    return await asyncio.get_running_loop().run_in_executor(_threads.pool(), functools.partial(fn, *args, **more))
 
 
-async def _scoped(fn: Callable[[Scope], T]) -> T:
+async def _parked(fn: Callable[..., T], *args: Any, **more: Any) -> T:
+    """A call that may last: in a thread of its own, so that any number of them hold up no short one."""
+    loop = asyncio.get_running_loop()
+    ended: "asyncio.Future[T]" = loop.create_future()
+
+    def tell(value: Any, error: Optional[BaseException]) -> None:
+        if ended.done():
+            return  # nobody waits any more
+        if error is None:
+            ended.set_result(value)
+        else:
+            ended.set_exception(error)
+
+    def run() -> None:
+        value: Any = None
+        error: Optional[BaseException] = None
+        try:
+            value = fn(*args, **more)
+        except BaseException as e:
+            error = e
+        try:
+            loop.call_soon_threadsafe(tell, value, error)
+        except RuntimeError:
+            pass  # the loop was closed
+
+    threading.Thread(target=run, name="vigil-parked", daemon=True).start()
+    return await ended
+
+
+async def _scoped(fn: Callable[[Scope], T], parks: bool = True) -> T:
     """Calls fn in a thread; when the caller is cancelled its scope ends, and with it the call."""
     scope = Scope()
     try:
-        return await _call(fn, scope)
+        return await (_parked if parks else _call)(fn, scope)
     except asyncio.CancelledError:
         scope.end()
         raise
@@ -62,7 +102,7 @@ async def _iterate(make: Callable[[Scope], Iterator[T]]) -> AsyncIterator[T]:
 
     try:
         while True:
-            one = await _call(step)
+            one = await _parked(step)
             if one is _END:
                 return
             yield one
@@ -92,7 +132,9 @@ class AsyncClient:
     async def call(self, method: str, message: Optional[Mapping[str, Any]] = None, *,
                    timeout: Optional[Span] = None) -> Json:
         """As Client.call. A write that is cancelled may be done all the same."""
-        return await _scoped(lambda scope: self.sync.call(method, message, timeout=timeout, scope=scope))
+        m = method_of(method)
+        return await _scoped(lambda scope: self.sync.call(method, message, timeout=timeout, scope=scope),
+                             m.parked or m.long)
 
     def stream(self, method: str, message: Optional[Mapping[str, Any]] = None) -> AsyncIterator[Json]:
         """As Client.stream."""
@@ -178,7 +220,7 @@ class AsyncJob:
 
     async def inbox(self, wait: Span = 0) -> List[Mail]:
         """As Job.inbox."""
-        return await _call(self.sync.inbox, wait)
+        return await (_parked if wait else _call)(self.sync.inbox, wait)
 
     async def ack(self, mail: Union[int, Mail]) -> None:
         """As Job.ack."""
@@ -186,7 +228,7 @@ class AsyncJob:
 
     async def ask(self, question: str, *, within: Span = 86400) -> Mail:
         """As Job.ask."""
-        return await _call(self.sync.ask, question, within=within)
+        return await _parked(self.sync.ask, question, within=within)
 
     async def usage(self, tokens: int = 0, cost: float = 0.0, *, input: int = 0, output: int = 0) -> bool:
         """As Job.usage."""
@@ -196,8 +238,8 @@ class AsyncJob:
                   env: Optional[Mapping[str, str]] = None, timeout: Optional[Span] = None, grace: Span = 10,
                   check: bool = True) -> "subprocess.CompletedProcess[str]":
         """As Job.run."""
-        return await _call(self.sync.run, args, input=input, cwd=cwd, env=env, timeout=timeout, grace=grace,
-                           check=check)
+        return await _parked(self.sync.run, args, input=input, cwd=cwd, env=env, timeout=timeout, grace=grace,
+                             check=check)
 
     def register(self, process: "subprocess.Popen[Any]", *, grace: Span = 10) -> None:
         """As Job.register."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-
-import random
 import threading
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 from urllib.parse import urlencode
@@ -14,9 +12,11 @@ from . import _errors as errors
 from ._calls import Method
 from ._clock import Span, now, seconds
 from ._errors import VigilError
+from ._fork import anew, keep
 from ._form import Json, error_of, failure, message_of, method_of, object_of, park, request_of
 from ._servers import Route, Servers
 from ._sessions import Sessions, Ticket
+from ._trial import Trial
 from ._where import find
 from ._wire import MAX_BODY, Aborted, Answer, Late, Lost, Scope, Wire
 
@@ -31,28 +31,6 @@ RENEWALS = 3  # times that one write may find its session forgotten
 CLOSE = 0.25  # s for the good-bye of a client
 
 
-class Trial:
-    """One call with its attempts."""
-
-    def __init__(self, retry_for: float, scope: Optional[Scope]) -> None:
-        self.began, self.until, self.scope = now(), retry_for, scope
-        self.tries = self.hops = 0
-        self.fresh = False  # the identity was shown anew
-        self.warned = False
-        self.last: Optional[VigilError] = None
-
-    def pause(self) -> None:
-        """Waits before the next attempt: from 20 ms on, up to a quarter of the time that it has lasted."""
-        self.hops = 0
-        d = min(0.02 * 2 ** min(self.tries - 1, 10), max(0.1, (now() - self.began) / 4), 2.0)
-        d = d / 2 + random.random() * d / 2
-        scope = self.scope
-        if scope is not None:
-            scope.ended.wait(d)
-        else:
-            threading.Event().wait(d)
-
-
 class Client:
     """A client of a whole cluster. One for a process is enough; any number of threads may use it.
 
@@ -63,7 +41,8 @@ class Client:
 
     Each call finds the leader and follows it, and is repeated under the same write id while that is safe, for
     retry_for (300 s at most), so that a write is done once. Its errors are VigilError, a class for each code.
-    After Timeout, Unavailable, NoLeader and TooOld it is not known whether a write was done.
+    After Timeout, Unavailable, NoLeader and TooOld it is not known whether a write was done. After os.fork() the client
+    of the child is one of its own, with its own connections and numbers.
     """
 
     def __init__(self, addr: Union[str, Sequence[str], None] = None, *, context: Optional[str] = None,
@@ -76,7 +55,7 @@ class Client:
         """
         self._place = find(addr, context, identity, token, roots)
         self._servers = Servers(self._place)
-        self._sessions = Sessions(self._open_session)
+        self._sessions = Sessions()
         self._name = name
         self._retry_for = min(max(seconds(retry_for), 0.0), RETRY_FOR)
         self._attempt = max(seconds(attempt), 0.01)
@@ -86,6 +65,7 @@ class Client:
             self._extra.append("Authorization: Bearer " + self._place.token)
         from ._tasks import Tasks
         self.tasks = Tasks(self)
+        keep(self)
 
     def __enter__(self) -> "Client":
         return self
@@ -155,23 +135,35 @@ class Client:
             request["tail"] = True
         elif since:
             request["after"] = since
-        t = Trial(self._retry_for, scope)
+        t, stood = Trial(self._retry_for, scope), 0.0
+
+        def begun() -> None:
+            nonlocal stood
+            stood = now()
+            if stands is not None:
+                stands()
+
         while True:
+            t.sent, stood = now(), 0.0
             try:
-                for event in self._sse("/v1/events", request, scope, stands):
-                    t = Trial(self._retry_for, scope)
+                for event in self._sse("/v1/events", request, scope, begun):
                     request["after"] = event["seq"]
                     request.pop("tail", None)
                     yield event
                 if not follow:
                     return
-                t.last = errors.Unavailable("the stream of events has ended")
+                lost: VigilError = errors.Unavailable("the stream of events has ended")
             except VigilError as e:
                 if not e.fleeting:
                     raise
-                t.last = e
-            if now() - t.began >= t.until:
-                raise t.last
+                lost = e
+            if stood:  # however quiet it was: what is tried from now on is the next stream
+                tries = t.tries if now() - stood < 1 else 0
+                t = Trial(self._retry_for, scope)
+                t.tries = tries
+            t.last = lost
+            if t.over(self._attempt):
+                raise lost
             t.tries += 1
             t.pause()
 
@@ -180,8 +172,15 @@ class Client:
     def _until(self, timeout: Optional[Span]) -> float:
         return self._retry_for if timeout is None else seconds(timeout)
 
-    def _open_session(self) -> str:
-        t = Trial(self._retry_for, None)
+    def forked(self) -> None:
+        """Is called in a child after a fork."""
+        self._closed = anew(self._closed)
+        self._sessions.forked()
+        self._servers.forked()
+
+    def _open_session(self, of: Trial) -> str:
+        """Opens a session for a write, within its time."""
+        t = Trial(min(max(of.left(), 0.0), self._retry_for), of.scope)
         m = method_of("Work.OpenSession")
         return str(self._repeat("Work.OpenSession", m, {"client": self._name}, t, None, m.repeat)["session"])
 
@@ -190,7 +189,7 @@ class Client:
         t = Trial(self._until(timeout), scope)
         for n in range(RENEWALS + 1):
             try:
-                ticket = self._sessions.take()
+                ticket = self._sessions.take(lambda: self._open_session(t))
             except errors.Full:  # what frees something must get through: without a number, so not repeated
                 return self._repeat(method, m, message, Trial(t.until, scope), None, "unsent")
             try:
@@ -198,7 +197,10 @@ class Client:
             except errors.UnknownSession:
                 # Within the limit no attempt can have been carried out in a session that has ended since.
                 self._sessions.drop(ticket)
-                if n == RENEWALS or now() - t.began >= t.until:
+                late = now() - t.began >= t.until
+                if late and t.last is not None:
+                    raise _out_of_time(t.last) from None  # an earlier attempt may have been carried out
+                if late or n == RENEWALS:
                     raise
             finally:
                 self._sessions.put(ticket)
@@ -216,7 +218,7 @@ class Client:
                 raise errors.Closed()
             if t.scope is not None:
                 t.scope.check()
-            if t.last is not None and now() - t.began >= t.until:
+            if t.last is not None and t.over(self._attempt):
                 raise _out_of_time(t.last)
             try:
                 return self._once(m, message, request, t, ticket, repeat)
@@ -232,13 +234,14 @@ class Client:
               ticket: Optional[Ticket], repeat: str) -> Json:
         """One attempt. _Again asks for another one."""
         t.tries += 1
+        t.sent = now()
         route = self._servers.park if m.parked else self._servers.lead
         try:
             # What is said once is worth nothing later, so finding a server is part of its time.
             wire = self._servers.wire(route, t.scope, t.began + t.until if repeat == "once" else float("inf"))
         except errors.Unavailable as e:
             self._again(e, True, repeat in ("always", "unsent"))
-        left = max(t.until - (now() - t.began), 0.001)
+        left = max(t.left(), 0.001)
         if m.parked:
             limit = park(message) + self._attempt
         else:
@@ -252,7 +255,7 @@ class Client:
             answer = self._exchange(wire, verb, path, headers, body, limit, t.scope)
         except Late as e:
             self._servers.leave(route, wire.addr)
-            if t.last is not None and limit == left:
+            if t.last is not None and limit == left and t.over(self._attempt):
                 raise _out_of_time(t.last) from None  # this attempt was cut short: the one before tells why
             self._again(errors.Timeout(str(e)), False, repeat == "always")
         except Lost as e:

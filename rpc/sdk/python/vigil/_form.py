@@ -41,7 +41,8 @@ def _filled(method: str, r: Path, message: Json) -> Tuple[str, Optional[bytes]]:
         path = path.replace("{" + v + "}", quote(str(message[v]), safe="/" if v == "agent" else ""))
     rest = {k: v for k, v in message.items() if k not in r.variables and v is not None}
     if r.body:
-        return path, json.dumps(rest, separators=(",", ":")).encode()
+        # What is no Unicode (half of a surrogate pair) no server would take.
+        return path, json.dumps(rest, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     pairs: List[Tuple[str, str]] = []
     for k, v in rest.items():
         if k not in r.query:

@@ -14,6 +14,7 @@ from . import _errors as errors
 from . import _trace, _usage
 from ._clock import Span, duration, now, seconds
 from ._errors import VigilError
+from ._fork import anew, keep
 from ._tasks import Task, text_of
 from ._wire import Scope
 
@@ -101,6 +102,11 @@ class Job:
         self._running: List["_Running"] = []
         self._told: List[Callable[[], None]] = []
         self._scope = Scope()
+        keep(self)
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
+        self.cancelled = anew(self.cancelled)
 
     def __repr__(self) -> str:
         return f"<Job {self.id} of {self.agent}, attempt {self.attempt}>"
@@ -157,6 +163,10 @@ class Job:
     def inbox(self, wait: Span = 0) -> List[Mail]:
         """Takes the unread mail of this agent, the most urgent first; where there is none it waits so many seconds
         for some. Mail comes again in the next life until it is acknowledged (ack)."""
+        self.check()
+        return self._life.kept() or self._mails(wait)
+
+    def _mails(self, wait: Span) -> List[Mail]:
         until = now() + seconds(wait)
         while True:
             mails = [Mail(m) for m in self._speak("Mailbox.ReadMail", {})["mails"]]
@@ -173,18 +183,20 @@ class Job:
         """Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see
         the question in their inbox, and what they send with `vigil mail send` to this agent is the answer.
 
-        within is how long that may take, in seconds, at most 7 days; TimeoutError after that. Other mail that comes
-        meanwhile is taken for the answer, too, unless an agent has sent it.
+        within is how long that may take, in seconds, at most 7 days; TimeoutError after that. Mail of agents is no
+        answer: inbox() gives what else has come meanwhile.
         """
         until = now() + seconds(within)
         self.expect(max(seconds(within), 1), "asked a human: " + question)
         self.declare(waiting="needs_input", lasts=max(seconds(within), 1), why=question)
         try:
             while now() < until:
-                for mail in self.inbox(until - now()):
-                    if "/" not in mail.sender or mail.sender.startswith("user/"):
-                        self.ack(mail)
-                        return mail
+                mails = self._mails(until - now())
+                answer = next((m for m in mails if not m.raw.get("from_incarnation")), None)
+                self._life.kept([m for m in mails if m is not answer])
+                if answer is not None:
+                    self.ack(answer)
+                    return answer
         finally:
             if not self.cancelled.is_set():
                 self.declare("healthy")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from . import _errors as errors
-from ._client import Client, Trial
+from . import _spool
+from ._client import Client
 from ._clock import duration, now, read_duration
+from ._end import End, unfit
 from ._errors import VigilError
-from ._job import Handoff, Job
+from ._fork import anew, keep
+from ._job import Job, Mail
+from ._trial import Trial
 from ._who import Who
 from ._wire import Aborted, Scope
 
@@ -21,42 +26,8 @@ LEAVE = 3.0  # s for the good-bye
 AGAIN = 1.0  # s from a beat that failed to the next one, at the latest
 LOOK_AFTER, LOOK_EVERY = 2.0, 5.0  # s of a job until it is asked whether it is still wanted, and then how often
 OVER = (errors.Superseded, errors.Stopped, errors.NotFound, errors.Denied)  # what ends a life
-
-
-class End:
-    """How a job ends."""
-
-    def __init__(self, *, result: str = "", handoff: Optional[Handoff] = None, failure: str = "",
-                 retryable: bool = False, after: Optional[float] = None) -> None:
-        self.result, self.handoff, self.failure = result, handoff, failure
-        self.retryable, self.after = retryable or after is not None, after
-
-    def call(self) -> Tuple[str, Dict[str, Any]]:
-        """The call that ends a job so, and takes no other one."""
-        if self.failure:
-            message: Dict[str, Any] = {"text": self.failure, "retryable": self.retryable}
-            if self.after is not None:
-                message["after"] = duration(self.after)
-            return "Work.FailTask", message
-        if self.handoff is not None:
-            return "Work.Handoff", self._handover()
-        return "Work.CompleteTask", {"result": self.result}
-
-    def next(self) -> Dict[str, Any]:
-        """The part of Work.Next that says so."""
-        if self.failure:
-            fail: Dict[str, Any] = {"reason": self.failure, "retryable": self.retryable}
-            if self.after is not None:
-                fail["after"] = duration(self.after)
-            return {"fail": fail}
-        if self.handoff is not None:
-            return {"handoff": self._handover()}
-        return {"complete": {"result": self.result}}
-
-    def _handover(self) -> Dict[str, Any]:
-        h = self.handoff
-        assert h is not None
-        return {"result": self.result, "to_role": h.role, "title": h.title, "text": h.text, "priority": h.priority}
+UNWANTED = (errors.Late, errors.Rejoin, errors.Conflict, errors.Superseded)  # what ends an attempt only
+MAX_KEPT = 1000  # mails that are kept for who asks for them
 
 
 class Life:
@@ -80,6 +51,21 @@ class Life:
         self._scope = Scope()  # of parked calls
         self._beats: Optional[threading.Thread] = None
         self._blind = False  # whoever speaks here may not look at agents
+        self._spooled = False
+        self._pid = os.getpid()
+        self._kept: Dict[int, Mail] = {}  # read, and not given to anybody yet
+        keep(self)
+
+    def forked(self) -> None:
+        """A child does not beat, and neither waits nor leaves: its parent does."""
+        self._lock = threading.Lock()
+        self._ask, self._left = anew(self._ask), anew(self._left)
+        self._beats = None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Tells whether this process is a child of the one that lives."""
+        return os.getpid() != self._pid
 
     @property
     def speaker(self) -> Dict[str, Any]:
@@ -97,7 +83,7 @@ class Life:
         self._ask.set()
         if self._beats is not None and self._beats is not threading.current_thread():
             self._beats.join(LEAVE)
-        if self.over is None:
+        if self.over is None and not self._spooled:  # what is spooled counts while the attempt is this life's
             try:
                 self.client.call("Work.Leave", {"speaker": self.speaker, "reason": why}, timeout=LEAVE)
             except (VigilError, OSError) as e:
@@ -177,17 +163,21 @@ class Life:
             t.pause()
 
     def next(self, job: Job, end: End) -> Optional[Job]:
-        """Ends a job and takes the next one in the same step; None: there is none now, or nobody wanted this one."""
+        """Ends a job and takes the next one in the same step; None: there is none now, or nobody wanted this one.
+
+        It outlives whole outages: the end of an attempt is fenced by life and attempt, so that it may be said for as
+        long as the life lasts, under a new number where the old one is forgotten. Aborted after interrupt().
+        """
         joins = self._joins
         message: Dict[str, Any] = {"speaker": self.speaker, "task": job.id, "attempt": job.attempt, "start": True}
         message.update(end.next())
         try:
-            answer = self.client.call("Work.Next", message)
+            answer = self._insist("Work.Next", message)
         except (errors.OldServers, errors.Unimplemented):  # nothing was executed
             self.finish(job, end)
             return None
         except VigilError as e:
-            self._refused(job, e)
+            self._refused(job, end, e, None)
             return None
         self._finished(job, errors.Closed("the job is finished"))
         claim = answer.get("claim")
@@ -201,22 +191,68 @@ class Life:
             return None
 
     def finish(self, job: Job, end: End, timeout: Optional[float] = None) -> None:
-        """Ends a job and takes no other one."""
+        """Ends a job and takes no other one: as next(), or within timeout seconds."""
         method, message = end.call()
         message.update(speaker=self.speaker, task=job.id, attempt=job.attempt)
         try:
-            self.client.call(method, message, timeout=timeout)
+            if timeout is None:
+                self._insist(method, message)
+            else:
+                self.client.call(method, message, timeout=timeout)
         except VigilError as e:
-            self._refused(job, e)
+            self._refused(job, end, e, timeout)
         else:
             self._finished(job, errors.Closed("the job is finished"))
 
-    def _refused(self, job: Job, e: VigilError) -> None:
+    def spool(self, job: Job, end: End) -> bool:
+        """Leaves a result that no server has taken with the agentd of a managed life; tells whether it did."""
+        if end.failure or end.handoff is not None:
+            return False
+        self._spooled = _spool.put(self.agent, self.incarnation, self._token, job, end.result)
+        return self._spooled
+
+    def _insist(self, method: str, message: Dict[str, Any]) -> Dict[str, Any]:
+        """Says the end of an attempt until it is answered, this life is over, or it is interrupted."""
+        t = Trial(0.0, self._scope)
+        while True:
+            self._check()
+            try:
+                return self.client.call(method, message, scope=self._scope)
+            except Aborted:
+                self._check()
+                raise
+            except VigilError as e:
+                if not e.fleeting and not isinstance(e, (errors.UnknownSession, errors.TooOld)):
+                    raise
+                if not t.warned:
+                    t.warned = True
+                    log.warning("%s still has to say how its task has ended: %s", self.agent, e)
+            t.tries += 1
+            self._ask.set()  # the servers may have been away for longer than the lease; a beat tells
+            t.pause()
+
+    def _refused(self, job: Job, end: End, e: VigilError, timeout: Optional[float]) -> None:
         """The end of one attempt was refused: the worker goes on, unless that is no refusal of the attempt."""
+        failure = unfit(end, e)
+        if failure is not None:
+            log.error("task %d (attempt %d): %s", job.id, job.attempt, failure.failure)
+            self.finish(job, failure, timeout)
+            return
         self._finished(job, e)
-        if not isinstance(e, (errors.Late, errors.Rejoin, errors.Conflict, errors.Superseded)):
+        if not isinstance(e, UNWANTED):
             raise e
         log.warning("task %d (attempt %d): its end was refused: %s", job.id, job.attempt, e)
+
+    def kept(self, others: Optional[List[Mail]] = None) -> List[Mail]:
+        """Keeps mail that was read and is for somebody else of this life; without any it gives what is kept."""
+        with self._lock:
+            if others is None:
+                mails, self._kept = list(self._kept.values()), {}
+                return mails
+            for mail in others:
+                if len(self._kept) < MAX_KEPT:
+                    self._kept[mail.id] = mail
+            return []
 
     def _finished(self, job: Job, cause: VigilError) -> None:
         with self._lock:

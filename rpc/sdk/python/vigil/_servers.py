@@ -50,6 +50,11 @@ class Servers:
         self.park = Route(random.choice(self.addrs))
         self._reread()
 
+    def forked(self) -> None:
+        """Connections are those of the parent, which goes on with them."""
+        self._lock = threading.Lock()
+        self._idle = {}
+
     def wire(self, route: Route, scope: Optional[Scope], until: float = float("inf")) -> Wire:
         """A connection on which a call can be sent now, within that time of the clock. Unavailable says which servers
         were tried."""

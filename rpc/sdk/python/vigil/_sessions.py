@@ -41,18 +41,22 @@ class Ticket:
 class Sessions:
     """Opens sessions as they are needed. Safe for threads."""
 
-    def __init__(self, opener: Callable[[], str]) -> None:
-        self._open = opener
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._all: List[Session] = []
 
-    def take(self) -> Ticket:
+    def forked(self) -> None:
+        """The sessions are those of the parent: a number that both used would have the answer of the first."""
+        self._lock = threading.Lock()
+        self._all = []
+
+    def take(self, opener: Callable[[], str]) -> Ticket:
         """Gives the next number; opens a session when all windows are full."""
         with self._lock:
             ticket = self._free()
         if ticket is not None:
             return ticket
-        session = Session(self._open())
+        session = Session(opener())
         with self._lock:
             self._all.append(session)
             session.next = 2

@@ -212,11 +212,11 @@ class Watch:
                             yield task
                 if not self._left:
                     return
+                quiet = now()
                 with self._wake:
                     while not self._changed:
                         if self._failure is not None:
                             raise self._failure
-                        quiet = now()
                         if not self._rest(end, _LOOK if self._blind else None):
                             return
                         if self._blind or now() - quiet >= _QUIET:  # a server that froze tells nothing
@@ -254,9 +254,15 @@ class Watch:
 
     def _follow(self) -> None:
         while True:
+            heard = False
+
+            def stands() -> None:
+                # Until its first event a watch that stands again has not heard what happened between.
+                self._tell(changed=list(self._left) if self._stands and not heard else (), stands=True)
+
             try:
-                for event in self._client.watch(room=self._room, task=self._one, scope=self._scope,
-                                                stands=lambda: self._tell(stands=True)):
+                for event in self._client.watch(room=self._room, task=self._one, scope=self._scope, stands=stands):
+                    heard = True
                     if event.get("kind", "").startswith("task.") and int(event.get("task", 0)) in self._left:
                         if event["kind"] not in ("task.claimed", "task.started", "task.created"):
                             self._tell(changed=[int(event["task"])])

@@ -11,6 +11,7 @@ import threading
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ._clock import now
+from ._fork import anew, keep
 
 MAX_HEAD = 64 << 10  # bytes of the head of an answer
 MAX_BODY = 16 << 20  # bytes of its body, as in the Go client
@@ -43,6 +44,10 @@ class Scope:
         self._lock = threading.Lock()
         self._wires: Set[Wire] = set()
         self.ended = threading.Event()
+        keep(self)
+
+    def forked(self) -> None:
+        self._lock, self._wires, self.ended = threading.Lock(), set(), anew(self.ended)
 
     def end(self) -> None:
         with self._lock:
@@ -126,6 +131,10 @@ class Wire:
         self._rest = b""  # read, and not used yet
         self.reusable = True
         self.used = now()
+        keep(self)
+
+    def forked(self) -> None:
+        self.close()  # the child's end of it only: nothing is said
 
     def abort(self) -> None:
         """Ends the call under way; any thread may do so."""

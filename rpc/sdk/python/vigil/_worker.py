@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
+import queue
 import signal
 import threading
 from types import TracebackType
@@ -14,16 +15,16 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tup
 from . import _trace
 from ._client import Client
 from ._clock import now, seconds
+from ._end import MAX_REASON, End
 from ._errors import VigilError
+from ._fork import keep
 from ._job import Handoff, Job, Retry, Stopping, clip
-from ._life import LEAVE, End, Life
+from ._life import LEAVE, Life
 from ._tasks import MAX_RESULT, text_of
 from ._who import who
 from ._wire import Aborted
 
 log = logging.getLogger("vigil")
-
-MAX_REASON = 1024  # bytes of why an attempt has failed
 
 Handler = Union[Callable[[Job], Any], Callable[[Any], Awaitable[Any]]]
 RetryOn = Tuple[Type[BaseException], ...]
@@ -51,6 +52,10 @@ class Worker:
         self._lock = threading.Lock()
         self._life: Optional[Life] = None
         self._job: Optional[Job] = None
+        keep(self)
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
 
     def __call__(self, job: Any) -> Any:
         return self.fn(job)
@@ -69,7 +74,7 @@ class Worker:
         if self.is_async:
             asyncio.run(self.serve())
             return
-        with _Signals(self._signalled):
+        with _Signals(self._signalled, self._tell):
             self._work(self._direct)
 
     async def serve(self) -> None:
@@ -116,21 +121,32 @@ class Worker:
 
     def stop(self, why: str = "the worker was stopped") -> None:
         """Has run() return soon: a task under way is cancelled and given back. Any thread may call it."""
+        self._stop = self._stop or why
+        self._tell()
+
+    # What follows is the loop.
+
+    def _tell(self) -> None:
+        """Ends what goes on, where the worker is to end."""
         with self._lock:
-            self._stop = self._stop or why
-            life, job = self._life, self._job
+            why, life, job = self._stop, self._life, self._job
+        if why is None:
+            return
         if life is not None:
             life.interrupt()
         if job is not None:
             job.cancel(Stopping(why))
 
-    # What follows is the loop.
-
     def _signalled(self, number: int) -> None:
-        with_open = self._open
+        """In the handler, which may have interrupted whoever holds any of the locks: it takes none."""
+        life, was = self._life, self._open
+        if life is not None and life.elsewhere:  # it was sent to a child that the function has forked
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
         self._open = False
-        self.stop(signal.Signals(number).name)
-        if with_open:
+        self._stop = self._stop or signal.Signals(number).name
+        if was:
             raise _Signal(number)
 
     def _work(self, call: Callable[[Job], Any]) -> None:
@@ -148,7 +164,8 @@ class Worker:
             log.info("%s, life %d, waits for tasks", life.agent, life.incarnation)
             self._loop(life, call)
         finally:
-            life.leave(self._stop or "the worker ended")
+            if not life.elsewhere:
+                life.leave(self._stop or "the worker ended")
             if self._client is None:
                 client.close()
             with self._lock:
@@ -188,17 +205,25 @@ class Worker:
         log.info("task %d (attempt %d) took %.1f s%s", job.id, job.attempt, now() - began,
                  ": " + " ".join(end.failure.split()) if end.failure else "")
         if self._stop is None:
-            return life.next(job, end)
+            try:
+                return life.next(job, end)
+            except Aborted:  # it is to end
+                if life.over is not None:
+                    return None
         try:
             life.finish(job, end, LEAVE)  # what was done is said even when the worker is about to end
         except VigilError as e:
-            log.warning("task %d is given back: its end could not be said: %s", job.id, e)
+            if e.fleeting and life.spool(job, end):
+                log.warning("task %d: no server answers, its result is left with agentd: %s", job.id, e)
+            else:
+                log.warning("task %d is given back: its end could not be said: %s", job.id, e)
         return None
 
     def _outcome(self, job: Job, call: Callable[[Job], Any]) -> Optional[End]:
         """Calls the function; None when nobody wants the result any more."""
         error: Optional[BaseException] = None
         value: Any = None
+        pid = os.getpid()
         try:
             self._open = True
             try:
@@ -209,6 +234,10 @@ class Worker:
                 self._open = False
         except BaseException as e:
             error = e
+        if os.getpid() != pid:  # the function has forked, and this is the child: the parent says how the job ends
+            raise error or SystemExit(0)
+        if isinstance(error, _Signal):
+            self._tell()  # whoever was to do so may not have come to it yet
         stopping = isinstance(job.cause, Stopping)
         if job.cancelled.is_set() and not stopping:
             return None
@@ -294,19 +323,36 @@ def _own(e: BaseException) -> Optional[TracebackType]:
 class _Signals:
     """Hands SIGTERM and SIGINT to a worker that runs in the main thread."""
 
-    def __init__(self, told: Callable[[int], None]) -> None:
-        self._told = told
+    def __init__(self, told: Callable[[int], None], then: Callable[[], None]) -> None:
+        self._told, self._then = told, then
         self._before: Dict[int, Any] = {}
+        # The one thing that a handler may do whatever it has interrupted: put() of this queue takes no lock.
+        self._came: "queue.SimpleQueue[bool]" = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._follow, name="vigil-signals", daemon=True)
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return
+        self._thread.start()
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._before[number] = signal.signal(number, lambda n, _: self._told(n))
+            self._before[number] = signal.signal(number, self._handle)
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self._before:
+            self._came.put(False)
+
+    def _handle(self, number: int, _: object) -> None:
+        try:
+            self._told(number)
+        finally:
+            self._came.put(True)
+
+    def _follow(self) -> None:
+        """Does what takes locks, in a thread of its own."""
+        while self._came.get():
+            self._then()
 
 
 def worker(role: str, *, retry_on: Union[Type[BaseException], Sequence[Type[BaseException]]] = (),

@@ -57,6 +57,7 @@ export declare class Client {
     single<M extends keyof Calls>(name: M, message: Calls[M]["request"], options?: CallOptions): Promise<Calls[M]["response"]>;
     /** The messages of a call that answers with many. The stream is not opened again when it breaks. */
     stream<M extends keyof Calls>(name: M, message: Calls[M]["request"], options?: CallOptions): AsyncGenerator<Calls[M]["response"], void, undefined>;
+    private read;
     /**
      * The history of a room, then what happens, until the signal comes; room "": of all rooms. It goes on behind the
      * last event when servers come and go. Compacted says that events after `after` are no longer kept.

@@ -7,6 +7,7 @@ import { Servers } from "./servers.js";
 import { Sessions } from "./sessions.js";
 import { Linked, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
+import { aged, left, outOfTime, over } from "./trial.js";
 import { find, trustOf } from "./where.js";
 import { Lost, Wire } from "./wire.js";
 const RETRY_FOR = 300; // s
@@ -87,12 +88,16 @@ export class Client {
         }
     }
     /** The messages of a call that answers with many. The stream is not opened again when it breaks. */
-    async *stream(name, message, options = {}) {
+    stream(name, message, options = {}) {
+        return this.read(name, message, options);
+    }
+    async *read(name, message, options, stands) {
         const method = methodOf(name);
         const t = this.trial(method, options);
         let opened;
         try {
             opened = await this.open(t, this.request(method, message));
+            stands?.();
             const { answer } = opened;
             for await (const line of lines(answer)) {
                 const one = JSON.parse(line);
@@ -121,7 +126,7 @@ export class Client {
      * last event when servers come and go. Compacted says that events after `after` are no longer kept.
      */
     async *events(room = "", options = {}) {
-        const { after, agent = "", task, tail = false, follow = true, signal } = options;
+        const { after, agent = "", task, tail = false, follow = true, signal, stands } = options;
         let last = after === undefined ? "" : String(after);
         const t = { began: now(), tries: 0, signal: signal ?? this.life.signal };
         for (;;) {
@@ -134,7 +139,8 @@ export class Client {
                     ...(last !== "" && { after: last }),
                     ...(task !== undefined && { task }),
                 };
-                for await (const event of this.stream("Fleet.WatchEvents", message, { ...(signal && { signal }) })) {
+                const missed = last === "" ? stands : undefined;
+                for await (const event of this.read("Fleet.WatchEvents", message, { ...(signal && { signal }) }, missed)) {
                     Object.assign(t, { began: now(), tries: 0 });
                     last = event.seq;
                     yield event;
@@ -175,6 +181,9 @@ export class Client {
             tries: 0,
             hops: 0,
             fresh: false,
+            sent: now(),
+            stood: false,
+            more: 0,
             last: undefined,
         };
     }
@@ -204,8 +213,11 @@ export class Client {
                     throw e;
                 this.sessions.drop(ticket);
                 // Within the limit no attempt can have been carried out in a session that has ended since, so a new number
-                // is safe.
-                if (n === RENEWALS || now() - t.began >= t.until)
+                // is safe. After it an earlier one may have been.
+                const late = now() - t.began >= t.until;
+                if (late && t.last)
+                    throw outOfTime(t);
+                if (late || n === RENEWALS)
                     throw e;
             }
             finally {
@@ -231,21 +243,17 @@ export class Client {
     }
     checkTime(t) {
         this.throwIfEnded(t.signal);
-        if (t.tries === 0 || now() - t.began < t.until)
-            return;
-        const why = t.last ? `: ${t.last.message}` : "";
-        throw new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, {
-            cause: t.last,
-        });
+        if (t.tries > 0 && over(t, this.attemptFor))
+            throw outOfTime(t);
     }
     async attempt(t, request) {
         t.tries++;
+        t.sent = now();
         const route = t.method.parked ? this.servers.park : this.servers.lead;
         for (const addr of this.servers.order(route)) {
-            const left = t.until - (now() - t.began);
-            if (left <= 0)
+            if (left(t) <= 0)
                 break; // beats of a short lease: the next one begins with the next address
-            const timeout = Math.min(left, t.method.long ? Infinity : this.attemptFor);
+            const timeout = Math.min(left(t), t.method.long ? Infinity : this.attemptFor);
             try {
                 const answer = await exchange(this.wire, addr, { ...request, headers: { ...request.headers, ...aged(t) } }, t.signal, timeout, this.servers.local ? undefined : t.method.long);
                 this.servers.settle(route, addr);
@@ -336,13 +344,6 @@ export class Client {
         this.servers.reread();
         throw new Unavailable(this.servers.unreachable());
     }
-}
-/** Headers that say how old a call is: what an agent says renews its lease when it has just said it. */
-function aged(t) {
-    if (t.tries > 1)
-        return { "vigil-repeat": "1" };
-    const age = Math.floor(now() - t.began);
-    return age > 0 ? { "vigil-said": String(age) } : {};
 }
 function mayRepeat(method, error) {
     return method.repeat === "always" || (method.repeat === "unsent" && error.fate === "elsewhere");

@@ -92,12 +92,14 @@ export declare class Job {
      * Mail comes again in the next life until it is acknowledged.
      */
     inbox(seconds?: number): Promise<Mail[]>;
+    private mails;
     /** Says that the agent has taken note of a mail, so that no later life gets it. */
     ack(mail: Mail | string): Promise<void>;
     /**
      * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
      * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer.
+     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
+     * has come meanwhile.
      */
     ask(question: string, options?: {
         within?: number;

@@ -131,6 +131,11 @@ export class Job {
      * Mail comes again in the next life until it is acknowledged.
      */
     async inbox(seconds = 0) {
+        this.signal.throwIfAborted();
+        const kept = this.life.mails.take();
+        return kept.length > 0 ? kept : this.mails(seconds);
+    }
+    async mails(seconds) {
         const until = now() + seconds * 1000;
         const t = { began: now(), tries: 0, signal: this.signal };
         for (;;) {
@@ -160,7 +165,8 @@ export class Job {
     /**
      * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
      * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer.
+     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
+     * has come meanwhile.
      */
     async ask(question, options = {}) {
         const within = Math.max(options.within ?? 86_400, 1);
@@ -172,12 +178,13 @@ export class Job {
                 const left = (until - now()) / 1000;
                 if (left <= 0)
                     throw new Timeout(`nobody has answered within ${within} s`);
-                for (const mail of await this.inbox(left)) {
-                    if (mail.from_incarnation !== undefined && mail.from_incarnation !== "")
-                        continue;
-                    await this.ack(mail);
-                    return mail;
-                }
+                const mails = await this.mails(left);
+                const answer = mails.find((mail) => !mail.from_incarnation);
+                this.life.mails.keep(mails.filter((mail) => mail !== answer));
+                if (!answer)
+                    continue;
+                await this.ack(answer);
+                return answer;
             }
         }
         finally {

@@ -1,19 +1,9 @@
 import type { CallOptions, Client } from "./client.js";
+import { type End, type Patience } from "./end.js";
 import { type VigilError } from "./errors.js";
 import { Job } from "./job.js";
-import type { Calls, NextRequest, Speaker, WorkRequest } from "./messages.js";
-/** How a job ends. */
-export type End = {
-    readonly complete: {
-        result: string;
-    };
-} | {
-    readonly fail: NonNullable<NextRequest["fail"]>;
-} | {
-    readonly handoff: NonNullable<NextRequest["handoff"]> & {
-        to_role: string;
-    };
-};
+import { Kept } from "./kept.js";
+import type { Calls, Speaker, WorkRequest } from "./messages.js";
 /** One life. Its signal comes when it is over; the reason says why. */
 export declare class Life {
     readonly client: Client;
@@ -31,6 +21,9 @@ export declare class Life {
     private beating;
     private hurry;
     private blind;
+    private left;
+    /** Mail that was read, and not given to anybody yet. */
+    readonly mails: Kept;
     private constructor();
     get signal(): AbortSignal;
     /** Joins and starts to beat. trouble is told why waiting takes longer. */
@@ -60,10 +53,18 @@ export declare class Life {
     private accept;
     /** The reason why this life is over, or e, which may be one. */
     private judged;
-    /** Ends a job and takes the next one in the same step; undefined: there is none now, or nobody wanted this one. */
-    next(job: Job, end: End): Promise<Job | undefined>;
+    /**
+     * Ends a job and takes the next one in the same step; undefined: there is none now, or nobody wanted this one. It
+     * outlives whole outages: the end of an attempt is fenced by life and attempt, so that it may be said for as long as
+     * the life lasts, under a new number where the old one is forgotten. It fails with the reason of stop.
+     */
+    next(job: Job, end: End, stop: AbortSignal): Promise<Job | undefined>;
     /** Ends a job and takes no other one. */
-    finish(job: Job, end: End, options?: CallOptions): Promise<void>;
+    finish(job: Job, end: End, how: Patience): Promise<void>;
+    /** Says the end of an attempt until it is answered, this life is over, or stop comes. */
+    private insist;
+    /** Leaves a result that no server has taken with the agentd of a managed life; tells whether it did. */
+    spool(job: Job, end: End): boolean;
     /** The end of one attempt was refused: the worker goes on, unless that is no refusal of the attempt. */
     private refused;
     private finished;

@@ -82,5 +82,9 @@ export function textOf(value) {
 }
 /** JSON; a bigint is digits, as the wire writes numbers of 64 bits. */
 export function json(value) {
-    return JSON.stringify(value, (_, v) => (typeof v === "bigint" ? v.toString() : v)) ?? "";
+    return JSON.stringify(value, (_, v) => (typeof v === "bigint" ? v.toString() : whole(v))) ?? "";
+}
+/** What is no Unicode, half of a surrogate pair, no server would take. */
+function whole(value) {
+    return typeof value === "string" && /\p{Surrogate}/u.test(value) ? Buffer.from(value).toString() : value;
 }

@@ -177,8 +177,10 @@ class Watch {
     }
     async follow() {
         const { signal } = this.controller;
+        // What has happened before a stream stands, also since the one before it has broken, it does not tell.
+        const stands = () => this.each((bell) => bell.ring());
         try {
-            for await (const event of this.client.events(this.room, { tail: true, signal })) {
+            for await (const event of this.client.events(this.room, { tail: true, signal, stands })) {
                 for (const bell of this.bells.get(event.task ?? "") ?? [])
                     bell.ring();
             }
@@ -186,13 +188,16 @@ class Watch {
         catch {
             // Who may not read events, or reads them too slowly, looks every second.
             this.every = BLIND;
-            for (const all of this.bells.values()) {
-                for (const bell of all) {
-                    bell.every = BLIND;
-                    bell.ring();
-                }
-            }
+            this.each((bell) => {
+                bell.every = BLIND;
+                bell.ring();
+            });
         }
+    }
+    each(tell) {
+        for (const all of this.bells.values())
+            for (const bell of all)
+                tell(bell);
     }
 }
 /** Wakes who waits, or who is about to. */

@@ -1,12 +1,12 @@
 // A worker: a function that is an agent.
 import { Client } from "./client.js";
-import { Closed, Invalid, Rejoin, Superseded, TooLarge, VigilError } from "./errors.js";
+import { MAX_REASON } from "./end.js";
+import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
 import { Handoff, Retry } from "./job.js";
 import { Life } from "./life.js";
 import { clip, pause, span, textOf } from "./spans.js";
 import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
-const MAX_REASON = 1024; // bytes of why a task has failed
 const BYE = 3000; // ms for the last words of a worker
 /** The worker was asked to end. */
 class Stopping extends Closed {
@@ -136,7 +136,7 @@ class Work {
                 throw life.signal.reason;
         }
         if (job)
-            await life.finish(job, this.stopped(), { timeout: BYE / 1000 });
+            await this.lastWords(life, job, this.stopped());
     }
     /** Does one job and says how it has ended; it gives the next one where that came with it. */
     async run(life, job) {
@@ -162,21 +162,30 @@ class Work {
             this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is no longer wanted: ${reason(job.signal)}`);
             return undefined;
         }
-        if (this.stop.aborted) {
-            await life.finish(job, end, { timeout: BYE / 1000 });
-            return undefined;
+        if (!this.stop.aborted) {
+            try {
+                return await life.next(job, end, this.stop);
+            }
+            catch (e) {
+                if (!this.stop.aborted || life.signal.aborted)
+                    throw e;
+            }
         }
+        await this.lastWords(life, job, end);
+        return undefined;
+    }
+    /** What was done is said even when the worker is about to end. */
+    async lastWords(life, job, end) {
         try {
-            return await life.next(job, end);
+            await life.finish(job, end, { ms: BYE });
         }
         catch (e) {
-            const refused = e instanceof TooLarge || e instanceof Invalid;
-            if (!refused || "fail" in end)
-                throw e;
-            // No other attempt would end better.
-            const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);
-            await life.finish(job, { fail: { reason, retryable: false } });
-            return undefined;
+            const why = e.message;
+            const open = !(e instanceof VigilError) || e.fleeting;
+            if (open && life.spool(job, end))
+                this.log(`vigil: task ${job.id}: no server answers, its result is left with agentd: ${why}`);
+            else
+                this.log(`vigil: task ${job.id} is given back: its end could not be said: ${why}`);
         }
     }
     /** What a handler comes to. One that was told to stop is left alone after its grace. */

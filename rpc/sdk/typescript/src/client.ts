@@ -20,6 +20,7 @@ import { Servers, type Route } from "./servers.js";
 import { Sessions } from "./sessions.js";
 import { Linked, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
+import { aged, left, outOfTime, over, type Trial } from "./trial.js";
 import { find, trustOf, type Place } from "./where.js";
 import { Lost, Wire, type Answer, type Request } from "./wire.js";
 
@@ -52,25 +53,14 @@ export interface EventOptions {
   /** false: end with the newest event instead of waiting for more. */
   follow?: boolean;
   signal?: AbortSignal;
+  /** @internal Is called when a stream stands that does not tell what happened before. */
+  stands?: () => void;
 }
 
 const RETRY_FOR = 300; // s
 const MAX_HOPS = 3; // how often a call follows from server to server before it waits
 const RENEWALS = 3; // how often one write may find its session forgotten
 const BYE = 250; // ms that close may take
-
-/** One call with its attempts. */
-interface Trial {
-  readonly method: Method;
-  readonly began: number;
-  readonly until: number; // ms after began
-  readonly link: Linked;
-  readonly signal: AbortSignal;
-  tries: number;
-  hops: number;
-  fresh: boolean; // the identity was shown anew
-  last: VigilError | undefined;
-}
 
 /** A client of a cluster. One is enough for a process; it holds no process up that has nothing else to do. */
 export class Client {
@@ -161,16 +151,26 @@ export class Client {
   }
 
   /** The messages of a call that answers with many. The stream is not opened again when it breaks. */
-  async *stream<M extends keyof Calls>(
+  stream<M extends keyof Calls>(
     name: M,
     message: Calls[M]["request"],
     options: CallOptions = {},
+  ): AsyncGenerator<Calls[M]["response"], void, undefined> {
+    return this.read(name, message, options);
+  }
+
+  private async *read<M extends keyof Calls>(
+    name: M,
+    message: Calls[M]["request"],
+    options: CallOptions,
+    stands?: () => void,
   ): AsyncGenerator<Calls[M]["response"], void, undefined> {
     const method = methodOf(name);
     const t = this.trial(method, options);
     let opened: { answer: IncomingMessage; addr: string } | undefined;
     try {
       opened = await this.open(t, this.request(method, message as Message));
+      stands?.();
       const { answer } = opened;
       for await (const line of lines(answer)) {
         const one = JSON.parse(line) as { result?: Calls[M]["response"]; error?: ErrorBody };
@@ -194,7 +194,7 @@ export class Client {
    * last event when servers come and go. Compacted says that events after `after` are no longer kept.
    */
   async *events(room = "", options: EventOptions = {}): AsyncGenerator<Event, void, undefined> {
-    const { after, agent = "", task, tail = false, follow = true, signal } = options;
+    const { after, agent = "", task, tail = false, follow = true, signal, stands } = options;
     let last = after === undefined ? "" : String(after);
     const t = { began: now(), tries: 0, signal: signal ?? this.life.signal };
     for (;;) {
@@ -207,7 +207,8 @@ export class Client {
           ...(last !== "" && { after: last }),
           ...(task !== undefined && { task }),
         };
-        for await (const event of this.stream("Fleet.WatchEvents", message, { ...(signal && { signal }) })) {
+        const missed = last === "" ? stands : undefined;
+        for await (const event of this.read("Fleet.WatchEvents", message, { ...(signal && { signal }) }, missed)) {
           Object.assign(t, { began: now(), tries: 0 });
           last = event.seq;
           yield event;
@@ -249,6 +250,9 @@ export class Client {
       tries: 0,
       hops: 0,
       fresh: false,
+      sent: now(),
+      stood: false,
+      more: 0,
       last: undefined,
     };
   }
@@ -276,8 +280,10 @@ export class Client {
         if (!(e instanceof UnknownSession)) throw e;
         this.sessions.drop(ticket);
         // Within the limit no attempt can have been carried out in a session that has ended since, so a new number
-        // is safe.
-        if (n === RENEWALS || now() - t.began >= t.until) throw e;
+        // is safe. After it an earlier one may have been.
+        const late = now() - t.began >= t.until;
+        if (late && t.last) throw outOfTime(t);
+        if (late || n === RENEWALS) throw e;
       } finally {
         this.sessions.put(ticket);
       }
@@ -301,20 +307,16 @@ export class Client {
 
   private checkTime(t: Trial): void {
     this.throwIfEnded(t.signal);
-    if (t.tries === 0 || now() - t.began < t.until) return;
-    const why = t.last ? `: ${t.last.message}` : "";
-    throw new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, {
-      cause: t.last,
-    });
+    if (t.tries > 0 && over(t, this.attemptFor)) throw outOfTime(t);
   }
 
   private async attempt(t: Trial, request: Request): Promise<Outcome> {
     t.tries++;
+    t.sent = now();
     const route = t.method.parked ? this.servers.park : this.servers.lead;
     for (const addr of this.servers.order(route)) {
-      const left = t.until - (now() - t.began);
-      if (left <= 0) break; // beats of a short lease: the next one begins with the next address
-      const timeout = Math.min(left, t.method.long ? Infinity : this.attemptFor);
+      if (left(t) <= 0) break; // beats of a short lease: the next one begins with the next address
+      const timeout = Math.min(left(t), t.method.long ? Infinity : this.attemptFor);
       try {
         const answer = await exchange(
           this.wire,
@@ -410,13 +412,6 @@ interface Outcome {
   done?: unknown;
   error?: VigilError;
   next?: "now" | "later" | "give up";
-}
-
-/** Headers that say how old a call is: what an agent says renews its lease when it has just said it. */
-function aged(t: Trial): Record<string, string> {
-  if (t.tries > 1) return { "vigil-repeat": "1" };
-  const age = Math.floor(now() - t.began);
-  return age > 0 ? { "vigil-said": String(age) } : {};
 }
 
 function mayRepeat(method: Method, error: VigilError): boolean {

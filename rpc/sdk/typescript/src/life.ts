@@ -1,6 +1,7 @@
 // One life of an agent: it joins, beats, waits for tasks, and leaves.
 
 import type { CallOptions, Client } from "./client.js";
+import { sayEnd, unanswered, unfit, type End, type Patience } from "./end.js";
 import {
   Closed,
   Conflict,
@@ -16,8 +17,10 @@ import {
 } from "./errors.js";
 import { VigilError as AnyError } from "./errors.js";
 import { Job } from "./job.js";
+import { Kept } from "./kept.js";
 import type { Calls, ClaimResponse, NextRequest, Speaker, WorkRequest } from "./messages.js";
 import { Linked, milliseconds, now, pause, span } from "./spans.js";
+import { put } from "./spool.js";
 
 const MAX_WAIT = 60; // s that one parked call lasts before it is made again
 const AGAIN = 1000; // ms from a beat that failed to the next one, at the latest
@@ -29,12 +32,6 @@ const BROKEN_OFF = 1000; // ms that a join which was broken off waits for its an
 /** Errors that end a life. */
 const final = (e: unknown): boolean =>
   e instanceof Superseded || e instanceof Stopped || e instanceof NotFound || e instanceof Denied;
-
-/** How a job ends. */
-export type End =
-  | { readonly complete: { result: string } }
-  | { readonly fail: NonNullable<NextRequest["fail"]> }
-  | { readonly handoff: NonNullable<NextRequest["handoff"]> & { to_role: string } };
 
 /** One life. Its signal comes when it is over; the reason says why. */
 export class Life {
@@ -51,6 +48,9 @@ export class Life {
   private beating: Promise<void> = Promise.resolve();
   private hurry = new AbortController(); // ask for a beat at once
   private blind = false; // it may not look at itself
+  private left = false; // a result is left with agentd
+  /** Mail that was read, and not given to anybody yet. */
+  readonly mails = new Kept();
 
   private constructor(
     readonly client: Client,
@@ -113,7 +113,7 @@ export class Life {
     await this.beating;
     const over = this.over.signal.aborted;
     this.end(new Closed("the agent has left"));
-    if (over) return;
+    if (over || this.left) return; // what is left counts while the attempt is this life's
     const options = { signal: AbortSignal.timeout(limit) };
     await this.client.call("Work.Leave", { speaker: this.speaker, reason }, options).catch(() => undefined);
   }
@@ -272,8 +272,12 @@ export class Life {
     return this.over.signal.aborted ? (this.over.signal.reason as VigilError) : e;
   }
 
-  /** Ends a job and takes the next one in the same step; undefined: there is none now, or nobody wanted this one. */
-  async next(job: Job, end: End): Promise<Job | undefined> {
+  /**
+   * Ends a job and takes the next one in the same step; undefined: there is none now, or nobody wanted this one. It
+   * outlives whole outages: the end of an attempt is fenced by life and attempt, so that it may be said for as long as
+   * the life lasts, under a new number where the old one is forgotten. It fails with the reason of stop.
+   */
+  async next(job: Job, end: End, stop: AbortSignal): Promise<Job | undefined> {
     const joins = this.joins;
     let answer: Calls["Work.Next"]["response"];
     try {
@@ -284,11 +288,11 @@ export class Life {
         attempt: job.attempt,
         start: true,
       };
-      answer = await this.client.call("Work.Next", request);
+      answer = await this.insist(stop, (signal) => this.client.call("Work.Next", request, { signal }));
     } catch (e) {
       if (e instanceof OldServers || e instanceof Unimplemented)
-        await this.finish(job, end); // nothing was executed
-      else this.refused(job, e);
+        await this.finish(job, end, { stop }); // nothing was executed
+      else await this.refused(job, end, e, { stop });
       return undefined;
     }
     this.finished(job, new Closed("the job is finished"));
@@ -305,27 +309,50 @@ export class Life {
   }
 
   /** Ends a job and takes no other one. */
-  async finish(job: Job, end: End, options?: CallOptions): Promise<void> {
+  async finish(job: Job, end: End, how: Patience): Promise<void> {
     const of = { speaker: this.speaker, task: job.id, attempt: job.attempt };
     try {
-      if ("complete" in end) await this.client.call("Work.CompleteTask", { ...of, ...end.complete }, options);
-      else if ("handoff" in end) await this.client.call("Work.Handoff", { ...of, ...end.handoff }, options);
-      else {
-        const { reason, ...more } = end.fail;
-        await this.client.call(
-          "Work.FailTask",
-          { ...of, ...more, ...(reason !== undefined && { text: reason }) },
-          options,
-        );
-      }
+      if ("stop" in how) await this.insist(how.stop, (signal) => sayEnd(this.client, of, end, { signal }));
+      else await sayEnd(this.client, of, end, { signal: AbortSignal.timeout(how.ms) });
       this.finished(job, new Closed("the job is finished"));
     } catch (e) {
-      this.refused(job, e);
+      await this.refused(job, end, e, how);
     }
   }
 
+  /** Says the end of an attempt until it is answered, this life is over, or stop comes. */
+  private async insist<T>(stop: AbortSignal, say: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const link = new Linked(stop, this.over.signal);
+    const t = { began: now(), tries: 0, signal: link.signal };
+    try {
+      for (;;) {
+        link.signal.throwIfAborted();
+        try {
+          return await say(link.signal);
+        } catch (e) {
+          link.signal.throwIfAborted();
+          if (!unanswered(e)) throw e;
+          if (now() - t.began > QUIET) this.trouble(e);
+        }
+        t.tries++;
+        this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells
+        await this.client.rest(t);
+      }
+    } finally {
+      link.end();
+    }
+  }
+
+  /** Leaves a result that no server has taken with the agentd of a managed life; tells whether it did. */
+  spool(job: Job, end: End): boolean {
+    this.left ||= "complete" in end && put(this.speaker, job, end.complete.result);
+    return this.left;
+  }
+
   /** The end of one attempt was refused: the worker goes on, unless that is no refusal of the attempt. */
-  private refused(job: Job, e: unknown): void {
+  private async refused(job: Job, end: End, e: unknown, how: Patience): Promise<void> {
+    const failure = unfit(end, e);
+    if (failure) return this.finish(job, failure, how);
     this.finished(job, e as VigilError);
     const unwanted =
       e instanceof Late || e instanceof Rejoin || e instanceof Conflict || e instanceof Superseded;

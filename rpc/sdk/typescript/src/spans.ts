@@ -90,5 +90,10 @@ export function textOf(value: unknown): string {
 
 /** JSON; a bigint is digits, as the wire writes numbers of 64 bits. */
 export function json(value: unknown): string {
-  return JSON.stringify(value, (_, v: unknown) => (typeof v === "bigint" ? v.toString() : v)) ?? "";
+  return JSON.stringify(value, (_, v: unknown) => (typeof v === "bigint" ? v.toString() : whole(v))) ?? "";
+}
+
+/** What is no Unicode, half of a surrogate pair, no server would take. */
+function whole(value: unknown): unknown {
+  return typeof value === "string" && /\p{Surrogate}/u.test(value) ? Buffer.from(value).toString() : value;
 }

@@ -227,20 +227,24 @@ class Watch {
 
   private async follow(): Promise<void> {
     const { signal } = this.controller;
+    // What has happened before a stream stands, also since the one before it has broken, it does not tell.
+    const stands = (): void => this.each((bell) => bell.ring());
     try {
-      for await (const event of this.client.events(this.room, { tail: true, signal })) {
+      for await (const event of this.client.events(this.room, { tail: true, signal, stands })) {
         for (const bell of this.bells.get(event.task ?? "") ?? []) bell.ring();
       }
     } catch {
       // Who may not read events, or reads them too slowly, looks every second.
       this.every = BLIND;
-      for (const all of this.bells.values()) {
-        for (const bell of all) {
-          bell.every = BLIND;
-          bell.ring();
-        }
-      }
+      this.each((bell) => {
+        bell.every = BLIND;
+        bell.ring();
+      });
     }
+  }
+
+  private each(tell: (bell: Bell) => void): void {
+    for (const all of this.bells.values()) for (const bell of all) tell(bell);
   }
 }
 

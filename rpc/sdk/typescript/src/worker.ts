@@ -1,15 +1,15 @@
 // A worker: a function that is an agent.
 
 import { Client } from "./client.js";
-import { Closed, Invalid, Rejoin, Superseded, TooLarge, VigilError } from "./errors.js";
+import { MAX_REASON, type End } from "./end.js";
+import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
 import { Handoff, Retry, type Job } from "./job.js";
-import { Life, type End } from "./life.js";
+import { Life } from "./life.js";
 import type { Speaker } from "./messages.js";
 import { clip, pause, span, textOf } from "./spans.js";
 import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 
-const MAX_REASON = 1024; // bytes of why a task has failed
 const BYE = 3000; // ms for the last words of a worker
 
 /** Does a task. What it returns is the result: text as it is, anything else as JSON, at most 256 KiB. */
@@ -153,7 +153,7 @@ class Work {
       job = await this.run(life, job);
       if (life.signal.aborted) throw life.signal.reason;
     }
-    if (job) await life.finish(job, this.stopped(), { timeout: BYE / 1000 });
+    if (job) await this.lastWords(life, job, this.stopped());
   }
 
   /** Does one job and says how it has ended; it gives the next one where that came with it. */
@@ -177,19 +177,27 @@ class Work {
       this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is no longer wanted: ${reason(job.signal)}`);
       return undefined;
     }
-    if (this.stop.aborted) {
-      await life.finish(job, end, { timeout: BYE / 1000 });
-      return undefined;
+    if (!this.stop.aborted) {
+      try {
+        return await life.next(job, end, this.stop);
+      } catch (e) {
+        if (!this.stop.aborted || life.signal.aborted) throw e;
+      }
     }
+    await this.lastWords(life, job, end);
+    return undefined;
+  }
+
+  /** What was done is said even when the worker is about to end. */
+  private async lastWords(life: Life, job: Job, end: End): Promise<void> {
     try {
-      return await life.next(job, end);
+      await life.finish(job, end, { ms: BYE });
     } catch (e) {
-      const refused = e instanceof TooLarge || e instanceof Invalid;
-      if (!refused || "fail" in end) throw e;
-      // No other attempt would end better.
-      const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);
-      await life.finish(job, { fail: { reason, retryable: false } });
-      return undefined;
+      const why = (e as Error).message;
+      const open = !(e instanceof VigilError) || e.fleeting;
+      if (open && life.spool(job, end))
+        this.log(`vigil: task ${job.id}: no server answers, its result is left with agentd: ${why}`);
+      else this.log(`vigil: task ${job.id} is given back: its end could not be said: ${why}`);
     }
   }
 

@@ -201,3 +201,49 @@ test("a map gives its tasks in the order of their texts, whatever became of them
     ["1", "2", "3", "4", "5"].map((r) => [r, r === "2" ? "FAILED" : "COMPLETED"]),
   );
 });
+
+test("a process that stood still asks once more, and not for ever", async (t) => {
+  const real = performance.now.bind(performance);
+  t.after(() => (performance.now = real));
+  for (const [codes, writes] of [
+    [["no_leader"], 2],
+    [["unknown_outcome", "unknown_session"], 2],
+    [Array(100).fill("no_leader"), undefined],
+  ]) {
+    performance.now = real;
+    const left = [...codes];
+    const { client, heard } = await serve(t, (_, res) => {
+      performance.now = () => real() + 1_000_000; // during the first attempt
+      const code = left.shift();
+      if (code) return say(res, code === "unknown_session" ? 409 : 503, { code, message: "no" });
+      say(res, 200, { id: "1", state: "QUEUED", room: "web", role: "builder" });
+    });
+    const create = client.tasks.create("web", "builder", "x");
+    if (codes.length === 1) assert.equal((await create).id, "1");
+    else await assert.rejects(create, Timeout); // it is not known whether the first attempt was carried out
+    const sent = heard.filter((h) => h.path === "/v1/rooms/web/tasks");
+    if (writes) assert.equal(sent.length, writes);
+    assert.equal(new Set(sent.map((h) => h.headers["idempotency-key"])).size, 1);
+  }
+});
+
+test("what happens between two streams is seen by who waits", async (t) => {
+  let streams = 0;
+  let state = "PENDING";
+  const looked = new AbortController();
+  const { client } = await serve(t, async (h, res) => {
+    if (!h.path.startsWith("/v1/events")) {
+      say(res, 200, { id: "7", state, room: "web", role: "builder" });
+      if (streams > 0) looked.abort();
+      return;
+    }
+    res.writeHead(200, { "content-type": "application/json" }).flushHeaders();
+    if (++streams > 1) return; // it stands, and is silent
+    if (!looked.signal.aborted) await once(looked.signal, "abort"); // the look when the first one stands
+    state = "COMPLETED";
+    res.end();
+  });
+  const began = performance.now();
+  assert.equal((await client.tasks.wait(7, { timeout: 50 })).state, "COMPLETED");
+  assert.ok(performance.now() - began < 50_000 && streams >= 2);
+});

@@ -27,7 +27,8 @@ async function work(job) {
 }
 
 try {
-  await worker("web/builder", work, { client: new Client({ attempt: 0.5 }) });
+  const retryFor = Number(process.env.VIGIL_CONFORMANCE_RETRY ?? 300);
+  await worker("web/builder", work, { client: new Client({ attempt: 0.5, retryFor }) });
   say({ did: "end", code: "" });
 } catch (e) {
   if (!(e instanceof VigilError)) throw e;

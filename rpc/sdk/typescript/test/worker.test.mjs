@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { Client, Handoff, worker } from "../dist/index.js";
+import { Client, Handoff, Stopped, worker } from "../dist/index.js";
 
 /** A server with tasks of these texts for one worker. answer may answer a call in its place. */
-async function serve(t, texts, answer = () => undefined, traceparent = "") {
+async function serve(t, texts, answer = () => undefined, traceparent = "", options = {}) {
   const heard = [];
-  const enough = new AbortController(); // the end of each task was said
+  const enough = new AbortController(); // the worker waits, and there is no task
   let next = 0;
   const claim = () =>
     next < texts.length && {
@@ -28,13 +31,12 @@ async function serve(t, texts, answer = () => undefined, traceparent = "") {
     const call = req.url.split(":").at(-1);
     const body = text && JSON.parse(text);
     heard.push({ call, body });
-    if (heard.filter((h) => h.call === "next").length === texts.length) enough.abort();
     const say = (status, value) => res.writeHead(status).end(JSON.stringify(value));
     if (answer(call, say, req)) return;
     if (call === "/v1/sessions") return say(200, { session: "17" });
     if (call === "join")
       return say(200, { agent: "web/builder", incarnation: "1", agent_id: 1, managed: false, ttl: "60s" });
-    if (call === "wait") return claim() === false ? undefined : say(200, (next--, claim()));
+    if (call === "wait") return next < texts.length ? say(200, claim()) : enough.abort();
     if (call === "next") return say(200, { claim: claim() || undefined, none: { code: "no_task" } });
     say(200, {});
   });
@@ -47,11 +49,11 @@ async function serve(t, texts, answer = () => undefined, traceparent = "") {
   return {
     heard,
     enough: enough.signal,
-    client: new Client({ addrs: `127.0.0.1:${server.address().port}` }),
+    client: new Client({ addrs: `127.0.0.1:${server.address().port}`, ...options }),
   };
 }
 
-/** Runs a worker until it has said the end of each task. */
+/** Runs a worker until it waits and there is no task. */
 async function run({ client, enough }, handler, options = {}) {
   const log = [];
   await worker("web/builder", handler, { client, signal: enough, log: (line) => log.push(line), ...options });
@@ -140,20 +142,131 @@ test("what is run and created for a traced task joins its trace", async (t) => {
   assert.deepEqual(made, [trace, undefined]);
 });
 
-test("a result that is refused fails its task, and the worker goes on", async (t) => {
-  let first = true;
-  const f = await serve(t, ["one", "two"], (call, say) => {
-    if (call !== "next" || !first) return false;
-    first = false;
-    say(413, { code: "too_large", message: "result has 300000 bytes" });
+test("a result or hand-off that is refused fails its attempt, and the worker goes on", async (t) => {
+  for (const code of ["invalid", "not_found", "too_large", "full"]) {
+    let first = true;
+    const f = await serve(t, ["one", "two"], (call, say) => {
+      if (call !== "next" || !first) return false;
+      first = false;
+      say(400, { code, message: "no" });
+      return true;
+    });
+    await run(f, (job) => (job.text === "one" ? new Handoff("nobody", "x") : job.text));
+    const again = code === "full" ? { retryable: true, after: "60s" } : { retryable: false };
+    assert.deepEqual(ends(f.heard).slice(1), [
+      ["fail", { text: "what it returned was refused: no", ...again }],
+      ["next", { complete: { result: "two" } }],
+    ]);
+  }
+});
+
+test("what is refused of the life ends it", async (t) => {
+  const f = await serve(
+    t,
+    ["one"],
+    (call, say) => call === "next" && (say(409, { code: "stopped", message: "a human has stopped it" }), true),
+  );
+  await assert.rejects(
+    run(f, () => "text"),
+    Stopped,
+  );
+  await f.client.close();
+  assert.equal(ends(f.heard).length, 1);
+});
+
+test("an end is said for as long as the life lasts", async (t) => {
+  const codes = [...Array(8).fill("no_leader"), "too_old", ...Array(5).fill("unknown_session")];
+  const f = await serve(
+    t,
+    ["one", "two"],
+    (call, say) => {
+      const code = call === "next" && codes.shift();
+      if (code) say(code === "no_leader" ? 503 : 409, { code, message: "no" });
+      return !!code;
+    },
+    "",
+    { retryFor: 0.2 },
+  );
+  await run(f, (job) => job.text);
+  const results = ends(f.heard).map(([, end]) => end.complete.result);
+  assert.deepEqual(results, [...Array(15).fill("one"), "two"]);
+});
+
+test("what is no Unicode is sent all the same", async (t) => {
+  const f = await serve(t, ["one"]);
+  await run(f, () => "half of \ud83d it \u{1f600}");
+  assert.deepEqual(ends(f.heard), [["next", { complete: { result: "half of \ufffd it \u{1f600}" } }]]);
+});
+
+test("a managed life that is stopped while no server answers leaves its result with agentd", async (t) => {
+  const spool = mkdtempSync(join(tmpdir(), "vigil-"));
+  const env = {
+    VIGIL_SPOOL: spool,
+    VIGIL_AGENT: "web/builder",
+    VIGIL_INCARNATION: "1",
+    VIGIL_TOKEN: "secret",
+  };
+  Object.assign(process.env, env);
+  t.after(() => {
+    for (const name of Object.keys(env)) delete process.env[name];
+    rmSync(spool, { recursive: true });
+  });
+  const stop = new AbortController();
+  const f = await serve(
+    t,
+    ["one"],
+    (call, say) => {
+      if (call !== "next" && call !== "complete") return false;
+      say(503, { code: "no_leader", message: "nobody leads" });
+      stop.abort();
+      return true;
+    },
+    "",
+    { retryFor: 0.2 },
+  );
+  await run(f, () => "a result", { signal: stop.signal });
+  const [name, ...others] = readdirSync(spool);
+  assert.deepEqual(others, []);
+  assert.match(name, /^[0-9]{20}-1-1\.json$/);
+  const left = JSON.parse(readFileSync(join(spool, name), "utf8"));
+  assert.deepEqual(left, {
+    incarnation: 1,
+    task: 1,
+    attempt: 1,
+    agent: "web/builder",
+    result: "a result",
+    token: "secret",
+  });
+  assert.equal(statSync(join(spool, name)).mode & 0o777, 0o600);
+  assert.equal(f.heard.filter((h) => h.call === "leave").length, 0); // which would put the task back
+});
+
+test("what a human says is an answer, and other mail is kept", async (t) => {
+  const mails = [
+    { id: "1", from: "web/tester", from_incarnation: "3" },
+    { id: "2", from: "token/7" },
+    { id: "3", from: "anna" },
+  ];
+  const f = await serve(t, ["one"], (call, say) => {
+    if (call !== "read") return false;
+    say(200, { mails: mails.splice(0) });
     return true;
   });
-  await run(f, (job) => job.text);
-  assert.deepEqual(ends(f.heard), [
-    ["next", { complete: { result: "one" } }],
-    ["fail", { text: "what it returned was refused: result has 300000 bytes", retryable: false }],
-    ["next", { complete: { result: "two" } }],
-  ]);
+  let answer, others, none;
+  await run(f, async (job) => {
+    answer = await job.ask("may I?", { within: 20 });
+    others = await job.inbox();
+    none = await job.inbox();
+  });
+  assert.equal(answer.id, "2");
+  assert.deepEqual(
+    [others, none].map((l) => l.map((m) => m.id)),
+    [["1", "3"], []],
+  );
+  assert.deepEqual(
+    f.heard.map((h) => h.call).filter((call) => call.endsWith("/ack")),
+    ["/v1/mail/2/ack"],
+  );
 });
 
 test("a worker that is stopped tells its function, and gives the task back", async (t) => {

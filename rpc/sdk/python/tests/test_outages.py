@@ -1,0 +1,181 @@
+import asyncio
+import os
+import threading
+import time
+import unittest
+import warnings
+from unittest import mock
+
+import vigil
+from vigil import _trial
+from vigil._wire import Scope
+
+from .fake import Fake
+
+TASK = {"id": "7", "room": "web", "role": "builder", "state": "PENDING", "attempt": 0}
+PATIENCE = 60  # s
+
+
+def event(seq, kind="task.completed"):
+    return f'id: {seq}\nevent: {kind}\ndata: {{"seq": "{seq}", "kind": "{kind}", "task": "7"}}\n\n'
+
+
+class Streams(unittest.TestCase):
+    def test_a_stream_that_was_quiet_for_long_may_break(self):
+        streams = []
+
+        def stream(send):
+            streams.append(None)
+            if len(streams) == 1:
+                time.sleep(0.5)  # longer than calls are repeated
+            else:
+                send(": nothing yet\n\n" + event(9))
+        with Fake({"GET /v1/events": lambda *_: stream}) as f, vigil.Client(f.addr, retry_for=0.3) as c:
+            self.assertEqual(next(c.events("web"))["seq"], "9")
+        self.assertEqual(len(streams), 2)
+
+    def test_streams_that_do_not_begin_are_not_tried_for_ever(self):
+        with Fake({"GET /v1/events": lambda *_: (503, {"code": "no_leader", "message": "nobody"})}) as f, \
+                vigil.Client(f.addr, retry_for=0.3) as c, self.assertRaises(vigil.NoLeader):
+            next(c.events("web"))
+
+
+class Waits(unittest.TestCase):
+    def test_what_happens_between_two_streams_is_seen(self):
+        state, streams, over = ["PENDING"], [], threading.Event()
+
+        def stream(send):
+            streams.append(None)
+            if len(streams) == 1:
+                while f.count("GET /v1/tasks/7") == 0:  # the first look
+                    time.sleep(0.01)
+                state[0] = "COMPLETED"
+            else:
+                over.wait(PATIENCE)
+
+        async def main():
+            async with vigil.AsyncClient(f.addr) as c:
+                self.assertTrue((await asyncio.wait_for(c.tasks.wait(7), PATIENCE / 2)).done)
+        with Fake({"GET /v1/events": lambda *_: stream,
+                   "GET /v1/tasks/7": lambda *_: (200, dict(TASK, state=state[0]))}) as f:
+            try:
+                asyncio.run(main())
+            finally:
+                over.set()
+        self.assertGreaterEqual(len(streams), 2)
+
+    def test_one_looks_now_and_then_also_where_the_wait_can_be_cancelled(self):
+        state, over = ["PENDING"], threading.Event()
+
+        def look(*_):
+            found = (200, dict(TASK, state=state[0]))
+            state[0] = "COMPLETED"  # which no event tells
+            return found
+        with Fake({"GET /v1/events": lambda *_: lambda send: over.wait(PATIENCE), "GET /v1/tasks/7": look}) as f, \
+                vigil.Client(f.addr) as c, mock.patch("vigil._tasks._QUIET", 0.7):
+            try:
+                self.assertTrue(c.tasks.wait(7, timeout=PATIENCE / 2, scope=Scope()).done)
+            finally:
+                over.set()
+
+    def test_many_waits_hold_up_no_other_call(self):
+        over = threading.Event()
+
+        async def main():
+            async with vigil.AsyncClient(f.addr) as c:
+                waits = [asyncio.ensure_future(c.tasks.wait(7)) for _ in range(70)]
+                while f.count("GET /v1/events") < len(waits):
+                    await asyncio.sleep(0.01)
+                found = await asyncio.wait_for(c.tasks.get(1), PATIENCE / 2)
+                self.assertEqual(found.id, 1)
+                for wait in waits:
+                    wait.cancel()
+                self.assertTrue(all(isinstance(e, asyncio.CancelledError)
+                                    for e in await asyncio.gather(*waits, return_exceptions=True)))
+        with Fake({"GET /v1/events": lambda *_: lambda send: over.wait(PATIENCE),
+                   "GET /v1/tasks/7": lambda *_: (200, TASK),
+                   "GET /v1/tasks/1": lambda *_: (200, dict(TASK, id="1"))}) as f:
+            try:
+                asyncio.run(main())
+            finally:
+                over.set()
+
+
+class Gaps(unittest.TestCase):
+    """A process that was frozen has its attempt when it goes on."""
+
+    def call(self, answers):
+        """A call during whose first attempt the process stands still for longer than it is repeated."""
+        real, ahead = _trial.now, [0.0]
+
+        def answer(*_):
+            if ahead[0] == 0:
+                ahead[0] = 1000.0
+            return answers.pop(0) if answers else (503, {"code": "no_leader", "message": "nobody"})
+        with Fake({"POST /v1/rooms/web/tasks": answer}) as f, vigil.Client(f.addr, attempt=0.5) as c, \
+                mock.patch("vigil._trial.now", lambda: real() + ahead[0]), \
+                mock.patch("vigil._client.now", lambda: real() + ahead[0]):
+            try:
+                return c.tasks.create("web", "builder", "x").id, f
+            except vigil.VigilError as e:
+                return e, f
+
+    def test_it_is_asked_once_more_and_not_for_ever(self):
+        away = (503, {"code": "no_leader", "message": "nobody"})
+        found, f = self.call([away, (200, TASK)])
+        self.assertEqual(found, 7)
+        self.assertEqual({h["Idempotency-Key"] for k, h, *_ in f.heard if k.endswith("tasks")}, {"17-1"})
+        found, f = self.call([away])
+        self.assertIsInstance(found, vigil.NoLeader)
+        self.assertGreaterEqual(f.count("POST /v1/rooms/web/tasks"), 2)
+
+    def test_a_session_that_has_ended_meanwhile_leaves_it_open(self):
+        found, f = self.call([(504, {"code": "unknown_outcome", "message": "lost"}),
+                              (409, {"code": "unknown_session", "message": "it has ended"}), (200, TASK)])
+        self.assertIsInstance(found, vigil.UnknownOutcome)
+        self.assertEqual(f.count("POST /v1/rooms/web/tasks"), 2)
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+class Forks(unittest.TestCase):
+    def test_a_child_writes_under_numbers_of_its_own(self):
+        sessions, made = [], {}
+
+        def session(*_):
+            sessions.append(None)
+            return 200, {"session": str(len(sessions))}
+
+        def create(body, headers):  # as the cluster: a number has the answer of the first that used it
+            key = headers["Idempotency-Key"]
+            made.setdefault(key, body["text"])
+            return 200, dict(TASK, text=made[key])
+        with Fake({"POST /v1/sessions": session, "POST /v1/rooms/web/tasks": create}) as f, \
+                vigil.Client(f.addr) as c:
+            c.tasks.create("web", "builder", "before")
+            held = [threading.Lock() for _ in range(2)]
+            c._servers._lock, c._sessions._lock = held  # as another thread may have them at that moment
+            for lock in held:
+                lock.acquire()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which is the point
+                child = os.fork()
+            if child == 0:
+                try:
+                    os._exit(0 if c.tasks.create("web", "builder", "child").text == "child" else 1)
+                finally:
+                    os._exit(2)
+            for lock in held:
+                lock.release()
+            self.assertEqual(c.tasks.create("web", "builder", "parent").text, "parent")
+            until = time.monotonic() + PATIENCE
+            done, status = os.waitpid(child, os.WNOHANG)
+            while done == 0 and time.monotonic() < until:
+                time.sleep(0.01)
+                done, status = os.waitpid(child, os.WNOHANG)
+            if done == 0:
+                os.kill(child, 9)
+                os.waitpid(child, 0)
+            self.assertEqual((done, status), (child, 0))
+            self.assertEqual(sorted(made.values()), ["before", "child", "parent"])
+            self.assertEqual(len(sessions), 2)
+            self.assertFalse(any(k.startswith("DELETE") for k, *_ in f.heard))  # the child has ended nothing

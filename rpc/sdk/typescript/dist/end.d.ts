@@ -1,0 +1,36 @@
+import type { CallOptions, Client } from "./client.js";
+import { VigilError } from "./errors.js";
+import type { NextRequest, Speaker } from "./messages.js";
+/** How a job ends. */
+export type End = {
+    readonly complete: {
+        result: string;
+    };
+} | {
+    readonly fail: NonNullable<NextRequest["fail"]>;
+} | {
+    readonly handoff: NonNullable<NextRequest["handoff"]> & {
+        to_role: string;
+    };
+};
+/** Bytes of why an attempt has failed. */
+export declare const MAX_REASON = 1024;
+/**
+ * What a refused end becomes: where the result, or the hand-off, is refused the attempt fails, since no other life
+ * would end it better. undefined: the refusal is about life or attempt.
+ */
+export declare function unfit(end: End, e: unknown): End | undefined;
+/** Until when the end of an attempt is said: for as long as the life lasts and stop has not come, or for a time. */
+export type Patience = {
+    readonly stop: AbortSignal;
+} | {
+    readonly ms: number;
+};
+/** An error that leaves open what became of the end of an attempt, which may be said again. */
+export declare const unanswered: (e: unknown) => e is VigilError;
+/** Says how an attempt has ended, by a call that takes no other task. */
+export declare function sayEnd(client: Client, of: {
+    speaker: Speaker;
+    task: string;
+    attempt: number;
+}, end: End, options: CallOptions): Promise<void>;

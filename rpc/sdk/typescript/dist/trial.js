@@ -1,0 +1,32 @@
+// One call with its attempts.
+import { Timeout } from "./errors.js";
+import { now } from "./spans.js";
+// ms between two attempts that tell of a process which stood still: frozen, or its machine asleep.
+const GAP = 15_000;
+/**
+ * Whether the time of a call is over. Time in which the process stood still was no time to ask: after such a gap it is
+ * asked for one attempt's time more, once.
+ */
+export function over(t, attempt) {
+    const at = now();
+    if (left(t) > 0)
+        return false;
+    if (t.stood || at - t.sent <= GAP)
+        return true;
+    t.stood = true;
+    t.more = at + Math.min(t.until, attempt);
+    return false;
+}
+/** The ms that are left of a call. */
+export const left = (t) => Math.max(t.until - (now() - t.began), t.more - now());
+export function outOfTime(t) {
+    const why = t.last ? `: ${t.last.message}` : "";
+    return new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, { cause: t.last });
+}
+/** Headers that say how old a call is: what an agent says renews its lease when it has just said it. */
+export function aged(t) {
+    if (t.tries > 1)
+        return { "vigil-repeat": "1" };
+    const age = Math.floor(now() - t.began);
+    return age > 0 ? { "vigil-said": String(age) } : {};
+}
