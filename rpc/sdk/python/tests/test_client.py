@@ -68,6 +68,18 @@ class Calls(unittest.TestCase):
         with Fake({"GET /v1/tasks/7": lambda *_: (200, TASK)}) as f, vigil.Client(["127.0.0.1:1", f.addr]) as c:
             self.assertEqual(c.tasks.get(7).room, "web")
 
+    def test_what_has_little_time_asks_another_server_within_it(self):
+        over = threading.Event()
+
+        def silent(*_):
+            over.wait(60)  # longer than the call has, unless the test is over
+
+        with Fake({"GET /v1/tasks/7": silent}) as f, Fake({"GET /v1/tasks/7": lambda *_: (200, TASK)}) as g, \
+                vigil.Client([f.addr, g.addr]) as c:
+            self.assertEqual(c.call("Fleet.GetTask", {"task": 7}, timeout=3)["room"], "web")
+            self.assertEqual((f.count("GET /v1/tasks/7"), g.count("GET /v1/tasks/7")), (1, 1))
+            over.set()
+
     def test_what_is_said_once_is_bounded_also_while_servers_take_connections_and_say_nothing(self):
         holes = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]  # their kernel accepts, and nobody else
         place = Place(["127.0.0.1:%d" % h.getsockname()[1] for h in holes], "the test", roots="there")

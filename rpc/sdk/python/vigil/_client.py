@@ -25,6 +25,7 @@ log = logging.getLogger("vigil")
 
 RETRY_FOR = 300.0  # s that a call is repeated: the cluster forgets a session after 10 min
 ATTEMPT = 5.0  # s that one attempt may wait for its answer
+LEAST = 0.25  # s that it may wait in any case, as far as its call has them
 LONG = 600.0  # s that a call which may take minutes may
 HOPS = 3  # from server to server before a call waits
 RENEWALS = 3  # times that one write may find its session forgotten
@@ -246,6 +247,8 @@ class Client:
             limit = park(message) + self._attempt
         else:
             limit = min(left, LONG if m.long else self._attempt)
+            if repeat == "always":  # what has little time, such as a good-bye, asks another server within it
+                limit = min(limit, max(left / 2, LEAST))
         verb, path, body = request
         headers = list(self._extra)
         if ticket is not None:

@@ -13,6 +13,7 @@ import { Lost, Wire } from "./wire.js";
 const RETRY_FOR = 300; // s
 const MAX_HOPS = 3; // how often a call follows from server to server before it waits
 const RENEWALS = 3; // how often one write may find its session forgotten
+const LEAST = 250; // ms that an attempt may wait in any case, as far as its call has them
 const BYE = 250; // ms that close may take
 /** A client of a cluster. One is enough for a process; it holds no process up that has nothing else to do. */
 export class Client {
@@ -253,7 +254,10 @@ export class Client {
         for (const addr of this.servers.order(route)) {
             if (left(t) <= 0)
                 break; // beats of a short lease: the next one begins with the next address
-            const timeout = Math.min(left(t), t.method.long ? Infinity : this.attemptFor);
+            let timeout = Math.min(left(t), t.method.long ? Infinity : this.attemptFor);
+            // What has little time, such as a good-bye, asks another server within it.
+            if (t.method.repeat === "always")
+                timeout = Math.min(timeout, Math.max(left(t) / 2, LEAST));
             try {
                 const answer = await exchange(this.wire, addr, { ...request, headers: { ...request.headers, ...aged(t) } }, t.signal, timeout, this.servers.local ? undefined : t.method.long);
                 this.servers.settle(route, addr);

@@ -114,7 +114,7 @@ export class Life {
     const over = this.over.signal.aborted;
     this.end(new Closed("the agent has left"));
     if (over || this.left) return; // what is left counts while the attempt is this life's
-    const options = { signal: AbortSignal.timeout(limit) };
+    const options = { signal: AbortSignal.timeout(limit), timeout: limit / 1000 };
     await this.client.call("Work.Leave", { speaker: this.speaker, reason }, options).catch(() => undefined);
   }
 

@@ -247,3 +247,12 @@ test("what happens between two streams is seen by who waits", async (t) => {
   assert.equal((await client.tasks.wait(7, { timeout: 50 })).state, "COMPLETED");
   assert.ok(performance.now() - began < 50_000 && streams >= 2);
 });
+
+test("what has little time asks another server within it", async (t) => {
+  const silent = await serve(t, () => undefined);
+  const good = await serve(t, (_, res) => say(res, 200, { task: "7" }));
+  const client = new Client({ addrs: [silent.addr, good.addr] });
+  t.after(() => client.close());
+  assert.equal((await client.call("Fleet.GetTask", { task: 7 }, { timeout: 3 })).task, "7");
+  assert.deepEqual([silent.heard.length, good.heard.length], [1, 1]);
+});
