@@ -444,6 +444,7 @@ func (s *State) forget() {
 }
 
 func (s *State) removeTask(t *noun.Task) {
+	s.Hooks.TaskGoes.Call(t)
 	s.indexTask(t, -1)
 	s.reviewDemand(t.Role)
 	if t.State.Terminal() {
