@@ -59,6 +59,7 @@ var dumped = []reflect.Type{
 	reflect.TypeFor[noun.Typist](),
 	reflect.TypeFor[noun.Refusal](),
 	reflect.TypeFor[noun.HostKept](),
+	reflect.TypeFor[noun.Sweep](),
 }
 
 // Image is everything that is replicated: what a snapshot holds and what the servers' hashes
@@ -166,6 +167,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Host]():             fieldsBefore[noun.Host]("DrainEnd"),
 		reflect.TypeFor[noun.BudgetSettings]():   fieldsBefore[noun.BudgetSettings]("Trust"),
 		reflect.TypeFor[noun.Server]():           fieldsBefore[noun.Server]("Zone"),
+		reflect.TypeFor[noun.Cancellation]():     fieldsBefore[noun.Cancellation]("Swept"),
 	}},
 }
 

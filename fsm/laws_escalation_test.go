@@ -344,7 +344,7 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 	x.must(PutSettings{Values: []noun.KV{{Key: "escalations_kept", Value: "2"}}})
 	many := func(n int) { // in a few entries, since the whole state is checked after each
 		for first := 0; first < n; first += 1000 {
-			x.must(happenMany{first, min(n, first+1000)})
+			x.must(happenMany{first, min(n, first+1000), noun.EscRoomCanceled, noun.MailNormal})
 		}
 	}
 	many(4)
@@ -363,11 +363,15 @@ func TestL11EscalationsAreBounded(t *testing.T) {
 }
 
 // happenMany is a command that calls a human for rooms from First to before End.
-type happenMany struct{ First, End int }
+type happenMany struct {
+	First, End int
+	kind       noun.EscalationKind
+	priority   noun.MailPriority
+}
 
 func (h happenMany) Apply(s *core.State) noun.Outcome {
 	for i := h.First; i < h.End; i++ {
-		s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscRoomCanceled, Subject: fmt.Sprint("room", i)})
+		s.Hooks.Human.Call(noun.Escalation{Kind: h.kind, Subject: fmt.Sprint("room", i), Priority: h.priority})
 	}
 	return noun.Outcome{}
 }

@@ -118,7 +118,7 @@ func stateFigures() []figure {
 			func(s *scrape) float64 { return float64(s.escalations.Pending) }),
 		counter("vigil_escalations_opened_total", "Escalations opened.",
 			func(s *scrape) float64 { return float64(s.escalations.Opened) }),
-		counter("vigil_escalations_dropped_total", "What was not escalated since too many were open.",
+		counter("vigil_escalations_dropped_total", "Escalations not opened, or closed for more urgent ones, since too many were open.",
 			func(s *scrape) float64 { return float64(s.escalations.Dropped) }),
 		gauge("vigil_stint_term", "Term of the newest stint.",
 			func(s *scrape) float64 { return float64(s.stint.Term) }),

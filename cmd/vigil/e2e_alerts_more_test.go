@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/agentd/runner"
+	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -134,6 +135,33 @@ prompts: [{kind: idle, pattern: '^>$', lines: 1}]
 		t.Fatal(err)
 	}
 	a.fire("VigilUnkillable", "VigilNobodyLooks")
+	a.all()
+}
+
+// More agents than there may be escalations have urgent mail that nobody acknowledges.
+func TestAlertOfTooManyEscalationsIsRaised(t *testing.T) {
+	needsPrometheus(t)
+	t.Parallel()
+	f := newFleet(t)
+	a := newAlarms(f, job("vigil", f.api...))
+	a.set(map[string]string{"mail_urgent_limit": "1s"})
+	const perRole = 1000 // as many copies has one mail at most
+	for i := range noun.MaxOpenEscalations/perRole + 1 {
+		room := fmt.Sprintf("deaf%d", i)
+		if _, err := f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: room,
+			Roles: []*vigilv1.RoleSpec{{Name: "w", Replicas: perRole}}}); err != nil {
+			t.Fatal(err)
+		}
+		f.until("agents of "+room, func() (bool, string) {
+			rm, err := f.fleet.GetRoom(f.ctx(), &vigilv1.GetRoomRequest{Room: room})
+			return err == nil && rm.GetUnfinished() == 0, fmt.Sprint(rm.GetUnfinished(), " ", err)
+		})
+		if _, err := vigilv1.NewMailboxClient(f.client).SendMail(f.ctx(), &vigilv1.SendMailRequest{From: "ann",
+			To: room, Subject: "answer", Priority: "urgent"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.fire("VigilEscalationsDropped")
 	a.all()
 }
 

@@ -32,10 +32,12 @@ var raisedBy = map[string][]string{
 		"VigilEscalations", "VigilHostsLost", "VigilInboxUrgent", "VigilManyAgentsStuck", "VigilManyElections", "VigilManyRetries",
 		"VigilManyRoomsCanceled", "VigilNoLeader", "VigilNotifierFails", "VigilRoleHalfOpen", "VigilServerDown",
 		"VigilTaskWaitsLong", "VigilTasksOverdue", "VigilWatchdogBlind"},
-	"TestAlertsOfServersAreRaised": {"VigilServerBehind", "VigilSlowCommits"},
-	"TestAlertsOfHostsAreRaised":   {"VigilDeadLetters", "VigilNobodyLooks", "VigilUnkillable"},
+	"TestAlertsOfServersAreRaised":          {"VigilServerBehind", "VigilSlowCommits"},
+	"TestAlertOfTooManyEscalationsIsRaised": {"VigilEscalationsDropped"},
+	"TestAlertsOfHostsAreRaised":            {"VigilDeadLetters", "VigilNobodyLooks", "VigilUnkillable"},
 	"TestAlertsOfIdentitiesAreRaised": {"VigilIdentityLimited", "VigilInternalErrors", "VigilManyDenied",
 		"VigilRootOffline"},
+	"TestAlertOfAWebCertificateIsRaised": {"VigilWebCertificateEnds"},
 }
 
 // notRaised are the alerts that no fleet of a test raises for sure, by why. Their unit tests are in

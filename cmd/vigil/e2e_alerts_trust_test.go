@@ -4,11 +4,18 @@ package main_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"google.golang.org/grpc"
@@ -75,6 +82,52 @@ func TestAlertsOfIdentitiesAreRaised(t *testing.T) {
 			t.Fatal("a server signs without a key")
 		}
 	}, "VigilInternalErrors", "VigilRootOffline")
+	a.all()
+}
+
+// The operator's own certificate ends in some days, and is renewed then.
+func TestAlertOfAWebCertificateIsRaised(t *testing.T) {
+	needsPrometheus(t)
+	t.Parallel()
+	own := t.TempDir()
+	crt, secret := filepath.Join(own, "web.crt"), filepath.Join(own, "web.key")
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(left time.Duration) {
+		t.Helper()
+		c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"vigil.example"}, NotAfter: time.Now().Add(left)}
+		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+		if err == nil {
+			err = os.WriteFile(secret, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: inner}), 0o600)
+		}
+		if err == nil {
+			err = os.WriteFile(crt, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const day = 24 * time.Hour
+	put(5 * day)
+	f := foundFleet(t, "http_cert: "+crt, "http_key: "+secret)
+	people, err := filepath.Glob(filepath.Join(f.dir, "admin", "vigil", "identity", "*"))
+	if err != nil || len(people) != 1 {
+		t.Fatalf("identities of the admin: %v, %v", people, err)
+	}
+	servers := job("vigil", f.apis...)
+	servers["scheme"] = "https"
+	servers["tls_config"] = map[string]string{"ca_file": filepath.Join(people[0], "roots.crt"),
+		"cert_file": filepath.Join(people[0], "leaf.crt"), "key_file": filepath.Join(people[0], "leaf.key")}
+	a := newAlarms(&testFleet{t: t}, servers)
+	a.fire("VigilWebCertificateEnds")
+	put(90 * day)
+	a.ends("VigilWebCertificateEnds")
 	a.all()
 }
 

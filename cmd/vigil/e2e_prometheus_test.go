@@ -26,7 +26,7 @@ import (
 
 // onlyWhenItHappens are figures that have a line once something has gone wrong, has been done, or is configured.
 var onlyWhenItHappens = []string{"vigil_rpc_denied_total", "vigil_rpc_limited_total",
-	"vigil_backup_last_good_timestamp_seconds", "vigil_backup_every_seconds"}
+	"vigil_backup_last_good_timestamp_seconds", "vigil_backup_every_seconds", "vigil_http_cert_expires_seconds"}
 
 // quietWhenWell are the expressions of the dashboard that have no data in a fleet in which all is well.
 var quietWhenWell = regexp.MustCompile(`vigil_rpc_(denied|limited)_total|code!="ok"|vigil_agent_repairs_total|` +

@@ -24,6 +24,7 @@ type trustFleet struct {
 	dir     string
 	servers []*proc
 	api     string // address of s1
+	apis    []string
 	said    []said // by commands, in their order
 }
 
@@ -84,7 +85,7 @@ func foundFleet(t *testing.T, more ...string) *trustFleet {
 	}
 	place := func(id string) []string {
 		addr := freePort(t)
-		if id == "s1" {
+		if f.apis = append(f.apis, addr); id == "s1" {
 			f.api = addr
 		}
 		return []string{"--id", id, "--data-dir", filepath.Join(f.dir, id), "--addr", addr, "--raft-addr", freePort(t)}

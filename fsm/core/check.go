@@ -228,6 +228,7 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 	c.That(slices.Equal(ri.missing, s.missing(r)), "role %s lacks %d replicas, %d are known", r.Spec.Name,
 		len(s.missing(r)), len(ri.missing))
 	c.That(r.Half != nil || ri.Queued.Len() == 0 || growing || r.Below != 0 || r.Retired ||
+		s.RoomTable.Get(r.Room).Sweep.Cancels() ||
 		pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
 	c.That(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)

@@ -121,12 +121,26 @@ func (s *State) workOff() {
 		}
 		s.clearRoom(s.RoomTable.Mut(id))
 	}
+	s.Hooks.WorkOff.Call(struct{}{})
 	s.Result.Effects.More = s.Result.Effects.More || s.unworked()
 }
 
+// StepsLeft tells whether this entry may take another step in working off what was ordered for many, and Step
+// takes it.
+func (s *State) StepsLeft() bool { return s.steps > 0 }
+func (s *State) Step()           { s.steps-- }
+
 // unworked tells that later entries have something to work off.
 func (v *View) unworked() bool {
-	return v.visiting.Len() > 0 || v.growing.Len() > 0 || v.clearing.Len() > 0 || v.withdrawing.Len() > 0
+	if v.visiting.Len() > 0 || v.growing.Len() > 0 || v.clearing.Len() > 0 || v.withdrawing.Len() > 0 {
+		return true
+	}
+	for _, left := range v.Hooks.Unworked {
+		if left() {
+			return true
+		}
+	}
+	return false
 }
 
 // carryOut does what a role is declared as, as far as this entry may: first on the agents that it

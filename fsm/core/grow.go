@@ -138,12 +138,20 @@ func (v *View) Unfinished(rm *noun.Room) (n int) {
 // promotable tells that a waiting task of the role is to be offered.
 func (v *View) promotable(r *noun.Role, ri *roleIndex) bool {
 	switch {
-	case ri.Queued.Len() == 0:
+	case ri.Queued.Len() == 0 || v.RoomTable.Get(r.Room).Sweep.Cancels():
 		return false
 	case r.Half != nil:
 		return r.Half.Next <= v.Meta.Clock && r.Half.Probing() < r.Half.Allowed
 	}
 	return ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1)
+}
+
+// ReviewOffers follows the begin and the end of a sweep that cancels the tasks of a room: none is offered meanwhile.
+func (s *State) ReviewOffers(rm *noun.Room) {
+	for _, id := range rm.Roles {
+		s.reviewGrowth(s.RoleTable.Get(id))
+		s.Promote(id)
+	}
 }
 
 func (s *State) promoteOne(r *noun.Role, ri *roleIndex) {

@@ -23,6 +23,7 @@ type Hooks struct {
 	AgentExcused Hook[*noun.Agent] // something else explains the agent's silence than before, or nothing
 	AgentGoes    Hook[*noun.Agent] // the agent is about to be removed
 	TaskMoved    Hook[TaskMove]
+	TaskGoes     Hook[*noun.Task]  // the task is about to be removed
 	RoleGoes     Hook[*noun.Role]  // the role is no longer declared
 	RoomTouched  Hook[noun.RoomID] // something was done or said in the room
 	RoomResumed  Hook[noun.RoomID] // what excused its silence is over: that is counted from now
@@ -58,6 +59,11 @@ type Hooks struct {
 	AgentBarred []func(*noun.Agent) bool
 	BarredText  func(*noun.Agent) string
 	BarredRow   func(*noun.Agent) due.Row
+
+	// WorkOff goes on with what was ordered for many things, as far as State.StepsLeft allows; Unworked tells
+	// whether something is left, for later entries.
+	WorkOff  Hook[struct{}]
+	Unworked []func() bool
 
 	// Outnumbers is called with the state that a backup takes the place of, see Outnumber.
 	Outnumbers Hook[Replaced]

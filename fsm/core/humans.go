@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -34,7 +33,7 @@ func (s *State) escalateAgent(kind noun.EscalationKind, a *noun.Agent) {
 }
 
 func (s *State) escalateTask(t *noun.Task) {
-	e := noun.Escalation{Kind: noun.EscTaskQuarantined, Subject: fmt.Sprintf("task %d", t.ID),
+	e := noun.Escalation{Kind: noun.EscTaskQuarantined, Subject: noun.TaskSubject(t.ID),
 		Priority: noun.MailHigh, Task: t.ID,
 		Room: s.RoomTable.Get(t.Room).Name, Inc: t.HolderInc,
 		Facts: []noun.KV{{Key: "role", Value: s.RoleTable.Get(t.Role).Spec.Name},

@@ -58,6 +58,7 @@ func (s *State) moveUntil(t *noun.Task, to noun.TaskState, notBefore noun.Time) 
 	}
 	if from.Terminal() {
 		s.Meta.TasksDone--
+		t.Swept = false
 	}
 	if t.Retried().NotBefore != notBefore {
 		t.ChangeRetry(func(r *noun.Retry) { r.NotBefore = notBefore })
@@ -341,6 +342,20 @@ func (c CancelTask) Apply(s *State) noun.Outcome {
 }
 
 func (s *State) Cancel(t *noun.Task, by, reason string) {
+	s.takeFromHolder(t)
+	s.Event("task.canceled", About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))
+	s.CancelUntold(t, reason)
+}
+
+// CancelUntold is Cancel without an event.
+func (s *State) CancelUntold(t *noun.Task, reason string) {
+	s.takeFromHolder(t)
+	t.Result = noun.Clip(reason, noun.MaxReason)
+	s.Move(t, noun.TaskCanceled)
+}
+
+// takeFromHolder takes a task from who holds it.
+func (s *State) takeFromHolder(t *noun.Task) {
 	if t.State.Held() {
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == t.ID {
 			was := ShadowOf(a)
@@ -348,9 +363,6 @@ func (s *State) Cancel(t *noun.Task, by, reason string) {
 			s.Settle(a, was)
 		}
 	}
-	t.Result = noun.Clip(reason, noun.MaxReason)
-	s.Event("task.canceled", About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))
-	s.Move(t, noun.TaskCanceled)
 }
 
 // RetryTask puts a FAILED, CANCELED or QUARANTINED task back into the queue. One that is put off,
@@ -444,6 +456,7 @@ func (s *State) forget() {
 }
 
 func (s *State) removeTask(t *noun.Task) {
+	s.Hooks.TaskGoes.Call(t)
 	s.indexTask(t, -1)
 	s.reviewDemand(t.Role)
 	if t.State.Terminal() {

@@ -7,6 +7,7 @@ package noun
 const (
 	costRoom       = 640
 	costCanceled   = 160
+	costSweep      = 80
 	costRole       = 1024
 	costOverseer   = 48
 	CostAgent      = 512 // with its lease
@@ -86,6 +87,9 @@ func CostOfRoom(r *Room) int64 {
 	n += int64(len(r.Roles)+len(r.Asked)) * costNumber
 	if c := r.Canceled; c != nil {
 		n += costCanceled + textOf(c.Room) + textOf(c.Reason) + textsOf(c.Roles) + textsOf(c.Hosts)
+	}
+	if w := r.Sweep; w != nil {
+		n += costSweep + textOf(w.By)
 	}
 	return n + costOfSpent(r.Spent)
 }

@@ -1,6 +1,9 @@
 package noun
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // EscalationID numbers escalations from 1; it is what users see. Zero means none.
 type EscalationID uint64
@@ -52,8 +55,8 @@ func EscalationStateNames() []string { return escalationStateNames[:] }
 
 // Limits of escalations.
 const (
-	// MaxOpenEscalations are not closed at the same time; what comes on top is counted
-	// and opens nothing.
+	// MaxOpenEscalations are not closed at the same time. Beyond that one gives way that is over or
+	// less urgent; where there is none, what comes on top is counted and opens nothing.
 	MaxOpenEscalations = 10_000
 	MaxEscalationNote  = 1 << 10
 	MaxNotifiers       = 16 // of one notice
@@ -63,6 +66,9 @@ const (
 	BrokenStarts = 3
 	NoticeRest   = time.Hour // between two tries of one notice, at most
 )
+
+// TaskSubject is the subject of an escalation about a task.
+func TaskSubject(id TaskID) string { return "task " + strconv.FormatUint(uint64(id), 10) }
 
 // EscalationSettings are those of escalations.
 type EscalationSettings struct {
@@ -136,5 +142,5 @@ type Escalations struct {
 	Last       EscalationID // handed out
 	LastNotice uint64
 	Opened     uint64 // ever
-	Dropped    uint64 // not opened, since too many were open
+	Dropped    uint64 // not opened, or closed for a more urgent one, since too many were open
 }

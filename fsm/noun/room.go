@@ -42,6 +42,8 @@ type Room struct {
 
 	Spend SpendLimit // the room's budget
 	Spent *Spent     // nil: nothing was used; replaced, never changed
+
+	Sweep *Sweep // what later entries go on with, see package silence; nil: nothing; replaced, never changed
 }
 
 // ResumedWork tells that the room has got new work since the watchdog canceled it: it is not

@@ -84,6 +84,8 @@ type Task struct {
 	Key   string // by which whoever created it finds it again, one of its room; empty: none
 	// Used is what was used for it, as far as hosts have told; nil: nothing; replaced, never changed. See LifeUsage.Task.
 	Used *Usage
+	// Swept: the conversation watchdog has canceled it, with so many others that it took several entries.
+	Swept bool
 }
 
 // Held says who had an attempt.

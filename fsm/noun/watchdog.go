@@ -79,7 +79,36 @@ type Cancellation struct {
 	Hosts    []string      // of the agents that held tasks, at most maxNamed
 	// First and Last are the FinishSeq of the tasks that were canceled.
 	First, Last uint64
+	// Swept: they were canceled by several entries, between which other tasks of the room may have ended too.
+	// They are those of them that are Swept. Last is 0 until all of them are.
+	Swept bool
 }
+
+// ActiveText is for people.
+func (x *Cancellation) ActiveText() string {
+	if x.ActiveAt == 0 {
+		return "before the watchdog was switched on"
+	}
+	return x.ActiveAt.Text()
+}
+
+// TaskReason is why its tasks are canceled, for people.
+func (x *Cancellation) TaskReason() string { return x.Reason + "; last activity " + x.ActiveText() }
+
+// Sweep is what later entries go on with in a room: its open tasks are canceled, or those that were are brought back.
+type Sweep struct {
+	Index uint64 // log index of the word about it: what has changed since then stays as it is
+	Back  bool   // they are brought back
+	By    string // who brings them back
+	// Next and Last are the FinishSeq of those that are still to be brought back; Swept as in Cancellation.
+	Next, Last uint64
+	Swept      bool
+	Done       uint32 // tasks that are canceled, or back
+	Untold     uint32 // of these, without an event of their own
+}
+
+// Cancels tells that open tasks are being canceled.
+func (w *Sweep) Cancels() bool { return w != nil && !w.Back }
 
 // Check tells what is wrong with a room's own limits.
 func (w *RoomWatch) Check() error {

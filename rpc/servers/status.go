@@ -77,6 +77,7 @@ func (c *Service) sumUp(st *fsm.View, room string, term uint64) *vigilv1.StatusR
 	}
 	out.Warnings = append(out.Warnings, budgetWarnings(st)...)
 	out.Warnings = append(out.Warnings, c.openWarnings(st)...)
+	out.Warnings = append(out.Warnings, tokenWarnings(st, noun.Wall(time.Now().UnixNano()))...)
 	if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
 		out.Warnings = append(out.Warnings,
 			fmt.Sprintf("Agents that should run and do not: %d of %d; `vigil agent list` tells why.",
@@ -181,6 +182,29 @@ func (c *Service) openWarnings(st *fsm.View) []string {
 		text += " Other machines can reach " + strings.Join(open, ", ") + "."
 	}
 	return []string{text}
+}
+
+// tokenWarning is how long before its end people are told of an API token, when that is less than a quarter of
+// what it was made for: a token for an hour is made to end soon.
+const tokenWarning = 7 * 24 * time.Hour
+
+// tokenWarnings says how many API tokens end soon: the programs that call with them are let in no more then.
+// When one was used last is nowhere kept.
+func tokenWarnings(st *fsm.View, now noun.Wall) []string {
+	n, first := uint32(0), time.Duration(0)
+	for k := range st.APITokens() {
+		left := k.End.Sub(st.Clock())
+		if whole := left + time.Duration(now-k.At); left > 0 && left < min(tokenWarning, whole/4) {
+			if n++; first == 0 || left < first {
+				first = left
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("API tokens that end soon: %d, the first in %s; `vigil token list` shows them. Make new ones with "+
+		"`vigil token create`, or who calls with them is let in no more.", n, first.Round(time.Minute))}
 }
 
 // warnedRooms is how many rooms a status names whose share of a budget is nearly used up.

@@ -200,6 +200,9 @@ func (f *Server) Inspect() (wrong []error, notes []string) {
 			wrong = append(wrong, err)
 		}
 	}
+	if _, err := f.WebPair(time.Now()); err != nil && f.HTTPKey != "" { // without a key that is said already
+		wrong = append(wrong, err)
+	}
 	_, lacks := f.Notifiers(nil)
 	wrong = append(wrong, lacks...)
 	lacks, notes = f.inspectBackup()

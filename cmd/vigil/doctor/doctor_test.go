@@ -16,8 +16,8 @@ var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 func sound() *Machine {
 	return &Machine{Server: true, Dir: "/var/lib/vigil-server", Config: "/etc/vigil/server.yaml", Mode: 0o700,
 		Free: 10 << 30, Want: 512 << 20, Inodes: 1 << 20, Syncs: []time.Duration{time.Millisecond, 3 * time.Millisecond},
-		Files: 65536, Tasks: math.MaxUint64, PPM: 12, Now: now, Until: now.AddDate(0, 1, 0),
-		MTU: map[string]int{"eth0": 1500}, Unified: true}
+		Files: 65536, Tasks: math.MaxUint64, PPM: 12, Now: now, Until: now.AddDate(0, 1, 0), Web: "/etc/web.crt",
+		WebUntil: now.AddDate(0, 0, 15), MTU: map[string]int{"eth0": 1500}, Unified: true}
 }
 
 // whole is a cluster in which nothing is wrong.
@@ -88,6 +88,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			machine: func(m *Machine) { m.Until = now.Add(-time.Hour) }},
 		{name: "a certificate that ends soon", about: "certificate", remedy: "vigil tls status",
 			machine: func(m *Machine) { m.Until = now.Add(time.Hour) }},
+		{name: "a certificate of the operator's that ends soon", about: "certificate", remedy: "renew it",
+			machine: func(m *Machine) { m.Web, m.WebUntil = "/etc/web.crt", now.AddDate(0, 0, 13) }},
 		{name: "nobody answers", mend: true, about: "cluster", remedy: "systemctl status vigil-server",
 			cluster: func(c *Cluster) { *c = Cluster{Err: errors.New("refused")} }},
 		{name: "no leader", mend: true, about: "cluster", remedy: "vigil server recover",

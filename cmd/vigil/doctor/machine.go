@@ -34,6 +34,9 @@ type Machine struct {
 	Until   time.Time // end of the certificate; zero: there is none
 	MTU     map[string]int
 	Unified bool // control groups of version 2 are there
+
+	Web      string    // file of the operator's own certificate; empty: there is none that counts
+	WebUntil time.Time // its end
 }
 
 // What is asked of a machine.
@@ -46,6 +49,7 @@ const (
 	mostPPM     = 1000 // 0.1 %: fences end at other times on other hosts
 	leastMTU    = 1280
 	certWarning = 3 * 24 * time.Hour
+	webWarning  = 14 * 24 * time.Hour // people renew it
 )
 
 // judgeMachine says what is wrong with a machine.
@@ -71,6 +75,10 @@ func judgeMachine(m *Machine) (l list) {
 	} else if !m.Until.IsZero() && left < certWarning {
 		l.note("certificate", fmt.Sprintf("the certificate in %s ends in %s and was not renewed", m.Dir, left.Round(time.Minute)),
 			"start the daemon where it reaches the leader; `vigil tls status` tells who renews")
+	}
+	if left := m.WebUntil.Sub(m.Now); m.Web != "" && left < webWarning {
+		l.note("certificate", fmt.Sprintf("the certificate in %s (http_cert) ends in %s; browsers and tools refuse it then",
+			m.Web, left.Round(time.Minute)), "renew it, and put it and its key into the files: they are read again by themselves")
 	}
 	return l
 }

@@ -38,6 +38,9 @@ func measureServer(file string) (*Machine, error) {
 	m := &Machine{Server: true, Config: file, Dir: set.DataDir, Wrong: unread(err)}
 	wrong, _ := set.Inspect()
 	m.add(wrong)
+	if web, err := set.WebPair(time.Now()); err == nil && web != nil { // what is wrong with it is said above
+		m.Web, m.WebUntil = set.HTTPCert, web.Leaf.NotAfter
+	}
 	m.Want = mayGrow(set.DataDir, set.Limits.SnapshotBytes.N)
 	m.measure(set.Addr, set.RaftAddr, set.Gossip.Bind)
 	return m, nil

@@ -3,11 +3,18 @@
 package doctor
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What is broken on a real machine is measured as what it is.
@@ -60,6 +67,55 @@ func TestDoctorMeasuresThisMachine(t *testing.T) {
 	write(file, "id: s1\nisecure: true\n", 0o600)
 	if got := look(); !strings.Contains(got, "isecure") || !strings.Contains(got, "correct "+file) {
 		t.Errorf("an unknown key: %s", got)
+	}
+}
+
+// An operator's own certificate is measured: one that ends soon is told of, one that has ended is wrong.
+func TestDoctorMeasuresTheOperatorsCertificate(t *testing.T) {
+	folder := t.TempDir()
+	file, crt, secret := filepath.Join(folder, "server.yaml"), filepath.Join(folder, "web.crt"), filepath.Join(folder, "web.key")
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := func(left time.Duration) (all list) {
+		t.Helper()
+		c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(left)}
+		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range map[string][]byte{
+			file:   []byte("id: s1\ndata_dir: " + folder + "\nhttp_cert: " + crt + "\nhttp_key: " + secret + "\n"),
+			crt:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+			secret: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: inner})} {
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := measureServer(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range judgeMachine(m) {
+			if strings.Contains(f.What, crt) {
+				all = append(all, f)
+			}
+		}
+		return all
+	}
+	if got := found(30 * 24 * time.Hour); len(got) != 0 {
+		t.Errorf("a month is left, and this is said: %+v", got)
+	}
+	if got := found(10 * 24 * time.Hour); len(got) != 1 || got[0].Mend || got[0].About != "certificate" {
+		t.Errorf("ten days are left: %+v", got)
+	}
+	if got := found(-time.Hour); len(got) != 1 || !got[0].Mend || got[0].About != "config" {
+		t.Errorf("it has ended: %+v", got)
 	}
 }
 

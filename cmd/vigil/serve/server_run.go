@@ -189,6 +189,9 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		}
 		if web != nil {
 			s.identity.holder.SetWeb(web.Get)
+			if err := web.figures(registry); err != nil {
+				return err
+			}
 		}
 		api.Identify = vouch.NewIdentities(s.identity.holder.Roots, reader{s.replica}, vouch.StandingOf)
 		api.Signer, api.Keys, api.Private = s.identity, s.keys, s.listenForOwner()

@@ -3,12 +3,12 @@ package serve
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/cmd/vigil/conf"
 )
@@ -17,31 +17,57 @@ import (
 const webCertLook = 10 * time.Second
 
 // webCert is a certificate of the operator's own, for browsers and tools. A file that changes is read again;
-// one that cannot be used changes nothing. Its method may be called by any goroutine.
+// one that cannot be used changes nothing. Its methods may be called by any goroutine.
 type webCert struct {
-	certFile, keyFile string
-	log               hclog.Logger
+	conf *conf.Server
+	log  hclog.Logger
 
 	mu     sync.Mutex
-	cert   *tls.Certificate
-	stamps [2]time.Time // when the files were changed last, as far as they were read
+	cert   *tls.Certificate // nil: that in the files had ended when the server started
+	until  time.Time        // its end
+	stamps [2]time.Time     // when the files were changed last, as far as they were read
 	looked time.Time
 }
 
-// openWebCert reads the certificate; nil: there is none.
+// openWebCert reads the certificate; nil: there is none. One that has ended keeps no server from its start: a
+// cluster that comes back from an outage must not lack its servers for what only browsers see. They see the
+// server's own certificate until the files have a new one.
 func openWebCert(c *conf.Server, log hclog.Logger) (*webCert, error) {
 	if c.HTTPCert == "" {
 		return nil, nil
 	}
-	w := &webCert{certFile: c.HTTPCert, keyFile: c.HTTPKey, log: log, looked: time.Now()}
-	if err := w.read(); err != nil {
-		return nil, fmt.Errorf("http_cert and http_key: %w", err)
+	w := &webCert{conf: c, log: log, looked: time.Now()}
+	err := w.read()
+	if ended := (*conf.WebEnded)(nil); errors.As(err, &ended) {
+		w.until = ended.End
+		w.stamps, _ = w.changed() // else it is read again
+		log.Error("http_cert is not shown, browsers see the certificate of this server", "error", err)
+		return w, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return w, nil
 }
 
-// Get gives the certificate that is in the files.
+// figures shows for how long the certificate still counts. Whoever reads them has the files looked at.
+func (w *webCert) figures(to prometheus.Registerer) error {
+	return to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vigil_http_cert_expires_seconds",
+		Help: "Time until the certificate of http_cert ends, by the clock of this machine; below zero: it has ended."},
+		func() float64 {
+			_, until := w.look()
+			return time.Until(until).Seconds()
+		}))
+}
+
+// Get gives the certificate that is in the files; nil: they have had none that counts.
 func (w *webCert) Get() *tls.Certificate {
+	cert, _ := w.look()
+	return cert
+}
+
+// look gives the certificate and its end.
+func (w *webCert) look() (*tls.Certificate, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.looked) >= webCertLook {
@@ -49,13 +75,14 @@ func (w *webCert) Get() *tls.Certificate {
 		if now, err := w.changed(); err != nil || now != w.stamps {
 			if err = errors.Join(err, w.read()); err != nil {
 				w.stamps = now // it is said once
-				w.log.Warn("http_cert and http_key cannot be used, the certificate read before stays", "error", err)
+				w.log.Warn("http_cert and http_key cannot be used, the certificate read before stays", "error", err,
+					"until", w.until)
 			} else {
-				w.log.Info("http_cert read again", "until", w.cert.Leaf.NotAfter)
+				w.log.Info("http_cert read again", "until", w.until)
 			}
 		}
 	}
-	return w.cert
+	return w.cert, w.until
 }
 
 // read reads both files. The caller holds mu, or nobody else knows of w.
@@ -64,19 +91,16 @@ func (w *webCert) read() error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(w.keyFile); err == nil && info.Mode().Perm()&0o007 != 0 {
-		return fmt.Errorf("%s may be read by everybody: run chmod 600 on it, and think about who did", w.keyFile)
-	}
-	cert, err := tls.LoadX509KeyPair(w.certFile, w.keyFile)
+	cert, err := w.conf.WebPair(time.Now())
 	if err != nil {
-		return fmt.Errorf("%s and %s are no pair of a certificate and its key in PEM: %w", w.certFile, w.keyFile, err)
+		return err
 	}
-	w.cert, w.stamps = &cert, stamps
+	w.cert, w.until, w.stamps = cert, cert.Leaf.NotAfter, stamps
 	return nil
 }
 
 func (w *webCert) changed() (at [2]time.Time, err error) {
-	for i, name := range [...]string{w.certFile, w.keyFile} {
+	for i, name := range [...]string{w.conf.HTTPCert, w.conf.HTTPKey} {
 		info, err := os.Stat(name)
 		if err != nil {
 			return at, err

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"vigil/cmd/vigil/conf"
 	"vigil/rpc/trust"
@@ -25,11 +27,17 @@ import (
 // writePair writes a certificate for a name and for 127.0.0.1, and its key, as of a time.
 func writePair(t *testing.T, dir, name string, at time.Time) *conf.Server {
 	t.Helper()
+	return writePairUntil(t, dir, name, at, time.Unix(1<<33, 0))
+}
+
+// writePairUntil is writePair with the end of the certificate.
+func writePairUntil(t *testing.T, dir, name string, at, end time.Time) *conf.Server {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0),
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: end,
 		DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
@@ -95,6 +103,61 @@ func TestOperatorsCertificateFollowsItsFiles(t *testing.T) {
 	if none, err := openWebCert(&conf.Server{}, hclog.NewNullLogger()); none != nil || err != nil {
 		t.Errorf("without files: %v, %v", none, err)
 	}
+}
+
+// How long a certificate still counts is a figure; one that has ended is not taken: at the start none is shown until
+// there is a new one, later the one that was read before stays, and the log says so. In --check it is an error.
+func TestOperatorsCertificateEnds(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		set := writePairUntil(t, dir, "one.example", time.Now(), time.Now().Add(5*day))
+		var said strings.Builder
+		w, err := openWebCert(set, hclog.New(&hclog.LoggerOptions{Output: &said}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures := prometheus.NewRegistry()
+		if err := w.figures(figures); err != nil {
+			t.Fatal(err)
+		}
+		left := func(want time.Duration) {
+			t.Helper()
+			all, err := figures.Gather()
+			if err != nil || len(all) != 1 || all[0].GetName() != "vigil_http_cert_expires_seconds" {
+				t.Fatalf("%v, %v", all, err)
+			}
+			got := all[0].GetMetric()[0].GetGauge().GetValue()
+			if d := got - want.Seconds(); d < -1 || d > 1 { // certificates end at whole seconds
+				t.Errorf("%f s are left, want %s", got, want)
+			}
+		}
+		left(5 * day)
+		time.Sleep(day)
+		left(4 * day)
+		writePairUntil(t, dir, "old.example", time.Now(), time.Now().Add(-time.Minute))
+		time.Sleep(webCertLook)
+		left(4*day - webCertLook)
+		if got := w.Get().Leaf.DNSNames[0]; got != "one.example" || strings.Count(said.String(), "ended on") != 1 {
+			t.Errorf("it shows %s, and said:\n%s", got, said.String())
+		}
+		time.Sleep(4 * day)
+		left(-webCertLook)
+		said.Reset()
+		late, err := openWebCert(set, hclog.New(&hclog.LoggerOptions{Output: &said}))
+		if err != nil || late.Get() != nil || strings.Count(said.String(), "ended on") != 1 {
+			t.Errorf("at the start: %v, it shows %v, and said:\n%s", err, late.Get(), said.String())
+		}
+		if wrong, _ := set.Inspect(); !strings.Contains(errors.Join(wrong...).Error(), "ended on") {
+			t.Errorf("in a check: %v", wrong)
+		}
+		writePairUntil(t, dir, "new.example", time.Now(), time.Now().Add(30*day))
+		time.Sleep(webCertLook)
+		left(30*day - webCertLook)
+		if got := late.Get(); got == nil || got.Leaf.DNSNames[0] != "new.example" {
+			t.Errorf("the server that began without one shows %v", got)
+		}
+	})
 }
 
 // Browsers and tools see the operator's certificate when they ask for a name or address in it; programs of

@@ -36,6 +36,8 @@ func (s *View) Check(c *core.Checker) {
 			if e.State == noun.EscalationOpen {
 				alone++
 			}
+			_, found := s.open.Get(placeOf(e))
+			c.That(found, "escalation %d is not in the index of open ones", e.ID)
 			c.That(!unclosed[keyOf(e)], "several escalations about %s are open", e.Subject)
 			unclosed[keyOf(e)] = true
 		}
@@ -51,6 +53,7 @@ func (s *View) Check(c *core.Checker) {
 	c.That(len(newest) == len(s.byKey), "%d things are escalated, the index has %d", len(newest), len(s.byKey))
 	c.That(open <= noun.MaxOpenEscalations, "L11: %d escalations are open", open)
 	c.That(alone == s.alone, "%d escalations are not acknowledged, %d are counted", alone, s.alone)
+	c.That(s.open.Len() == open, "%d escalations are open, the index has %d", open, s.open.Len())
 	c.That(open == s.opened && closed == s.closed.Len() && pending == s.pending.Len(),
 		"%d escalations are open, %d closed, %d pending; counted are %d, %d, %d", open, closed, pending,
 		s.opened, s.closed.Len(), s.pending.Len())

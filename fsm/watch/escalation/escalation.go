@@ -15,17 +15,20 @@ import (
 // Kind, Subject, the names and the facts. It announces what is new, and what happens again
 // after the cool-down while nobody looks after it.
 func (s *State) escalate(e noun.Escalation) {
-	x, now := &s.Meta.Escalations, s.Meta.Clock
-	cooldown := s.Meta.Settings.Escalation.Cooldown
+	now, cooldown := s.Meta.Clock, s.Meta.Settings.Escalation.Cooldown
 	was := s.EscalationTable.Mut(s.byKey[keyOf(&e)])
 	switch {
 	case was == nil || was.State == noun.EscalationClosed && now.Sub(was.Notice.At) >= cooldown:
 		s.openEscalation(e)
 		return
-	case was.State == noun.EscalationClosed && s.opened >= noun.MaxOpenEscalations:
-		x.Dropped++
-		return
 	case was.State == noun.EscalationClosed:
+		if !s.fits(e.Priority) {
+			return
+		}
+		if was = s.EscalationTable.Mut(s.byKey[keyOf(&e)]); was == nil { // the one that gave way pushed it out
+			s.openEscalation(e)
+			return
+		}
 		s.indexEscalation(was, -1)
 		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = noun.EscalationOpen,
 			0, "", 0, "", "", 0
@@ -37,7 +40,9 @@ func (s *State) escalate(e noun.Escalation) {
 	was.Last, was.LastWall = now, s.Entry.Wall
 	was.Room, was.Agent, was.Inc, was.Task, was.Host, was.Facts = e.Room, e.Agent, e.Inc, e.Task, e.Host, e.Facts
 	if e.Priority.Rank() < was.Priority.Rank() {
+		s.indexEscalation(was, -1)
 		was.Priority = e.Priority
+		s.indexEscalation(was, +1)
 	}
 	if was.State == noun.EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
 		s.announce(was)
@@ -50,11 +55,10 @@ const weightOfOpening = 3
 
 func (s *State) openEscalation(e noun.Escalation) {
 	s.Weigh(weightOfOpening)
-	x := &s.Meta.Escalations
-	if s.opened >= noun.MaxOpenEscalations { // law L11
-		x.Dropped++
+	if !s.fits(e.Priority) { // law L11
 		return
 	}
+	x := &s.Meta.Escalations
 	x.Last++
 	x.Opened++
 	n := s.EscalationTable.Put(x.Last)
@@ -99,6 +103,11 @@ func (s *State) indexEscalation(e *noun.Escalation, by int) {
 	case e.State != noun.EscalationClosed:
 		if s.opened += by; e.State == noun.EscalationOpen {
 			s.alone += by
+		}
+		if by > 0 {
+			s.open.Set(placeOf(e))
+		} else {
+			s.open.Delete(placeOf(e))
 		}
 	case by > 0:
 		s.closed.Set(closedEscalation{e.Closed, e.ID})
@@ -166,10 +175,13 @@ func (c CloseEscalation) Apply(of *core.State) noun.Outcome {
 	return noun.Outcome{}
 }
 
+// isOver is the note of what is closed since it is over by itself.
+const isOver = "it is over"
+
 // over closes the escalation about something that is over by itself.
 func (s *State) over(about noun.Escalation) {
 	if e := s.EscalationTable.Mut(s.byKey[keyOf(&about)]); e != nil && e.State != noun.EscalationClosed {
-		s.close(e, noun.LaddersBy, "it is over")
+		s.close(e, noun.LaddersBy, isOver)
 	}
 }
 

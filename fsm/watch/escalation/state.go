@@ -21,6 +21,7 @@ type View struct {
 	byKey   map[escalationKey]noun.EscalationID // the newest about something
 	opened  int
 	alone   int // of these, not acknowledged
+	open    *btree.BTreeG[openEscalation]
 	closed  *btree.BTreeG[closedEscalation]
 	pending *btree.BTreeG[noun.EscalationID] // with a notice that is to be delivered
 }
@@ -37,6 +38,10 @@ func Install(c *core.State) *State {
 	h.Timers[core.TimerEscalation] = func(id uint64) { s.fireEscalation(noun.EscalationID(id)) }
 	h.Human.Add(s.escalate)
 	h.Over.Add(s.over)
+	h.AgentGoes.Add(s.agentGoes)
+	h.TaskGoes.Add(s.taskGoes)
+	h.RoomGoes.Add(s.roomGoes)
+	h.LevelRaised.Add(s.closeGone)
 	h.Lasts[noun.EscRoleFailing] = func(e *noun.Escalation) bool {
 		room, role, _ := strings.Cut(e.Subject, "/")
 		r := s.RoleByName(room, role)
@@ -47,7 +52,7 @@ func Install(c *core.State) *State {
 
 func (s *State) reset(struct{}) {
 	s.View = View{Base: s.Base, byKey: map[escalationKey]noun.EscalationID{},
-		closed: core.Sorted(lessClosed), pending: core.Ordered[noun.EscalationID]()}
+		open: core.Sorted(lessOpen), closed: core.Sorted(lessClosed), pending: core.Ordered[noun.EscalationID]()}
 }
 
 func (s *State) index(struct{}) {

@@ -33,7 +33,7 @@ func (s *View) Check(c *core.Checker) {
 		}
 		c.That(ri.excused == excused[rm.ID], "L10: room %s is excused until %d, its agents say %d", rm.Name,
 			ri.excused, excused[rm.ID])
-		want := n > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+		want := n > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled && rm.Sweep == nil
 		c.That(ri.in == want, "room %s is in the index of active rooms: %v, want %v", rm.Name, ri.in, want)
 		at := max(rm.Quiet, ri.excused)
 		if rm.Watch != (noun.RoomWatch{}) {
@@ -44,6 +44,10 @@ func (s *View) Check(c *core.Checker) {
 			c.That(found, "room %s is not in the index of active rooms at %d", rm.Name, at)
 			in++
 		}
+		_, sweeping := s.sweeping.Get(rm.ID)
+		c.That(sweeping == (rm.Sweep != nil) && (rm.Sweep == nil || !rm.Deleting),
+			"L3: room %s has to be swept: %v, in the index: %v", rm.Name, rm.Sweep != nil, sweeping)
+		c.That(!rm.Sweep.Cancels() || rm.Canceled != nil, "room %s is being canceled, and is not", rm.Name)
 		c.That(rm.Active <= rm.Quiet && rm.Quiet <= s.Meta.Clock,
 			"room %s was active at %d and is silent since %d", rm.Name, rm.Active, rm.Quiet)
 	}

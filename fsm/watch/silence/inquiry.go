@@ -21,9 +21,9 @@ const (
 func (s *State) askRoom(rm *noun.Room) {
 	s.withdrawAsked(rm)
 	var holders, others []noun.AgentID
-	for _, id := range s.openTasksOf(rm) {
-		if t := s.TaskTable.Get(id); t.State.Held() && len(holders) < maxAsked {
-			holders = append(holders, t.Holder)
+	for _, id := range s.heldTasksOf(rm) {
+		if len(holders) < maxAsked {
+			holders = append(holders, s.TaskTable.Get(id).Holder)
 		}
 	}
 	if len(holders) == 0 {

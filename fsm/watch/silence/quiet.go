@@ -51,6 +51,8 @@ type silence struct {
 	in  bool // in one of the trees, at this place
 	own bool
 	at  noun.Time
+
+	sweep sweepPlace
 }
 
 // quietRoom orders rooms by the beginning of their silence or, those with limits of
@@ -166,7 +168,7 @@ func (s *State) openRoom(id noun.RoomID) {
 // placeRoom puts a room where it belongs in the index of silent rooms.
 func (s *State) placeRoom(rm *noun.Room) {
 	ri := s.silenceOf(rm.ID)
-	in := s.RoomIndex(rm.ID).Open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled
+	in := s.RoomIndex(rm.ID).Open > 0 && !rm.Deleting && !rm.Paused && !rm.Watch.Disabled && rm.Sweep == nil
 	own, at := rm.Watch != noun.RoomWatch{}, max(rm.Quiet, ri.excused)
 	if own {
 		row := s.dueRow(rm, ri)
@@ -206,6 +208,10 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 		q.State, q.Why = RoomIdle, "it has no open tasks"
 	case rm.Deleting:
 		q.Why = "it is being deleted"
+	case rm.Sweep.Cancels():
+		q.Why = "its tasks are being canceled"
+	case rm.Sweep != nil:
+		q.Why = "its tasks are being brought back"
 	case rm.Watch.Disabled:
 		q.Why = "its watchdog is disabled"
 	case v.Meta.Paused:
@@ -331,7 +337,8 @@ func (v *View) ActiveRooms() int { return v.allQuiet.Len() + v.ownQuiet.Len() }
 func (v *View) Watchdog() *noun.Watchdog { return &v.Meta.Watchdog }
 
 // openTasksOf lists the open tasks of a room by id.
-func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
+func (v *View) openTasksOf(rm *noun.Room) []noun.TaskID {
+	list := v.heldTasksOf(rm)
 	collect := func(q core.Queued) bool {
 		if _, aside := v.Aside[q.Id]; !aside { // it ends by itself
 			list = append(list, q.Id)
@@ -349,15 +356,23 @@ func (v *View) openTasksOf(rm *noun.Room) (list []noun.TaskID) {
 		if ri.Delayed.Len() > 0 {
 			ri.Delayed.Scan(func(d core.DelayedTask) bool { return collect(core.Queued{Id: d.Id}) })
 		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// heldTasksOf lists those that agents hold, by id. It walks over agents, and over no task that waits.
+func (v *View) heldTasksOf(rm *noun.Room) (list []noun.TaskID) {
+	for _, id := range rm.Roles {
+		ri := v.RoleIdx.Get(id)
 		if ri.Tasks[noun.TaskAcknowledged]+ri.Tasks[noun.TaskInProgress] == 0 {
 			continue
 		}
 		for _, agent := range v.RoleTable.Get(id).Agents {
 			if a := v.AgentTable.Get(agent); a.Task != 0 {
-				if _, aside := v.Aside[a.Task]; aside {
-					continue
+				if _, aside := v.Aside[a.Task]; !aside {
+					list = append(list, a.Task)
 				}
-				list = append(list, a.Task)
 			}
 		}
 	}
@@ -375,6 +390,9 @@ func (s *State) indexRooms() {
 		}
 	}
 	for _, rm := range s.RoomTable.From(0) {
+		if rm.Sweep != nil {
+			s.sweeping.Set(rm.ID)
+		}
 		s.placeRoom(rm)
 	}
 }

@@ -20,6 +20,7 @@ type View struct {
 	silences map[noun.RoomID]*silence
 	allQuiet *btree.BTreeG[quietRoom] // active rooms by the beginning of their silence ...
 	ownQuiet *btree.BTreeG[quietRoom] // ... and those with limits of their own by when they are stalled
+	sweeping *btree.BTreeG[noun.RoomID]
 }
 
 // Install hangs the conversation watchdog on the core.
@@ -35,6 +36,9 @@ func Install(c *core.State) *State {
 	h.RoomChanged.Add(s.placeRoom)
 	h.RoomOpened.Add(s.openRoom)
 	h.RoomGoes.Add(func(id noun.RoomID) { delete(s.silences, id) })
+	h.RoomChanged.Add(s.dropSweep)
+	h.WorkOff.Add(s.sweepRooms)
+	h.Unworked = append(h.Unworked, func() bool { return s.sweeping.Len() > 0 })
 	h.SettingsPut.Add(func(core.Put) { s.placeOwn() })
 	h.Resumed.Add(func(struct{}) { s.quietSince() })
 	h.Reset.Add(s.reset)
@@ -56,4 +60,5 @@ func Install(c *core.State) *State {
 
 func (s *State) reset(struct{}) {
 	s.silences, s.allQuiet, s.ownQuiet = map[noun.RoomID]*silence{}, core.Sorted(lessQuiet), core.Sorted(lessQuiet)
+	s.sweeping = core.Ordered[noun.RoomID]()
 }

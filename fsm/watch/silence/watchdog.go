@@ -156,7 +156,7 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 		w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
 	s.Event("room.canceled", core.About{Room: rm.ID},
 		fmt.Sprintf("by %s: outcome canceled, reason %s, %s, last activity %s",
-			noun.WatchedBy, x.Reason, noun.Plural(x.Tasks, "task"), activeText(x.ActiveAt)))
+			noun.WatchedBy, x.Reason, noun.Plural(x.Tasks, "task"), x.ActiveText()))
 	s.escalateRoom(x)
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
@@ -166,16 +166,18 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
 	x := &noun.Cancellation{Room: rm.Name, At: s.Meta.Clock, Wall: s.Entry.Wall, ActiveAt: rm.ActiveAt,
 		Silent: s.Meta.Clock.Sub(q.Active), Reason: q.Reason, First: s.Meta.FinishSeq + 1}
+	if open := s.RoomIndex(rm.ID).Open; s.inSteps(open) {
+		s.beginSweep(rm, x, open)
+		return x
+	}
 	for _, id := range s.openTasksOf(rm) {
 		t := s.TaskTable.Mut(id)
-		if a := s.AgentTable.Mut(t.Holder); t.State.Held() && a != nil {
+		if a := s.AgentTable.Get(t.Holder); t.State.Held() && a != nil {
 			x.Hosts = named(x.Hosts, s.HostNameOf(a))
-			was := core.ShadowOf(a)
-			s.OpenStop(a, "its room was silent for too long and is canceled by the watchdog")
-			s.Settle(a, was)
 		}
+		s.stopHolder(t)
 		x.Roles = named(x.Roles, s.RoleTable.Get(t.Role).Spec.Name)
-		s.Cancel(t, noun.WatchedBy, x.Reason+"; last activity "+activeText(x.ActiveAt))
+		s.Cancel(t, noun.WatchedBy, x.TaskReason())
 		x.Tasks++
 	}
 	for _, id := range rm.Roles {
@@ -183,6 +185,17 @@ func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
 	}
 	x.Last = s.Meta.FinishSeq
 	return x
+}
+
+// stopHolder stops who holds a task.
+func (s *State) stopHolder(t *noun.Task) {
+	a := s.AgentTable.Mut(t.Holder)
+	if !t.State.Held() || a == nil {
+		return
+	}
+	was := core.ShadowOf(a)
+	s.OpenStop(a, "its room was silent for too long and is canceled by the watchdog")
+	s.Settle(a, was)
 }
 
 // named adds a name to a short list without doubles.
@@ -198,13 +211,6 @@ func named(list []string, name string) []string {
 	return append(list, name)
 }
 
-func activeText(at noun.Wall) string {
-	if at == 0 {
-		return "before the watchdog was switched on"
-	}
-	return at.Text()
-}
-
 // Apply queues what the last cancellation of the room canceled and nobody has touched
 // since. Attempts and what they have cost are kept.
 func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
@@ -217,18 +223,20 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev,
 			Detail: fmt.Sprintf("room %q is not canceled by the watchdog; there is nothing to reopen", c.Room)}
 	}
-	n := uint32(0)
-	for _, id := range s.canceledTasks(rm) {
-		t := s.TaskTable.Mut(id)
-		if s.RoleTable.Get(t.Role).Retired {
-			continue
+	if rm.Sweep.Cancels() { // what is not canceled yet stays as it is (law L9)
+		s.endSweep(rm, rm.Sweep)
+		rm = s.RoomTable.Mut(rm.ID)
+	}
+	n, x := uint32(0), rm.Canceled
+	if s.inSteps(x.Tasks) {
+		n = x.Tasks
+		s.setSweep(rm, &noun.Sweep{Index: s.Meta.Index, Back: true, By: c.By, Next: x.First, Last: x.Last,
+			Swept: x.Swept})
+	} else {
+		for _, id := range s.canceledTasks(rm) {
+			s.reopen(s.TaskTable.Mut(id), c.By, true)
+			n++
 		}
-		t.Result, t.Note = "", ""
-		t.Pass(0, 0) // what the old attempt still says is late
-		s.Event("task.reopened", core.About{Task: t.ID, Room: t.Room}, "by "+core.Nobody(c.By))
-		s.Move(t, noun.TaskQueued)
-		s.Promote(t.Role)
-		n++
 	}
 	rm = s.RoomTable.Mut(rm.ID)
 	rm.Canceled, rm.ChangedBy, rm.Rev = nil, c.By, s.Meta.Index
@@ -237,13 +245,24 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: n}
 }
 
+// reopen queues a canceled task.
+func (s *State) reopen(t *noun.Task, by string, told bool) {
+	t.Result, t.Note = "", ""
+	t.Pass(0, 0) // what the old attempt still says is late
+	if told {
+		s.Event("task.reopened", core.About{Task: t.ID, Room: t.Room}, "by "+core.Nobody(by))
+	}
+	s.Move(t, noun.TaskQueued)
+	s.Promote(t.Role)
+}
+
 // canceledTasks are the tasks that the last cancellation of the room canceled, by id.
 func (v *View) canceledTasks(rm *noun.Room) (list []noun.TaskID) {
 	v.Finished.Ascend(core.FinishedTask{Seq: rm.Canceled.First}, func(f core.FinishedTask) bool {
 		if f.Seq > rm.Canceled.Last {
 			return false
 		}
-		if t := v.TaskTable.Get(f.Id); t.Room == rm.ID && t.State == noun.TaskCanceled {
+		if v.comesBack(rm, f.Id, rm.Canceled.Swept) {
 			list = append(list, f.Id)
 		}
 		return true
