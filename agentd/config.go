@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd/accounts"
+	"vigil/agentd/results"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/telemetry"
@@ -180,6 +181,9 @@ type Seams struct {
 	// tmux. Tests set it. It must be safe for concurrent use.
 	Terminals func() (string, error)
 	// Wall reads the clock that files are dated by; nil: time.Now. Tests set it.
+	// Spooled reads a result that an agent has left; nil: results.Spool.Read. Tests set it. It must be safe for
+	// concurrent use.
+	Spooled func(s results.Spool, path string) (results.Completion, error)
 	Wall func() time.Time
 	// Clock reads CLOCK_BOOTTIME; nil: the kernel's. Tests set it. It must be safe
 	// for concurrent use.
@@ -316,3 +320,6 @@ func (s *Seams) prepare(dir string) {
 		s.Memory = availableMemory
 	}
 }
+	if s.Spooled == nil {
+		s.Spooled = results.Spool.Read
+	}
