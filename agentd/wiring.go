@@ -55,7 +55,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.spools = &spools{base: b, member: member, lives: k.lives, outbox: k.outbox}
 	k.retention = &retention{base: b, member: member, lives: k.lives, pressure: k.pressure, letters: &k.outbox.letters}
 	k.terminals = &terminals{base: b, member: member}
-	k.screens = &screens{base: b, member: member, lives: k.lives, seed: maphash.MakeSeed()}
+	k.screens = &screens{base: b, member: member, lives: k.lives, pressure: k.pressure, seed: maphash.MakeSeed()}
 	k.parts = []part{
 		servers,
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
