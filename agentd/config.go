@@ -173,7 +173,8 @@ type Seams struct {
 	Boot string
 	// Memory gives the available memory in bytes; nil: the kernel's. Tests set it.
 	Memory func() (uint64, error)
-	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it.
+	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it. It must be safe for concurrent
+	// use, and may hang.
 	Disk func() (Room, error)
 	// Processes tells how many more processes and threads there may be; nil: the kernel says. Tests set it.
 	Processes func() (uint64, error)

@@ -44,7 +44,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.exit = &exit{base: b, lives: k.lives, again: &k.outbox.again}
 	k.beats = &beats{base: b, member: member, lives: k.lives, gone: enroll, resumed: k.resume}
 	k.lives.keepUsage = k.beats.used.end
-	k.pressure = &pressure{base: b, member: member}
+	k.pressure = &pressure{base: b, member: member, measures: make(chan measures, 1)}
 	k.exit.pressure = k.pressure
 	k.orders = &orders{base: b, member: member, lives: k.lives, beats: k.beats, pressure: k.pressure,
 		exit: k.exit, outbox: k.outbox}
