@@ -123,9 +123,9 @@ type Stops struct {
 	OrphanLimit time.Duration
 	// OnStop is what becomes of the agents at the end of Run; empty: Keep.
 	OnStop OnStop
-	// Rebooting tells whether the whole machine goes down. Agents would die then when the
-	// network is gone already, so Keep ends them as End does. It may take seconds; nil: it
-	// never does.
+	// Rebooting tells whether the whole machine goes down, or the container that holds this daemon and its agents.
+	// Agents would die then when the network is gone already, or with the daemon, so Keep ends them as End does. It
+	// may take seconds; nil: it never does.
 	Rebooting func() bool
 	// DrainLimit is how long a drain waits for agents that hold a task; 0:
 	// DefaultDrainLimit.

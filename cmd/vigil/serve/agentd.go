@@ -34,9 +34,10 @@ else.
 Each agent runs in a shim of its own that outlives this daemon. SIGTERM and SIGINT
 leave the agents running; the next agentd on the same data directory takes them over,
 so it may be stopped, upgraded or killed at any time. Only when systemd takes the whole
-machine down they are ended, while the cluster can be told. With --drain (or on_stop: drain)
-the agents are handed over to other hosts first and the host is taken out of service;
-a second signal breaks that off. With on_stop: end they are stopped at once.
+machine down, or in a container that ends with agentd, they are ended, while the cluster
+can be told. With --drain (or on_stop: drain) the agents are handed over to other hosts
+first and the host is taken out of service; a second signal breaks that off. With
+on_stop: end they are stopped at once.
 
 On SIGHUP runners, labels and capacity are read again, from the configuration and the folder,
 and nothing else of it. The log says which were added, changed and taken away. Agents that run keep
@@ -176,7 +177,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 func hostConfig(conf *conf.Agentd, conn *client.Client, self *hostIdentity, offers <-chan agentd.Offer,
 	log hclog.Logger, registry prometheus.Registerer) agentd.Config {
 	host := conf.Config(conn, log, registry)
-	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, rebooting
+	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, goingDown()
 	host.Servers = func() []string {
 		return slices.DeleteFunc(slices.Clone(conn.Servers()), func(addr string) bool { return !conf.Reaches(addr) })
 	}
