@@ -100,6 +100,11 @@ type Config struct {
 	// of agents, too; empty: none does.
 	TelemetryForward string
 
+	// Troubles tells what else of this program does not work at the moment, in an order that stays: it becomes
+	// warnings of the host, until it is told no more. It is asked several times a second and must be safe for
+	// concurrent use; nil: nothing ever.
+	Troubles func() []string
+
 	Stops  // ends of agents and of the daemon
 	Starts // bounds of starts
 	Output // logs and looks
@@ -176,15 +181,15 @@ type Seams struct {
 	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it. It must be safe for concurrent
 	// use, and may hang.
 	Disk func() (Room, error)
+	// Spooled reads a result that an agent has left; nil: results.Spool.Read. Tests set it. It must be safe for
+	// concurrent use.
+	Spooled func(s results.Spool, path string) (results.Completion, error)
 	// Processes tells how many more processes and threads there may be; nil: the kernel says. Tests set it.
 	Processes func() (uint64, error)
 	// Terminals gives what makes terminals on this host, such as "tmux 3.3a"; nil: the host's
 	// tmux. Tests set it. It must be safe for concurrent use.
 	Terminals func() (string, error)
 	// Wall reads the clock that files are dated by; nil: time.Now. Tests set it.
-	// Spooled reads a result that an agent has left; nil: results.Spool.Read. Tests set it. It must be safe for
-	// concurrent use.
-	Spooled func(s results.Spool, path string) (results.Completion, error)
 	Wall func() time.Time
 	// Clock reads CLOCK_BOOTTIME; nil: the kernel's. Tests set it. It must be safe
 	// for concurrent use.
@@ -252,6 +257,9 @@ func (c Config) prepare() (Config, error) {
 		servers := c.Servers
 		c.Leader = func() string { return servers()[0] }
 	}
+	if c.Troubles == nil {
+		c.Troubles = func() []string { return nil }
+	}
 	c.Seams.prepare(c.DataDir)
 	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)
 	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
@@ -314,6 +322,9 @@ func (s *Seams) prepare(dir string) {
 	if s.Disk == nil {
 		s.Disk = func() (Room, error) { return roomAt(dir) }
 	}
+	if s.Spooled == nil {
+		s.Spooled = results.Spool.Read
+	}
 	if s.Processes == nil {
 		s.Processes = func() (uint64, error) { return freeProcesses("/") }
 	}
@@ -321,6 +332,3 @@ func (s *Seams) prepare(dir string) {
 		s.Memory = availableMemory
 	}
 }
-	if s.Spooled == nil {
-		s.Spooled = results.Spool.Read
-	}

@@ -58,6 +58,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.screens = &screens{base: b, member: member, lives: k.lives, pressure: k.pressure, seed: maphash.MakeSeed()}
 	k.parts = []part{
 		servers,
+		&troubles{base: b, member: member, lives: k.lives, enroll: enroll},
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
 		k.retention,
 		k.beats, k.registration, k.pressure, k.exit, k.orders, k.spools, k.terminals, k.screens, k.lives,
