@@ -147,6 +147,7 @@ func (a *Agentd) Run(ctx context.Context) error {
 	k.registration.recall()
 	k.offers.get().tell(k.log)
 	k.measure(k.offers.get())
+	k.pressure.begin()
 	var tasks sync.WaitGroup
 	listen, deaf := context.WithCancel(work)
 	defer deaf()

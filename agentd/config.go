@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"vigil/agentd/accounts"
+	"vigil/agentd/results"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/telemetry"
@@ -99,6 +100,11 @@ type Config struct {
 	// of agents, too; empty: none does.
 	TelemetryForward string
 
+	// Troubles tells what else of this program does not work at the moment, in an order that stays: it becomes
+	// warnings of the host, until it is told no more. It is asked several times a second and must be safe for
+	// concurrent use; nil: nothing ever.
+	Troubles func() []string
+
 	Stops  // ends of agents and of the daemon
 	Starts // bounds of starts
 	Output // logs and looks
@@ -122,9 +128,9 @@ type Stops struct {
 	OrphanLimit time.Duration
 	// OnStop is what becomes of the agents at the end of Run; empty: Keep.
 	OnStop OnStop
-	// Rebooting tells whether the whole machine goes down. Agents would die then when the
-	// network is gone already, so Keep ends them as End does. It may take seconds; nil: it
-	// never does.
+	// Rebooting tells whether the whole machine goes down, or the container that holds this daemon and its agents.
+	// Agents would die then when the network is gone already, or with the daemon, so Keep ends them as End does. It
+	// may take seconds; nil: it never does.
 	Rebooting func() bool
 	// DrainLimit is how long a drain waits for agents that hold a task; 0:
 	// DefaultDrainLimit.
@@ -172,8 +178,12 @@ type Seams struct {
 	Boot string
 	// Memory gives the available memory in bytes; nil: the kernel's. Tests set it.
 	Memory func() (uint64, error)
-	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it.
+	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it. It must be safe for concurrent
+	// use, and may hang.
 	Disk func() (Room, error)
+	// Spooled reads a result that an agent has left; nil: results.Spool.Read. Tests set it. It must be safe for
+	// concurrent use.
+	Spooled func(s results.Spool, path string) (results.Completion, error)
 	// Processes tells how many more processes and threads there may be; nil: the kernel says. Tests set it.
 	Processes func() (uint64, error)
 	// Terminals gives what makes terminals on this host, such as "tmux 3.3a"; nil: the host's
@@ -247,6 +257,9 @@ func (c Config) prepare() (Config, error) {
 		servers := c.Servers
 		c.Leader = func() string { return servers()[0] }
 	}
+	if c.Troubles == nil {
+		c.Troubles = func() []string { return nil }
+	}
 	c.Seams.prepare(c.DataDir)
 	c.Labels, c.Addrs, c.Runners = maps.Clone(c.Labels), slices.Clone(c.Addrs), slices.Clone(c.Runners)
 	c.Shim, c.Warnings = slices.Clone(c.Shim), slices.Clone(c.Warnings)
@@ -308,6 +321,9 @@ func (s *Seams) prepare(dir string) {
 	}
 	if s.Disk == nil {
 		s.Disk = func() (Room, error) { return roomAt(dir) }
+	}
+	if s.Spooled == nil {
+		s.Spooled = results.Spool.Read
 	}
 	if s.Processes == nil {
 		s.Processes = func() (uint64, error) { return freeProcesses("/") }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,6 +54,79 @@ func TestA07DiskPressure(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(r.dir, "lives", "1-1", "exit.json.new")); err != nil || info.Size() < 64<<10 {
 		t.Errorf("no room is reserved for the record of its end: %v", err)
+	}
+}
+
+// A disk that does not answer holds up neither beats nor anything else; nothing is started meanwhile, and the cluster
+// knows why.
+func TestA07DiskThatDoesNotAnswer(t *testing.T) {
+	hangs := make(chan struct{})
+	var hung atomic.Bool
+	r := newRig(t, time.Minute, true, func(c *Config) {
+		c.MinFreeDisk = 1
+		c.Disk = func() (Room, error) {
+			if hung.Load() {
+				<-hangs
+			}
+			return Room{Bytes: 1 << 40}, nil
+		}
+	})
+	answers := sync.OnceFunc(func() { hung.Store(false); close(hangs) })
+	t.Cleanup(answers)
+	a := r.start(t, "wait", 1, 1)
+	for next(t, r.pressures).GetReason() != "" {
+	}
+	hung.Store(true)
+	for why := ""; why == ""; {
+		r.advance(time.Second)
+		r.stream.orders(t) // the keeper looks
+		r.stream.settle(t)
+		select {
+		case p := <-r.pressures:
+			why = p.GetReason()
+			want := "cannot be measured: for more than 5s neither the disk of " + r.dir
+			if !strings.HasPrefix(why, want) {
+				t.Fatalf("%q, want %q", why, want)
+			}
+		default:
+		}
+	}
+	for range 3 {
+		drained(r.beats)
+		r.advance(16 * time.Second)
+		for b := next(t, r.beats); len(b.GetAgents()) == 0; b = next(t, r.beats) {
+		}
+	}
+	a.conn.Write([]byte("are you there?\n"))
+	a.expect(t, "heard")
+	r.stream.orders(t, order("start", 2, 1, "wait"))
+	r.stream.settle(t)
+	drained(r.beats)
+	r.advance(16 * time.Second)
+	next(t, r.beats)
+	for _, accepted := range drained(r.accepts) {
+		if accepted.GetAgent() == 2 {
+			t.Error("accepted while the disk does not answer")
+		}
+	}
+	answers()
+	if p := next(t, r.pressures); p.GetReason() != "" {
+		t.Errorf("pressure %v after the disk has answered", p)
+	}
+	next(t, r.agents).expect(t, "up")
+}
+
+// One that hangs from the start, and to the end, holds up neither.
+func TestA07DiskThatNeverAnswers(t *testing.T) {
+	hangs := make(chan struct{})
+	t.Cleanup(func() { close(hangs) })
+	r := newRig(t, time.Minute, false, func(c *Config) {
+		c.MinFreeDisk = 1
+		c.Disk = func() (Room, error) { <-hangs; return Room{}, nil }
+	})
+	next(t, r.registers)
+	if err := r.end(); err != nil {
+		t.Error(err)
 	}
 }
 

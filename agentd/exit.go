@@ -57,7 +57,7 @@ type exit struct {
 func (x *exit) shutDown() {
 	switch how := x.config.OnStop; {
 	case how == Keep && x.config.Rebooting != nil && x.config.Rebooting():
-		x.log.Info("the machine goes down: its agents are ended while their ends can be told",
+		x.log.Info("the machine or container goes down: its agents are ended while their ends can be told",
 			"agents", len(x.lives.all))
 		x.close()
 	case how == Keep:

@@ -22,7 +22,7 @@ type lives struct {
 
 	all    map[uint32]*life
 	ended  map[uint32]uint64 // newest incarnation of each agent that is gone
-	warned map[string]bool   // what shims found missing on this host
+	warned map[string]bool   // what shims found missing on this host, and its troubles
 	// closing: the daemon ends its lives, and waits for no answer to an acceptance.
 	closing bool
 	// keepUsage keeps what a life that is over has used for the next beat.

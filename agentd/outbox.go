@@ -2,9 +2,11 @@ package agentd
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/protobuf/proto"
@@ -19,7 +21,7 @@ import (
 // outbox brings reports to the cluster, each until it is taken or nobody wants it, in
 // order for each life. What it says of a life's end is on disk, in the life's
 // folder, which is removed when the cluster has heard of it; so it survives this
-// daemon. Results that are refused become dead letters. It is safe for concurrent use.
+// daemon. Results that are refused, or cannot be read, become dead letters. It is safe for concurrent use.
 type outbox struct {
 	ctx     context.Context // ends when reports are given up
 	host    vigilv1.HostAgentClient
@@ -28,6 +30,8 @@ type outbox struct {
 	metrics *metrics
 	journal disk.Journal
 	letters results.Letters
+	read    func(s results.Spool, path string) (results.Completion, error)
+	clock   func() time.Duration
 	// superseded is told when the cluster does not want a life that has started.
 	superseded func(agent uint32, inc uint64)
 	// next is given the order of the life after one whose end was told.
@@ -42,14 +46,18 @@ type outbox struct {
 	mu       sync.Mutex
 	begun    map[disk.Life]*delivery // start and stuck reports
 	pending  map[uint32]uint64       // newest incarnation of each agent whose end is not told yet
-	passed   map[string]bool         // files of spools that cannot be removed
+	passed   map[string]bool         // files of spools: true, it cannot be removed; false, nor read, which was said
 }
+
+// unreadLimit is how long the end of a life waits for results that cannot be read: its next life waits, too.
+const unreadLimit = 30 * time.Second
 
 // newOutbox makes one that nobody has told of the host's number yet. The caller sets
 // superseded and next before the first report.
 func newOutbox(b base) *outbox {
 	return &outbox{ctx: b.ctx, host: b.host, work: b.work, log: b.log, metrics: b.metrics, journal: b.journal,
-		letters: results.Letters{Dir: b.data.Letters()}, begun: map[disk.Life]*delivery{},
+		letters: results.Letters{Dir: b.data.Letters()}, read: b.config.Spooled, clock: b.config.Clock,
+		begun:   map[disk.Life]*delivery{},
 		pending: map[uint32]uint64{}, passed: map[string]bool{}, ready: make(chan struct{})}
 }
 
@@ -210,10 +218,18 @@ func (o *outbox) clear(s results.Spool) {
 	}
 }
 
-// empty delivers all completions that a life, which is over, has left.
+// empty delivers all completions that a life, which is over, has left. What cannot be read for some time is set aside.
 func (o *outbox) empty(s results.Spool) error {
-	for s.Folder != "" && len(o.spooled(s)) > 0 {
-		if err := insist(o.ctx, &o.again, func(ctx context.Context) error { return o.deliver(ctx, s) }); err != nil {
+	patience := o.clock() + unreadLimit
+	for left := s.Folder != ""; left; {
+		err := insist(o.ctx, &o.again, func(ctx context.Context) (err error) {
+			var unread *unreadError
+			if left, err = o.deliver(ctx, s); errors.As(err, &unread) && o.clock() > patience {
+				left, err = o.setAside(s, unread), nil
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

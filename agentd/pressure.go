@@ -9,7 +9,7 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// lookAtMemory is the time between two looks at the memory and at the disk.
+// lookAtMemory is the time between two looks at the memory and at the disk, from one answer to the next question.
 const lookAtMemory = time.Second
 
 // minProcesses is how many processes and threads there must be room for: a tool of an agent starts dozens, and
@@ -20,7 +20,14 @@ const minProcesses = 256
 // a dozen.
 const minInodes = 1000
 
-// pressure is the part that knows why this host takes no orders at the moment.
+// silentLimit is how long the disk, or the kernel, may leave a measurement without an answer before nothing is started.
+const silentLimit = 5 * time.Second
+
+// firstLimit is how long the daemon waits for the first measurement before it begins.
+const firstLimit = time.Second
+
+// pressure is the part that knows why this host takes no orders at the moment. It measures in a goroutine of its own: a
+// disk of the network may not answer for hours.
 type pressure struct {
 	base
 	member *membership
@@ -31,8 +38,23 @@ type pressure struct {
 	underway bool
 	again    time.Duration // after a failure not told before this
 
+	measuring bool
+	measures  chan measures // one fits
+	looked    time.Duration // the last time
+	waited    time.Duration // for the measurement that is under way
+
 	memory, space, inodes, processes shortage
+	silent                           shortage // of answers
 	leaving                          shortage // of its own daemon
+}
+
+// measures are what was found.
+type measures struct {
+	memory    uint64
+	room      Room
+	processes uint64
+
+	noMemory, noRoom, noProcesses error
 }
 
 // leave has the cluster start nothing here any more, for the agents are about to be ended.
@@ -59,37 +81,80 @@ func (s *shortage) judge(what string, there, floor uint64, text func(uint64) str
 	}
 }
 
-// look looks at memory and disk when that is due, tells the cluster of a change, and
-// says when to look again.
+// begin waits for the first measurement, unless that takes long: nothing is to be accepted before it. The keeper does
+// not run yet.
+func (p *pressure) begin() {
+	p.measure()
+	select {
+	case m := <-p.measures:
+		p.judge(&m)
+	case <-time.After(firstLimit):
+	case <-p.ctx.Done():
+	}
+	p.looked = p.config.Clock()
+}
+
+// look judges what was measured, measures when that is due, tells the cluster of a change, and says when to look
+// again.
 func (p *pressure) look(now time.Duration) time.Duration {
-	if now >= p.due {
-		p.due = now + lookAtMemory
-		if p.config.MinFreeMemory != 0 {
-			available, err := p.config.Memory()
-			if p.measured(&p.memory, "min_free_memory", err) {
-				p.memory.judge("memory", available, p.config.MinFreeMemory, mebibytes)
-			}
-		}
-		if p.config.MinFreeDisk != 0 {
-			room, err := p.config.Disk()
-			if p.measured(&p.space, "min_free_disk", err) {
-				p.space.judge("disk space for "+p.data.Path, room.Bytes, p.config.MinFreeDisk, mebibytes)
-				if room.Inodes != nil {
-					p.inodes.judge("inodes on the disk of "+p.data.Path, *room.Inodes, minInodes,
-						func(n uint64) string { return fmt.Sprint(n) })
-				}
-			}
-		}
-		free, err := p.config.Processes()
-		if p.measured(&p.processes, "the bound on processes", err) {
-			p.processes.judge("processes that it may have", free, minProcesses, func(n uint64) string { return fmt.Sprint(n) })
-		}
+	// While the machine sleeps nobody answers: no step of the clock counts for more than a second.
+	p.waited += min(now-p.looked, time.Second)
+	p.looked = now
+	select {
+	case m := <-p.measures:
+		p.judge(&m)
+	default:
+	}
+	switch {
+	case !p.measuring && now >= p.due:
+		p.measure()
+	case p.measuring && p.waited >= silentLimit && p.silent.reason == "":
+		p.silent.reason = fmt.Sprintf("cannot be measured: for more than %s neither the disk of %s nor the kernel has "+
+			"said what there is", silentLimit, p.data.Path)
 		p.weighed()
 	}
 	if !p.told && !p.underway && p.member.registered && now >= p.again {
 		p.tell()
 	}
 	return longestNap
+}
+
+// measure begins a measurement.
+func (p *pressure) measure() {
+	p.measuring, p.waited = true, 0
+	go func() { // not spawn: what hangs must not hold up the end of Run
+		var m measures
+		if p.config.MinFreeMemory != 0 {
+			m.memory, m.noMemory = p.config.Memory()
+		}
+		if p.config.MinFreeDisk != 0 {
+			m.room, m.noRoom = p.config.Disk()
+		}
+		m.processes, m.noProcesses = p.config.Processes()
+		p.measures <- m
+		p.send(func() {}) // the keeper looks
+	}()
+}
+
+// judge takes a measurement.
+func (p *pressure) judge(m *measures) {
+	p.measuring, p.due = false, p.config.Clock()+lookAtMemory
+	p.silent.reason = ""
+	if p.measured(&p.memory, "min_free_memory", m.noMemory) {
+		p.memory.judge("memory", m.memory, p.config.MinFreeMemory, mebibytes)
+	}
+	if p.measured(&p.space, "min_free_disk", m.noRoom) && p.config.MinFreeDisk != 0 {
+		p.space.judge("disk space for "+p.data.Path, m.room.Bytes, p.config.MinFreeDisk, mebibytes)
+		if m.room.Inodes != nil {
+			p.inodes.judge("inodes on the disk of "+p.data.Path, *m.room.Inodes, minInodes,
+				func(n uint64) string { return fmt.Sprint(n) })
+		}
+	}
+	if p.measured(&p.processes, "the bound on processes", m.noProcesses) {
+		p.processes.judge("processes that it may have", m.processes, minProcesses,
+			func(n uint64) string { return fmt.Sprint(n) })
+	}
+	p.weighed()
 }
 
 // measured tells whether something could be measured, and warns once when it cannot.
@@ -104,7 +169,7 @@ func (p *pressure) measured(s *shortage, setting string, err error) bool {
 // weighed puts the reasons together.
 func (p *pressure) weighed() {
 	var all []string
-	for _, s := range []*shortage{&p.leaving, &p.memory, &p.space, &p.inodes, &p.processes} {
+	for _, s := range []*shortage{&p.leaving, &p.silent, &p.memory, &p.space, &p.inodes, &p.processes} {
 		if s.reason != "" { // with the figures of the moment at which it began
 			all = append(all, s.reason)
 		}

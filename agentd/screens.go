@@ -18,6 +18,9 @@ const (
 	maxLooks = 4
 	// screenGap is the least time between two reports about one life.
 	screenGap = 10 * time.Second
+	// maxTrust is for how long looks at a terminal are spared because its log has not grown: a log says nothing where
+	// it cannot be written, for reasons that nobody here needs to know.
+	maxTrust = 5 * time.Minute
 	// lastOutput is how much of an agent's output is matched, in bytes.
 	lastOutput = 32 << 10
 )
@@ -25,8 +28,9 @@ const (
 // screens is the part that sees what stands on the terminals of this host's agents.
 type screens struct {
 	base
-	member *membership
-	lives  *lives
+	member   *membership
+	lives    *lives
+	pressure *pressure
 
 	looking int
 	telling bool
@@ -52,11 +56,16 @@ func (c *screens) look(now time.Duration) time.Duration {
 
 func (c *screens) lookAt(l *life) {
 	s, process, name := l.sight, l.process, l.order.GetAgentName()
-	before, first := s.stamp, s.looks == 0
+	last := s.stamp
+	// On a full disk logs do not grow, whatever is printed.
+	full := c.pressure.space.reason != "" || c.pressure.inodes.reason != ""
+	if s.looks == 0 || s.tmux && (full || c.config.Clock()-s.looked >= maxTrust) {
+		last = output.Stamp{} // which tells nothing
+	}
 	s.looking = true
 	c.looking++
 	c.spawn(func() {
-		got := c.seeScreen(c.ctx, process, name, s.tmux, before, first)
+		got := c.seeScreen(c.ctx, process, name, s.tmux, last)
 		c.send(func() {
 			c.looking--
 			s.looking = false
@@ -65,18 +74,21 @@ func (c *screens) lookAt(l *life) {
 	})
 }
 
-// seeScreen looks, when anything was printed since the last look. It touches nothing of the
+// seeScreen looks, unless the log tells that nothing was printed since the last look. It touches nothing of the
 // keeper. Types of terminals do not matter: whatever a terminal shows has gone through the log.
-func (s *site) seeScreen(ctx context.Context, p process, name string, tmux bool, before output.Stamp,
-	first bool) (got look) {
+func (s *site) seeScreen(ctx context.Context, p process, name string, tmux bool,
+	last output.Stamp) (got look) {
 	log, err := s.logs.Log(name)
-	if err == nil {
-		got.stamp, err = log.Stamp() // before the screen, so that nothing is missed
-	}
-	if got.err = err; err != nil {
+	if err != nil {
+		got.err = err
 		return got
 	}
-	if got.same = !first && got.stamp.Same(before); got.same {
+	got.stamp, err = log.Stamp() // before the screen, so that nothing is missed
+	if err != nil && !tmux {     // a terminal shows itself, whatever has become of its log
+		got.err = err
+		return got
+	}
+	if got.same = got.stamp.Same(last); got.same {
 		return got
 	}
 	s.metrics.captures.Inc()
@@ -111,6 +123,7 @@ func (c *screens) saw(l *life, got look) {
 	}
 	match, matched := s.match, s.matched
 	if !got.same {
+		s.looked = now
 		match, matched = s.prompts.Match(got.text)
 		letters := maphash.String(c.seed, runner.Letters(got.text))
 		switch {

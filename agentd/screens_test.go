@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func (x *easel) paint(lines ...string) {
 
 func (x *easel) print(text string) {
 	x.t.Helper()
-	path := filepath.Join(x.dir, "logs", "demo", "r1.log")
+	path := x.logFile()
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	var f *os.File
 	if err == nil {
@@ -83,6 +84,8 @@ func (x *easel) print(text string) {
 		x.t.Fatal(err)
 	}
 }
+
+func (x *easel) logFile() string { return filepath.Join(x.dir, "logs", "demo", "r1.log") }
 
 func (x *easel) show() (string, error) {
 	x.mu.Lock()
@@ -168,6 +171,47 @@ func TestPromptIsToldWhenItStands(t *testing.T) {
 	x.wants("none", false)
 	if strings.Contains(x.log.String(), "secret") {
 		t.Error("what stands on a terminal is in the log of agentd")
+	}
+}
+
+// A prompt is seen though the log does not tell of it: because somebody removed it, the disk is full, or nobody knows
+// why.
+func TestPromptIsSeenThoughTheLogIsSilent(t *testing.T) {
+	prompt := []string{"$ " + secret, "Do you want to proceed?", "❯ 1. Yes", "  2. No"}
+	for name, tt := range map[string]struct {
+		happens func(t *testing.T, x *easel, free *atomic.Uint64)
+		looks   int
+	}{
+		"the log is gone": {func(t *testing.T, x *easel, _ *atomic.Uint64) {
+			if err := os.Remove(x.logFile()); err != nil {
+				t.Fatal(err)
+			}
+		}, 2},
+		"the disk is full": {func(t *testing.T, x *easel, free *atomic.Uint64) {
+			free.Store(100 << 20)
+			for next(t, x.pressures).GetReason() == "" {
+				x.advance(2 * time.Second)
+			}
+		}, 2},
+		"nobody knows why": {func(*testing.T, *easel, *atomic.Uint64) {}, int(maxTrust/DefaultLookEvery) + 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var free atomic.Uint64
+			free.Store(1 << 30)
+			x := newEasel(t, runner.KindTmux, func(c *Config) {
+				c.MinFreeDisk, c.QuietAfter = 200<<20, time.Hour
+				c.Disk = func() (Room, error) { return Room{Bytes: free.Load()}, nil }
+			})
+			x.paint("working")
+			x.wants("none", false)
+			x.steps(1)
+			tt.happens(t, x, &free)
+			x.mu.Lock()
+			x.screen = strings.Join(prompt, "\n")
+			x.mu.Unlock()
+			x.steps(tt.looks)
+			x.wants("permission", false)
+		})
 	}
 }
 

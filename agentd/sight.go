@@ -17,8 +17,9 @@ type sight struct {
 	due     time.Duration
 	looking bool
 	looks   int
-	stamp   output.Stamp // of its output at the last look
-	letters uint64       // of what was there
+	looked  time.Duration // when the terminal was seen last: later looks were spared, its log had not grown
+	stamp   output.Stamp  // of its output at the last look
+	letters uint64        // of what was there
 	moved   time.Duration
 	match   runner.Match // of the last look, of which one more must be sure
 	matched bool

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,6 +202,119 @@ func TestSpoolThatCannotBeCleared(t *testing.T) {
 	})
 	if n := strings.Count(r.log.String(), "0-007.json: directory not empty"); n != 1 {
 		t.Errorf("complained about %d times", n)
+	}
+}
+
+// flaky fails the reads of files with a name, as a disk does, until it is told to stop.
+type flaky struct {
+	name  string
+	left  atomic.Int32 // so many reads fail
+	reads atomic.Int32 // that have failed
+}
+
+func (f *flaky) read(s results.Spool, path string) (results.Completion, error) {
+	if filepath.Base(path) == f.name && f.left.Add(-1) >= 0 {
+		f.reads.Add(1)
+		return results.Completion{}, &os.PathError{Op: "read", Path: path, Err: syscall.EIO}
+	}
+	return s.Read(path)
+}
+
+// L8: a result whose file cannot be read at the moment stays, and is delivered when it can be. It holds up neither other
+// results nor those of other lives.
+func TestResultThatCannotBeReadOnce(t *testing.T) {
+	f := &flaky{name: "01.json"}
+	f.left.Store(1)
+	r, p := newPuppetRig(t, true, func(c *Config) { c.Spooled = f.read })
+	r.stream.orders(t, order("start", 1, 5, "sleep"), order("start", 2, 5, "sleep"))
+	var all []*puppet
+	for range 2 {
+		all = append(all, next(t, p.started))
+		next(t, r.starts)
+	}
+	for _, one := range all {
+		agent := uint64(one.spec.Mark.Agent)
+		for _, task := range []uint64{2 * agent, 2*agent - 1} {
+			leave(t, spoolOf(t, one.spec), fmt.Sprintf("0%d", task), results.Completion{
+				Agent: fmt.Sprintf("demo/r%d", agent), Incarnation: 5, Task: task, Attempt: 1})
+		}
+	}
+	var got []uint64
+	for len(got) < 4 { // 1 is read in vain at first
+		r.advance(4 * time.Second)
+		got = append(got, next(t, r.completed).GetTask())
+	}
+	if f.reads.Load() != 1 || slices.Index(got, 1) < slices.Index(got, 2) || len(slices.Compact(slices.Sorted(
+		slices.Values(got)))) != 4 {
+		t.Errorf("delivered %v after %d reads that failed", got, f.reads.Load())
+	}
+	if n := strings.Count(r.log.String(), "cannot be read, and stays"); n != 1 {
+		t.Errorf("the log says %d times that it cannot be read", n)
+	}
+	for _, one := range all {
+		one.exit <- shim.Exit{}
+		next(t, r.exits)
+	}
+}
+
+// L8: the end of a life waits for a result that cannot be read at the moment.
+func TestEndWaitsForAResultThatCannotBeRead(t *testing.T) {
+	f := &flaky{name: "01.json"}
+	f.left.Store(3)
+	r, p := newPuppetRig(t, true, func(c *Config) { c.Spooled = f.read })
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	leave(t, spoolOf(t, one.spec), "01", results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 7, Attempt: 1})
+	r.set(func() {
+		r.onExit = func(*vigilv1.ReportExitRequest) error {
+			if len(r.completed) != 1 {
+				t.Error("the end came before the completion")
+			}
+			return nil
+		}
+	})
+	one.exit <- shim.Exit{}
+	next(t, r.exits)
+	if w := next(t, r.completed); w.GetTask() != 7 || f.reads.Load() < 1 {
+		t.Errorf("completion %v", w)
+	}
+}
+
+// A result that can never be read holds up the end of its life for half a minute, and is kept for people.
+func TestResultThatCanNeverBeReadIsSetAside(t *testing.T) {
+	f := &flaky{name: "01.json"}
+	f.left.Store(1 << 30)
+	r, p := newPuppetRig(t, true, func(c *Config) { c.Spooled = f.read })
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	spool := spoolOf(t, one.spec)
+	c := results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 7, Attempt: 1, Result: "precious"}
+	leave(t, spool, "01", c)
+	c.Task = 8
+	leave(t, spool, "02", c)
+	one.exit <- shim.Exit{}
+	if w := next(t, r.completed); w.GetTask() != 8 {
+		t.Errorf("completion %v", w)
+	}
+	until(t, "some reads", func() bool { return f.reads.Load() >= 2 })
+	none(t, r.exits, "the end did not wait")
+	r.advance(unreadLimit + time.Second)
+	next(t, r.exits)
+	kept, err := filepath.Glob(filepath.Join(r.dir, "dead-letters", "1-5-*.json"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("kept %v, %v", kept, err)
+	}
+	if text, err := os.ReadFile(kept[0]); err != nil || !strings.Contains(string(text), "precious") {
+		t.Errorf("kept %q, %v", text, err)
+	}
+	until(t, "the end of the folder", func() bool {
+		_, err := os.Stat(filepath.Dir(spool))
+		return os.IsNotExist(err)
+	})
+	for told := ""; !strings.Contains(told, "dead-letters"); { // the first registration came before
+		told = strings.Join(next(t, r.registers).GetWarnings(), " ")
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // lookAtSpools is the time between two looks into the spools of running agents.
 const lookAtSpools = 3 * time.Second
 
+// maxSaid bounds the files of spools of which is remembered what was said: agents make them.
+const maxSaid = 10_000
+
 // spools is the part that delivers what running agents have left.
 type spools struct {
 	base
@@ -46,9 +49,9 @@ func (s *spools) look(now time.Duration) time.Duration {
 	s.spawn(func() {
 		for _, one := range all {
 			ctx, cancel := context.WithTimeout(s.ctx, attemptLimit)
-			err := s.outbox.deliver(ctx, one)
+			_, err := s.outbox.deliver(ctx, one)
 			cancel()
-			if err != nil {
+			if err != nil && !errors.As(err, new(*unreadError)) {
 				break // nobody answers: the next look goes on
 			}
 		}
@@ -65,37 +68,50 @@ func (s *spools) look(now time.Duration) time.Duration {
 // now has the spools looked into at once.
 func (s *spools) now() { s.due, s.again = 0, s.underway }
 
+// unreadError says that something in a spool could not be read, for reasons that may pass: it stays where it is.
+type unreadError struct {
+	paths []string // of files; none: it is the folder
+	why   error    // of the last one
+}
+
+func (e *unreadError) Error() string {
+	return "a result that an agent has left cannot be read: " + e.why.Error()
+}
+func (e *unreadError) Unwrap() error { return e.why }
+
 // spooled lists what is ready of a spool, in order.
-func (o *outbox) spooled(s results.Spool) []string {
-	return s.List(func(path string) bool {
+func (o *outbox) spooled(s results.Spool) ([]string, error) {
+	all, err := s.List(func(path string) bool {
 		o.mu.Lock() // not while the disk is read, which may hang
 		defer o.mu.Unlock()
 		return o.passed[path]
 	})
+	if err != nil {
+		return nil, &unreadError{why: err}
+	}
+	return all, nil
 }
 
-// deliver brings the completions of a life to the cluster, in order, until one is
-// neither taken nor refused.
-func (o *outbox) deliver(ctx context.Context, s results.Spool) error {
+// deliver brings completions of a life to the cluster, in order, until one is neither taken nor refused. Those that
+// cannot be read stay, and the error is an unreadError then. It tells whether there may be more.
+func (o *outbox) deliver(ctx context.Context, s results.Spool) (more bool, err error) {
 	o.spooling.Lock()
 	defer o.spooling.Unlock()
-	for _, path := range o.spooled(s) {
-		c, err := s.Read(path)
-		if results.Crowded(err) {
-			return err
+	all, err := o.spooled(s)
+	if err != nil {
+		return true, err
+	}
+	var unread unreadError
+	for _, path := range all {
+		c, err := o.read(s, path)
+		if err != nil && !results.Unfit(err) {
+			o.notRead(s, path, err)
+			unread.paths, unread.why = append(unread.paths, path), err
+			continue
 		}
 		if err == nil {
-			_, err = o.work.CompleteTask(client.Traced(client.Late(ctx), c.Traceparent), &vigilv1.CompleteTaskRequest{
-				Task: c.Task, Attempt: c.Attempt, Result: c.Result,
-				Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
-			if err != nil && !refused(err) {
-				return err
-			}
-			if err != nil && !final(err) {
-				if lost := o.letters.Keep(s, path, &c, clip(err.Error(), maxReason)); lost != nil {
-					o.log.Error("a result that was refused cannot be kept", traced(&c, "agent", c.Agent, "task", c.Task,
-						"error", lost)...)
-				}
+			if err = o.complete(ctx, s, path, &c); err != nil && !refused(err) {
+				return true, err
 			}
 		}
 		if err != nil {
@@ -105,14 +121,75 @@ func (o *outbox) deliver(ctx context.Context, s results.Spool) error {
 			o.log.Info("a completion that an agent could not deliver was delivered", traced(&c, "agent", c.Agent,
 				"task", c.Task)...)
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			o.log.Warn("a file of a spool cannot be removed: it is passed over while this agentd runs", "error", err)
-			o.mu.Lock()
-			o.passed[path] = true
-			o.mu.Unlock()
+		o.remove(path)
+	}
+	if unread.why != nil {
+		return true, &unread
+	}
+	return len(all) > 0, nil
+}
+
+// complete says to the cluster that a task is done. A result that it refuses for another reason than the task's becomes
+// a dead letter.
+func (o *outbox) complete(ctx context.Context, s results.Spool, path string, c *results.Completion) error {
+	_, err := o.work.CompleteTask(client.Traced(client.Late(ctx), c.Traceparent), &vigilv1.CompleteTaskRequest{
+		Task: c.Task, Attempt: c.Attempt, Result: c.Result,
+		Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
+	if err != nil && refused(err) && !final(err) {
+		if lost := o.letters.Keep(s, path, c, clip(err.Error(), maxReason)); lost != nil {
+			o.log.Error("a result that was refused cannot be kept", traced(c, "agent", c.Agent, "task", c.Task,
+				"error", lost)...)
 		}
 	}
-	return nil
+	return err
+}
+
+// remove removes a file of a spool that is dealt with.
+func (o *outbox) remove(path string) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		o.log.Warn("a file of a spool cannot be removed: it is passed over while this agentd runs", "error", err)
+		o.passOver(path)
+	}
+}
+
+func (o *outbox) passOver(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.passed[path] = true
+}
+
+// notRead tells people, once, of a file that could not be read.
+func (o *outbox) notRead(s results.Spool, path string, err error) {
+	o.mu.Lock()
+	_, said := o.passed[path]
+	if said = said || len(o.passed) >= maxSaid; !said {
+		o.passed[path] = false
+	}
+	o.mu.Unlock()
+	if !said {
+		o.log.Warn("a result that an agent has left cannot be read, and stays for the next look", "agent",
+			s.Intent.AgentName, "incarnation", s.Intent.Incarnation, "error", err)
+	}
+}
+
+// setAside moves what still cannot be read of a life that is over to the dead letters, and passes over what cannot be
+// moved. It tells whether there may be more.
+func (o *outbox) setAside(s results.Spool, unread *unreadError) (more bool) {
+	who := []any{"agent", s.Intent.AgentName, "incarnation", s.Intent.Incarnation}
+	if len(unread.paths) == 0 { // nor can the folder be removed: the next agentd finds it
+		o.log.Error("what an agent has left cannot be read", append(who, "error", unread.why)...)
+		return false
+	}
+	for _, path := range unread.paths {
+		if err := o.letters.SetAside(s, path); err != nil {
+			o.log.Error("a result that cannot be read cannot be kept", append(who, "error", err)...)
+			o.passOver(path)
+			continue
+		}
+		o.log.Error("a result that cannot be read is set aside", append(who, "folder", o.letters.Dir,
+			"error", unread.why)...)
+	}
+	return true
 }
 
 // traced adds to a log line about a task the id of its trace, if it has one: of all that an agent may have

@@ -44,7 +44,7 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.exit = &exit{base: b, lives: k.lives, again: &k.outbox.again}
 	k.beats = &beats{base: b, member: member, lives: k.lives, gone: enroll, resumed: k.resume}
 	k.lives.keepUsage = k.beats.used.end
-	k.pressure = &pressure{base: b, member: member}
+	k.pressure = &pressure{base: b, member: member, measures: make(chan measures, 1)}
 	k.exit.pressure = k.pressure
 	k.orders = &orders{base: b, member: member, lives: k.lives, beats: k.beats, pressure: k.pressure,
 		exit: k.exit, outbox: k.outbox}
@@ -55,9 +55,10 @@ func (a *Agentd) keeper(ctx context.Context, logs *output.Dir) *keeper {
 	k.spools = &spools{base: b, member: member, lives: k.lives, outbox: k.outbox}
 	k.retention = &retention{base: b, member: member, lives: k.lives, pressure: k.pressure, letters: &k.outbox.letters}
 	k.terminals = &terminals{base: b, member: member}
-	k.screens = &screens{base: b, member: member, lives: k.lives, seed: maphash.MakeSeed()}
+	k.screens = &screens{base: b, member: member, lives: k.lives, pressure: k.pressure, seed: maphash.MakeSeed()}
 	k.parts = []part{
 		servers,
+		&troubles{base: b, member: member, lives: k.lives, enroll: enroll},
 		&lettersTold{base: b, member: member, letters: &k.outbox.letters, enroll: enroll},
 		k.retention,
 		k.beats, k.registration, k.pressure, k.exit, k.orders, k.spools, k.terminals, k.screens, k.lives,

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,13 +10,18 @@ import (
 	"time"
 )
 
+// lookEvery is the time between two looks whether the current file still has its name: somebody may remove it, or
+// rotate it in a way of their own.
+const lookEvery = time.Second
+
 // Log is the rotated output of one agent.
 type Log struct {
 	path   string
 	config Config
 
 	mu     sync.Mutex
-	file   *os.File // nil: not open
+	file   *os.File  // nil: not open
+	looked time.Time // when it was seen under its name
 	size   int64
 	lost   int64 // bytes that the disk refused since it last took some
 	middle bool  // the last byte was not the end of a line
@@ -75,6 +81,10 @@ func (l *Log) put(p []byte) bool {
 
 // ready opens the file, and rotates it when n more bytes would be too many.
 func (l *Log) ready(n int64) bool {
+	if l.file != nil && time.Since(l.looked) >= lookEvery && l.astray() {
+		l.file.Close()
+		l.file = nil
+	}
 	if l.file != nil && l.size > 0 && l.size+n > l.config.MaxBytes {
 		l.rotate()
 	}
@@ -93,8 +103,19 @@ func (l *Log) ready(n int64) bool {
 		f.Close()
 		return false
 	}
-	l.file, l.size = f, info.Size()
+	l.file, l.size, l.looked = f, info.Size(), time.Now()
 	return true
+}
+
+// astray tells whether nobody finds the open file under its name any more.
+func (l *Log) astray() bool {
+	l.looked = time.Now()
+	there, err := os.Stat(l.path)
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist) // else it may be there
+	}
+	open, err := l.file.Stat()
+	return err == nil && !os.SameFile(there, open)
 }
 
 func (l *Log) rotate() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Stamp is the state of a log at one moment: whatever is written changes it. The zero value
+// Stamp is the state of a log at one moment: whatever is written changes it, where the disk takes it. The zero value
 // is that of a log that is not there.
 type Stamp struct {
 	info os.FileInfo
@@ -16,12 +16,10 @@ type Stamp struct {
 	At   time.Time // of the last write, by the file system
 }
 
-// Same tells that nothing was written between two stamps of one log.
+// Same tells that nothing was written between two stamps of one log. A log that is not there tells nothing: somebody
+// may have removed it, or its disk has no room for it.
 func (s Stamp) Same(t Stamp) bool {
-	if s.info == nil || t.info == nil {
-		return s.info == nil && t.info == nil
-	}
-	return s.size == t.size && os.SameFile(s.info, t.info)
+	return s.info != nil && t.info != nil && s.size == t.size && os.SameFile(s.info, t.info)
 }
 
 // Stamp looks at the current file, and opens nothing.

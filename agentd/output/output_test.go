@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 )
 
@@ -122,6 +124,55 @@ func TestRefusedBytesAreCounted(t *testing.T) {
 		!strings.HasSuffix(string(text), "\nkept\n") {
 		t.Errorf("%v: %q", err, text)
 	}
+}
+
+// A log that somebody removes, or moves away to rotate it in their own way, goes on in a new file within a second.
+func TestLogThatIsTakenAwayGoesOn(t *testing.T) {
+	for name, take := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("mine\n"), 0o600))
+		},
+		"folder": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := openLog(t, Config{})
+			l.Write([]byte("before\n"))
+			if err := take(l.Path()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(lookEvery) // in no time: the clock is the test's
+			l.Write([]byte("after\n"))
+			l.Write([]byte("later\n"))
+			want := "after\nlater\n"
+			if name == "replaced" {
+				want = "mine\n" + want
+			}
+			if text, err := os.ReadFile(l.Path()); err != nil || string(text) != want {
+				t.Errorf("%s: %v: %q, want %q", name, err, text, want)
+			}
+			if s, err := l.Stamp(); err != nil || !s.Same(s) {
+				t.Errorf("%s: a look does not find it: %v", name, err)
+			}
+			l.close()
+		})
+	}
+}
+
+// A log that is where it was is not opened anew, and its size stays known for the rotation.
+func TestLogThatStaysIsKeptOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLog(t, Config{MaxBytes: 100, Keep: 1})
+		l.Write([]byte("first\n"))
+		file := l.file
+		time.Sleep(lookEvery)
+		l.Write([]byte("second\n"))
+		if l.file != file || l.size != int64(len("first\nsecond\n")) {
+			t.Errorf("%d bytes, opened anew: %v", l.size, l.file != file)
+		}
+		l.close()
+	})
 }
 
 func TestNamesCannotLeaveTheFolder(t *testing.T) {

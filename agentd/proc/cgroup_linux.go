@@ -293,21 +293,34 @@ func (c *Cgroup) kill() (left bool) {
 	return c.event("populated") == "1"
 }
 
-// OutOfMemory tells whether the kernel killed something in the group for reaching
-// the limit of memory.
-func (c *Cgroup) OutOfMemory() bool {
+// OutOfMemory tells whether the kernel has killed something in the group because memory was short, at any time and
+// wherever that was; own, that the group itself had come to its limit, at any time too.
+func (c *Cgroup) OutOfMemory() (killed, own bool) {
 	for _, folder := range c.Folders() {
 		for _, file := range []string{"memory.events", "memory.oom_control"} {
-			text, err := os.ReadFile(filepath.Join(folder, file))
-			if err != nil {
+			killed = killed || counts(folder, file, "oom_kill")
+		}
+		// The old hierarchy counts no more than that the limit was met.
+		own = own || counts(folder, "memory.events", "oom") || counts(folder, "memory.failcnt", "")
+	}
+	return killed, own
+}
+
+// counts tells whether a file of the kernel counts more than 0 under a name; an empty one: the file is the number.
+func counts(folder, file, name string) bool {
+	text, err := os.ReadFile(filepath.Join(folder, file))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		n := strings.TrimSpace(line)
+		if name != "" {
+			var is bool
+			if n, is = strings.CutPrefix(n, name+" "); !is {
 				continue
 			}
-			for line := range strings.Lines(string(text)) {
-				if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok && n != "0" {
-					return true
-				}
-			}
 		}
+		return n != "0"
 	}
 	return false
 }

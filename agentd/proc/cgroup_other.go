@@ -26,8 +26,8 @@ func (c *Cgroup) Folders() []string { return nil }
 // CgroupFolders gives nothing.
 func CgroupFolders(string) []string { return nil }
 
-// OutOfMemory tells false.
-func (c *Cgroup) OutOfMemory() bool { return false }
+// OutOfMemory tells nothing.
+func (c *Cgroup) OutOfMemory() (killed, own bool) { return false, false }
 
 // Remove does nothing.
 func (c *Cgroup) Remove() error { return nil }

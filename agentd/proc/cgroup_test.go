@@ -4,6 +4,7 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -195,4 +196,40 @@ func describeTerminal() string {
 		return err.Error()
 	}
 	return strings.Join(is, " ") + " " + strconv.Itoa(int(size.Row)) + "x" + strconv.Itoa(int(size.Col))
+}
+
+// Recorded counts: the kernel counts under oom_kill whom it killed for whatever memory was short, and under oom only a
+// group that came to its own limit.
+func TestOutOfMemoryOfWhom(t *testing.T) {
+	events := func(most, oom, kills int) map[string]string {
+		return map[string]string{"memory.events": fmt.Sprintf("low 0\nhigh 0\nmax %d\noom %d\noom_kill %d\noom_group_kill 0\n",
+			most, oom, kills)}
+	}
+	old := func(kills, fails string) map[string]string {
+		return map[string]string{"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\n" + kills, "memory.failcnt": fails}
+	}
+	for name, tt := range map[string]struct {
+		files       map[string]string
+		killed, own bool
+	}{
+		"nothing":                    {events(0, 0, 0), false, false},
+		"the limit of the group":     {events(212, 1, 1), true, true},
+		"memory of the machine":      {events(0, 0, 1), true, false},
+		"no controller":              {nil, false, false},
+		"old, the limit":             {old("oom_kill 2\n", "17\n"), true, true},
+		"old, memory of the machine": {old("oom_kill 1\n", "0\n"), true, false},
+		"old, nobody counts":         {old("", "0\n"), false, false},
+	} {
+		dir := t.TempDir()
+		for file, text := range tt.files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []*Cgroup{{unified: dir}, {old: []string{t.TempDir(), dir}}} {
+			if killed, own := c.OutOfMemory(); killed != tt.killed || own != tt.own {
+				t.Errorf("%s: killed %v, own %v", name, killed, own)
+			}
+		}
+	}
 }

@@ -75,7 +75,9 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(code)
 		}
-		fmt.Println(leaveOrphan())
+		ends := EndsContainer()
+		_, told := os.LookupEnv(envInit)
+		fmt.Printf("%s, ends with it: %v, inherited: %v\n", leaveOrphan(), ends, told)
 		terminated := make(chan os.Signal, 1)
 		signal.Notify(terminated, syscall.SIGTERM)
 		_ = syscall.Kill(1, syscall.SIGTERM) // as the container's runtime does

@@ -4,6 +4,7 @@ package results
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ const (
 )
 
 // Letter is a file NAME.json in the folder dead-letters of the data directory: a result
-// that the cluster has refused for a reason that is not about the task, kept for people.
+// that the cluster has refused for a reason that is not about the task, kept for people. A result that could not be
+// read is there too, as its agent wrote it.
 type Letter struct {
 	Agent       string    `json:"agent"`
 	Incarnation uint64    `json:"incarnation"`
@@ -61,6 +63,29 @@ func (d *Letters) Keep(s Spool, from string, c *Completion, why string) error {
 		if moved := os.Rename(from, path); moved != nil {
 			return errors.Join(err, moved)
 		}
+	}
+	return d.trim(s.Intent.Agent)
+}
+
+// SetAside moves a file of a spool that cannot be read, unread, to the letters. What the agent has not made itself, or
+// is too large, is none.
+func (d *Letters) SetAside(s Spool, from string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !s.owns(info) || info.Size() > MaxBytes {
+		return unfit{errors.New("it is not a file of the agent's own, or too large")}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	name := sha256.Sum256([]byte(filepath.Base(from))) // the agent's own may be long
+	to := filepath.Join(d.Dir, fmt.Sprintf("%s-unread-%x.json", s.Intent.Who(), name[:8]))
+	if err := os.Rename(from, to); err != nil {
+		return err
 	}
 	return d.trim(s.Intent.Agent)
 }

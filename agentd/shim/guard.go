@@ -157,6 +157,19 @@ func (g *guard) end(e ending, grace time.Duration) {
 	g.door.tell(func(s *status) { s.Stopping = true })
 }
 
+// starved says that the kernel has ended the program because memory was short; empty: it has not. killed tells that it
+// has killed something in the group at some time, own that the limit of the group was met. The program may have
+// outlived both by hours: only one that SIGKILL ended, as a shell says it of what it ran too, was a victim.
+func starved(exit Exit, killed, own bool, limit uint64) string {
+	switch {
+	case !killed, exit.Signal != unix.SIGKILL.String() && exit.Code != 128+int(unix.SIGKILL):
+		return ""
+	case own && limit > 0:
+		return "it reached its memory limit of " + strconv.FormatUint(limit, 10) + " bytes"
+	}
+	return "the kernel ended it: the machine, or the unit or container that agentd runs in, had no memory left"
+}
+
 // over puts together how the life ended.
 func (g *guard) over() Exit {
 	left := g.tree.Exit()
@@ -167,9 +180,8 @@ func (g *guard) over() Exit {
 	}
 	if exit.Reason == "" {
 		exit.RetryAfter, exit.UsageLimit = outOfQuota(g.spec.Usage, exit.Code, exit.Tail, time.Now())
-		if exit.Code != 0 && g.group.OutOfMemory() {
-			exit.Reason = "it reached its memory limit of " + strconv.FormatUint(g.spec.Limits.Memory, 10) + " bytes"
-		}
+		killed, own := g.group.OutOfMemory()
+		exit.Reason = starved(exit, killed, own, g.spec.Limits.Memory)
 	}
 	if err := g.group.Remove(); err != nil {
 		g.notes.Note(err.Error())

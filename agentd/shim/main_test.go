@@ -98,6 +98,10 @@ func beAgent(mode string) {
 		beChain()
 		return
 	}
+	if mib, is := strings.CutPrefix(mode, "eat "); is {
+		eat(mib)
+		return
+	}
 	tell, err := net.Dial("unix", os.Getenv("TEST_SOCKET"))
 	if err != nil {
 		fmt.Println("no socket:", err)
@@ -145,17 +149,26 @@ func beAgent(mode string) {
 			}
 			fmt.Fprintln(tell, "terminal", err)
 		case "eat":
-			n, _ := strconv.Atoi(arg)
-			hog = make([]byte, n<<20)
-			for i := 0; i < len(hog); i += 4096 {
-				hog[i] = 1
-			}
+			eat(arg)
+		case "child": // of this program, which does the rest and ends
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "TEST_AGENT="+arg)
+			fmt.Fprintln(tell, "child", cmd.Run())
 		case "chain":
 			beChain()
 		}
 		fmt.Fprintln(tell, "did", hear.Text())
 	}
 	os.Exit(7) // the test is gone
+}
+
+// eat takes so many MiB of memory.
+func eat(mib string) {
+	n, _ := strconv.Atoi(mib)
+	hog = make([]byte, n<<20)
+	for i := 0; i < len(hog); i += 4096 {
+		hog[i] = 1
+	}
 }
 
 var hog []byte

@@ -142,22 +142,6 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Limits hold for the whole tree, where the host lets them, and the end says so.
-func TestMemoryLimitOfTheTree(t *testing.T) {
-	r := newRig(t)
-	spec := r.spec("polite")
-	spec.Limits.Memory = 200 << 20
-	s, a, _ := r.start(spec)
-	if strings.Contains(s.Started().Degraded, "not enforced") {
-		t.Skip(s.Started().Degraded)
-	}
-	a.tell("eat 400")
-	exit := wait(t, s)
-	if exit.Signal != "killed" || exit.Ordered || !strings.Contains(exit.Reason, "memory limit of 209715200 bytes") {
-		t.Errorf("exit %+v", exit)
-	}
-}
-
 func TestPidsLimitOfTheTree(t *testing.T) {
 	r := newRig(t)
 	spec := r.spec("")

@@ -160,6 +160,7 @@ func hold(spec *Spec, d *door, terms <-chan os.Signal, clock Clock) Exit {
 	inZone(spec.Usage, spec.Env) // before the start: the watch waits for no disk
 	forks, stop := context.WithCancel(context.Background())
 	defer stop()
+	outlive := stepBack()
 	if err := g.start(forks); err != nil {
 		g.notes.Note("could not be started: " + err.Error())
 		return refuse(err.Error(), errors.Is(err, errLate))

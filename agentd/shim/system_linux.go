@@ -63,9 +63,28 @@ func becomeShim() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// outlive asks the kernel to take memory from others first. Without the right to
-// ask nothing happens.
-func outlive() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-500"), 0) }
+// oomFile tells how soon the kernel ends a process where memory is short: from -1000, never, to 1000. What a process
+// forks inherits it.
+const oomFile = "/proc/self/oom_score_adj"
+
+// stepBack has what is forked from now on go no later than any program of this machine: an agentd that the kernel is to
+// spare has that for itself. outlive, once the agent runs, asks the kernel to take memory from others before this
+// process. Without the right to ask everything stays as it is.
+func stepBack() (outlive func()) { return stepBackIn(oomFile) }
+
+func stepBackIn(file string) (outlive func()) {
+	text, _ := os.ReadFile(file)
+	inherited, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	ask := func(score int) error { return os.WriteFile(file, []byte(strconv.Itoa(score)), 0) }
+	if inherited < 0 {
+		_ = ask(0)
+	}
+	return func() {
+		if ask(min(inherited, -500)) != nil {
+			_ = ask(inherited) // what it had it may have again
+		}
+	}
+}
 
 // startTime gives when a process began, in ticks since boot; 0: it is gone.
 func startTime(pid int) uint64 {

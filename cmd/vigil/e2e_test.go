@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == spanTool {
 		os.Exit(tellSpan(os.Args[2]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == asFirst {
+		beFirst(os.Args[2:])
+	}
 	flag.Parse()
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) { // its default
 		_ = flag.Set("test.parallel", sideBySide) // a number
@@ -96,9 +99,22 @@ type proc struct {
 // spawn starts the program; it is killed at the end of the test if it still runs.
 func spawn(t *testing.T, name string, args ...string) *proc {
 	t.Helper()
-	p := &proc{t: t, name: name, cmd: exec.Command(vigil(t), args...), done: make(chan struct{})}
+	p, err := run(t, name, exec.Command(vigil(t), args...))
+	if err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	return p
+}
+
+// run is spawn for a command that may bring attributes of its own.
+func run(t *testing.T, name string, cmd *exec.Cmd) (*proc, error) {
+	t.Helper()
+	p := &proc{t: t, name: name, cmd: cmd, done: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = environ(t), &p.out, &p.out
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if p.cmd.SysProcAttr == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	p.cmd.SysProcAttr.Setpgid, p.cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // the death signal follows this thread
@@ -110,7 +126,7 @@ func spawn(t *testing.T, name string, args ...string) *proc {
 		}
 	}()
 	if err := <-started; err != nil {
-		t.Fatalf("start %s: %v", name, err)
+		return nil, err
 	}
 	t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)
@@ -119,7 +135,7 @@ func spawn(t *testing.T, name string, args ...string) *proc {
 			t.Logf("output of %s:\n%s", name, p.out.tail())
 		}
 	})
-	return p
+	return p, nil
 }
 
 func (p *proc) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }

@@ -10,7 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/goccy/go-yaml"
+
+	"vigil/agentd"
 	"vigil/cmd/vigil/cli"
 )
 
@@ -71,6 +75,23 @@ func TestN11UnitOfAServer(t *testing.T) {
 	}
 }
 
+// The host's unit goes on trying whatever ends agentd, a panic and the watchdog too, and stops at a configuration
+// that is wrong.
+func TestN11UnitOfAHostGoesOnTrying(t *testing.T) {
+	text, got := unit(t, "vigil-agentd.service")
+	for key, want := range map[string]string{"Restart": "always", "RestartSec": "1s", "StartLimitIntervalSec": "0",
+		"Environment": "HOME=/root GOTRACEBACK=crash", "LimitCORE": "0:infinity", // agents inherit it
+		"RestartPreventExitStatus": fmt.Sprint(cli.ExitUsage)} {
+		if got[key] != want {
+			t.Errorf("%s=%s, want %s", key, got[key], want)
+		}
+	}
+	// systemd ignores it elsewhere.
+	if before, _, _ := strings.Cut(text, "[Service]"); !strings.Contains(before, "\nStartLimitIntervalSec=0\n") {
+		t.Error("StartLimitIntervalSec is not in [Unit]")
+	}
+}
+
 // What agentd's unit takes away from agents is little, and nothing that they see files through.
 func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 	text, got := unit(t, "vigil-agentd.service")
@@ -88,6 +109,37 @@ func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 	if !strings.HasPrefix(got["SystemCallFilter"], "~") || !strings.HasPrefix(got["CapabilityBoundingSet"], "~") {
 		t.Errorf("SystemCallFilter=%s, CapabilityBoundingSet=%s, want what is forbidden", got["SystemCallFilter"],
 			got["CapabilityBoundingSet"])
+	}
+}
+
+// A container of a host ends with agentd: the engine leaves it as long as ends of agents, and words about them, take.
+func TestN11ContainersOfHostsHaveTheirGrace(t *testing.T) {
+	text, err := os.ReadFile("../../configs/container/compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			Command []string
+			Grace   string `yaml:"stop_grace_period"`
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	hosts := 0
+	for name, s := range file.Services {
+		if len(s.Command) == 0 || s.Command[0] != "agentd" {
+			continue
+		}
+		hosts++
+		// Beside the limit: 5 s for what had to be killed to go, 10 s for the good-bye, and what the engine takes.
+		if grace, err := time.ParseDuration(s.Grace); err != nil || grace < agentd.DefaultShutdownLimit+20*time.Second {
+			t.Errorf("%s: stop_grace_period %q, %v", name, s.Grace, err)
+		}
+	}
+	if hosts == 0 {
+		t.Error("there are no hosts")
 	}
 }
 

@@ -82,9 +82,13 @@ func (f *Gossip) settle(local, identified bool) error {
 	return nil
 }
 
-// Open opens the member of a server or host; nil when gossip is off.
+// Off tells that there is to be no gossip.
+func (f *Gossip) Off() bool { return f.Bind == gossipOff }
+
+// Open opens the member of a server or host; nil when gossip is off. A mistake in the configuration is an error with
+// the exit code of wrong usage; any other may be over at the next attempt.
 func (f *Gossip) Open(kind gossip.Kind, id, boot string, log hclog.Logger) (*gossip.Gossip, error) {
-	if f.Bind == gossipOff {
+	if f.Off() {
 		return nil, nil
 	}
 	conf := gossip.Config{Kind: kind, ID: id, Boot: boot, Bind: f.Bind, Advertise: f.Advertise, Keyed: f.keyed,

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"vigil/agentd"
-	"vigil/cluster/gossip"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
 	"vigil/rpc/client"
@@ -34,9 +33,10 @@ else.
 Each agent runs in a shim of its own that outlives this daemon. SIGTERM and SIGINT
 leave the agents running; the next agentd on the same data directory takes them over,
 so it may be stopped, upgraded or killed at any time. Only when systemd takes the whole
-machine down they are ended, while the cluster can be told. With --drain (or on_stop: drain)
-the agents are handed over to other hosts first and the host is taken out of service;
-a second signal breaks that off. With on_stop: end they are stopped at once.
+machine down, or in a container that ends with agentd, they are ended, while the cluster
+can be told. With --drain (or on_stop: drain) the agents are handed over to other hosts
+first and the host is taken out of service; a second signal breaks that off. With
+on_stop: end they are stopped at once.
 
 On SIGHUP runners, labels and capacity are read again, from the configuration and the folder,
 and nothing else of it. The log says which were added, changed and taken away. Agents that run keep
@@ -126,23 +126,19 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 		return cli.WrongUsage(err)
 	}
 	defer conn.Close()
-	offers := make(chan agentd.Offer)
-	daemon, err := agentd.Open(hostConfig(conf, conn, self, offers, log, registry))
+	offers, faults := make(chan agentd.Offer), &troubles{log: log, all: map[string]string{}}
+	host := hostConfig(conf, conn, self, offers, log, registry)
+	host.Troubles = faults.list
+	daemon, err := agentd.Open(host)
 	if err != nil {
 		return cli.ExitWith(cli.ExitFailed, err)
 	}
 	defer daemon.Close()
-	leave, err := joinGossip(conf, daemon, self, log, registry)
+	leave, err := joinGossip(conf, daemon, self, faults, log, registry)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	var figures *figuresServer
-	if conf.Metrics != "" {
-		if figures, err = listenFigures(conf.Metrics, registry); err != nil {
-			return err
-		}
-	}
 	log.Info("agentd starts", "pid", os.Getpid(), "servers", conn.Servers(), "version", cli.Version())
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -163,8 +159,11 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	if self != nil {
 		group.Go(func() error { return self.keep(groupCtx, conn, log) })
 	}
-	if figures != nil {
-		group.Go(func() error { return figures.run(groupCtx) })
+	if conf.Metrics != "" {
+		group.Go(func() error {
+			serveFigures(groupCtx, conf.Metrics, registry, faults, listenAgain)
+			return nil
+		})
 	}
 	if err := group.Wait(); !errors.Is(err, errAgentdEnded) {
 		return err
@@ -176,31 +175,12 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 func hostConfig(conf *conf.Agentd, conn *client.Client, self *hostIdentity, offers <-chan agentd.Offer,
 	log hclog.Logger, registry prometheus.Registerer) agentd.Config {
 	host := conf.Config(conn, log, registry)
-	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, rebooting
+	host.Shim, host.Leader, host.Rebooting = shimCommand(), conn.Addr, goingDown()
 	host.Servers = func() []string {
 		return slices.DeleteFunc(slices.Clone(conn.Servers()), func(addr string) bool { return !conf.Reaches(addr) })
 	}
 	host.TLS, host.Offers = self.client(), offers
 	return host
-}
-
-// joinGossip has the daemon gossip, if it is to. The caller calls leave when the daemon has ended.
-func joinGossip(conf *conf.Agentd, daemon *agentd.Agentd, self *hostIdentity, log hclog.Logger,
-	registry prometheus.Registerer) (leave func(), err error) {
-	member, err := conf.Gossip.Open(gossip.Host, daemon.Key(), daemon.Boot(), log)
-	switch {
-	case err != nil:
-		return nil, err
-	case member == nil:
-		log.Info("this host does not gossip: servers hear it by its order stream only; gossip.bind turns it on")
-		return func() {}, nil
-	}
-	if err := registry.Register(member); err != nil {
-		member.Close()
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	daemon.Gossip(openHostGossip(member, self, log))
-	return member.Close, nil
 }
 
 // reaching dials what a host may speak to.

@@ -6,10 +6,21 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"vigil/agentd/proc"
 )
 
 // rebootingLimit bounds the question whether the machine goes down.
 const rebootingLimit = 2 * time.Second
+
+// goingDown gives what tells, once agentd is to end, whether everything here ends with it or soon: as a container does
+// whose first process has started it, or when systemd takes the machine down.
+func goingDown() func() bool {
+	if proc.EndsContainer() {
+		return func() bool { return true }
+	}
+	return rebooting
+}
 
 // rebooting tells whether systemd takes this machine down; false without systemd.
 func rebooting() bool {
