@@ -13,8 +13,8 @@ import (
 // rpcTimeout is how long a server waits for an answer that does not come.
 const rpcTimeout = 300 * time.Millisecond
 
-// snapshotTimeout is the same of one who is sent a snapshot, and loads it.
-const snapshotTimeout = 30 * time.Minute
+// snapshotTimeout is the same of one who loads a snapshot.
+const snapshotTimeout = 5 * time.Minute
 
 var errUnreachable = errors.New("unreachable")
 
@@ -243,8 +243,8 @@ func call[T any](p *port, to raft.ServerAddress, args any, data io.Reader, resp 
 			return fmt.Errorf("call %s: %w", to, errUnreachable)
 		}
 	}
-	if data != nil { // as real transports, which give time by the size of what they send
-		timeout.Reset(snapshotTimeout)
+	if d, is := data.(*dripping); is { // as real transports, which give time by the size of what they send
+		timeout.Reset(snapshotTimeout + 3*drips*d.wait)
 	}
 	select {
 	case a := <-answers:
