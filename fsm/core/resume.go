@@ -1,10 +1,6 @@
 package core
 
-import (
-	"fmt"
-
-	"vigil/fsm/noun"
-)
+import "vigil/fsm/noun"
 
 // SetResume registers what the next incarnation gets as VIGIL_RESUME.
 type SetResume struct {
@@ -59,8 +55,7 @@ func (s *State) judgeResume(a *noun.Agent, x *noun.Exit, worked bool) {
 		a.Unresumed++
 	default:
 		a.DropResume()
-		s.Event("agent.resume_forgotten", About{Agent: a, Host: a.Host}, fmt.Sprintf(
-			"%d lives in a row began with its resume value and failed without progress; the next one begins afresh",
-			unresumedMost))
+		s.Event("agent.resume_forgotten", About{Agent: a, Host: a.Host}, noun.Plural(unresumedMost, "start")+
+			" in a row with its resume value failed without progress; the next one begins afresh")
 	}
 }
