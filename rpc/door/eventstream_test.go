@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,19 +31,16 @@ func TestAQuietStreamOfEventsIsNotSilent(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		var text bytes.Buffer
-		flushed, ended := 0, make(chan error, 1)
-		flush := func() error { flushed++; return nil }
-		go func() { ended <- copyEvents(ctx, &text, flush, receive) }()
+		out, ended := &reader{}, make(chan error, 1)
+		go func() { ended <- copyEvents(ctx, out, out.flush, receive) }()
 		after := func(d time.Duration, want string) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if !strings.HasPrefix(text.String(), want) || want == "" && text.Len() > 0 || flushed == 0 {
-				t.Errorf("written: %q after %d flushes, want %q", text.String(), flushed, want)
+			text, flushed := out.take()
+			if !strings.HasPrefix(text, want) || want == "" && text != "" || flushed == 0 {
+				t.Errorf("written: %q after %d flushes, want %q", text, flushed, want)
 			}
-			text.Reset()
-			flushed = 0
 		}
 		after(14*time.Second, "")
 		after(2*time.Second, ": \n\n")
@@ -54,4 +52,34 @@ func TestAQuietStreamOfEventsIsNotSilent(t *testing.T) {
 			t.Errorf("the stream ended with %v", err)
 		}
 	})
+}
+
+// reader is whoever reads a stream.
+type reader struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	flushed int
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *reader) flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushed++
+	return nil
+}
+
+// take gives what has come since it was called last, and how often that was sent on.
+func (r *reader) take() (text string, flushed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, flushed = r.text.String(), r.flushed
+	r.text.Reset()
+	r.flushed = 0
+	return text, flushed
 }
