@@ -286,7 +286,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
 // life, and how many in the cluster within a look.
 func TestTwinOfTheLadderAgrees(t *testing.T) {
 	var taken [noun.RungEscalate + 1]int
-	refused, extended, poisoned := 0, 0, 0
+	refused, extended, poisoned, limits := 0, 0, 0, 0
 	for _, seed := range seeds(t, 8) {
 		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
 		c.plans = seed%2 == 1
@@ -298,7 +298,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 			map[noun.TaskID]uint32{}, map[noun.AgentID]limited{}}
 		if seed%3 == 0 { // usage limits on terminals that may be over
 			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: core.LevelRetry}}, Request{Cmd: PutSettings{
-				Values: []noun.KV{{Key: "circuit_failures", Value: "0"}, {Key: "usage_pause", Value: "1s"}}}}))
+				Values: []noun.KV{{Key: "circuit_failures", Value: "0"}, {Key: "usage_pause", Value: "1s"},
+					{Key: "idle_prompt_limit", Value: "1s"}}}}))
 		}
 		var window []noun.Time
 		for range 3000 {
@@ -306,6 +307,12 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 			w.listen(s)
 			if eyes.one(40) {
 				s.Apply(c.entry(Request{Cmd: eyes.screen(s)}))
+				w.listen(s)
+			}
+			if seed%3 == 0 && eyes.one(30) {
+				a := eyes.agent(s)
+				s.Apply(c.entry(Request{Cmd: ReportScreen{Host: a.Host, Agent: a.ID, Inc: a.Inc,
+					Kind: noun.PromptUsageLimit, Quiet: true}}))
 				w.listen(s)
 			}
 			e := c.next(s)
@@ -351,6 +358,9 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 						p, out.Code, out.Detail, want)
 				case out.Code == noun.OK:
 					taken[p.Rung]++
+					if s.Agent(p.Agent).Shows(noun.PromptUsageLimit) {
+						limits++
+					}
 					if window = append(window, s.Meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
 						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index,
 							*w.climbers[p.Agent], len(window), s.Meta.Settings.Ladder.Interval)
@@ -380,6 +390,9 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	if poisoned == 0 && *seedFlag == 0 {
 		t.Error("no task was quarantined that lives have hung with: the log exercises nothing")
 	}
-	t.Logf("%v taken, %d refused, %d answers extended what was expected, %d tasks quarantined at once",
-		taken, refused, extended, poisoned)
+	if limits == 0 && *seedFlag == 0 {
+		t.Error("no rung was taken with an agent at a usage limit: the log exercises nothing")
+	}
+	t.Logf("%v taken, %d refused, %d answers extended what was expected, %d tasks quarantined at once, %d at a usage limit",
+		taken, refused, extended, poisoned, limits)
 }
