@@ -69,19 +69,12 @@ func TestAgentdFileMistakes(t *testing.T) {
 
 // The unit leaves agents alone when agentd is stopped, and names flags that exist.
 func TestA09AgentdUnit(t *testing.T) {
-	text, err := os.ReadFile("../../configs/vigil-agentd.service")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			settings[key] = value
-		}
-	}
+	_, settings := unit(t, "vigil-agentd.service")
 	for key, want := range map[string]string{"KillMode": "process", "Delegate": "yes", "DelegateSubgroup": "agentd",
-		"After":       "network-online.target vigil-server.service", // A9: agents end while the network is there, and a server
-		"Environment": "HOME=/root", "Restart": "always", "RestartSec": "1s", "OOMPolicy": "continue", "StateDirectoryMode": "0711"} {
+		// A9: agents end while the network is there, and a server
+		"After":       "network-online.target vigil-server.service",
+		"Environment": "HOME=/root GOTRACEBACK=crash", "Restart": "always", "RestartSec": "1s", "OOMPolicy": "continue",
+		"StateDirectoryMode": "0711"} {
 		if settings[key] != want {
 			t.Errorf("%s=%s, want %s", key, settings[key], want)
 		}
