@@ -23,9 +23,9 @@ type trustFleet struct {
 	t       *testing.T
 	dir     string
 	servers []*proc
-	api     string // address of s1
-	apis    []string
-	said    []said // by commands, in their order
+	api     string   // address of s1
+	apis    []string // of all that there were to be
+	said    []said   // by commands, in their order
 }
 
 // said is what a command has printed.
