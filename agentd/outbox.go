@@ -207,9 +207,10 @@ func (o *outbox) leftover(s results.Spool) {
 	})
 }
 
-// clear removes the folder of a life, if it has one, when all is told.
+// clear removes the folder of a life, if it has one, when all is told. One of whose results nothing could be read
+// stays: the next agentd looks again.
 func (o *outbox) clear(s results.Spool) {
-	if s.Folder == "" {
+	if s.Folder == "" || o.isPassed(s.Folder) {
 		return
 	}
 	o.forgive(s)
@@ -220,11 +221,17 @@ func (o *outbox) clear(s results.Spool) {
 
 // empty delivers all completions that a life, which is over, has left. What cannot be read for some time is set aside.
 func (o *outbox) empty(s results.Spool) error {
-	patience := o.clock() + unreadLimit
+	waits, patience := false, time.Duration(0)
 	for left := s.Folder != ""; left; {
 		err := insist(o.ctx, &o.again, func(ctx context.Context) (err error) {
 			var unread *unreadError
-			if left, err = o.deliver(ctx, s); errors.As(err, &unread) && o.clock() > patience {
+			switch left, err = o.deliver(ctx, s); {
+			case !errors.As(err, &unread):
+				waits = false // what kept it waiting was not the disk
+			case !waits:
+				waits, patience = true, o.clock()+unreadLimit
+			case o.clock() > patience:
+				waits = false
 				left, err = o.setAside(s, unread), nil
 			}
 			return err

@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -315,6 +316,30 @@ func TestResultThatCanNeverBeReadIsSetAside(t *testing.T) {
 	})
 	for told := ""; !strings.Contains(told, "dead-letters"); { // the first registration came before
 		told = strings.Join(next(t, r.registers).GetWarnings(), " ")
+	}
+}
+
+// Where not even the folder can be read nobody knows what is lost with it: the end is told, and the folder stays.
+func TestFolderThatCanNeverBeReadStays(t *testing.T) {
+	r, p := newPuppetRig(t, true)
+	r.stream.orders(t, order("start", 1, 5, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	spool := spoolOf(t, one.spec)
+	if err := errors.Join(os.RemoveAll(spool), os.WriteFile(spool, nil, 0o600)); err != nil { // it is no folder any more
+		t.Fatal(err)
+	}
+	one.exit <- shim.Exit{}
+	until(t, "the end", func() bool {
+		r.advance(unreadLimit)
+		return len(r.exits) > 0
+	})
+	next(t, r.exits)
+	if err := r.end(); err != nil { // all that it does then is done
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(spool); err != nil {
+		t.Errorf("the folder of the life is gone: %v", err)
 	}
 }
 

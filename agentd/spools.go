@@ -158,6 +158,12 @@ func (o *outbox) passOver(path string) {
 	o.passed[path] = true
 }
 
+func (o *outbox) isPassed(path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.passed[path]
+}
+
 // notRead tells people, once, of a file that could not be read.
 func (o *outbox) notRead(s results.Spool, path string, err error) {
 	o.mu.Lock()
@@ -176,8 +182,10 @@ func (o *outbox) notRead(s results.Spool, path string, err error) {
 // moved. It tells whether there may be more.
 func (o *outbox) setAside(s results.Spool, unread *unreadError) (more bool) {
 	who := []any{"agent", s.Intent.AgentName, "incarnation", s.Intent.Incarnation}
-	if len(unread.paths) == 0 { // nor can the folder be removed: the next agentd finds it
-		o.log.Error("what an agent has left cannot be read", append(who, "error", unread.why)...)
+	if len(unread.paths) == 0 {
+		o.passOver(s.Folder)
+		o.log.Error("what an agent has left cannot be read, and stays where it is: the next agentd looks again",
+			append(who, "error", unread.why)...)
 		return false
 	}
 	for _, path := range unread.paths {

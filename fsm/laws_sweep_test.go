@@ -120,6 +120,9 @@ func TestF11GreatRoomsAreCanceledAndReopenedInSteps(t *testing.T) {
 		x.room().Sweep != nil || x.room().Canceled.Tasks != open-1 { // without the one that ann canceled
 		t.Errorf("in the end: %v, %+v", n, x.room().Canceled)
 	}
+	if h := x.s.Meta.Watchdog.History; h[len(h)-1].Tasks != open-1 || h[len(h)-1].Last == 0 {
+		t.Errorf("the history has %+v", h[len(h)-1])
+	}
 	if q := x.see(); q.State != RoomActive {
 		t.Errorf("with new tasks it is %s: %s", q.State, q.Why)
 	}

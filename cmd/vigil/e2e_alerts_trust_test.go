@@ -61,10 +61,9 @@ func TestAlertsOfIdentitiesAreRaised(t *testing.T) {
 	}
 	a.greedy(self, servers[0])
 
-	// Servers ask for another issuing key, and nobody has that of the root; meanwhile they can sign for nobody.
-	for _, key := range []string{"s1/data/trust/root.key", "s1/data/trust/issuer.key", "s2/data/trust/issuer.key",
-		"s3/data/trust/issuer.key"} {
-		if err := os.Remove(filepath.Join(d.dir, key)); err != nil {
+	issuers := []string{"s1/data/trust/issuer.key", "s2/data/trust/issuer.key", "s3/data/trust/issuer.key"}
+	for _, key := range issuers {
+		if err := os.WriteFile(filepath.Join(d.dir, key), []byte("damaged"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +80,15 @@ func TestAlertsOfIdentitiesAreRaised(t *testing.T) {
 		if _, err := signs.Renew(a.ctx(), &vigilv1.RenewTrustRequest{Csr: csr}); err == nil {
 			t.Fatal("a server signs without a key")
 		}
-	}, "VigilInternalErrors", "VigilRootOffline")
+	}, "VigilInternalErrors")
+
+	// Servers ask for another issuing key, and nobody has that of the root; meanwhile they can sign for nobody.
+	for _, key := range append(issuers, "s1/data/trust/root.key") {
+		if err := os.Remove(filepath.Join(d.dir, key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.fireBy(func() {}, "VigilRootOffline")
 	a.all()
 }
 

@@ -107,7 +107,7 @@ func DefaultAgentd() *Agentd {
 func ReadAgentd(name string) (*Agentd, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, cli.Usagef("read configuration: %w", err)
+		return nil, unreadable("read configuration: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && exposed(name, info) != "" {
 		return nil, cli.Usagef("read configuration: %s names programs to run and %s", name, exposed(name, info))

@@ -96,7 +96,7 @@ func (f *Gossip) Open(kind gossip.Kind, id, boot string, log hclog.Logger) (*gos
 	if f.KeyFile != "" {
 		var err error
 		if conf.Key, err = gossip.ReadKey(f.KeyFile); err != nil {
-			return nil, cli.WrongUsage(err)
+			return nil, unreadable("%w", err)
 		}
 	}
 	return gossip.Open(conf)

@@ -156,7 +156,7 @@ func (f *Agentd) ReadRunners() error {
 	}
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
-		return cli.Usagef("read runners: %w", err)
+		return unreadable("read runners: %w", err)
 	}
 	for _, e := range entries {
 		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || e.Name()[0] == '.' {
@@ -226,6 +226,19 @@ func readRunnerFile(name string) (*runnerFile, *document, error) {
 	return parseRunnerFile(name, string(text))
 }
 
+// unreadable says that a file or folder of the configuration cannot be read. It is wrong usage, and the last word of
+// who was started by systemd, unless a disk fails or the machine is short of something: that may be over at the next
+// start.
+func unreadable(format string, err error) error {
+	for _, passing := range []error{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ESTALE,
+		syscall.ETIMEDOUT, syscall.EINTR, syscall.EAGAIN} {
+		if errors.Is(err, passing) {
+			return cli.ExitWith(cli.ExitFailed, fmt.Errorf(format, err))
+		}
+	}
+	return cli.Usagef(format, err)
+}
+
 // guarded refuses what anybody on this host could change.
 func guarded(name string, want fs.FileMode) error {
 	info, err := os.Stat(name)
@@ -234,7 +247,7 @@ func guarded(name string, want fs.FileMode) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return cli.Usagef("read runners: there is no %s: correct runners_dir, or make the folder", name)
 		}
-		return cli.Usagef("read runners: %w; correct runners_dir, or remove what is broken", err)
+		return unreadable("read runners: %w; correct runners_dir, or remove what is broken", err)
 	case info.Mode().Type() != want && want == fs.ModeDir:
 		return cli.Usagef("read runners: %s is not a folder; name one with a file for each runner", name)
 	case info.Mode().Type() != want:

@@ -66,7 +66,8 @@ func vacant(ctx context.Context, service vigilv1.TrustClient, root *atomic.Point
 		return cmp.Or(err, fmt.Errorf("%w: no server has shown its root", trust.ErrUntrusted))
 	case roots.Cluster != had.Cluster:
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s holds an identity in another cluster, perhaps the only way "+
-			"into it: name another place for this one (vigil login --name NAME), or move that folder to a safe place", dir))
+			"into it: where that is lost, give it up (people: vigil logout) or move that folder to a safe place; else name "+
+			"another place for this one (people: vigil login --name NAME)", dir))
 	}
 	return nil
 }

@@ -144,8 +144,8 @@ func (s *State) nextOpen(rm *noun.Room, w *noun.Sweep) (found noun.TaskID) {
 		}
 		return found != 0
 	}
-	for ; p.role < len(rm.Roles); *p = (sweepPlace{rev: p.rev, role: p.role + 1}) {
-		for ; p.stage < sweepStages; *p = (sweepPlace{rev: p.rev, role: p.role, stage: p.stage + 1}) {
+	for ; p.stage < sweepStages; *p = (sweepPlace{rev: p.rev, stage: p.stage + 1}) {
+		for ; p.role < len(rm.Roles); *p = (sweepPlace{rev: p.rev, stage: p.stage, role: p.role + 1}) {
 			if s.lookOn(p, rm.Roles[p.role], meant); found != 0 {
 				return found
 			}
@@ -241,6 +241,17 @@ func (v *View) comesBack(rm *noun.Room, id noun.TaskID, swept bool) bool {
 	return t.Room == rm.ID && t.State == noun.TaskCanceled && (t.Swept || !swept) && !v.RoleTable.Get(t.Role).Retired
 }
 
+// recordAgain has the history of the watchdog tell how a cancellation ended that it knows from its beginning.
+func (s *State) recordAgain(x *noun.Cancellation) {
+	h := slices.Clone(s.Meta.Watchdog.History)
+	for i := range h {
+		if h[i].Room == x.Room && h[i].At == x.At && h[i].First == x.First {
+			h[i] = *x
+			s.Meta.Watchdog.History = h
+		}
+	}
+}
+
 // endSweep says what became of the tasks of a room, and offers what is left of them.
 func (s *State) endSweep(rm *noun.Room, w *noun.Sweep) {
 	rm.Sweep = nil
@@ -251,6 +262,7 @@ func (s *State) endSweep(rm *noun.Room, w *noun.Sweep) {
 		x := *rm.Canceled
 		x.Last, x.Tasks = s.Meta.FinishSeq, w.Done
 		rm.Canceled = &x
+		s.recordAgain(&x)
 	}
 	if w.Untold > 0 {
 		s.Event("room.swept", core.About{Room: rm.ID}, fmt.Sprintf("%s %s, %d of them without an event of their own",

@@ -158,10 +158,9 @@ class Client:
                 if not e.fleeting:
                     raise
                 lost = e
-            if stood:  # however quiet it was: what is tried from now on is the next stream
-                tries = t.tries if now() - stood < 1 else 0
+            # However quiet it was, what is tried from now on is the next stream; one that ends at once is like none.
+            if stood and now() - stood >= min(1, self._retry_for):
                 t = Trial(self._retry_for, scope)
-                t.tries = tries
             t.last = lost
             if t.over(self._attempt):
                 raise lost

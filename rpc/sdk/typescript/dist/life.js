@@ -304,7 +304,7 @@ export class Life {
             if ("stop" in how)
                 await this.insist(how.stop, (signal) => sayEnd(this.client, of, end, { signal }));
             else
-                await sayEnd(this.client, of, end, { signal: AbortSignal.timeout(how.ms) });
+                await sayEnd(this.client, of, end, { signal: AbortSignal.timeout(how.ms), timeout: how.ms / 1000 });
             this.finished(job, new Closed("the job is finished"));
         }
         catch (e) {

@@ -313,7 +313,7 @@ export class Life {
     const of = { speaker: this.speaker, task: job.id, attempt: job.attempt };
     try {
       if ("stop" in how) await this.insist(how.stop, (signal) => sayEnd(this.client, of, end, { signal }));
-      else await sayEnd(this.client, of, end, { signal: AbortSignal.timeout(how.ms) });
+      else await sayEnd(this.client, of, end, { signal: AbortSignal.timeout(how.ms), timeout: how.ms / 1000 });
       this.finished(job, new Closed("the job is finished"));
     } catch (e) {
       await this.refused(job, end, e, how);
