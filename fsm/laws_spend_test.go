@@ -76,9 +76,17 @@ func TestL11BudgetIsABrake(t *testing.T) {
 	if x.stage() != noun.StageWarned || x.budgetEscalation() != noun.MailNormal {
 		t.Fatalf("%s, escalation %s at four fifths", x.stage(), x.budgetEscalation())
 	}
+	var warned noun.Escalation
+	for e := range x.s.Escalations(0) {
+		warned = *e
+	}
+	x.must(AckEscalation{Escalation: warned.ID, By: "ann"}) // of the warning, not of what is worse
 	x.tells(Used{Input: 700, Output: 300, Cache: 1e6})
 	if x.stage() != noun.StageOut || x.budgetEscalation() != noun.MailHigh {
 		t.Fatalf("%s, escalation %s with all of it used", x.stage(), x.budgetEscalation())
+	}
+	if n := x.s.Escalation(warned.ID).Notice; n.Number == warned.Notice.Number || !n.Pending {
+		t.Errorf("nobody is told that all of it is used: %+v", n)
 	}
 	if a := x.agent("r/a"); a.Part != noun.PartActive || a.Task == 0 {
 		t.Error("what runs was ended")
@@ -95,6 +103,21 @@ func TestL11BudgetIsABrake(t *testing.T) {
 	x.tells(Used{Input: 5000, Output: 300, Cache: 1e6})
 	if x.stage() != noun.StageFree {
 		t.Error("a lifted budget counts")
+	}
+}
+
+// L10: what waits for a budget is no stall of its room: it is exempt from the conversation watchdog.
+func TestL10RoomsThatWaitForABudgetAreExempt(t *testing.T) {
+	x := newSpender(t, noun.RoleSpec{SpendTokens: 1000}, noun.SpendLimit{})
+	x.must(CreateTask{Room: "r", Role: "a", Title: "t"})
+	x.jump(30 * time.Minute)
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomStalled {
+		t.Fatalf("within its budget the room is %s: %s", q.State, q.Why)
+	}
+	x.tells(Used{Input: 700, Output: 300})
+	x.jump(30 * time.Minute)
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "budget") {
+		t.Errorf("the room is %s: %s", q.State, q.Why)
 	}
 }
 

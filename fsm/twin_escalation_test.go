@@ -259,7 +259,7 @@ func (w *twinAlarms) said(s *State, c Command) {
 // found from events and commands alone.
 func TestTwinOfEscalationsAgrees(t *testing.T) {
 	kinds, reopened, announced, reminded, gone, left := map[noun.EscalationKind]int{}, 0, 0, 0, 0, 0
-	for _, seed := range seeds(t, 6) {
+	for _, seed := range seeds(t, 8) {
 		c, s := newChaos(seed, true), New()
 		remind := []string{"0s", "7s"}[seed%2] // who is reminded often is never announced again
 		opening := c.opening()

@@ -232,6 +232,19 @@ func (d *Duty) deliver(ctx context.Context, n *notifier) {
 	}
 }
 
+// noticeID names what is delivered in one call: whoever has seen it has seen all of it. Numbers of notices only
+// grow, so the least, the greatest and how many they are tell one gathering from every other.
+func noticeID(cluster string, list []*noun.Escalation) string {
+	least, most := list[0].Notice.Number, list[0].Notice.Number
+	for _, e := range list[1:] {
+		least, most = min(least, e.Notice.Number), max(most, e.Notice.Number)
+	}
+	if len(list) == 1 {
+		return fmt.Sprintf("%s-%d", cluster, least)
+	}
+	return fmt.Sprintf("%s-%d-%d-%d", cluster, least, most, len(list))
+}
+
 // nextNotice is what the notifier has to deliver now, and one record about each escalation
 // in it, whose failure is left open; nil: nothing.
 func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice) {
@@ -251,8 +264,9 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 		if len(list) <= noticesAlone {
 			list = list[:1]
 		}
-		a = announcement(s, list[0], fmt.Sprintf("%s-%d", cluster, list[0].Notice.Number))
-		for i, e := range list[:min(len(list), noticesGathered)] {
+		list = list[:min(len(list), noticesGathered)]
+		a = announcement(s, list[0], noticeID(cluster, list))
+		for i, e := range list {
 			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name,
 				Notifiers: names})
 			if i > 0 {

@@ -159,6 +159,9 @@ func (v *View) TaskRow(t *noun.Task) due.Row {
 		r.Kind, r.Span = KindPending, spec.PendingLimit
 	case t.State == noun.TaskAcknowledged:
 		r.Kind, r.Span = KindAck, spec.AckLimit
+		if a := v.holder(t); a != nil && v.Level() >= LevelRetry {
+			r.Hold = excuse(a) // a prompt on its terminal, or a human there, for instance
+		}
 	case t.State == noun.TaskInProgress && spec.ProgressLimit > 0:
 		r.Kind, r.Span, r.From = KindProgress, spec.ProgressLimit, max(t.ChangedAt, t.Progress)
 		if a := v.holder(t); a != nil {

@@ -39,12 +39,16 @@ func (s *State) escalate(e noun.Escalation) {
 	was.Count++
 	was.Last, was.LastWall = now, s.Entry.Wall
 	was.Room, was.Agent, was.Inc, was.Task, was.Host, was.Facts = e.Room, e.Agent, e.Inc, e.Task, e.Host, e.Facts
+	worse := false
 	if e.Priority.Rank() < was.Priority.Rank() {
+		worse = s.Meta.Level >= core.LevelRetry // who knows of it knows of something less urgent
 		s.indexEscalation(was, -1)
-		was.Priority = e.Priority
+		if was.Priority = e.Priority; worse && was.State == noun.EscalationAcknowledged {
+			was.State, was.AckBy, was.AckAt = noun.EscalationOpen, "", 0
+		}
 		s.indexEscalation(was, +1)
 	}
-	if was.State == noun.EscalationOpen && !was.Notice.Pending && now.Sub(was.Notice.At) >= cooldown {
+	if was.State == noun.EscalationOpen && !was.Notice.Pending && (worse || now.Sub(was.Notice.At) >= cooldown) {
 		s.announce(was)
 	}
 	s.Rearm(core.TimerEscalation, uint64(was.ID), &was.Armed, s.noticeRow(was))

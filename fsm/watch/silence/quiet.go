@@ -247,7 +247,8 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 }
 
 // heldBack tells whether every agent of a role with waiting tasks is kept from working, by
-// humans, whose decisions are no stall (law L9), or by a tool that is out of quota, or whether the
+// humans, whose decisions are no stall (law L9), by a tool that is out of quota, by a budget or by breakers, of which
+// humans were told, or whether the
 // tasks themselves are to wait: for their time, or since most of their role have failed. Empty: no.
 func (v *View) heldBack(rm *noun.Room) string {
 	if x := v.RoomIndex(rm.ID); x.Delayed > 0 && x.Delayed == x.Open {
@@ -263,9 +264,11 @@ func (v *View) heldBack(rm *noun.Room) string {
 			return "its role " + r.Spec.Name + " is half-open: most of its tasks have failed, and single ones are tried"
 		case r.Spec.Desired != noun.DesiredRunning:
 			return "its role " + r.Spec.Name + " is declared as stopped or paused"
+		case v.Level() >= core.LevelRetry && v.RolePaused(r) == "budget":
+			return "its role " + r.Spec.Name + " has used up its budget, or its room has"
 		case len(r.Agents) > 0 && v.allHeld(r):
 			return "every agent of its role " + r.Spec.Name +
-				" is stopped or paused by a human, or its tool is out of quota"
+				" is stopped or paused by a human, has used up its budget, failed too often, or its tool is out of quota"
 		}
 	}
 	return ""
@@ -274,14 +277,16 @@ func (v *View) heldBack(rm *noun.Room) string {
 func (v *View) allHeld(r *noun.Role) bool {
 	return !slices.ContainsFunc(r.Agents, func(id noun.AgentID) bool {
 		a := v.AgentTable.Get(id)
-		return !a.Stopped && !a.Paused && !a.Retired && !v.outOfQuota(a)
+		return !a.Stopped && !a.Paused && !a.Retired && !v.parked(a) &&
+			(v.Level() < core.LevelRetry || v.Paused(a) != "budget")
 	})
 }
 
-// outOfQuota tells that a usage limit keeps the agent from running. Once that is over it
+// parked tells that a usage limit, or its breaker, keeps the agent from running. Once that is over it
 // has as long as any room to be started and to take a task.
-func (v *View) outOfQuota(a *noun.Agent) bool {
-	return a.Notes().ParkedWhy != "" && v.Meta.Clock < a.NotBefore.Add(v.Meta.Settings.Watchdog.Threshold)
+func (v *View) parked(a *noun.Agent) bool {
+	return (a.Notes().ParkedWhy != "" || a.Breaker() && v.Level() >= core.LevelRetry) &&
+		v.Meta.Clock < a.NotBefore.Add(v.Meta.Settings.Watchdog.Threshold)
 }
 
 // quietRooms yields the rooms that may be stalled, those first that are so for the longest
