@@ -107,6 +107,37 @@ func TestI43PermissionPrompt(t *testing.T) {
 	x.must(CompleteTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Result: "done"})
 }
 
+// A task that was claimed and not begun waits as well while a prompt stands on the terminal: its holder gets its time
+// from the answer on, and nobody is charged.
+func TestI43PermissionPromptBeforeTheTaskIsBegun(t *testing.T) {
+	for level, held := range map[uint32]bool{0: false, core.LevelRetry: true} {
+		x := newWatched(t, func(r *noun.RoleSpec) { r.AckLimit = 2 * time.Minute })
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.must(CompleteTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Result: "done"})
+		task := x.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+		x.must(Claim{Speaker: x.me})
+		x.see(noun.PromptPermission, false)
+		x.beating(10 * time.Minute)
+		if got := x.s.Task(task); (got.State == noun.TaskAcknowledged) != held || held && got.Charged != 0 {
+			t.Fatalf("level %d: at the prompt the task is %s, %d charged", level, got.State, got.Charged)
+		}
+		if !held {
+			continue
+		}
+		x.see(noun.PromptNone, false)
+		x.beating(2*time.Minute - time.Second)
+		if got := x.s.Task(task); got.State != noun.TaskAcknowledged {
+			t.Errorf("right after the answer it is %s", got.State)
+		}
+		x.beating(2 * time.Second)
+		if got := x.s.Task(task); got.State == noun.TaskAcknowledged {
+			t.Errorf("its holder never begins, and it is %s", got.State)
+		}
+	}
+}
+
 // Incident I43, the agent that cannot report: nobody looks at its terminal, so it falls to
 // "no progress" and a human is told, never "healthy".
 func TestI43WithoutEyes(t *testing.T) {

@@ -119,6 +119,15 @@ func TestL10RoomsThatWaitForABudgetAreExempt(t *testing.T) {
 	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "budget") {
 		t.Errorf("the room is %s: %s", q.State, q.Why)
 	}
+	x.must(LiftBudget{Room: "r", Role: "a", By: "ann"}) // its silence counts from now on
+	x.jump(10 * time.Minute)
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomActive {
+		t.Errorf("ten minutes after the budget the room is %s: %s", q.State, q.Why)
+	}
+	x.jump(time.Second)
+	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomStalled {
+		t.Errorf("then the room is %s: %s", q.State, q.Why)
+	}
 }
 
 // budgetEscalation is the priority of the open escalation about a budget.

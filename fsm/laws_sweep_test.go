@@ -151,6 +151,23 @@ func TestF11GreatRoomsAreCanceledAndReopenedInSteps(t *testing.T) {
 	x.want(noun.Conflict, ReopenRoom{Room: "r", By: "ben"})
 }
 
+// Who works is stopped by the first entry, whichever role it serves: until then it would spend for nothing.
+func TestF11WhoHoldsATaskIsStoppedFirst(t *testing.T) {
+	x := newGreatRoom(t)
+	long := 7 * 24 * time.Hour
+	x.must(ApplyRoom{Room: "r", By: "ann", Roles: []noun.RoleSpec{
+		{Name: "a", Runner: "w", Replicas: 1, AckLimit: long, PendingLimit: long},
+		{Name: "b", Runner: "w", Replicas: 1, AckLimit: long, PendingLimit: long}}})
+	last := x.start("r/b", x.host)
+	x.must(Join{Speaker: last})
+	x.must(CreateTask{Room: "r", Role: "b", Title: "t"})
+	x.must(Claim{Speaker: last})
+	x.cancel()
+	if n := x.tasks(); n[noun.TaskQueued] == 0 || x.agent("r/b").Order != noun.StopOrder {
+		t.Errorf("after the first entry %v are left, and the last holder has order %v", n, x.agent("r/b").Order)
+	}
+}
+
 // L9: a human's word ends a cancellation that is under way: reopened, what is canceled comes back and the rest stays;
 // deleted, all goes.
 func TestL9AHumansWordEndsASweep(t *testing.T) {

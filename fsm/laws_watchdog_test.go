@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -364,6 +365,25 @@ func TestL9WhatHumansHoldBackIsExempt(t *testing.T) {
 
 // A room whose agents wait for the end of a usage limit is not canceled for it, and has
 // the whole limit when that is over.
+func TestL10RoomsWhoseAgentsABreakerHoldsAreExempt(t *testing.T) {
+	for level, want := range map[uint32]RoomState{0: RoomStalled, core.LevelRetry: RoomExempt} {
+		x := newSilentRoom(t)
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "1"}}})
+		x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitCrash, Code: 1})
+		if !x.agent("r/a").Breaker() {
+			t.Fatal("the breaker is not open")
+		}
+		x.jump(15 * time.Minute)
+		x.is(want)
+		over := x.agent("r/a").NotBefore
+		x.jump(max(over.Sub(x.clock), 0) + 10*time.Minute)
+		x.is(RoomStalled)
+	}
+}
+
 func TestL10OutOfQuotaIsExempt(t *testing.T) {
 	x := newSilentRoom(t)
 	x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitUsageLimit,

@@ -240,6 +240,27 @@ func TestManyNoticesAreGathered(t *testing.T) {
 	})
 }
 
+// A gathering has an id of its own: who drops the ids that it has seen would drop all others with the first.
+func TestGatheringsHaveIDsOfTheirOwn(t *testing.T) {
+	list := func(numbers ...uint64) (list []*noun.Escalation) {
+		for _, n := range numbers {
+			list = append(list, &noun.Escalation{Notice: noun.Notice{Number: n}})
+		}
+		return list
+	}
+	seen := map[string]bool{}
+	for _, l := range [][]*noun.Escalation{list(7), list(8), list(7, 8), list(7, 9, 8), list(7, 9), list(9, 8)} {
+		id := noticeID("c", l)
+		if seen[id] {
+			t.Errorf("%s stands for two calls", id)
+		}
+		seen[id] = true
+	}
+	if noticeID("c", list(7, 9, 8)) != noticeID("c", list(9, 8, 7)) {
+		t.Error("the same call has two ids")
+	}
+}
+
 // A notifier that hangs is given up after its timeout, and a stint ends although it hangs.
 func TestNotifiersThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -50,17 +50,7 @@ func contain(t *testing.T, name string, args ...string) *proc {
 // SIGTERM and their grace, their ends are told, and the host says good-bye.
 func TestContainerThatIsStoppedEndsItsAgentsFirst(t *testing.T) {
 	t.Parallel()
-	f := &trustFleet{t: t, dir: t.TempDir(), api: freePort(t)}
-	spawn(t, "s1", "server", "--insecure", "--id", "s1", "--found", "--data-dir", filepath.Join(f.dir, "s1"),
-		"--addr", f.api, "--raft-addr", freePort(t))
-	anyone := func(args ...string) []string { return append([]string{"--addr", f.api}, args...) }
-	write := func(name, text string) string {
-		name = filepath.Join(f.dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
+	f, anyone, write := oneServer(t)
 	record := filepath.Join(f.dir, "record")
 	script := write("agent.sh", fmt.Sprintf("trap 'echo asked to end >>%s; exit 0' TERM\necho up >>%s\n"+
 		"while :; do sleep 1 & wait; done\n", record, record))

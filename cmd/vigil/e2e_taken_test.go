@@ -16,21 +16,27 @@ import (
 	"vigil/agentd/runner"
 )
 
-// A host whose addresses for gossip and metrics are taken works, and says what it lacks; once they are free it has both,
-// and says nothing any more.
-func TestHostWorksWhileItsAddressesAreTaken(t *testing.T) {
-	t.Parallel()
-	f := &trustFleet{t: t, dir: t.TempDir(), api: freePort(t)}
+// oneServer is a cluster of one, without identities. anyone gives a command its address, write makes a file beside its
+// data.
+func oneServer(t *testing.T) (f *trustFleet, anyone func(...string) []string, write func(name, text string) string) {
+	f = &trustFleet{t: t, dir: t.TempDir(), api: freePort(t)}
 	spawn(t, "s1", "server", "--insecure", "--id", "s1", "--found", "--data-dir", filepath.Join(f.dir, "s1"),
 		"--addr", f.api, "--raft-addr", freePort(t))
-	anyone := func(args ...string) []string { return append([]string{"--addr", f.api}, args...) }
-	write := func(name, text string) string {
+	anyone = func(args ...string) []string { return append([]string{"--addr", f.api}, args...) }
+	return f, anyone, func(name, text string) string {
 		name = filepath.Join(f.dir, name)
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return name
 	}
+}
+
+// A host whose addresses for gossip and metrics are taken works, and says what it lacks; once they are free it has both,
+// and says nothing any more.
+func TestHostWorksWhileItsAddressesAreTaken(t *testing.T) {
+	t.Parallel()
+	f, anyone, write := oneServer(t)
 	var taken []net.Listener
 	for range 2 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,47 +13,35 @@ import (
 // agentd delivers it before it reports that the life has ended.
 const EnvSpool = "VIGIL_SPOOL"
 
-// spooled is a file of that folder.
-type spooled struct {
+// Spooled is one file NAME.json of that folder: the completion of a task that its agent could not report because no
+// server answered. Files are delivered in the order of their names, before the report of the agent's exit. A file
+// appears by being renamed, all of it at once, and has mode 0600: it holds the token.
+type Spooled struct {
 	Agent       string `json:"agent"`
 	Incarnation uint64 `json:"incarnation"`
 	Task        uint64 `json:"task"`
 	Attempt     uint32 `json:"attempt"`
 	Result      string `json:"result"`
 	Token       string `json:"token"`
+	// Traceparent is that of the attempt, for log lines; empty: nobody traces it.
 	Traceparent string `json:"traceparent,omitempty"`
 }
 
-// leaveBehind leaves the result of a job with agentd; it tells whether it did.
-func (w *Worker) leaveBehind(j *Job, result string) bool {
-	if w.spool == "" || w.speaker.GetToken() == "" {
-		return false
-	}
-	text, err := json.Marshal(spooled{Agent: w.Agent(), Incarnation: w.Incarnation(), Task: j.Task.GetId(),
-		Attempt: j.Attempt, Result: result, Token: w.speaker.GetToken(), Traceparent: j.Traceparent()})
-	if err != nil {
-		return false
-	}
-	name := fmt.Sprintf("%020d-%d-%d", time.Now().UnixNano(), j.Task.GetId(), j.Attempt)
-	if err := put(w.spool, name, append(text, '\n')); err != nil {
-		return false // the task is given back, as without a folder
-	}
-	w.left = true
-	return true
-}
-
-// put makes a file of a spool, all of it at once; when it returns it is on disk.
-func put(folder, name string, text []byte) error {
-	temporary := filepath.Join(folder, "."+name)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// Put leaves it in a folder under a name that sorts by at. When it returns the file is on disk: the agent believes
+// that its result is safe, also from a reboot.
+func (s Spooled) Put(folder string, at time.Time) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("leave result with agentd: %w", err)
+		}
+	}()
+	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	name := fmt.Sprintf("%020d-%d-%d", at.UnixNano(), s.Task, s.Attempt)
+	temporary := filepath.Join(folder, "."+name)
+	if err := writeSynced(temporary, append(text, '\n')); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, filepath.Join(folder, name+".json")); err != nil {
@@ -64,4 +52,28 @@ func put(folder, name string, text []byte) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+func writeSynced(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// leaveBehind leaves the result of a job with agentd; it tells whether it did. If not, the task is given back, as
+// without a folder.
+func (w *Worker) leaveBehind(j *Job, result string) bool {
+	if w.spool == "" || w.speaker.GetToken() == "" {
+		return false
+	}
+	one := Spooled{Agent: w.Agent(), Incarnation: w.Incarnation(), Task: j.Task.GetId(), Attempt: j.Attempt,
+		Result: result, Token: w.speaker.GetToken(), Traceparent: j.Traceparent()}
+	w.left = one.Put(w.spool, time.Now()) == nil
+	return w.left
 }

@@ -1,13 +1,8 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 
-	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
 	"vigil/rpc/client"
 )
@@ -15,7 +10,7 @@ import (
 // leaveBehind leaves a completion that no server has taken with agentd, where the
 // agent has one; err is why it was not taken. In every other case it gives err back.
 func (w *word) leaveBehind(result string, err error) error {
-	spool := w.Getenv(results.Env)
+	spool := w.Getenv(client.EnvSpool)
 	if spool == "" || !Unheard(err) {
 		return err
 	}
@@ -32,9 +27,9 @@ func (w *word) leaveBehind(result string, err error) error {
 	if l.Task == 0 || l.Attempt == 0 {
 		return err // only a server could tell which task it holds
 	}
-	c := results.Completion{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
+	c := client.Spooled{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
 		Result: result, Token: l.Token, Traceparent: l.Traceparent}
-	if e := PutIntoSpool(w.App, spool, c); e != nil {
+	if e := c.Put(spool, w.Now()); e != nil {
 		return errors.Join(err, e)
 	}
 	w.finished(l)
@@ -51,48 +46,4 @@ func Unheard(err error) bool {
 		return !errors.Is(err, client.ErrNoTask)
 	}
 	return false
-}
-
-// PutIntoSpool writes the file, all of it at once. Its name sorts by time.
-func PutIntoSpool(a *cli.App, folder string, c results.Completion) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("leave result with agentd: %w", err)
-	}
-	name := fmt.Sprintf("%020d-%d-%d", a.Now().UnixNano(), c.Task, c.Attempt)
-	temporary := filepath.Join(folder, "."+name)
-	err = writeSynced(temporary, append(text, '\n'))
-	if err == nil {
-		err = os.Rename(temporary, filepath.Join(folder, name+".json"))
-	}
-	if err == nil {
-		err = syncFolder(folder)
-	}
-	if err != nil {
-		return fmt.Errorf("leave result with agentd: %w", err)
-	}
-	return nil
-}
-
-// writeSynced writes a new file and returns when it is on disk: the agent believes
-// that its result is safe, also from a reboot.
-func writeSynced(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

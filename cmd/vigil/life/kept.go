@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"vigil/agentd/results"
 	"vigil/cmd/vigil/cli"
+	"vigil/rpc/client"
 )
 
 // What a life holds is kept in a small file from one command to the next.
@@ -66,7 +66,7 @@ func fileOf(a *cli.App, l *Life) (string, error) {
 	if !l.Managed {
 		return HomeFile(a, l.Agent)
 	}
-	if folder := a.Getenv(results.Env); folder != "" {
+	if folder := a.Getenv(client.EnvSpool); folder != "" {
 		return filepath.Join(folder, HeldFile), nil
 	}
 	return "", nil

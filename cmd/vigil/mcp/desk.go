@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"vigil/agentd/results"
 	"vigil/cmd/vigil/agent"
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/life"
@@ -310,13 +309,13 @@ func (d *mcpDesk) taskNews(ctx context.Context) string {
 // leaveBehind leaves a result that no server has taken with agentd, where the agent has
 // one; it tells whether it did.
 func (d *mcpDesk) leaveBehind(job *client.Job, result string) bool {
-	spool := d.Getenv(results.Env)
+	spool := d.Getenv(client.EnvSpool)
 	if spool == "" || d.life.Token == "" {
 		return false
 	}
-	err := agent.PutIntoSpool(d.App, spool, results.Completion{Agent: d.life.Agent, Incarnation: d.life.Incarnation,
-		Task: job.Task.GetId(), Attempt: job.Attempt, Result: result, Token: d.life.Token,
-		Traceparent: job.Traceparent()})
+	one := client.Spooled{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Task: job.Task.GetId(),
+		Attempt: job.Attempt, Result: result, Token: d.life.Token, Traceparent: job.Traceparent()}
+	err := one.Put(spool, d.Now())
 	if err != nil {
 		d.log.Warn("the result cannot be left with agentd", append(about(job), "error", err)...)
 	}

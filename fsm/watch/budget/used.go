@@ -171,6 +171,9 @@ func (s *State) reviewAgent(a *noun.Agent) {
 func (s *State) moved(about core.About, e noun.Escalation, was, now noun.Stage, whose string, l noun.SpendLimit,
 	day noun.Day) {
 	e.Kind, e.Priority = noun.EscBudget, noun.MailNormal
+	if was == noun.StageOut { // what waited for it was no stall of the room
+		s.Hooks.RoomResumed.Call(s.Room(e.Room).ID)
+	}
 	text := l.Text(day.Sum(s.Meta.Clock)) + " within 24 h, " + whose
 	switch {
 	case now == noun.StageFree:
