@@ -298,6 +298,64 @@ func TestL10DeclarationsExemptARoom(t *testing.T) {
 	x.is(RoomStalled)
 }
 
+// L10: an agent that prints or uses tools works, though it says no word: its room is silent from when that
+// ends. What flows over a terminal for ever excuses for a week. Below the feature level words alone count.
+func TestL10SignsOfWorkExemptARoom(t *testing.T) {
+	shows := func(x *silentRoom, quiet bool) {
+		x.must(ReportScreen{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.PromptNone, Quiet: quiet})
+	}
+	uses := func(x *silentRoom, shell uint64) {
+		e := x.entry()
+		e.Beats = []HostBeats{{Host: x.host, Boot: "boot1", Usage: []Used{{Agent: x.agent("r/a").ID, Inc: x.me.Inc,
+			Run: 1, Input: 1, Shell: shell}}}}
+		x.apply(e)
+	}
+	counts := func(x *silentRoom) { // the silence begins now
+		t.Helper()
+		x.jump(10 * time.Minute)
+		x.is(RoomActive)
+		x.jump(time.Nanosecond)
+		x.is(RoomStalled)
+		x.must(x.warning())
+	}
+	x := newSilentRoom(t)
+	shows(x, false)
+	x.jump(11 * time.Minute)
+	x.is(RoomStalled) // the level is to come
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	if q := x.is(RoomExempt); q.Why != "r/a prints new text" {
+		t.Errorf("exempt because %s", q.Why)
+	}
+	x.want(noun.Conflict, x.warning())
+	x.jump(2 * time.Hour)
+	shows(x, true)
+	counts(x)
+
+	shows(x, false)
+	x.jump(noun.NeedsInputLimit)
+	counts(x)
+
+	x = newSilentRoom(t)
+	uses(x, 1)
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	for n := range uint64(6) {
+		x.jump(9 * time.Minute)
+		uses(x, n+2)
+		x.is(RoomActive)
+	}
+	x.jump(time.Minute)
+	uses(x, 7) // nothing new
+	x.jump(9 * time.Minute)
+	x.is(RoomActive)
+	x.jump(time.Nanosecond)
+	x.is(RoomStalled)
+	x.must(x.warning())
+	x.jump(time.Minute)
+	cancel := x.cancellation()
+	uses(x, 8)
+	x.want(noun.Conflict, cancel)
+}
+
 // The longest of several excuses counts; when it is taken back, the next one does.
 func TestL10OtherExcusesRemain(t *testing.T) {
 	d := newDrive(t)

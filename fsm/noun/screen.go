@@ -76,6 +76,12 @@ func (a *Agent) Shows(k PromptKind) bool {
 	return sc != nil && sc.Kind == k
 }
 
+// Prints tells that new text has come on the agent's terminal lately, and no prompt stands there.
+func (a *Agent) Prints() bool {
+	sc := a.Screen()
+	return sc != nil && sc.Kind == PromptNone && !sc.Quiet
+}
+
 // ScreenExcuse is until when what stands on its terminal, or a human who types there, explains that the
 // agent says nothing; 0: nothing does.
 func (a *Agent) ScreenExcuse() Time {

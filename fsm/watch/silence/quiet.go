@@ -91,8 +91,10 @@ func (s *State) noteActivity(id noun.RoomID) {
 	s.placeRoom(rm)
 }
 
-// excuse is until when an agent has explained the silence of the room whose task it
-// holds, or the prompt on its terminal or a human who types there does, or what is expected of the task; 0: nothing has.
+// excuse is until when an agent has explained the silence of the room whose task it holds, or what is
+// expected of the task does, or what stands on its terminal, or a human who types there; 0: nothing has.
+// An agent that uses tools or prints works, though it says no word: a build that takes long is no
+// conversation that everybody has forgotten. What flows over a terminal for ever excuses for a bound.
 func (v *View) excuse(a *noun.Agent) noun.Time {
 	t := v.TaskTable.Get(a.Task)
 	if t == nil {
@@ -108,6 +110,14 @@ func (v *View) excuse(a *noun.Agent) noun.Time {
 	case a.Shows(noun.PromptUsageLimit): // for longer than its agent: that one is only nudged, a room is canceled
 		end = max(end, a.Screen().At.Add(noun.NeedsInputLimit))
 	}
+	if v.Level() >= core.LevelRetry {
+		if a.Prints() {
+			end = max(end, a.Screen().QuietAt.Add(noun.NeedsInputLimit))
+		}
+		if u := a.Notes().Used; u != nil && u.Inc == a.Inc {
+			end = max(end, u.Tool)
+		}
+	}
 	return max(end, a.TypedUntil())
 }
 
@@ -122,6 +132,8 @@ func (v *View) excuseText(a *noun.Agent) string {
 			due.Sub(now).Round(time.Second))
 	case a.Typist() != nil:
 		return core.Nobody(a.Typist().By) + " types at the terminal of " + a.Name
+	case a.Prints():
+		return a.Name + " prints new text"
 	}
 	return a.Name + " waits: " + noun.PromptTexts[a.Screen().Kind]
 }
@@ -145,6 +157,13 @@ func (s *State) reviewExcuse(a *noun.Agent) {
 		rm.Quiet = max(rm.Quiet, min(was, s.Meta.Clock))
 	}
 	s.placeRoom(s.RoomTable.Get(a.Room))
+}
+
+// reviewExcuses follows what counts as an excuse from a feature level on.
+func (s *State) reviewExcuses() {
+	for _, a := range s.AgentTable.From(0) {
+		s.reviewExcuse(a)
+	}
 }
 
 // resume counts the silence of a room from now: what excused it is over.

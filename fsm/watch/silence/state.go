@@ -45,6 +45,7 @@ func Install(c *core.State) *State {
 	h.Index.Add(func(struct{}) { s.indexRooms() })
 	h.AgentChanged.Add(s.noteLived)
 	h.LevelRaised.Add(func(uint32) { s.recallLived() })
+	h.LevelRaised.Add(func(uint32) { s.reviewExcuses() })
 	h.RoomOpened.Add(s.untakenOver)
 	h.RoomGoes.Add(s.untakenOver)
 	h.Lasts[noun.EscRoomCanceled] = func(e *noun.Escalation) bool {
