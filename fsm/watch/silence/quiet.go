@@ -92,7 +92,8 @@ func (s *State) noteActivity(id noun.RoomID) {
 }
 
 // excuse is until when an agent has explained the silence of the room whose task it
-// holds, or the prompt on its terminal or a human who types there does, or what is expected of the task; 0: nothing has.
+// holds, or the prompt on its terminal or a human who types there does, or what is expected of
+// the task; 0: nothing has.
 func (v *View) excuse(a *noun.Agent) noun.Time {
 	t := v.TaskTable.Get(a.Task)
 	if t == nil {
