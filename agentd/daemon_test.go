@@ -79,7 +79,8 @@ func testRunners(socket string) (all []runner.Runner) {
 	}
 	tells := testRunner("tells", socket)
 	tells.Telemetry = true
-	return append(all, tells, runner.Runner{Name: "sleep", Program: "sleep", User: runner.SameUser(), Args: []string{"600"}})
+	return append(all, tells,
+		runner.Runner{Name: "sleep", Program: "sleep", User: runner.SameUser(), Args: []string{"600"}})
 }
 
 // daemon is a daemon in a process of its own.

@@ -151,8 +151,9 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 	old := time.Now().Add(-8 * 24 * time.Hour)
 	r := newRig(t, time.Minute, true, func(c *Config) {
 		for _, path := range []string{"logs/demo/gone.log", "logs/demo/gone.log.1",
-			"work/demo/gone/deep/file", "homes/demo/gone/.login", "logs/demo/kept.log", "logs/demo/fresh.log", "work/demo/fresh/file",
-			"logs/demo/unsure.log", "work/demo/odd.log/file", "logs/demo/odd.log.log"} {
+			"work/demo/gone/deep/file", "homes/demo/gone/.login", "logs/demo/kept.log",
+			"logs/demo/fresh.log", "work/demo/fresh/file", "logs/demo/unsure.log",
+			"work/demo/odd.log/file", "logs/demo/odd.log.log"} {
 			path = filepath.Join(c.DataDir, path)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)

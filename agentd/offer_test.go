@@ -72,7 +72,8 @@ func TestN10UnreadableFilesKeepTheirRunners(t *testing.T) {
 	of := func(name, file string) runner.Runner {
 		return runner.Runner{Name: name, Program: "sleep", User: runner.SameUser(), File: file}
 	}
-	first := Offer{Runners: []runner.Runner{of("inline", "/etc/agentd.yaml"), of("a", "/etc/r/a.yaml"), of("b", "/etc/r/b.yaml")}}
+	first := Offer{Runners: []runner.Runner{of("inline", "/etc/agentd.yaml"), of("a", "/etc/r/a.yaml"),
+		of("b", "/etc/r/b.yaml")}}
 	for _, c := range []struct {
 		broken Broken
 		want   []string

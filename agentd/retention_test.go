@@ -95,7 +95,8 @@ func (a *attic) begins(agent string, id uint32, inc uint64, ago time.Duration) {
 // sweep looks once and gives what is reported.
 func (a *attic) sweep(full bool) *vigilv1.HostKept {
 	a.t.Helper()
-	s := &sweep{site: a.site, ctx: a.t.Context(), letters: &results.Letters{Dir: a.site.data.Letters()}, here: a.here, full: full}
+	s := &sweep{site: a.site, ctx: a.t.Context(),
+		letters: &results.Letters{Dir: a.site.data.Letters()}, here: a.here, full: full}
 	return s.run()
 }
 

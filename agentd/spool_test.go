@@ -221,8 +221,8 @@ func (f *flaky) read(s results.Spool, path string) (results.Completion, error) {
 	return s.Read(path)
 }
 
-// L8: a result whose file cannot be read at the moment stays, and is delivered when it can be. It holds up neither other
-// results nor those of other lives.
+// L8: a result whose file cannot be read at the moment stays, and is delivered when it can be. It
+// holds up neither other results nor those of other lives.
 func TestResultThatCannotBeReadOnce(t *testing.T) {
 	f := &flaky{name: "01.json"}
 	f.left.Store(1)

@@ -28,7 +28,8 @@ func TestL6KeysOfATurn(t *testing.T) {
 		"in order":     {{0, 5, 1, nil}, {time.Second, 5, 2, nil}},
 		"repeated":     {{0, 5, 1, nil}, {0, 5, 1, errTyped}, {0, 5, 2, nil}, {0, 5, 1, errTyped}},
 		"earlier turn": {{0, 5, 1, nil}, {0, 9, 1, nil}, {0, 5, 2, errTurnOver}, {0, 9, 2, nil}},
-		"idle":         {{0, 5, 1, nil}, {turnSpan, 5, 2, nil}, {2*turnSpan + 1, 5, 3, errTurnIdle}, {2*turnSpan + 2, 6, 1, nil}},
+		"idle": {{0, 5, 1, nil}, {turnSpan, 5, 2, nil}, {2*turnSpan + 1, 5, 3, errTurnIdle},
+			{2*turnSpan + 2, 6, 1, nil}},
 	} {
 		var turn turn
 		for _, c := range calls {

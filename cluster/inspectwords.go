@@ -12,10 +12,12 @@ import (
 
 // names are the fields whose words name things, and are shown always; all other words are texts of people and
 // agents, or settings.
-var names = []string{"Admin", "Agent", "Boot", "By", "Cluster", "From", "Host", "ID", "Kind", "Method", "Name", "Role", "Room",
-	"Server", "Servers", "Signal", "Standbys", "Sum", "To", "ToRole", "Version", "Voters", "What", "Who"}
+var names = []string{"Admin", "Agent", "Boot", "By", "Cluster", "From", "Host", "ID", "Kind",
+	"Method", "Name", "Role", "Room", "Server", "Servers", "Signal", "Standbys", "Sum", "To", "ToRole",
+	"Version", "Voters", "What", "Who"}
 
-// secret are parts of the names of fields that are never shown: what they hold lets somebody in, or proves that it does.
+// secret are parts of the names of fields that are never shown: what they hold lets
+// somebody in, or proves that it does.
 var secret = []string{"Secret", "Token", "Hash", "Key", "Cert", "Env", "Password"}
 
 // shownItems are how many items of a list are shown.

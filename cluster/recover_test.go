@@ -131,7 +131,8 @@ func TestN07OnlyMembersAreRecovered(t *testing.T) {
 	if _, err := cluster.Recover(path, cluster.Recovering{Do: true}); !errors.Is(err, cluster.ErrNothingToRecover) {
 		t.Errorf("an empty directory: %v", err)
 	}
-	if _, err := cluster.Recover(path+"/none", cluster.Recovering{Do: true}); !errors.Is(err, cluster.ErrNothingToRecover) {
+	if _, err := cluster.Recover(path+"/none",
+		cluster.Recovering{Do: true}); !errors.Is(err, cluster.ErrNothingToRecover) {
 		t.Errorf("a directory that does not exist: %v", err)
 	}
 	if left, err := os.ReadDir(path); err != nil || len(left) > 0 {

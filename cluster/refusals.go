@@ -189,9 +189,11 @@ func (m *machine) refusesAsLeader(e *fsm.Entry) error {
 			continue
 		}
 		if own := m.state.Refused(c.UpTo); !slices.Equal(own, c.Refused) {
-			return fmt.Errorf("apply log entry %d: %w: the cluster has refused %s, this server %s: its state is another one. If all others "+
-				"refuse it, stop this server and run `vigil server skip-entry` with the same entry, or remove the server, empty its data "+
-				"directory and add it again; if they have applied it, take this server's refusal back with --undo",
+			return fmt.Errorf("apply log entry %d: %w: the cluster has refused %s, this server %s: "+
+				"its state is another one. "+
+				"If all others refuse it, stop this server and run `vigil server skip-entry` with the same entry, "+
+				"or remove the server, empty its data directory and add it again; "+
+				"if they have applied it, take this server's refusal back with --undo",
 				e.Index, ErrOtherRefusals, listRefused(c.Refused), listRefused(own))
 		}
 	}

@@ -148,9 +148,10 @@ func titles(r *cluster.Replica) (list []string) {
 	return list
 }
 
-// L8, L12: an entry that no server can apply is passed over by all of them, in logs of both kinds: what was acknowledged
-// before holds, and after; its own write is answered with the refusal, once and for ever; a new server that
-// replays the log gets it, and so does one that starts anew from its log or its snapshot.
+// L8, L12: an entry that no server can apply is passed over by all of them, in logs of both kinds:
+// what was acknowledged before holds, and after; its own write is answered with the refusal, once and for
+// ever; a new server that replays the log gets it, and so does one that starts anew from its log or its
+// snapshot.
 func TestL12AnEntryThatCannotBeAppliedIsRefusedByAll(t *testing.T) {
 	s := newStuck(t, -1)
 	s.allFall(0, 1, 2)
@@ -168,7 +169,8 @@ func TestL12AnEntryThatCannotBeAppliedIsRefusedByAll(t *testing.T) {
 	do(t, s.client, fsm.CreateTask{Room: "r", Role: "builder", Title: "after"})
 	for range 2 {
 		out := s.Submit(s.request)
-		if out.Code != noun.Conflict || !strings.Contains(out.Detail, "this request is refused") || out.Index != s.broken.Index {
+		if out.Code != noun.Conflict || !strings.Contains(out.Detail, "this request is refused") ||
+			out.Index != s.broken.Index {
 			t.Errorf("the write of the entry is answered %+v", out)
 		}
 	}
@@ -328,7 +330,8 @@ func TestOnlyWhatCannotBeAppliedIsRefused(t *testing.T) {
 		}
 	}
 	s.hale[0] = true
-	if _, err := s.refuse(0, cluster.Refusing{}); !errors.Is(err, cluster.ErrNotRefused) || !strings.Contains(err.Error(), "just start the server") {
+	if _, err := s.refuse(0, cluster.Refusing{}); !errors.Is(err, cluster.ErrNotRefused) ||
+		!strings.Contains(err.Error(), "just start the server") {
 		t.Errorf("an entry that this version applies: %v", err)
 	}
 	if _, err := cluster.Refuse(t.TempDir(), cluster.Refusing{Index: 1}); !errors.Is(err, cluster.ErrNothingToRecover) {

@@ -152,7 +152,8 @@ func TestTrustARemovedServerIsNotAddedWithoutAnIdentity(t *testing.T) {
 		}
 		members := func() int { return len(rep.Servers()) }
 		err := rep.AddServer(within(t, time.Minute), c.ID(victim), c.Addr(victim))
-		if code(err) != noun.Conflict || !strings.Contains(err.Error(), "vigil token create --role server") || members() != 2 {
+		if code(err) != noun.Conflict ||
+			!strings.Contains(err.Error(), "vigil token create --role server") || members() != 2 {
 			t.Errorf("added with an identity that counts no more: %v; %d members", err, members())
 		}
 		c.Kill(victim)

@@ -19,7 +19,8 @@ func TestVotesThatALeaderMoves(t *testing.T) {
 		give, take string
 	}{
 		{"all is well", []seat{lead, voter("s2"), voter("s3"), spare("s4")}, "", ""},
-		{"a silence that is short", []seat{lead, voter("s2"), {id: "s3", voter: true, silent: limit - 1}, spare("s4")}, "", ""},
+		{"a silence that is short",
+			[]seat{lead, voter("s2"), {id: "s3", voter: true, silent: limit - 1}, spare("s4")}, "", ""},
 		{"a standby takes the place of a lost server", []seat{lead, voter("s2"), lost("s3"), spare("s4")}, "s4", "s3"},
 		{"one that is not ready does not", []seat{lead, voter("s2"), lost("s3"), {id: "s4"}}, "", ""},
 		{"three votes never become two", []seat{lead, voter("s2"), lost("s3")}, "", ""},
@@ -31,8 +32,10 @@ func TestVotesThatALeaderMoves(t *testing.T) {
 		{"then one of a zone without a vote", []seat{in("a", lead), in("b", voter("s2")), in("c", lost("s3")),
 			in("b", spare("s4")), in("d", spare("s5"))}, "s5", "s3"},
 		{"then any", []seat{in("a", lead), in("b", voter("s2")), in("c", lost("s3")), in("b", spare("s4"))}, "s4", "s3"},
-		{"two votes in one zone are spread", []seat{in("a", lead), in("b", voter("s2")), in("b", voter("s3")), in("c", spare("s4"))}, "s4", "s2"},
-		{"the leader keeps its vote", []seat{in("a", lead), in("a", voter("s2")), in("b", voter("s3")), in("c", spare("s4"))}, "s4", "s2"},
+		{"two votes in one zone are spread", []seat{in("a", lead), in("b", voter("s2")),
+			in("b", voter("s3")), in("c", spare("s4"))}, "s4", "s2"},
+		{"the leader keeps its vote", []seat{in("a", lead), in("a", voter("s2")), in("b", voter("s3")),
+			in("c", spare("s4"))}, "s4", "s2"},
 		{"nothing is spread while one is silent", []seat{in("a", lead), in("a", voter("s2")),
 			in("b", seat{id: "s3", voter: true, silent: 1}), in("c", spare("s4"))}, "", ""},
 		{"servers that say no zone stay", []seat{lead, voter("s2"), voter("s3"), in("c", spare("s4"))}, "", ""},

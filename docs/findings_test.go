@@ -37,12 +37,14 @@ var findings = []finding{
 	{id: "S5", what: "the shipped list of allowed commands ran any command", tests: []string{
 		"cmd/vigil/allowed_test.go TestS05ShippedFilesAllowExactVerbs",
 		"cmd/vigil/agent/triage_exec_test.go TestS05TriageNeedsNoCommand"}},
-	{id: "S6", what: "a web page of others could write", tests: []string{"rpc/pages_test.go TestS06WebPagesOfOthersDoNothing"}},
+	{id: "S6", what: "a web page of others could write",
+		tests: []string{"rpc/pages_test.go TestS06WebPagesOfOthersDoNothing"}},
 	{id: "S7", what: "small requests filled the cluster for good", tests: []string{
 		"fsm/laws_full_test.go TestS07RoomsHostsSessionsTasksAndAgentsAreBounded",
 		"fsm/laws_full_test.go TestS07SlotsOfAgentsCostWhatTheyTake"}},
 	{id: "S8", what: "an agent with a terminal used up the memory of its host", tests: []string{
-		"agentd/tmux/flood_test.go TestS08EndlessScreenIsRefused", "agentd/tmux/flood_test.go TestS08FloodOfTheStatusIsNotKept"}},
+		"agentd/tmux/flood_test.go TestS08EndlessScreenIsRefused",
+		"agentd/tmux/flood_test.go TestS08FloodOfTheStatusIsNotKept"}},
 	{id: "S9", what: "an agent got the terminal of whoever attached", tests: []string{
 		"cmd/vigil/people/terminal/between_test.go TestS09AttachKeepsTheTerminal",
 		"cmd/vigil/term/drawing_test.go TestS09OnlyDrawingReachesTheTerminal"}},
@@ -57,14 +59,16 @@ var findings = []finding{
 		"cmd/vigil/conf/agentd_test.go TestS12AgentdRefusesAHostNameThatAShellWouldRead",
 		"cmd/vigil/people/safe_test.go TestS12ErrorsAndCommandsReachTheTerminalFiltered"}},
 	{id: "S13", what: "nothing bounded connections, messages and bodies", tests: []string{
-		"rpc/door/limits_test.go TestS13ConnectionsAreCounted", "rpc/door/limits_test.go TestS13ConnectionsAreCountedBySource",
+		"rpc/door/limits_test.go TestS13ConnectionsAreCounted",
+		"rpc/door/limits_test.go TestS13ConnectionsAreCountedBySource",
 		"rpc/door/limits_test.go TestS13BodiesThatDoNotComeAreNotWaitedFor", "rpc/limits_test.go TestS13HeadersAreBounded",
 		"rpc/limits_test.go TestS13RequestsAreBoundedByTheirCall", "rpc/limits_test.go TestS13WatchesAndBackupsAreCounted",
 		"rpc/limits_test.go TestS13WaitChecksTheTokenBeforeItParks", "rpc/door/handshake_test.go TestHandshakesAreBounded",
 		"rpc/door/shares_test.go TestWholeShareIsRefusedAtTheDoor"}},
 	{id: "S14", what: "all hosts had one key of gossip for ever", tests: []string{
 		"cmd/vigil/e2e_gossip_test.go TestGossipKeysComeByThemselves"}},
-	{id: "S15", what: "escapes in logs and nudges, folders and secrets of others, profiles for all, by that anybody could write",
+	{id: "S15", what: "escapes in logs and nudges, folders and secrets of others, profiles for all, " +
+		"by that anybody could write",
 		tests: []string{"cmd/vigil/people/agents/logs_test.go TestS15LogsOfAgentsDoNotSteerTheTerminal",
 			"rpc/hosts/nudge_test.go TestS15NudgesTypeTextOnly",
 			"cmd/vigil/life/kept_test.go TestS15TheFolderOfLivesIsTheUsersOwn",
@@ -72,10 +76,12 @@ var findings = []finding{
 			"cmd/vigil/serve/server_debug_test.go TestS15ProfilesAreOnAPrivateSocket",
 			"rpc/audit_test.go TestAuditSaysWhoHasChangedWhat"}},
 	{id: "A1", what: "text of an agent made its end disappear", tests: []string{
-		"agentd/shim/usage_test.go TestA01TextOfAnAgentParksForADayAtMost", "agentd/letters_test.go TestA01RefusedUsageLimitIsCharged",
+		"agentd/shim/usage_test.go TestA01TextOfAnAgentParksForADayAtMost",
+		"agentd/letters_test.go TestA01RefusedUsageLimitIsCharged",
 		"rpc/hosts/facts_test.go TestA01FactsAreNotRefusedForTheirWords"}},
 	{id: "A2", what: "marks were blind in a container", tests: []string{
-		"agentd/proc/probe_linux_test.go TestA02ProbeFindsStopsAndKills", "agentd/proc/probe_linux_test.go TestA02BlindRootIsWeak",
+		"agentd/proc/probe_linux_test.go TestA02ProbeFindsStopsAndKills",
+		"agentd/proc/probe_linux_test.go TestA02BlindRootIsWeak",
 		"agentd/containment_test.go TestA02RegistrationNamesTheContainment"}},
 	{id: "A3", what: "the mark of processes was the API's to set", tests: []string{
 		"agentd/proc/environ_linux_test.go TestA03MarkIsNobodysToSet"}},
@@ -93,7 +99,8 @@ var findings = []finding{
 	{id: "A9", what: "a machine that went down lost its agents", tests: []string{
 		"cmd/vigil/agentd_test.go TestA09AgentdUnit", "agentd/stop_test.go TestA09AgentsEndBeforeTheMachineGoesDown"}},
 	{id: "A10", what: "small things of the process tree, output, versions and thaws", tests: []string{
-		"agentd/proc/init_linux_test.go TestA10FirstProcessReaps", "agentd/proc/environ_linux_test.go TestA10NestedTreesCarryBothMarks",
+		"agentd/proc/init_linux_test.go TestA10FirstProcessReaps",
+		"agentd/proc/environ_linux_test.go TestA10NestedTreesCarryBothMarks",
 		"agentd/proc/pace_test.go TestA10OutputIsPaced", "agentd/shim/version_test.go TestA10ShimRefusesAnotherVersion",
 		"agentd/proc/rest_test.go TestA10ThawLeavesAloneWhatTheAgentHadStopped"}},
 	{id: "A11", what: "other systems than Linux are not fit for hosts", none: "tests run on Linux only"},

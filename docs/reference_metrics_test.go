@@ -74,7 +74,8 @@ func TestReferenceOfMetrics(t *testing.T) {
 		}
 		_, rest, _ := strings.Cut(page, "<!-- "+mark+": begin -->\n")
 		rest, _, _ = strings.Cut(rest, "<!-- "+mark+": end -->\n")
-		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| (.*) \\|$").FindAllStringSubmatch(rest, -1) {
+		for _, m := range regexp.MustCompile(
+			"(?m)^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| (.*) \\|$").FindAllStringSubmatch(rest, -1) {
 			if _, seen := list[m[1]]; !seen && inSource(source, m[1]) {
 				list[m[1]] = metric{m[1], m[2], m[3], m[4]} // nothing of the kind has happened yet
 			} else if seen && list[m[1]].by == "" {

@@ -65,7 +65,8 @@ func TestReferenceOfSettings(t *testing.T) {
 
 // The keys of the guide are those of the configurations, each with its default.
 func TestReferenceOfKeys(t *testing.T) {
-	for file, least := range map[string]int{"server.yaml": 40, "agentd.yaml": 30, "agentd-runners.yaml": 25, "room.yaml": 30} {
+	for file, least := range map[string]int{"server.yaml": 40, "agentd.yaml": 30,
+		"agentd-runners.yaml": 25, "room.yaml": 30} {
 		text, err := os.ReadFile(filepath.Join(root, "configs", file))
 		if err != nil {
 			t.Fatal(err)

@@ -80,7 +80,8 @@ func newDemo(t *testing.T, flags ...string) []string {
 	t.Helper()
 	env := append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "TMPDIR="+t.TempDir(),
 		"XDG_CONFIG_HOME="+t.TempDir())
-	cmd := exec.Command(filepath.Join(program(t), "vigil"), append([]string{"dev", "--every", "0", "--port", "0"}, flags...)...)
+	cmd := exec.Command(filepath.Join(program(t), "vigil"),
+		append([]string{"dev", "--every", "0", "--port", "0"}, flags...)...)
 	var out lockedBuffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -111,10 +111,12 @@ func TestCitedFilesExist(t *testing.T) {
 func TestN19WordsThatMislead(t *testing.T) {
 	text := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|` + "`[^`]*`")
 	counted := regexp.MustCompile(`%d (?:roles|tasks|agents|mails|hosts|rooms|lives|failures)\b`)
-	many := regexp.MustCompile(`at most|more than|, more |%d of|of %d|have %d|has %d|sent to %d|wait, the first|created %d|` +
-		`are watched|hosts are called|%d servers|tasks completed|for %d`)
-	misleading := regexp.MustCompile(`room for %d|usable snapshot|configuration is right|degraded: (?:no tmux|its runner)|` +
-		`needs_input, parked|busy, parked`)
+	many := regexp.MustCompile(
+		`at most|more than|, more |%d of|of %d|have %d|has %d|sent to %d|wait, the first|created %d|` +
+			`are watched|hosts are called|%d servers|tasks completed|for %d`)
+	misleading := regexp.MustCompile(
+		`room for %d|usable snapshot|configuration is right|degraded: (?:no tmux|its runner)|` +
+			`needs_input, parked|busy, parked`)
 	seen := 0
 	eachFile(t, func(path, code string) {
 		top, _, _ := strings.Cut(path, "/")

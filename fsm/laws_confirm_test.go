@@ -78,7 +78,9 @@ var confirmWays = map[string]func(x *doubted){
 	"drain":         func(x *doubted) { x.must(DrainHost{Host: x.h1, By: "ann", Deadline: time.Second}) },
 	"good-bye":      func(x *doubted) { x.must(LeaveHost{Key: "h1", Boot: "boot1"}) },
 	"policy fenced": func(x *doubted) { x.room("demo", managed("b")) },
-	"policy fast":   func(x *doubted) { x.room("demo", managed("b", func(r *noun.RoleSpec) { r.Policy = noun.PolicyFast })) },
+	"policy fast": func(x *doubted) {
+		x.room("demo", managed("b", func(r *noun.RoleSpec) { r.Policy = noun.PolicyFast }))
+	},
 	"another runner": func(x *doubted) {
 		x.room("demo", managed("b", confirmed, func(r *noun.RoleSpec) { r.Params = []noun.KV{{Key: "k", Value: "v"}} }))
 	},

@@ -72,7 +72,8 @@ func TestWaitingForAHostNamesTheRightOnesFirst(t *testing.T) {
 	d.must(RegisterHost{Key: "h5", Name: "h5", Boot: "boot1", Runners: []string{"worker"}, Capacity: 1})
 	d.room("demo", managed("a"), managed("b"))
 	d.start("demo/a", 5)
-	if why := d.s.Why(2); why.Text != `waiting for a host: h5 is full: 1 of 1 agent; h1 has no runner "worker"; h2 has no runner "worker"; and 2 more` {
+	if why := d.s.Why(2); why.Text !=
+		`waiting for a host: h5 is full: 1 of 1 agent; h1 has no runner "worker"; h2 has no runner "worker"; and 2 more` {
 		t.Fatalf("%+v", why)
 	}
 }

@@ -78,7 +78,8 @@ func TestResumeValueWithWhichNobodyGetsOn(t *testing.T) {
 	if got := x.agent("demo/b").Resume; got != "" {
 		t.Fatalf("%q after two failures", got)
 	}
-	if texts := x.eventTexts("agent.resume_forgotten"); len(texts) != 1 || !strings.Contains(texts[0], "2 starts in a row") ||
+	if texts := x.eventTexts("agent.resume_forgotten"); len(texts) != 1 ||
+		!strings.Contains(texts[0], "2 starts in a row") ||
 		strings.Contains(texts[0], "chat-1") {
 		t.Errorf("%q", texts)
 	}

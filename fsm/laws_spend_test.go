@@ -93,7 +93,8 @@ func TestL11BudgetIsABrake(t *testing.T) {
 	}
 	two := x.agent("r/a.2")
 	x.want(noun.Conflict, OrderStart{Agent: two.ID, Inc: x.s.NextIncarnation(two), Host: x.h})
-	if why := x.s.Why(two.ID); why.Code != "budget" || !strings.Contains(why.Text, "1000 of 1000 tokens") || why.Left <= 0 {
+	if why := x.s.Why(two.ID); why.Code != "budget" ||
+		!strings.Contains(why.Text, "1000 of 1000 tokens") || why.Left <= 0 {
 		t.Errorf("why: %+v", why)
 	}
 	x.must(LiftBudget{Room: "r", Role: "a", By: "ann"})
@@ -225,7 +226,8 @@ func TestL11UsageOfAnOlderLife(t *testing.T) {
 	x.tells(Used{Input: 7})
 	was := *x.agent("r/a").Notes().Used
 	x.tells(Used{Inc: old, Input: 190})
-	if got := *x.agent("r/a").Notes().Used; got.Inc == old || got.Life != was.Life || got.Day.Sum(x.s.Clock()).Input != 157 {
+	if got := *x.agent("r/a").Notes().Used; got.Inc == old || got.Life != was.Life ||
+		got.Day.Sum(x.s.Clock()).Input != 157 {
 		t.Errorf("after a late word %+v, %+v, before it %+v", got, got.Day.Sum(x.s.Clock()), was)
 	}
 }

@@ -36,7 +36,8 @@ func TestL6OneHumanAtATerminal(t *testing.T) {
 	if out.Code != noun.Conflict || !strings.Contains(out.Detail, "ann types at the terminal of "+hungName+" since 20s") {
 		t.Fatalf("%+v", out)
 	}
-	if out := x.do(NoteNudge{Agent: hungName, By: "bob"}); out.Code != noun.Conflict || !strings.Contains(out.Detail, "ann") {
+	if out := x.do(NoteNudge{Agent: hungName, By: "bob"}); out.Code != noun.Conflict ||
+		!strings.Contains(out.Detail, "ann") {
 		t.Errorf("a nudge meanwhile: %+v", out)
 	}
 	second := x.take("ann")
@@ -126,7 +127,8 @@ func TestL6ATurnEndsWithItsLife(t *testing.T) {
 	grant, a := x.take("ann"), x.agent(hungName)
 	x.must(ReportExit{Host: x.h, Agent: a.ID, Inc: a.Inc, Code: 1})
 	a = x.agent(hungName)
-	if a.Typist() != nil || a.Notes().Typist != nil || !strings.Contains(x.lastOf("agent.terminal_released"), "has ended") {
+	if a.Typist() != nil || a.Notes().Typist != nil ||
+		!strings.Contains(x.lastOf("agent.terminal_released"), "has ended") {
 		t.Errorf("%+v, %q", a.Notes().Typist, x.lastOf("agent.terminal_released"))
 	}
 	for _, cmd := range []Command{TakeTerminal{Agent: hungName, By: "ann"}} {

@@ -393,6 +393,6 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	if limits == 0 && *seedFlag == 0 {
 		t.Error("no rung was taken with an agent at a usage limit: the log exercises nothing")
 	}
-	t.Logf("%v taken, %d refused, %d answers extended what was expected, %d tasks quarantined at once, %d at a usage limit",
-		taken, refused, extended, poisoned, limits)
+	t.Logf("%v taken, %d refused, %d answers extended what was expected, "+
+		"%d tasks quarantined at once, %d at a usage limit", taken, refused, extended, poisoned, limits)
 }

@@ -51,9 +51,11 @@ const (
 )
 
 // yearCommands are all of them, and those by which the stand itself gives machines their identities.
-var yearCommands = []string{cmdPlan, cmdTransfer, cmdRemove, cmdDead, cmdForget, cmdRoot, cmdRootSeen, cmdGossip, cmdSave,
-	cmdBackups, cmdCheck, cmdRestore, cmdAgents, cmdDoctor, cmdPeers, cmdIdentity,
-	"server init {}", "server join {}", "agentd join {}", "token create --role server --name {}", "token create --role host"}
+var yearCommands = []string{cmdPlan, cmdTransfer, cmdRemove, cmdDead, cmdForget, cmdRoot,
+	cmdRootSeen, cmdGossip, cmdSave, cmdBackups, cmdCheck, cmdRestore, cmdAgents, cmdDoctor,
+	cmdPeers, cmdIdentity,
+	"server init {}", "server join {}", "agentd join {}", "token create --role server --name {}",
+	"token create --role host"}
 
 // leaderKinds are how leaders are lost, in turn.
 var leaderKinds = []string{"leader_killed", "leader_power_lost", "leader_paused_beyond_ttl"}

@@ -96,7 +96,8 @@ func newCollector(c *base.Core, version string, watches *door.Places, hosts *hos
 // stateFigures are the sizes of what is replicated; the same on every server.
 func stateFigures() []figure {
 	return []figure{
-		gauge("vigil_rooms", "Rooms, those that are being deleted included.", func(s *scrape) float64 { return float64(s.counts.Rooms) }),
+		gauge("vigil_rooms", "Rooms, those that are being deleted included.",
+			func(s *scrape) float64 { return float64(s.counts.Rooms) }),
 		gauge("vigil_agents", "Agents declared.", func(s *scrape) float64 { return float64(s.counts.Agents) }),
 		gauge("vigil_leases_active", "Participants with a lease (WAITING or ACTIVE).",
 			func(s *scrape) float64 { return float64(s.counts.Live) }),
@@ -105,7 +106,8 @@ func stateFigures() []figure {
 		counter("vigil_events_total", "Events written.", func(s *scrape) float64 { return float64(s.events) }),
 		gauge("vigil_applied_index", "Last log index applied here.",
 			func(s *scrape) float64 { return float64(s.index) }),
-		gauge("vigil_cluster_time_seconds", "Cluster time, which stands still without a leader.", func(s *scrape) float64 { return seconds(s.clock) }),
+		gauge("vigil_cluster_time_seconds", "Cluster time, which stands still without a leader.",
+			func(s *scrape) float64 { return seconds(s.clock) }),
 		gauge("vigil_epoch", "Restores of backups so far.", func(s *scrape) float64 { return float64(s.epoch) }),
 		gauge("vigil_paused", "1 while everything is paused.", func(s *scrape) float64 { return one(s.paused) }),
 		gauge("vigil_brake_set", "1 while the mass-failure brake is set.",
@@ -118,7 +120,8 @@ func stateFigures() []figure {
 			func(s *scrape) float64 { return float64(s.escalations.Pending) }),
 		counter("vigil_escalations_opened_total", "Escalations opened.",
 			func(s *scrape) float64 { return float64(s.escalations.Opened) }),
-		counter("vigil_escalations_dropped_total", "Escalations not opened, or closed for more urgent ones, since too many were open.",
+		counter("vigil_escalations_dropped_total",
+			"Escalations not opened, or closed for more urgent ones, since too many were open.",
 			func(s *scrape) float64 { return float64(s.escalations.Dropped) }),
 		gauge("vigil_stint_term", "Term of the newest stint.",
 			func(s *scrape) float64 { return float64(s.stint.Term) }),

@@ -59,7 +59,8 @@ func (h *hostSide) next() *vigilv1.ServerMessage {
 		if p == nil {
 			return m
 		}
-		if err := h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_Pong{Pong: &vigilv1.Pong{N: p.GetN()}}}); err != nil {
+		if err := h.Send(&vigilv1.HostMessage{
+			Kind: &vigilv1.HostMessage_Pong{Pong: &vigilv1.Pong{N: p.GetN()}}}); err != nil {
 			h.t.Fatal(err)
 		}
 	}

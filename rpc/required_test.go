@@ -33,7 +33,8 @@ var least = map[string]string{
 	"TypeKeysRequest":  `{"agent":"demo/builder","grant":"1","seq":"1","keys":"eA=="}`,
 	"DrainHostRequest": `{"host":"h1"}`, "ConfirmDeadRequest": `{"host":"h1"}`,
 	"SendMailRequest": `{"from":"either this or speaker","to":"demo/builder","subject":"either this or body"}`,
-	"ReadMailRequest": `{"speaker":ME}`, "WaitMailRequest": `{"speaker":ME}`, "AckMailRequest": `{"speaker":ME,"mail":"1"}`,
+	"ReadMailRequest": `{"speaker":ME}`, "WaitMailRequest": `{"speaker":ME}`,
+	"AckMailRequest":        `{"speaker":ME,"mail":"1"}`,
 	"LookAtOverseerRequest": `{"agent":"demo/builder"}`, "ReportPatrolRequest": `{"speaker":ME}`,
 	"HandOverRequest": `{"speaker":ME,"subject":"either this or body"}`,
 	"JoinRequest":     `{"speaker":ME}`, "LeaveRequest": `{"speaker":ME}`, "WaitRequest": `{"speaker":ME}`,
@@ -49,7 +50,8 @@ var least = map[string]string{
 	"PutUserRequest":        `{"user":"ann","bindings":[{"role":"viewer","room":"*"}]}`,
 	"CreateAPITokenRequest": `{"name":"ci","bindings":[{"role":"viewer","room":"*"}]}`,
 	"PromoteServerRequest":  `{"server":"s9"}`, "DemoteServerRequest": `{"server":"s9"}`,
-	"TransferLeadershipRequest": `{}`, "ReleaseBrakeRequest": `{}`, "OpenSessionRequest": `{}`, "RotateGossipRequest": `{}`,
+	"TransferLeadershipRequest": `{}`, "ReleaseBrakeRequest": `{}`,
+	"OpenSessionRequest": `{}`, "RotateGossipRequest": `{}`,
 	"ReplaceRootRequest": `{"chain":["Y2VydA=="]}`,
 }
 

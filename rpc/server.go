@@ -45,8 +45,9 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rpc: %w", err)
 	}
-	d, err := door.Open(door.Config{RoomFile: cfg.RoomFile, Listener: cfg.Listener, ServerID: cfg.ServerID, Version: cfg.Version,
-		ClusterID: cfg.ClusterID, Reader: cfg.Reader, Health: cfg.Health, Log: cfg.Log,
+	d, err := door.Open(door.Config{RoomFile: cfg.RoomFile, Listener: cfg.Listener,
+		ServerID: cfg.ServerID, Version: cfg.Version, ClusterID: cfg.ClusterID, Reader: cfg.Reader,
+		Health: cfg.Health, Log: cfg.Log,
 		StopGrace: cfg.StopGrace, Dial: cfg.Dial, ConnAge: cfg.ConnAge,
 		TLS: cfg.TLS, PeerTLS: cfg.PeerTLS, Identify: cfg.Identify, Private: cfg.Private, Denials: cfg.Denials,
 		Gatherer: cfg.Gatherer, Hosts: cfg.Hosts, BasePath: cfg.BasePath, OpenAPI: openAPI})

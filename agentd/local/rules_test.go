@@ -18,7 +18,8 @@ import (
 )
 
 // What never goes through the socket of a life, by hand: what is for admins, servers and hosts, and all about
-// identities, and streams that carry many calls, whose methods the socket does not see. The rest is an agent's own work and mail, or what its role may be granted.
+// identities, and streams that carry many calls, whose methods the socket does not see. The rest
+// is an agent's own work and mail, or what its role may be granted.
 var neverThroughSocket = strings.Fields("Cluster/AddServer Cluster/AnnounceServer Cluster/PutSettings " +
 	"Cluster/RemoveServer Cluster/PromoteServer Cluster/DemoteServer " +
 	"Cluster/Diagnose " +
@@ -76,7 +77,8 @@ func asks(t *testing.T, full string, want bool, m protoreflect.MethodDescriptor)
 	first := proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
 	for _, rule := range append([]*annotations.HttpRule{first}, first.GetAdditionalBindings()...) {
 		verb, path := http.MethodGet, rule.GetGet()
-		for _, other := range []struct{ verb, path string }{{http.MethodPut, rule.GetPut()}, {http.MethodPost, rule.GetPost()},
+		for _, other := range []struct{ verb, path string }{
+			{http.MethodPut, rule.GetPut()}, {http.MethodPost, rule.GetPost()},
 			{http.MethodDelete, rule.GetDelete()}, {http.MethodPatch, rule.GetPatch()}} {
 			if other.path != "" {
 				verb, path = other.verb, other.path

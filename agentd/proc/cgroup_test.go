@@ -202,8 +202,9 @@ func describeTerminal() string {
 // group that came to its own limit.
 func TestOutOfMemoryOfWhom(t *testing.T) {
 	events := func(most, oom, kills int) map[string]string {
-		return map[string]string{"memory.events": fmt.Sprintf("low 0\nhigh 0\nmax %d\noom %d\noom_kill %d\noom_group_kill 0\n",
-			most, oom, kills)}
+		return map[string]string{
+			"memory.events": fmt.Sprintf("low 0\nhigh 0\nmax %d\noom %d\noom_kill %d\noom_group_kill 0\n",
+				most, oom, kills)}
 	}
 	old := func(kills, fails string) map[string]string {
 		return map[string]string{"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\n" + kills, "memory.failcnt": fails}

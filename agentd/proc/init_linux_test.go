@@ -39,7 +39,8 @@ func TestA10FirstProcessReaps(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TEST_PROC=first")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	out, err := cmd.CombinedOutput()
-	if want := "it is gone, ends with it: true, inherited: false\n"; string(out) != want || fmt.Sprint(err) != "exit status 7" {
+	if want := "it is gone, ends with it: true, inherited: false\n"; string(out) != want ||
+		fmt.Sprint(err) != "exit status 7" {
 		t.Errorf("said %q and ended with %v, want %q and code 7", out, err, want)
 	}
 }

@@ -38,7 +38,8 @@ func TestAgentsGoFirstWhenMemoryIsShort(t *testing.T) {
 
 // The same where the test itself may not ask for it: what is asked of the kernel before and after the fork.
 func TestWhatIsAskedOfTheKernelAboutMemory(t *testing.T) {
-	for inherited, want := range map[string][2]string{"-900": {"0", "-900"}, "-1000": {"0", "-1000"}, "-300": {"0", "-500"},
+	for inherited, want := range map[string][2]string{
+		"-900": {"0", "-900"}, "-1000": {"0", "-1000"}, "-300": {"0", "-500"},
 		"0": {"0", "-500"}, "200": {"200", "-500"}} {
 		file := filepath.Join(t.TempDir(), "score")
 		if err := os.WriteFile(file, []byte(inherited+"\n"), 0o600); err != nil {

@@ -281,7 +281,8 @@ func TestALifeMaySendSoMuchAtOnceAndLaterAgain(t *testing.T) {
 		}
 	}
 	b.now = b.now.Add(time.Second)
-	if code := b.post("/v1/traces", "application/x-protobuf", "", Token(hostKey, life), nil); taken != burst || code != 200 {
+	if code := b.post("/v1/traces", "application/x-protobuf", "",
+		Token(hostKey, life), nil); taken != burst || code != 200 {
 		t.Errorf("%d of %d taken at once, and %d a second later", taken, burst, code)
 	}
 }

@@ -62,7 +62,10 @@ func TestServerThatStandsStill(t *testing.T) {
 func TestKeysArriveAsTheyAre(t *testing.T) {
 	r := newRig(t, "/bin/sh", "-c", `stty raw -echo; echo ready; exec od -An -v -tx1 -w1`)
 	s := r.open()
-	until(t, "the program", func() bool { shown, err := s.Capture(0); return err == nil && strings.Contains(shown, "ready") })
+	until(t, "the program", func() bool {
+		shown, err := s.Capture(0)
+		return err == nil && strings.Contains(shown, "ready")
+	})
 	keys := []byte("\x02d;#{pane_id}\"'\\ \x1b[A\xff\x00é\r\x03")
 	if err := s.Type(keys); err != nil {
 		t.Fatal(err)

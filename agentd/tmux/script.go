@@ -13,8 +13,9 @@ const (
 	folderVariable = "VIGIL_TERMINAL"
 	// Both lines are the same for every agent; tmux fills in numbers. (It would fill in
 	// the time for a % of the second.)
-	sayStatus = `run-shell "printf '%s %s %s\\n' '#{pane_dead}' '#{pane_dead_status}' '#{pane_dead_signal}' >\"\$` + folderVariable + `/status\""`
-	passOn    = `PATH=/usr/bin:/bin; { echo '#{pane_pid}'; exec cat; } >"$` + folderVariable + `/output"`
+	sayStatus = `run-shell "printf '%s %s %s\\n' '#{pane_dead}' '#{pane_dead_status}' '#{pane_dead_signal}' >\"\$` +
+		folderVariable + `/status\""`
+	passOn = `PATH=/usr/bin:/bin; { echo '#{pane_pid}'; exec cat; } >"$` + folderVariable + `/output"`
 )
 
 // script is the configuration of a server: the session with its program, and what

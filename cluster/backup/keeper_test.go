@@ -201,7 +201,8 @@ func TestAFollowerMakesEachBackup(t *testing.T) {
 		f.pass(10 * time.Minute)
 		f.wants("one time later", "b", "b")
 		f.pass(10 * every)
-		if made := f.made(); len(made) < 11 || len(made) > 12 || slices.ContainsFunc(made, func(s string) bool { return s != "b" }) {
+		if made := f.made(); len(made) < 11 || len(made) > 12 ||
+			slices.ContainsFunc(made, func(s string) bool { return s != "b" }) {
 			t.Errorf("in twelve times: made by %v", made)
 		}
 		if n := len(f.shelf.files); n != 3 {

@@ -34,7 +34,8 @@ func openFake(t *testing.T, change func(*S3Config)) (*S3, gofakes3.Backend, *htt
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	conf := S3Config{Bucket: "vault", Prefix: "deep/er (it's ours!)*", Endpoint: server.URL, Credentials: file, Drafts: t.TempDir()}
+	conf := S3Config{Bucket: "vault", Prefix: "deep/er (it's ours!)*", Endpoint: server.URL,
+		Credentials: file, Drafts: t.TempDir()}
 	if change != nil {
 		change(&conf)
 	}
@@ -49,7 +50,8 @@ func openFake(t *testing.T, change func(*S3Config)) (*S3, gofakes3.Backend, *htt
 // put puts an object of somebody else.
 func put(t *testing.T, to gofakes3.Backend, key, text string) {
 	t.Helper()
-	if _, err := to.PutObject("vault", key, map[string]string{}, strings.NewReader(text), int64(len(text)), nil); err != nil {
+	if _, err := to.PutObject("vault", key, map[string]string{}, strings.NewReader(text),
+		int64(len(text)), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -249,7 +251,8 @@ func TestS3RefusalNamesTheRemedy(t *testing.T) {
 		w.Header().Set("X-Amz-Bucket-Region", "eu-west-7")
 		w.Header().Set("Location", "http://127.0.0.1:1/")
 		w.WriteHeader(http.StatusMovedPermanently)
-		_, _ = io.WriteString(w, "<Error><Code>PermanentRedirect</Code><Message>\n"+strings.Repeat("x", 5000)+"</Message></Error>")
+		_, _ = io.WriteString(w, "<Error><Code>PermanentRedirect</Code><Message>\n"+
+			strings.Repeat("x", 5000)+"</Message></Error>")
 	}))
 	defer server.Close()
 	s, _, _ := openFake(t, func(c *S3Config) { c.Endpoint = server.URL })

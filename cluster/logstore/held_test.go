@@ -19,7 +19,8 @@ func TestHeldFilesThatAreTaken(t *testing.T) {
 		taken bool
 	}{
 		{"nothing", WAL, func(string) error { return nil }, false},
-		{"a file of somebody else", WAL, func(dir string) error { return os.WriteFile(filepath.Join(dir, "note"), nil, 0o600) }, false},
+		{"a file of somebody else", WAL,
+			func(dir string) error { return os.WriteFile(filepath.Join(dir, "note"), nil, 0o600) }, false},
 		{"the directory", WAL, os.RemoveAll, true},
 		{"the directory, for a copy", Bolt, func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+".old"), os.CopyFS(dir, os.DirFS(dir+".old")))
@@ -27,7 +28,9 @@ func TestHeldFilesThatAreTaken(t *testing.T) {
 		{"the votes, for an empty file", Bolt, func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, "raft.db")), os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600))
 		}, true},
-		{"the segments", WAL, func(dir string) error { return os.Rename(filepath.Join(dir, "wal"), filepath.Join(dir, "gone")) }, true},
+		{"the segments", WAL, func(dir string) error {
+			return os.Rename(filepath.Join(dir, "wal"), filepath.Join(dir, "gone"))
+		}, true},
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {

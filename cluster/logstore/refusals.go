@@ -99,7 +99,8 @@ func (s *Log) refused(l *raft.Log) error {
 		return nil
 	}
 	if r := &list[at]; Sum(l) != r.Sum {
-		return s.in.damaged(fmt.Sprintf("entry %d", l.Index), "another entry of its term is said to be refused, with SHA-256 "+r.Sum)
+		return s.in.damaged(fmt.Sprintf("entry %d", l.Index),
+			"another entry of its term is said to be refused, with SHA-256 "+r.Sum)
 	}
 	l.Data = list[at].Data
 	return nil

@@ -32,7 +32,8 @@ func TestWhatACrashLeftUnfinishedIsDeleted(t *testing.T) {
 	draft := filepath.Join(d.dir, "snapshots", "1-8-1700000000000.tmp")
 	spool := filepath.Join(d.dir, "restore-123.tmp")
 	kept := filepath.Join(d.dir, "restore-notes.txt")
-	if err := errors.Join(os.Mkdir(draft, 0o700), os.WriteFile(filepath.Join(draft, "state.bin"), make([]byte, 1<<20), 0o600),
+	if err := errors.Join(os.Mkdir(draft, 0o700),
+		os.WriteFile(filepath.Join(draft, "state.bin"), make([]byte, 1<<20), 0o600),
 		os.WriteFile(spool, make([]byte, 1<<20), 0o600), os.WriteFile(kept, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,9 @@ func everything(t *testing.T, dir string) string {
 // touched.
 func TestAgentdCheckTellsEverything(t *testing.T) {
 	code, out, errs := look(t, map[string]string{
-		"agentd.yaml":         "servers: ['10.0.0.1:7420']\nstop_grace: 0s\nlogs: {keep: 1000}\ngossip: {key_file: none.key, bind: '10.0.0.1:7422'}\ndata_dir: taken\nrunners:\n- {name: a, program: sh, user: " + me + "}\n",
+		"agentd.yaml": "servers: ['10.0.0.1:7420']\nstop_grace: 0s\nlogs: {keep: 1000}\n" +
+			"gossip: {key_file: none.key, bind: '10.0.0.1:7422'}\ndata_dir: taken\nrunners:\n" +
+			"- {name: a, program: sh, user: " + me + "}\n",
 		"taken":               "",
 		"runners.d/b.yaml":    "name: b\nprogram: /no/such\ndirectory: /no/such/folder\nuser: nobody-of-that-name\n",
 		"runners.d/c.yaml":    "name: c\nprogramm: sh\n",
@@ -113,8 +115,11 @@ func TestAgentdCheckShowsPrompts(t *testing.T) {
 	code, out, _ := look(t, map[string]string{
 		"agentd.yaml": "look_every: 100ms\nquiet_after: 25h\n",
 		"runners.d/good.yaml": "name: good\nprogram: sh\nuser: " + me +
-			"\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
-		"runners.d/bad.yaml": "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n- {kind: idle, pattern: z, lines: 51}\n",
+			"\nprompts:\n- {kind: permission, pattern: 'ok\\?'}\n" +
+			"- {kind: idle, pattern: '^> *$', lines: 1}\n- {kind: permission, pattern: y/n}\n",
+		"runners.d/bad.yaml": "name: bad\nprogram: sh\nprompts:\n- {kind: idle, pattern: x}\n" +
+			"- {kind: question, pattern: y}\n- kind: idle\n  pattern: '('\n" +
+			"- {kind: idle, pattern: z, lines: 51}\n",
 	}, "agentd", "--insecure", "--config", "agentd.yaml")
 	for _, want := range []string{"agentd.yaml:1:13: look_every is 100ms: give 1s to 5m",
 		"agentd.yaml:2:14: quiet_after is 25h", "note: runner good recognizes prompts: 2 permission, 1 idle\n",

@@ -93,7 +93,8 @@ func TestEventsEndWithTheNewest(t *testing.T) {
 	s.events = []*vigilv1.Event{{Seq: 1, Kind: "room.applied", Room: "web"},
 		{Seq: 2, Kind: "task.created", Room: "web", Task: 1, Text: "builder"}}
 	code, out, _ := terminalRun{}.do(t, "events", "--addr", s.addr)
-	if want := "          room.applied          web\n          task.created          web                 task 1: builder\n"; code != 0 || out != want {
+	if want := "          room.applied          web\n" +
+		"          task.created          web                 task 1: builder\n"; code != 0 || out != want {
 		t.Errorf("exit code %d, printed\n%swant\n%s", code, out, want)
 	}
 }

@@ -116,7 +116,8 @@ func TestN09CheckOfBrokenFiles(t *testing.T) {
 		{"keys and values", "server --config f.yaml", "id: a\nadress: x\naddr: 10.0.0.1\ngossip:\n  bindd: x\n" +
 			"settings:\n  lease_ttl_of_all: 3s\n  ttl: soon\nwatchdog: {nonsense: 1}\nlog_json: maybe\n",
 			[]string{`f.yaml:2:1: unknown key "adress"`, `f.yaml:5:3: unknown key "bindd"`, "f.yaml:7:21: ",
-				"f.yaml:8:8: ", `f.yaml:9:22: unknown key "nonsense" below watchdog`, "f.yaml:10:11: want true or false", `addr "10.0.0.1"`}},
+				"f.yaml:8:8: ", `f.yaml:9:22: unknown key "nonsense" below watchdog`,
+				"f.yaml:10:11: want true or false", `addr "10.0.0.1"`}},
 		{"no number", "server --config f.yaml", "id: a\nlimits: {beats: one}\njoin: a\n",
 			[]string{"f.yaml:2:17: \"one\" is not a whole number", "f.yaml:3:7: want a list: [a]"}},
 		{"no servers", "agentd --config f.yaml", "servers: []\nrunners_dir: none.d\n",
@@ -127,8 +128,8 @@ func TestN09CheckOfBrokenFiles(t *testing.T) {
 			[]string{"f.yaml:"}},
 		{"a host", "agentd --config f.yaml", "servers: [\"127.0.0.1:1\"]\nnam: x\nstop_grace: soon\nrunners:\n" +
 			"  - {name: a, progam: sh}\n  - {name: b, program: /no/such, pty: 3x}\n",
-			[]string{`f.yaml:2:1: unknown key "nam"`, "f.yaml:3:13: ", `f.yaml:5:15: unknown key "progam"`, "f.yaml:6:39: want true or false",
-				"f.yaml:6:24: /no/such does not exist"}},
+			[]string{`f.yaml:2:1: unknown key "nam"`, "f.yaml:3:13: ", `f.yaml:5:15: unknown key "progam"`,
+				"f.yaml:6:39: want true or false", "f.yaml:6:24: /no/such does not exist"}},
 	} {
 		if err := os.WriteFile("f.yaml", []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)

@@ -71,7 +71,8 @@ func newCanned(t *testing.T) *cannedServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &cannedServer{addr: lis.Addr().String(), called: map[string]bool{}, left: make(chan string, 8), parked: make(chan struct{}, 8)}
+	s := &cannedServer{addr: lis.Addr().String(), called: map[string]bool{},
+		left: make(chan string, 8), parked: make(chan struct{}, 8)}
 	g := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		next grpc.UnaryHandler) (any, error) {
 		s.mu.Lock()

@@ -29,8 +29,9 @@ import (
 var raisedBy = map[string][]string{
 	"TestAlertsAreRaised": {"VigilAgentNeedsHuman", "VigilAgentdDown", "VigilAgentsFrozen", "VigilAgentsMissing",
 		"VigilAgentsParked", "VigilBackupOld", "VigilBrakeSet", "VigilBudgetFull", "VigilBudgetNearlyFull",
-		"VigilEscalations", "VigilHostsLost", "VigilInboxUrgent", "VigilManyAgentsStuck", "VigilManyElections", "VigilManyRetries",
-		"VigilManyRoomsCanceled", "VigilNoLeader", "VigilNotifierFails", "VigilRoleHalfOpen", "VigilServerDown",
+		"VigilEscalations", "VigilHostsLost", "VigilInboxUrgent", "VigilManyAgentsStuck",
+		"VigilManyElections", "VigilManyRetries", "VigilManyRoomsCanceled", "VigilNoLeader",
+		"VigilNotifierFails", "VigilRoleHalfOpen", "VigilServerDown",
 		"VigilTaskWaitsLong", "VigilTasksOverdue", "VigilWatchdogBlind"},
 	"TestAlertsOfServersAreRaised":          {"VigilServerBehind", "VigilSlowCommits"},
 	"TestAlertOfTooManyEscalationsIsRaised": {"VigilEscalationsDropped"},
@@ -91,7 +92,8 @@ func TestEveryAlertIsRaised(t *testing.T) {
 }
 
 // everyMoment is how often figures are read and rules are looked at.
-var everyMoment = map[string]string{"scrape_interval": "300ms", "evaluation_interval": "300ms", "scrape_timeout": "300ms"}
+var everyMoment = map[string]string{"scrape_interval": "300ms", "evaluation_interval": "300ms",
+	"scrape_timeout": "300ms"}
 
 // alarms is a fleet whose every trouble Prometheus looks at.
 type alarms struct {
@@ -171,8 +173,8 @@ func TestAlertsAreRaised(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, func(f *testFleet) {
 		f.config = f.path("server.yaml")
-		f.write("server.yaml", fmt.Sprintf("backup: {to: %q, every: 10s}\nnotify:\n  - {name: broken, command: {program: /bin/false}}\n",
-			f.path("not-mounted")))
+		f.write("server.yaml", fmt.Sprintf("backup: {to: %q, every: 10s}\nnotify:\n"+
+			"  - {name: broken, command: {program: /bin/false}}\n", f.path("not-mounted")))
 	})
 	metrics := []string{freePort(t), freePort(t)}
 	var hosts []*proc

@@ -108,7 +108,8 @@ func TestAlertOfAWebCertificateIsRaised(t *testing.T) {
 	}
 	put := func(left time.Duration) {
 		t.Helper()
-		c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"vigil.example"}, NotAfter: time.Now().Add(left)}
+		c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"vigil.example"},
+			NotAfter: time.Now().Add(left)}
 		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 		if err == nil {
 			err = os.WriteFile(secret, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: inner}), 0o600)

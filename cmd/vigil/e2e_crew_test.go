@@ -83,7 +83,8 @@ runners:
     args: [%q]
     env: {VIGIL: %q, LEDGER: %q, HOME: %q}
     env_allow: [PATH]
-`, strings.Join(c.api, ", "), c.path("crew"), runner.SameUser(), c.path("crew.sh"), vigil(t), c.path("ledger"), c.path("home")))
+`, strings.Join(c.api, ", "), c.path("crew"), runner.SameUser(), c.path("crew.sh"),
+		vigil(t), c.path("ledger"), c.path("home")))
 	c.startHost()
 	t.Cleanup(func() { c.clear("crew", c.host.proc) })
 	return c

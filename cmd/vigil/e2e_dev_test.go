@@ -170,7 +170,8 @@ func TestDevHasIdentities(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := ask("status", "--addr", addr); !strings.Contains(out, "speaks TLS") || !strings.Contains(out, "vigil login TOKEN") {
+	if out := ask("status", "--addr", addr); !strings.Contains(out, "speaks TLS") ||
+		!strings.Contains(out, "vigil login TOKEN") {
 		t.Errorf("a stranger hears %s", out)
 	}
 	resp, err := http.Get("http://" + addr + "/v1/status")

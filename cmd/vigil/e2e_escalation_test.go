@@ -42,7 +42,8 @@ func TestEscalationIsToldAndClosed(t *testing.T) {
 		f.config = f.path("servers.yaml")
 		f.write("secret", secret+"\n")
 		f.write("servers.yaml",
-			fmt.Sprintf("notify:\n  - name: hook\n    webhook: {url: %q, secret_file: %q}\n  - name: file\n    command: {program: %q, args: [-a, %q]}\n",
+			fmt.Sprintf("notify:\n  - name: hook\n    webhook: {url: %q, secret_file: %q}\n"+
+				"  - name: file\n    command: {program: %q, args: [-a, %q]}\n",
 				receiver.URL, f.path("secret"), tee, f.path("told")))
 	})
 	c.says("settings set breaker_starts=1", "breaker_starts")

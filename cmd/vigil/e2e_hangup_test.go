@@ -23,8 +23,8 @@ func TestN10HangupEndsNoDaemon(t *testing.T) {
 	agentd.shows(regexp.MustCompile(`host registered`))
 
 	f.write("h/runners.d/a.yaml", "name: a\nprogramm: sh\n")
-	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\ninsecure: true\nname: h\ncapacity: 3\nlabels: {zone: b}\ndata_dir: "+
-		f.path("h/data")+"\n")
+	f.write("h/agentd.yaml", "servers: ["+f.api[0]+"]\ninsecure: true\nname: h\n"+
+		"capacity: 3\nlabels: {zone: b}\ndata_dir: "+f.path("h/data")+"\n")
 	f.write("h/runners.d/b.yaml", owned("name: b\nprogram: sh\n"))
 	agentd.signal(syscall.SIGHUP)
 	agentd.shows(regexp.MustCompile(`runner a stays as it was: \S+a\.yaml:2:1: unknown key`))

@@ -15,7 +15,8 @@ import (
 )
 
 // quickLadder makes the ladder fast enough to look at.
-const quickLadder = "settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=1s ladder_restart=1h ladder_cooldown=0s"
+const quickLadder = "settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s " +
+	"ladder_interrupt=1s ladder_restart=1h ladder_cooldown=0s"
 
 // reporting asks a role for a health report each second.
 func reporting(s *vigilv1.RoleSpec) {
@@ -96,7 +97,8 @@ args:
 func TestHungAgentInATerminal(t *testing.T) {
 	t.Parallel()
 	c := newTerminalCrew(t, muteRunner, "")
-	c.says("settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=30s ladder_cooldown=0s", "ladder_nudge")
+	c.says("settings set ladder_interval=1s ladder_nudge=1s ladder_wake=1s ladder_interrupt=30s "+
+		"ladder_cooldown=0s", "ladder_nudge")
 	c.role("web", func(s *vigilv1.RoleSpec) {
 		reporting(s)
 		s.Runner = "mute"

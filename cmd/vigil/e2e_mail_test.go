@@ -147,7 +147,8 @@ func (c *crew) mailByHand() {
 	if code := p.end(); code != 0 {
 		c.t.Fatalf("it ended with %d: %s", code, p.out.tail())
 	}
-	for _, want := range []string{`(?m)^mail \d+, normal, from ann, .*\n--- \w{8}: written by ann ---\n(Subject: .*\n\n)?hello$`,
+	for _, want := range []string{
+		`(?m)^mail \d+, normal, from ann, .*\n--- \w{8}: written by ann ---\n(Subject: .*\n\n)?hello$`,
 		`(?m)^queued: 1\n.*\n.* hand/a  hand/a `, `(?m)^delivered: 1\n.*\n.* ann +hand/a `} {
 		if !regexp.MustCompile(want).MatchString(p.out.String()) {
 			c.t.Errorf("it printed %s\nwithout %s", p.out.String(), want)

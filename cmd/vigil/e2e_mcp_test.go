@@ -118,7 +118,8 @@ func TestMCPWithTheClientFromNPM(t *testing.T) {
 			mail.GetState()) != want {
 		t.Errorf("the mail is %v (%v)", mail, err)
 	}
-	for end := time.Now().Add(patience); f.agent("web/builder").GetParticipant() != "DISCONNECTED"; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); f.agent("web/builder").GetParticipant() !=
+		"DISCONNECTED"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it is still in the room: %v", f.agent("web/builder"))
 		}

@@ -17,8 +17,8 @@ func TestF07TooLittleMemoryIsSaidAtStartAndInStatus(t *testing.T) {
 	f := &testFleet{t: t, dir: t.TempDir()}
 	api, raft := freePort(t), freePort(t)
 	f.write("server.yaml", "memory_limit: 256MiB\n")
-	s := spawn(t, "s1", "server", "--insecure", "--config", f.path("server.yaml"), "--id", "s1", "--data-dir", f.path("s1"),
-		"--addr", api, "--raft-addr", raft, "--found")
+	s := spawn(t, "s1", "server", "--insecure", "--config", f.path("server.yaml"), "--id", "s1",
+		"--data-dir", f.path("s1"), "--addr", api, "--raft-addr", raft, "--found")
 	s.shows(regexp.MustCompile(`\[WARN\] .*memory limit of server s1 is 256 MiB`))
 	text, err := exec.Command(vigil(t), "--addr", api, "status").CombinedOutput()
 	if err != nil {

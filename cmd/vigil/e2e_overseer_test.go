@@ -71,7 +71,8 @@ func overseerFleet(t *testing.T, kind string) *crew {
 	if err := os.Symlink(data, f.path("h2data")); err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n", strings.Join(f.api, ", "), data))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n",
+		strings.Join(f.api, ", "), data))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })
 	return &crew{testFleet: f, ttl: patience} // what is found here is found by other means than a lease
@@ -116,7 +117,8 @@ func TestOverseerThatHangs(t *testing.T) {
 		t.Skip("there is no tmux")
 	}
 	c := overseerFleet(t, "tmux")
-	c.says("settings set overseer_interval=1s overseer_fresh=1s overseer_stale=3s ladder_interval=1s ladder_wake=2s ladder_interrupt=30s ladder_cooldown=0s", "overseer_stale")
+	c.says("settings set overseer_interval=1s overseer_fresh=1s overseer_stale=3s "+
+		"ladder_interval=1s ladder_wake=2s ladder_interrupt=30s ladder_cooldown=0s", "overseer_stale")
 	c.overseer("")
 	first := c.joined("ops/deacon", "")
 	c.wrote("start 1")

@@ -53,8 +53,8 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	if err := os.Symlink(data, f.path("h2data")); err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n%s", strings.Join(f.api, ", "),
-		data, settings))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n%s",
+		strings.Join(f.api, ", "), data, settings))
 	f.startTerminals()
 	return &crew{testFleet: f, ttl: patience} // what is found here is found by other means than a lease
 }

@@ -82,8 +82,8 @@ func TestN07ARecoveredServerGoesOn(t *testing.T) {
 	f.servers[other] = f.startServer(other)
 	f.servers[other].shows(regexp.MustCompile(`server has joined the cluster`))
 	api, raft := freePort(t), freePort(t)
-	s4 := spawn(t, "s4", "server", "--insecure", "--id", "s4", "--data-dir", f.path("s4"), "--addr", api, "--raft-addr", raft,
-		"--join", f.api[stays])
+	s4 := spawn(t, "s4", "server", "--insecure", "--id", "s4", "--data-dir", f.path("s4"),
+		"--addr", api, "--raft-addr", raft, "--join", f.api[stays])
 	s4.shows(regexp.MustCompile(`server has joined the cluster`))
 	f.heardBy("h2", 3)
 	f.completed(f.create("demo/holds"))

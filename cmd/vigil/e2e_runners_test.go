@@ -69,7 +69,8 @@ func TestRunnersOfAHost(t *testing.T) {
 	if err := os.Symlink(data, f.path("h2data")); err != nil {
 		t.Fatal(err)
 	}
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n", strings.Join(f.api, ", "), data))
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%s]\ninsecure: true\ndata_dir: %q\nname: h2\n",
+		strings.Join(f.api, ", "), data))
 	start := func() *proc { return spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml")) }
 	agentd := start()
 	t.Cleanup(func() { f.clear("h2data", agentd) })

@@ -265,7 +265,8 @@ func TestSecretsAreNowhereButInTheirFiles(t *testing.T) {
 	agentd := f.work()
 	defer func() { (&testFleet{t: t, dir: f.dir}).clear("h1", agentd) }()
 	s := newSecrets()
-	f.must("ben", "login", tokenForm.FindString(f.must("admin", "user", "add", "ben", "--role", "viewer", "--room", "web")),
+	f.must("ben", "login",
+		tokenForm.FindString(f.must("admin", "user", "add", "ben", "--role", "viewer", "--room", "web")),
 		"--user", "ben")
 	if out, err := f.as("ben", "server", "remove", "s3"); err == nil {
 		t.Errorf("a viewer removes a server: %s", out)
@@ -290,8 +291,9 @@ func TestSecretsAreNowhereButInTheirFiles(t *testing.T) {
 	if keys, tokens := f.keys(s), f.tokens(s); keys < 9 || lives == 0 || tokens < 4 {
 		t.Errorf("%d keys, %d tokens of lives, %d tokens", keys, lives, tokens)
 	}
-	for _, args := range []string{"status", "server list", "host list", "host show h1", "agent list", "agent show web/words",
-		"room show web", "events", "events --audit", "identity list", "token list", "user list", "tls show", "root status",
+	for _, args := range []string{"status", "server list", "host list", "host show h1", "agent list",
+		"agent show web/words", "room show web", "events", "events --audit", "identity list",
+		"token list", "user list", "tls show", "root status",
 		"gossip status", "settings show"} {
 		f.must("admin", append(strings.Fields(args), "--json")...)
 	}

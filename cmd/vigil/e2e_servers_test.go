@@ -23,7 +23,8 @@ func TestN25EveryServerIsReplaced(t *testing.T) {
 	vigil(t)
 	f := newFleet(t)
 	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ninsecure: true\ndata_dir: %[2]q\nname: h2\nrunners:\n"+
-		"- {name: waits, program: sh, user: %[3]q, args: [-c, 'while :; do vigil wait-for-task --start >task.txt || exit; vigil task complete done || exit; done']}\n"+
+		"- {name: waits, program: sh, user: %[3]q, args: [-c, "+
+		"'while :; do vigil wait-for-task --start >task.txt || exit; vigil task complete done || exit; done']}\n"+
 		"- {name: sleeps, program: sleep, user: %[3]q, args: ['600']}\n",
 		strings.Join(f.api, ", "), f.path("h2data"), runner.SameUser()))
 	start := func() *proc { return spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml")) }

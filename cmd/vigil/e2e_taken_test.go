@@ -32,8 +32,8 @@ func oneServer(t *testing.T) (f *trustFleet, anyone func(...string) []string, wr
 	}
 }
 
-// A host whose addresses for gossip and metrics are taken works, and says what it lacks; once they are free it has both,
-// and says nothing any more.
+// A host whose addresses for gossip and metrics are taken works, and says what it lacks;
+// once they are free it has both, and says nothing any more.
 func TestHostWorksWhileItsAddressesAreTaken(t *testing.T) {
 	t.Parallel()
 	f, anyone, write := oneServer(t)

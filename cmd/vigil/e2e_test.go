@@ -303,8 +303,8 @@ func (f *testFleet) shims(dataDir string) (pids []int) {
 func (f *testFleet) startServer(i int) *proc {
 	f.t.Helper()
 	id := fmt.Sprintf("s%d", i+1)
-	args := []string{"server", "--insecure", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i], "--raft-addr", f.raft[i],
-		"--log-level", "info"}
+	args := []string{"server", "--insecure", "--id", id, "--data-dir", f.path(id), "--addr", f.api[i],
+		"--raft-addr", f.raft[i], "--log-level", "info"}
 	if i == 0 && !f.founded {
 		args, f.founded = append(args, "--found"), true
 	} else {

@@ -18,8 +18,10 @@ func TestN03AgentsOfAHostFindVigil(t *testing.T) {
 	vigil(t) // its building needs the PATH
 	setenv(t, "PATH", "/usr/bin:/bin")
 	f := newFleet(t)
-	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ninsecure: true\ndata_dir: %[2]q\nname: h2\non_stop: end\nrunners:\n"+
-		"- {name: good, program: sh, user: %[3]q, args: [-c, 'vigil wait-for-task']}\n- {name: bad, program: sh, user: %[3]q, args: [-c, no-such-tool]}\n",
+	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ninsecure: true\ndata_dir: %[2]q\n"+
+		"name: h2\non_stop: end\nrunners:\n"+
+		"- {name: good, program: sh, user: %[3]q, args: [-c, 'vigil wait-for-task']}\n"+
+		"- {name: bad, program: sh, user: %[3]q, args: [-c, no-such-tool]}\n",
 		strings.Join(f.api, ", "), f.path("h2data"), runner.SameUser()))
 	agentd := spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	t.Cleanup(func() { f.clear("h2data", agentd) })

@@ -69,7 +69,8 @@ func TestTraceGoesThroughTheFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.write("work.sh", `[ "$VIGIL_TASK $VIGIL_ATTEMPT" = "1 1" ] && vigil task create demo/later "made" >&2 && echo "$TRACEPARENT"`)
+	f.write("work.sh",
+		`[ "$VIGIL_TASK $VIGIL_ATTEMPT" = "1 1" ] && vigil task create demo/later "made" >&2 && echo "$TRACEPARENT"`)
 	text := strings.NewReplacer("user: vigil-agents", "", "  - wc\n", fmt.Sprintf("  - sh\n  - %q\n", f.path("work.sh"))).
 		Replace(string(shipped))
 	f.write("h2/runners.d/command.yaml", owned(text))

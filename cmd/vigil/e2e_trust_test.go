@@ -101,7 +101,8 @@ func foundFleet(t *testing.T, more ...string) *trustFleet {
 		}
 		f.servers = append(f.servers, spawn(t, id, "server", "--config", filepath.Join(f.dir, id, "server.yaml")))
 	}
-	token := tokenForm.FindString(f.must("admin", append([]string{"server", "init", "--admin", "ann", "--context-name", "prod"}, place("s1")...)...))
+	token := tokenForm.FindString(f.must("admin",
+		append([]string{"server", "init", "--admin", "ann", "--context-name", "prod"}, place("s1")...)...))
 	run("s1")
 	for _, id := range []string{"s2", "s3"} {
 		f.until("admin", "s1", "server", "list")
@@ -109,7 +110,8 @@ func foundFleet(t *testing.T, more ...string) *trustFleet {
 		run(id)
 	}
 	f.until("admin", "s3      voter", "status")
-	if out, err := f.as("admin", append([]string{"server", "join", token}, place("s4")...)...); err == nil || !strings.Contains(out, "used up") {
+	if out, err := f.as("admin", append([]string{"server", "join", token}, place("s4")...)...); err == nil ||
+		!strings.Contains(out, "used up") {
 		t.Errorf("a third server joins by a token of two uses: %v, %s", err, out)
 	}
 	return f
@@ -124,14 +126,16 @@ func TestTrustFromTheFirstMinute(t *testing.T) {
 	defer func() { (&testFleet{t: t, dir: f.dir}).clear("h1", agentd) }()
 	f.until("admin", " (h1) ", "identity", "list")
 
-	for person, role := range map[string][]string{"ben": {"--role", "viewer", "--room", "web"}, "cleo": {"--role", "operator", "--room", "web"}} {
+	for person, role := range map[string][]string{"ben": {"--role", "viewer", "--room", "web"},
+		"cleo": {"--role", "operator", "--room", "web"}} {
 		token := tokenForm.FindString(f.must("admin", append([]string{"user", "add", person}, role...)...))
 		f.must(person, "login", token, "--user", person)
 		if out, err := f.as("thief", "login", token, "--user", person); err == nil {
 			t.Errorf("the token of %s is used twice: %s", person, out)
 		}
 		f.must(person, "agent", "list", "--room", "web")
-		if out, err := f.as(person, "server", "remove", "s3"); err == nil || !strings.Contains(out, "may not remove servers") {
+		if out, err := f.as(person, "server", "remove", "s3"); err == nil ||
+			!strings.Contains(out, "may not remove servers") {
 			t.Errorf("%s removes a server: %v, %s", person, err, out)
 		}
 	}
@@ -188,8 +192,9 @@ func (f *trustFleet) work() (agentd *proc) {
 		}
 	}
 	write(filepath.Join(f.dir, "input", "a.txt"), "some words\n")
-	write(filepath.Join(host, "runners.d", "w.yaml"), "name: w\nprogram: "+vigil(f.t)+"\nargs: [dev-agent, words, --files, "+
-		filepath.Join(f.dir, "input")+"]\nuser: "+strings.TrimSpace(userName(f.t))+"\n")
+	write(filepath.Join(host, "runners.d", "w.yaml"),
+		"name: w\nprogram: "+vigil(f.t)+"\nargs: [dev-agent, words, --files, "+
+			filepath.Join(f.dir, "input")+"]\nuser: "+strings.TrimSpace(userName(f.t))+"\n")
 	write(filepath.Join(f.dir, "room.yaml"), "room: web\nroles:\n  - {name: words, runner: w}\n")
 	agentd = spawn(f.t, "agentd", "agentd", "--config", filepath.Join(host, "agentd.yaml"))
 	f.must("admin", "apply", "-f", filepath.Join(f.dir, "room.yaml"), "--yes")
@@ -205,10 +210,12 @@ func (f *trustFleet) newRoot() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if out, err := f.as("admin", "root", "rotate", "--data-dir", filepath.Join(f.dir, "s2")); err == nil || !strings.Contains(out, "no key of the root") {
+	if out, err := f.as("admin", "root", "rotate", "--data-dir", filepath.Join(f.dir, "s2")); err == nil ||
+		!strings.Contains(out, "no key of the root") {
 		f.t.Errorf("a root is replaced where its key is not: %v, %s", err, out)
 	}
-	if out := f.must("admin", "root", "rotate", "--data-dir", data); !strings.Contains(out, "host/h1") || !strings.Contains(out, "the old one goes") {
+	if out := f.must("admin", "root", "rotate", "--data-dir", data); !strings.Contains(out, "host/h1") ||
+		!strings.Contains(out, "the old one goes") {
 		f.t.Errorf("what is waited for: %s", out)
 	}
 	if after, err := os.ReadFile(filepath.Join(data, "trust", "root.key")); err != nil || string(after) == string(before) {
@@ -216,7 +223,8 @@ func (f *trustFleet) newRoot() {
 	}
 	// For people it waits some hours, and for the host if that has renewed its certificate just before.
 	servers := regexp.MustCompile(`"server/s[123]"`)
-	for end := time.Now().Add(patience); servers.MatchString(f.must("admin", "root", "status", "--json")); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); servers.MatchString(
+		f.must("admin", "root", "status", "--json")); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			f.t.Fatalf("servers get no certificate of the new root: %s", f.must("admin", "root", "status"))
 		}
@@ -230,7 +238,8 @@ func (f *trustFleet) newRoot() {
 // programs calls with an API token, which holds in its room and until it is revoked.
 func (f *trustFleet) programs() {
 	f.t.Helper()
-	bearer := regexp.MustCompile(`vigil-api\.\S+`).FindString(f.must("admin", "token", "create", "--role", "viewer", "--room", "web", "--name", "ci"))
+	bearer := regexp.MustCompile(`vigil-api\.\S+`).FindString(
+		f.must("admin", "token", "create", "--role", "viewer", "--room", "web", "--name", "ci"))
 	ask := func(path string) string {
 		roots := filepath.Join(f.dir, "admin", "vigil", "identity", "prod", "roots.crt")
 		pem, err := os.ReadFile(roots)

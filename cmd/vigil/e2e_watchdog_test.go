@@ -16,7 +16,8 @@ import (
 func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)
-	c.says("settings set watchdog_start_delay=0s watchdog_interval=1s watchdog_threshold=3s watchdog_min_age=0s watchdog_grace=1s", "watchdog_threshold")
+	c.says("settings set watchdog_start_delay=0s watchdog_interval=1s watchdog_threshold=3s "+
+		"watchdog_min_age=0s watchdog_grace=1s", "watchdog_threshold")
 	c.role("web", nil)
 	c.sees("agent.joined", "web/a", 0)
 	task := c.task("web", "stuck")

@@ -257,7 +257,9 @@ func TestStatusShowsPauseBrakeAndHosts(t *testing.T) {
 		Paused:     true, PauseBy: "alice", PauseAt: before(2 * time.Hour),
 		PauseWhy: "quota", Brake: "12 of 20 agents were lost in 30s; no starts elsewhere for 1m0s"}
 	_, out, _ := terminalRun{}.do(t, "status", "--addr", s.addr)
-	for _, want := range []string{"paused         everything, by alice 2h ago (quota); no starts, no task is claimed; `vigil resume` ends it\n",
+	for _, want := range []string{
+		"paused         everything, by alice 2h ago (quota); " +
+			"no starts, no task is claimed; `vigil resume` ends it\n",
 		"brake          12 of 20 agents were lost in 30s; no starts elsewhere for 1m\n",
 		"hosts          2 ready of 5 (1 suspect, 1 lost, 1 draining)\n"} {
 		if !strings.Contains(out, want) {

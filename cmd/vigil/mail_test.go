@@ -200,7 +200,8 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 			"mail 3 is acknowledged by web/builder\n", ""},
 		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"), letter(4, "expired"))}, nil,
 			cli.ExitFailed,
-			"mail 3 is acknowledged by web/builder\nmail 4 to web/builder has expired without an acknowledgement\n", "1 of 3 agents get no copy"},
+			"mail 3 is acknowledged by web/builder\n" +
+				"mail 4 to web/builder has expired without an acknowledgement\n", "1 of 3 agents get no copy"},
 		{"web", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, nil, cli.ExitFailed,
 			"mail 3 is acknowledged by web/builder\n1 copies are gone with their agents\n", ""},
 		{"web/builder", []*vigilv1.ListMailResponse{mails(letter(3, "acknowledged"))}, []string{"--json"},
@@ -218,7 +219,8 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 		}
 	}
 	for want, more := range map[string]string{
-		"mail 3 to web/builder is delivered, and was not acknowledged within 1h; it stays in the mailbox: see `vigil mail show 3`": "--json=false",
+		"mail 3 to web/builder is delivered, and was not acknowledged within 1h; " +
+			"it stays in the mailbox: see `vigil mail show 3`": "--json=false",
 		`"code":"timeout"`: "--json"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s.mu.Lock()

@@ -58,7 +58,8 @@ func newMCPFleet(t *testing.T, ttl time.Duration) *mcpFleet {
 	t.Helper()
 	f := &mcpFleet{t: t, addr: freeAddr(t)}
 	conf := conf.DefaultServer()
-	conf.Insecure, conf.ID, conf.DataDir, conf.Addr, conf.RaftAddr, conf.Found = true, "s1", t.TempDir(), f.addr, freeAddr(t), true
+	conf.Insecure, conf.ID, conf.DataDir, conf.Addr, conf.RaftAddr, conf.Found =
+		true, "s1", t.TempDir(), f.addr, freeAddr(t), true
 	log := newLogFile(t)
 	s, err := serve.Open(conf, log)
 	if err != nil {

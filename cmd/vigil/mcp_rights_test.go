@@ -15,7 +15,8 @@ import (
 // Each tool makes calls that an agent may make through the socket of its life, and no other.
 func TestMCPToolsCallOnlyWhatAgentsMay(t *testing.T) {
 	s := newCanned(t)
-	s.give, s.task = true, &vigilv1.Task{Id: 7, Room: "web", Role: "builder", State: vigilv1.TaskState_IN_PROGRESS, Attempt: 1}
+	s.give, s.task = true, &vigilv1.Task{Id: 7, Room: "web", Role: "builder",
+		State: vigilv1.TaskState_IN_PROGRESS, Attempt: 1}
 	s.post = []*vigilv1.ListMailResponse{{}}
 	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Name: "web/builder", Room: "web", Role: "builder"}}
 	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder"})
@@ -46,8 +47,8 @@ func TestMCPToolsCallOnlyWhatAgentsMay(t *testing.T) {
 	for _, want := range []string{vigilv1.Work_Wait_FullMethodName, vigilv1.Work_CompleteTask_FullMethodName,
 		vigilv1.Work_Handoff_FullMethodName, vigilv1.Work_FailTask_FullMethodName, vigilv1.Work_ProgressTask_FullMethodName,
 		vigilv1.Work_Declare_FullMethodName, vigilv1.Work_SetResume_FullMethodName, vigilv1.Mailbox_SendMail_FullMethodName,
-		vigilv1.Mailbox_ReadMail_FullMethodName, vigilv1.Mailbox_AckMail_FullMethodName, vigilv1.Mailbox_ListMail_FullMethodName,
-		vigilv1.Fleet_ListAgents_FullMethodName} {
+		vigilv1.Mailbox_ReadMail_FullMethodName, vigilv1.Mailbox_AckMail_FullMethodName,
+		vigilv1.Mailbox_ListMail_FullMethodName, vigilv1.Fleet_ListAgents_FullMethodName} {
 		if !s.called[want] {
 			t.Errorf("no tool calls %s: %v", want, slices.Sorted(maps.Keys(s.called)))
 		}

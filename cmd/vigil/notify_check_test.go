@@ -29,8 +29,10 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 		file("page", "", 0o700), file("plain", "", 0o600)
 	text := func(webhook, command string) string {
 		return file("server.yaml",
-			fmt.Sprintf("id: s1\ninsecure: true\nfound: true\ndata_dir: %s/data\nnotify:\n  - name: hook\n    webhook: {url: https://x.example/, secret_file: %s}\n"+
-				"  - name: page\n    command: {program: %s, args: [a, 2]}\n  - {name: mail, mail: {to: ops/oncall.2}, timeout: 30s}\n", dir, webhook, command), 0o600)
+			fmt.Sprintf("id: s1\ninsecure: true\nfound: true\ndata_dir: %s/data\nnotify:\n  - name: hook\n"+
+				"    webhook: {url: https://x.example/, secret_file: %s}\n"+
+				"  - name: page\n    command: {program: %s, args: [a, 2]}\n"+
+				"  - {name: mail, mail: {to: ops/oncall.2}, timeout: 30s}\n", dir, webhook, command), 0o600)
 	}
 	check := func(name string) (int, string) {
 		var out, errs bytes.Buffer

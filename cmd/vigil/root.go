@@ -184,7 +184,8 @@ func watchable(a *cli.App, root *cobra.Command) {
 func arrange(root *cobra.Command) {
 	for _, g := range [...]struct{ id, title, commands string }{
 		{"people", "The fleet:",
-			"status top ui apply room task agent mail nudge host pause resume brake usage budget watchdog escalation triage events settings context"},
+			"status top ui apply room task agent mail nudge host pause resume brake usage budget watchdog " +
+				"escalation triage events settings context"},
 		{"agents", "For agents:", "new wait-for-task beat declare patrol handoff run remember mcp"},
 		{"machines", "Servers and hosts:", "dev server agentd backup upgrade doctor debug keygen bench"},
 		{"trust", "Who may do what:", "login logout user token identity tls root gossip"},

@@ -92,7 +92,8 @@ func readSnippets(t *testing.T, name string) *snippets {
 			t.Fatalf("%s does not start vigil mcp", name)
 		}
 		s.found(append([]string{"vigil"}, list...))
-		for _, m := range regexp.MustCompile(`(?m)^command = "(vigil .*)"$|^notify = .*\| (vigil [^"]*)"`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			`(?m)^command = "(vigil .*)"$|^notify = .*\| (vigil [^"]*)"`).FindAllStringSubmatch(text, -1) {
 			s.found(words(m[1] + m[2]))
 		}
 		if m := regexp.MustCompile(`(?m)^tool_timeout_sec = (\d+)$`).FindStringSubmatch(text); m != nil {

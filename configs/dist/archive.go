@@ -131,7 +131,8 @@ func (r *release) parts(p platform, program, out string) error {
 	bom.Metadata = &cdx.Metadata{Timestamp: r.at.Format("2006-01-02T15:04:05Z07:00"), Component: &cdx.Component{
 		Type: cdx.ComponentTypeApplication, BOMRef: "vigil", Name: "vigil", Version: r.version}}
 	parts := []cdx.Component{{Type: cdx.ComponentTypePlatform, BOMRef: "go", Name: "go",
-		Version: strings.TrimPrefix(info.GoVersion, "go"), PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")}}
+		Version:    strings.TrimPrefix(info.GoVersion, "go"),
+		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range info.Deps {
 		parts = append(parts, componentOf(m))
 	}

@@ -165,11 +165,13 @@ func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 	in := func(script string) string { return output(t, "chroot", root, "sh", "-ec", script) }
 
 	in("dpkg -i /tmp/vigil.deb")
-	if got := in("vigil version; id -un vigil; stat -c '%U %a' /var/lib/vigil-server /var/lib/vigil-agentd"); !strings.Contains(
+	if got := in("vigil version; id -un vigil; " +
+		"stat -c '%U %a' /var/lib/vigil-server /var/lib/vigil-agentd"); !strings.Contains(
 		got, "vigil\nvigil 700\nroot 711\n") || strings.Contains(got, "devel") {
 		t.Errorf("installed: %s", got)
 	}
-	in("grep -q '^data_dir: /var/lib/vigil-server' /etc/vigil/server.yaml; grep -q '^data_dir: /var/lib/vigil-agentd' /etc/vigil/agentd.yaml")
+	in("grep -q '^data_dir: /var/lib/vigil-server' /etc/vigil/server.yaml; " +
+		"grep -q '^data_dir: /var/lib/vigil-agentd' /etc/vigil/agentd.yaml")
 	run := exec.Command("chroot", root, "vigil", "server", "--insecure", "--found", "--id", "s1",
 		"--addr", "127.0.93.1:7420", "--raft-addr", "127.0.93.1:7421", "--data-dir", "/var/lib/vigil-server/trial")
 	if err := run.Start(); err != nil {
@@ -197,10 +199,12 @@ func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 	pid := run.Process.Pid
 	in("echo '# mine' >>/etc/vigil/server.yaml; dpkg -i /tmp/vigil.deb; grep -q '^# mine' /etc/vigil/server.yaml")
 	ask("after an upgrade")
-	in("dpkg -r vigil; ! test -e /usr/bin/vigil; grep -q '^# mine' /etc/vigil/server.yaml; test -d /var/lib/vigil-server/trial")
+	in("dpkg -r vigil; ! test -e /usr/bin/vigil; grep -q '^# mine' /etc/vigil/server.yaml; " +
+		"test -d /var/lib/vigil-server/trial")
 	ask("after the removal")
 	in("dpkg -i /tmp/vigil.deb; grep -q '^# mine' /etc/vigil/server.yaml")
-	if got := in("dpkg -P vigil; ls /var/lib/vigil-server"); !strings.Contains(got, "is kept") || !strings.Contains(got, "trial") {
+	if got := in("dpkg -P vigil; ls /var/lib/vigil-server"); !strings.Contains(got, "is kept") ||
+		!strings.Contains(got, "trial") {
 		t.Errorf("a purge: %s", got)
 	}
 	ask("after a purge")

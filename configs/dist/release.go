@@ -141,7 +141,8 @@ func (r *release) make(out, only string) error {
 
 // sdk makes the package for a language: a wheel, or a tarball of npm.
 func (r *release) sdk(language, out string) error {
-	cmd := exec.Command("go", "run", "./pack", "-version", r.version, "-at", strconv.FormatInt(r.at.Unix(), 10), "-out", out)
+	cmd := exec.Command("go", "run", "./pack", "-version", r.version,
+		"-at", strconv.FormatInt(r.at.Unix(), 10), "-out", out)
 	cmd.Dir = filepath.Join(r.root, "rpc/sdk", language)
 	_, err := said(cmd)
 	return err

@@ -68,7 +68,8 @@ func (m *machine) try(script string) (string, error) {
 	}
 	cmd := exec.Command("nsenter", "-t", strings.Fields(string(children))[0], "-m", "-u", "-i", "-n", "-p", "-C",
 		"sh", "-ec", "cd /srv; "+script)
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -188,7 +189,8 @@ func earlier(t *testing.T, to string) {
 	t.Helper()
 	checkout := filepath.Join(t.TempDir(), "checkout")
 	output(t, "git", "clone", "--quiet", "../..", checkout)
-	seconds, err := strconv.ParseInt(strings.TrimSpace(output(t, "git", "-C", checkout, "log", "-1", "--format=%ct")), 10, 64)
+	seconds, err := strconv.ParseInt(
+		strings.TrimSpace(output(t, "git", "-C", checkout, "log", "-1", "--format=%ct")), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,8 +213,8 @@ func (m *machine) program(when string) (version string) {
 	m.t.Helper()
 	version = strings.TrimSpace(m.in("dpkg-query -W -f '${Version}' vigil"))
 	m.until("server and agentd run the package", func() error {
-		out, err := m.try("for unit in vigil-server vigil-agentd; do cmp /usr/bin/vigil /proc/$(systemctl show -P MainPID $unit)/exe; " +
-			"done; vigil status")
+		out, err := m.try("for unit in vigil-server vigil-agentd; " +
+			"do cmp /usr/bin/vigil /proc/$(systemctl show -P MainPID $unit)/exe; done; vigil status")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
@@ -261,8 +263,8 @@ func TestMachineWithSystemd(t *testing.T) {
 	m.boot()
 	m.in(strings.ReplaceAll(guide(t, "install.md", "On Debian or Ubuntu"), "10.0.0.1", "127.0.0.1"))
 	m.in("TOKEN=$(vigil token create --role host | grep -o 'vigil1[.].*')\n" +
-		strings.ReplaceAll(strings.ReplaceAll(guide(t, "hosts.md", "On a machine that has the package"), " TOKEN ", " $TOKEN "),
-			"10.0.0.1", "127.0.0.1"))
+		strings.ReplaceAll(strings.ReplaceAll(guide(t, "hosts.md", "On a machine that has the package"),
+			" TOKEN ", " $TOKEN "), "10.0.0.1", "127.0.0.1"))
 	m.in(threeRunners)
 	before := m.runs(6)
 
@@ -279,7 +281,8 @@ func TestMachineWithSystemd(t *testing.T) {
 	m.same("after an upgrade", before)
 
 	m.in("mkdir -p /run/systemd/system/vigil-server.service.d && printf '[Service]\\nWatchdogSec=10s\\n'" +
-		" >/run/systemd/system/vigil-server.service.d/quick.conf && systemctl daemon-reload && systemctl restart vigil-server")
+		" >/run/systemd/system/vigil-server.service.d/quick.conf && systemctl daemon-reload && " +
+		"systemctl restart vigil-server")
 	m.in("kill -STOP $(systemctl show -P MainPID vigil-server)")
 	m.until("systemd starts the server again", func() error {
 		out, err := m.try("systemctl show -P NRestarts vigil-server; vigil status >/dev/null")

@@ -72,8 +72,8 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 	r.Endings, r.Rev = nil, s.Meta.Index
 	s.halfOpen.Set(r.ID)
 	s.Event("role.half_open", About{Room: r.Room},
-		fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; single tasks are tried, the others wait",
-			r.Spec.Name, failures, all, set.Window, why))
+		fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; "+
+			"single tasks are tried, the others wait", r.Spec.Name, failures, all, set.Window, why))
 	ri := s.roleIndexOf(r.ID)
 	for ri.Pending.Len() > 0 {
 		q, _ := ri.Pending.Min()

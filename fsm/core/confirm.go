@@ -133,7 +133,8 @@ func (v *View) whyAwaits() Why {
 			commands = append(commands, "`vigil host confirm-dead "+h.Name+"`")
 		}
 	}
-	text := fmt.Sprintf("policy confirm: no starts after a restore before each host has said what runs on it; missing: %d (%s)",
+	text := fmt.Sprintf("policy confirm: no starts after a restore "+
+		"before each host has said what runs on it; missing: %d (%s)",
 		len(v.Meta.Unreported), v.someUnreported())
 	if len(commands) > 0 {
 		text += "; of one that is off: " + strings.Join(commands, ", ")

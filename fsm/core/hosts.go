@@ -100,7 +100,8 @@ func CheckHostName(name string) error {
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		if !letter && (i == 0 || r != '.' && r != '_' && r != '-') {
-			return fmt.Errorf("%q cannot be used: write letters of a-z and A-Z, digits, '.', '_' and '-', beginning with a letter or digit", name)
+			return fmt.Errorf("%q cannot be used: write letters of a-z and A-Z, digits, '.', '_' and '-', "+
+				"beginning with a letter or digit", name)
 		}
 	}
 	return nil

@@ -164,7 +164,8 @@ func (v *View) mayApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 	}
 	if room == 0 && grows > v.budget(noun.ForAgents, 1)/10*9 { // of a room that has no number yet
 		return Refuse(noun.Full,
-			"room %q would take %s of memory, one room may take %s: apply fewer replicas, or raise setting budget_agents or budget_room_share",
+			"room %q would take %s of memory, one room may take %s: "+
+				"apply fewer replicas, or raise setting budget_agents or budget_room_share",
 			c.Room, noun.SizeText(uint64(grows)), noun.SizeText(uint64(v.budget(noun.ForAgents, 1)/10*9)))
 	}
 	if grows <= 0 {
@@ -227,7 +228,8 @@ func (u *BudgetUse) Warning() string {
 	if u.Room != "" {
 		of = fmt.Sprintf(" of room %q", u.Room)
 	}
-	return fmt.Sprintf("The budget %s%s is nearly used up, or is: %s of %s; when it is full, what is new is refused. `vigil settings show` tells what it is for (%s).",
+	return fmt.Sprintf("The budget %s%s is nearly used up, or is: %s of %s; "+
+		"when it is full, what is new is refused. `vigil settings show` tells what it is for (%s).",
 		strings.ReplaceAll(u.Name, "_", " "), of, used, most, setting)
 }
 

@@ -12,7 +12,8 @@ const MaxRefused = 64
 
 // RefuseEntry stands in the log in the place of an entry that no server could apply: a human has
 // had all servers pass over it. Nothing of that entry happens; whoever repeats a write that was in
-// it is told so, else it would come back. See docs/decisions/cluster.md#an-entry-that-cannot-be-applied-is-refused-by-all-servers-or-by-none.
+// it is told so, else it would come back. See
+// docs/decisions/cluster.md#an-entry-that-cannot-be-applied-is-refused-by-all-servers-or-by-none.
 type RefuseEntry struct {
 	Sum    string          // SHA-256 of the entry in whose place it stands, in hexadecimal digits
 	What   string          // the commands of that entry, by name
@@ -46,8 +47,9 @@ func (c RefuseEntry) Apply(s *State) noun.Outcome {
 		ss.Remember(w.Seq, out)
 		ss.Used = s.Meta.Clock
 	}
-	s.Event("entry.refused", About{}, fmt.Sprintf("log entry %d with %s could not be applied and is refused on every server",
-		s.Meta.Index, noun.Clip(c.What, noun.MaxReason)))
+	s.Event("entry.refused", About{},
+		fmt.Sprintf("log entry %d with %s could not be applied and is refused on every server",
+			s.Meta.Index, noun.Clip(c.What, noun.MaxReason)))
 	return noun.Outcome{}
 }
 

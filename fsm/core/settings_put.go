@@ -107,8 +107,8 @@ func (s *View) CheckRole(spec *noun.RoleSpec) error {
 	}
 	switch {
 	case r.StopGrace > noun.LongestGrace(r.TTL):
-		return fmt.Errorf("stop_grace: %s is too long for a ttl of %s, at most %s is allowed: an agent must be stopped before its fence ends",
-			r.StopGrace, r.TTL, noun.LongestGrace(r.TTL))
+		return fmt.Errorf("stop_grace: %s is too long for a ttl of %s, at most %s is allowed: "+
+			"an agent must be stopped before its fence ends", r.StopGrace, r.TTL, noun.LongestGrace(r.TTL))
 	case r.Replicas > noun.MaxReplicas:
 		return fmt.Errorf("replicas: %d is out of range, 1 to %d is allowed", r.Replicas, noun.MaxReplicas)
 	case r.Desired > noun.DesiredPaused || r.Start > noun.StartOnDemand || r.Proof > noun.ProofAgent ||
@@ -135,7 +135,8 @@ func (s *View) CheckRole(spec *noun.RoleSpec) error {
 	for _, list := range [][]noun.KV{r.Labels, r.Params} {
 		for i, kv := range list {
 			if kv.Key == "" || len(kv.Key) > noun.MaxName || len(kv.Value) > noun.MaxTitle {
-				return fmt.Errorf("labels and params: %q has a name of 1 to %d and a value of at most %d characters", kv.Key, noun.MaxName, noun.MaxTitle)
+				return fmt.Errorf("labels and params: %q has a name of 1 to %d "+
+					"and a value of at most %d characters", kv.Key, noun.MaxName, noun.MaxTitle)
 			}
 			if i > 0 && list[i-1].Key >= kv.Key {
 				return fmt.Errorf("labels and params must be sorted by name without doubles: %q", kv.Key)

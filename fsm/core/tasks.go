@@ -382,7 +382,8 @@ func (c RetryTask) Apply(s *State) noun.Outcome {
 	case t.State == noun.TaskQueued && s.retries():
 	case !t.State.Terminal() || t.State == noun.TaskCompleted:
 		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
-			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried, and QUEUED ones that wait for another try", t.ID, t.State)}
+			"task %d is %s; only FAILED, CANCELED and QUARANTINED tasks are retried, "+
+				"and QUEUED ones that wait for another try", t.ID, t.State)}
 	}
 	return s.requeue(t, "task.retried", c.By)
 }

@@ -117,7 +117,8 @@ func (v *View) WhyWaits(id noun.RoleID) Why {
 		why := v.Why(off.ID)
 		return Why{why.Code, off.Name + ": " + why.Text, why.Left}
 	}
-	text := fmt.Sprintf("no agent of %s is there, and its role names no runner: start one with `vigil wait-for-task --agent %s`", v.RoleName(id), off.Name)
+	text := fmt.Sprintf("no agent of %s is there, and its role names no runner: "+
+		"start one with `vigil wait-for-task --agent %s`", v.RoleName(id), off.Name)
 	if gone != nil {
 		text += fmt.Sprintf("; %s ended %s ago with task %d: %s", gone.Name,
 			v.Meta.Clock.Sub(gone.LastExit.At).Round(time.Second), gone.LastExit.Task, gone.LastExit.Reason)

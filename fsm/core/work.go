@@ -54,7 +54,8 @@ func (s *State) living(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	a, no := s.speaker(sp)
 	if a != nil && s.MayReturn(a) { // as VerdictAdopt: it may go on
 		return nil, Refuse(noun.Rejoin,
-			"the fence of incarnation %s of %s has ended and nothing newer is ordered; join again when its host is heard", a.Inc, a.Name)
+			"the fence of incarnation %s of %s has ended and nothing newer is ordered; "+
+				"join again when its host is heard", a.Inc, a.Name)
 	}
 	if a != nil && a.Managed && !a.Proc.Fenced() {
 		return nil, Refuse(noun.Superseded, "incarnation %s of %s has ended; stop", a.Inc, a.Name)

@@ -388,7 +388,8 @@ func (g *Signals) works(add addReason) {
 	case d == nil && g.HealthEvery > 0 && g.alive():
 		overdue := g.ProcAge > g.HealthEvery*time.Duration(max(g.HealthMissed, 1))
 		add(overdue, "health", g.ProcAge,
-			"it has never reported its health, which its role expects every %s: does anything in it call `vigil declare`?", g.HealthEvery)
+			"it has never reported its health, which its role expects every %s: "+
+				"does anything in it call `vigil declare`?", g.HealthEvery)
 	case d != nil && held:
 		add(false, "declaration", g.DeclaredAge, "it declared %s for %s more", d.Kind(),
 			g.DeclaredLeft.Round(time.Second))

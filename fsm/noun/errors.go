@@ -16,7 +16,8 @@ var (
 	ErrStopping = errors.New("server is stopping")
 	// ErrOldServers says that a server of the cluster is of an older version and could
 	// not read what would be written: nothing was proposed.
-	ErrOldServers = errors.New("a server of the cluster is of an older version that cannot read this; upgrade every server first")
+	ErrOldServers = errors.New("a server of the cluster is of an older version " +
+		"that cannot read this; upgrade every server first")
 	// ErrDiverged says that this server's state differs from the majority's; it
 	// serves nothing until it is rebuilt.
 	ErrDiverged = errors.New("state differs from the majority of servers")

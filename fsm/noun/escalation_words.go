@@ -68,7 +68,8 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 			"vigil room watchdog {room} --untaken cancel"}},
 	EscUnproven: {"life_unproven",
 		"the agent's host fell silent, and the policy of its role is confirm: time proves nothing",
-		"its task is given to others; it is started again when the host reports its end, or a human says that the host is dead",
+		"its task is given to others; " +
+			"it is started again when the host reports its end, or a human says that the host is dead",
 		[]string{"vigil agent explain {agent}", "vigil host explain {host}", "vigil host confirm-dead {host}"}},
 	EscIdentityCloned: {"identity_cloned",
 		"a certificate was to be renewed whose successor is in use: two machines have the key of one name",

@@ -15,7 +15,8 @@ func CheckName(name string) error {
 	for i, c := range []byte(name) {
 		ok := c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '-' || c == '_')
 		if !ok {
-			return fmt.Errorf("%q: character %d is %q; names are made of a-z, 0-9, - and _ and begin with a letter or digit", name, i+1, c)
+			return fmt.Errorf("%q: character %d is %q; "+
+				"names are made of a-z, 0-9, - and _ and begin with a letter or digit", name, i+1, c)
 		}
 	}
 	return nil

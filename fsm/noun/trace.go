@@ -18,8 +18,9 @@ const MaxTrace = 256
 
 const traceBytes = len("00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
 
-var errTrace = errors.New("it is no W3C traceparent: want 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hexadecimal " +
-	"digits, TRACE and SPAN not zero, as in 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+var errTrace = errors.New("it is no W3C traceparent: " +
+	"want 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hexadecimal digits, " +
+	"TRACE and SPAN not zero, as in 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 
 // ParseTrace reads a traceparent as W3C's Trace Context asks: of a later version it takes what version 00
 // knows. Empty text is no trace and no error.

@@ -90,7 +90,8 @@ func TestSpansFollowFromTheTask(t *testing.T) {
 		t.Errorf("7 spans have %d ids", len(seen))
 	}
 	in := SpansOf("c", 7, 99, rightTrace)
-	if got := in.Traceparent(in.Attempt(1)); in.Attempt(1) != a.Attempt(1) || string(got[:35]) != rightTrace[:35] || got.Check() != nil {
+	if got := in.Traceparent(in.Attempt(1)); in.Attempt(1) != a.Attempt(1) ||
+		string(got[:35]) != rightTrace[:35] || got.Check() != nil {
 		t.Errorf("in the creator's trace: %s", got)
 	}
 }

@@ -59,7 +59,8 @@ func (v *View) Accepts(b Backup, others Others) error {
 	}
 	return fmt.Errorf("the backup is of another cluster, %s, whose certificates do not count here. Servers of it: %s. "+
 		"Hosts, each of which has to join anew: %s. People: %s. Say --trust to give the people the roles that "+
-		"they had there, they log in anew, or --revoke to give them none", b.ClusterUUID(), listed(servers), listed(hosts), listed(users))
+		"they had there, they log in anew, or --revoke to give them none",
+		b.ClusterUUID(), listed(servers), listed(hosts), listed(users))
 }
 
 func listed(names []string) string {

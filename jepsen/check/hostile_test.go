@@ -10,7 +10,8 @@ func hostileCases() []trialCase {
 		return b
 	}
 	refused := history.Attempts{What: "host: forged report of exit", Code: "denied", Count: 4}
-	taken := history.Attempts{What: "host: forged report of exit", Code: "ok", Count: 1, Wrong: "answered with ok, want denied"}
+	taken := history.Attempts{What: "host: forged report of exit", Code: "ok", Count: 1,
+		Wrong: "answered with ok, want denied"}
 	return []trialCase{
 		{"hostile", "all is refused", tried(refused), Kept, ""},
 		{"hostile", "one is taken", tried(refused, taken), Broken, "1 times answered with ok"},

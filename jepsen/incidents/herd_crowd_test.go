@@ -33,7 +33,8 @@ func (w *world) crowd(n int, ttl time.Duration) *crowd {
 	batch := &vigilv1.BatchRequest{}
 	for range n {
 		batch.Writes = append(batch.Writes,
-			&vigilv1.Write{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("crowd.*")}}}})
+			&vigilv1.Write{Op: &vigilv1.Write_Join{
+				Join: &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: w.slot("crowd.*")}}}})
 	}
 	answer, err := w.work.Batch(w.ctx(), batch)
 	if err != nil {

@@ -134,7 +134,8 @@ func TestI83LateBeatsDoNotRevive(t *testing.T) {
 		t.Helper()
 		for range 10 {
 			var answer *vigilv1.BeatResponse
-			w.eventually("a beat is answered", func() (err error) { // while the leader changes none is, and nothing is lost by another
+			// While the leader changes none is, and nothing is lost by another.
+			w.eventually("a beat is answered", func() (err error) {
 				answer, err = w.work.Beat(w.ctx(), &vigilv1.BeatRequest{Agents: []uint32{a.GetId()},
 					Incarnations: []uint64{a.GetIncarnationRaw()}, Kinds: []uint32{client.BeatLease}})
 				return err
@@ -295,7 +296,8 @@ func TestI145ConfigurationInterruptsNobody(t *testing.T) {
 	for _, id := range tasks {
 		w.taskIs(id, vigilv1.TaskState_IN_PROGRESS, vigilv1.TaskState_COMPLETED)
 	}
-	w.room(role("others", 7, "", lasting(patience)), role("changed", 3, "ok", func(r *vigilv1.RoleSpec) { r.Ttl = seconds(90) }))
+	w.room(role("others", 7, "", lasting(patience)),
+		role("changed", 3, "ok", func(r *vigilv1.RoleSpec) { r.Ttl = seconds(90) }))
 	for _, h := range w.Hosts {
 		if err := h.Configure(60); err != nil {
 			t.Fatal(err)

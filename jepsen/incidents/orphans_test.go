@@ -341,7 +341,8 @@ func mapKeys(lives map[string]*ledger.Life) func(func(string) bool) {
 func TestI123LeftOversDoNotBlock(t *testing.T) {
 	w := fleet(t)
 	h := w.Hosts[0]
-	w.room(role("dead", 1, "", on(h), by("tmux"), lasting(patience)), role("alive", 1, "", on(h), by("tmux"), lasting(patience)))
+	w.room(role("dead", 1, "", on(h), by("tmux"), lasting(patience)),
+		role("alive", 1, "", on(h), by("tmux"), lasting(patience)))
 	before := w.runs(2)
 	dead, alive := w.lifeFolder(h, "dead"), w.lifeFolder(h, "alive")
 	start := w.killHost(h)

@@ -88,7 +88,8 @@ func (m Mutant) mutated(root string) (map[string]string, error) {
 			text = string(b)
 		}
 		if n := strings.Count(text, e.Old); n != 1 {
-			return nil, fmt.Errorf("mutant %s: %s has this text %d times, want once; adapt the edit to the changed line:\n%s", m.Name, e.File, n, e.Old)
+			return nil, fmt.Errorf("mutant %s: %s has this text %d times, want once; "+
+				"adapt the edit to the changed line:\n%s", m.Name, e.File, n, e.Old)
 		}
 		texts[path] = strings.Replace(text, e.Old, e.New, 1)
 	}

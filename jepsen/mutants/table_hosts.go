@@ -42,7 +42,8 @@ func hostMutants() []Mutant {
 		{
 			Name: "answer-begins-a-life-twice", Law: "L4",
 			Says: "an order that comes with the answer to a report is taken although its life is over",
-			Edits: []Edit{{File: "agentd/orders.go", Old: "	case o.GetIncarnation() <= s.lives.ended[o.GetAgent()]:\n		// An old list",
+			Edits: []Edit{{File: "agentd/orders.go",
+				Old: "	case o.GetIncarnation() <= s.lives.ended[o.GetAgent()]:\n		// An old list",
 				New: "	case o.GetIncarnation() < s.lives.ended[o.GetAgent()]:\n		// An old list"}},
 			Hunt: tests("./agentd", "TestL4TheNextOrder"),
 		},
@@ -51,7 +52,9 @@ func hostMutants() []Mutant {
 			Says: "a life that was frozen for half an hour is ended, whoever could have confirmed it",
 			Edits: []Edit{{File: "agentd/shim/guard.go",
 				Old: "	if limit := g.spec.OrphanLimit; limit > 0 {\n",
-				New: "	if g.watch.frozen && now-g.watch.since >= 30*time.Minute {\n		g.end(ending{reason: \"it was frozen for too long\", ordered: true}, 0)\n	}\n	if limit := g.spec.OrphanLimit; limit > 0 {\n"},
+				New: "	if g.watch.frozen && now-g.watch.since >= 30*time.Minute {\n" +
+					"		g.end(ending{reason: \"it was frozen for too long\", ordered: true}, 0)\n	}\n" +
+					"	if limit := g.spec.OrphanLimit; limit > 0 {\n"},
 				{File: "agentd/shim/deadman.go",
 					Old: "		return math.MaxInt64\n",
 					New: "		return min(math.MaxInt64, max(time.Second, d.since+30*time.Minute-now))\n"}},

@@ -78,15 +78,17 @@ func permitMutants() []Mutant {
 		},
 		{
 			Name: "too-old-server-lends-its-name", Law: "L7",
-			Says:  "what a server sends on whose certificate has run out is taken for its own call",
-			Edits: []Edit{{File: guard, Old: "return who.Claim{}, false, g.sendsNothingOn(c, err)", New: "return c, false, err"}},
-			Hunt:  tests("./rpc", "TestL7ServerThatIsTooOldLendsItsNameToNobody"),
+			Says: "what a server sends on whose certificate has run out is taken for its own call",
+			Edits: []Edit{{File: guard, Old: "return who.Claim{}, false, g.sendsNothingOn(c, err)",
+				New: "return c, false, err"}},
+			Hunt: tests("./rpc", "TestL7ServerThatIsTooOldLendsItsNameToNobody"),
 		},
 		{
 			Name: "certificate-of-another-taken", Law: "L7",
-			Says:  "a program that renews its certificate takes that of another one",
-			Edits: []Edit{{File: "cmd/vigil/join/join.go", Old: "ok && got.Name != self.Name", New: "ok && got.Cluster != self.Cluster"}},
-			Hunt:  tests("./cmd/vigil/join", "TestL7CertificateOfAnotherIsNotTaken"),
+			Says: "a program that renews its certificate takes that of another one",
+			Edits: []Edit{{File: "cmd/vigil/join/join.go", Old: "ok && got.Name != self.Name",
+				New: "ok && got.Cluster != self.Cluster"}},
+			Hunt: tests("./cmd/vigil/join", "TestL7CertificateOfAnotherIsNotTaken"),
 		},
 		{
 			Name: "claim-passed-on-by-anybody", Law: "identity", Says: "whoever has a certificate says for whom a call is made",
@@ -161,7 +163,8 @@ func credentialMutants() []Mutant {
 		{
 			Name: "signed-by-a-revoked-server", Law: "identity",
 			Says: "what a server has signed counts, also what it signs after it was revoked",
-			Edits: []Edit{{File: "rpc/vouch/standing.go", Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
+			Edits: []Edit{{File: "rpc/vouch/standing.go",
+				Old: "		s.Void = k == nil || c.Serial != k.Serial && c.Serial != k.Before\n",
 				New: "		s.Void = k == nil && c.Serial == \"\"\n"}},
 			Hunt: tests("./rpc", "TestWhatARevokedServerSignsIsVoid"),
 		},
@@ -297,8 +300,13 @@ func carryMutants() []Mutant {
 		{
 			Name: "carried-calls-unguarded", Law: "identity",
 			Says: "whoever may open a stream of calls makes every call over it",
-			Edits: []Edit{{File: carry, Old: "		return o.unary(ctx, req, info, func(ctx context.Context, req any) (any, error) {\n			return f.unary(ctx, req, info, h)\n		})\n",
-				New: "		next := func(ctx context.Context, req any) (any, error) {\n			return f.unary(ctx, req, info, h)\n		}\n		if _, ok := grpc.ServerTransportStreamFromContext(ctx).(*carriedCall); ok {\n			return next(ctx, req)\n		}\n		return o.unary(ctx, req, info, next)\n"}},
+			Edits: []Edit{{File: carry,
+				Old: "		return o.unary(ctx, req, info, func(ctx context.Context, req any) (any, error) {\n" +
+					"			return f.unary(ctx, req, info, h)\n		})\n",
+				New: "		next := func(ctx context.Context, req any) (any, error) {\n" +
+					"			return f.unary(ctx, req, info, h)\n		}\n" +
+					"		if _, ok := grpc.ServerTransportStreamFromContext(ctx).(*carriedCall); ok {\n" +
+					"			return next(ctx, req)\n		}\n		return o.unary(ctx, req, info, next)\n"}},
 			Hunt: doors("TestEveryCallIsAllowedOrDenied|TestCarried"),
 		},
 		{

@@ -75,7 +75,8 @@ func snapshotMutants() []Mutant {
 			Name: "snapshot-forgets-a-field", Law: "L12", Says: "a snapshot that is loaded forgets the tokens of lives",
 			Edits: []Edit{{File: "fsm/dump.go",
 				Old: "	if err := s.indexed(); err != nil {\n		return nil, err\n	}\n	return s, nil\n",
-				New: "	for id := range s.AgentTable.From(0) {\n		s.AgentTable.Mut(id).TokenHash = \"\"\n	}\n	if err := s.indexed(); err != nil {\n		return nil, err\n	}\n	return s, nil\n"}},
+				New: "	for id := range s.AgentTable.From(0) {\n		s.AgentTable.Mut(id).TokenHash = \"\"\n	}\n" +
+					"	if err := s.indexed(); err != nil {\n		return nil, err\n	}\n	return s, nil\n"}},
 			Hunt: tests("./fsm", "TestL12ReplayAgrees"),
 		},
 		{

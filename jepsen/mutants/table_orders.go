@@ -6,7 +6,8 @@ func orderMutants() []Mutant {
 		{
 			Name: "acceptance-not-compared", Law: "L4", Says: "a host may accept an order that is not open any more",
 			Edits: []Edit{{File: "fsm/core/hosts.go",
-				Old: "	if a.Proc != noun.ProcOrdered {\n		return Refuse(noun.Superseded, \"the start order", New: "	if a.Proc == noun.ProcRunning {\n		return Refuse(noun.Superseded, \"the start order"}},
+				Old: "	if a.Proc != noun.ProcOrdered {\n		return Refuse(noun.Superseded, \"the start order",
+				New: "	if a.Proc == noun.ProcRunning {\n		return Refuse(noun.Superseded, \"the start order"}},
 			Hunt: tests("./fsm", "TestL4|TestProcessTransitions|TestUnacceptedOrderIsWithdrawn"),
 		},
 		{

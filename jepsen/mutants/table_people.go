@@ -19,7 +19,8 @@ func peopleMutants() []Mutant {
 		},
 		{
 			Name: "watchdogs-beside-a-human", Law: "L3", Says: "an agent is judged while a human types at its terminal",
-			Edits: []Edit{{File: "fsm/watch/screen/typist.go", Old: "	a.Note(func(n *noun.Notes) { n.Typist = &t })\n	s.excused(a)\n",
+			Edits: []Edit{{File: "fsm/watch/screen/typist.go",
+				Old: "	a.Note(func(n *noun.Notes) { n.Typist = &t })\n	s.excused(a)\n",
 				New: "	a.Note(func(n *noun.Notes) { n.Typist = &t })\n"}},
 			Hunt: typing,
 		},

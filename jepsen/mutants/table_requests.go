@@ -13,7 +13,8 @@ func requestMutants() []Mutant {
 				{File: "rpc/base/core.go", Old: "import (\n	\"context\"\n",
 					New: "import (\n	\"context\"\n	\"sync\"\n"},
 				{File: "rpc/base/core.go",
-					Old: "	out, err := c.Writer.Submit(ctx, said[0])\n	if err != nil {\n		return out, err\n	}\n	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
+					Old: "	out, err := c.Writer.Submit(ctx, said[0])\n	if err != nil {\n		return out, err\n	}\n" +
+						"	if out.Code != noun.OK {\n		return out, fault.Refusal(&out)\n	}\n	return out, nil\n}\n",
 					New: `	key := [2]uint64{uint64(req.Session), req.Seq}
 	if known, ok := answeredHere.Load(key); ok && req.Seq != 0 {
 		if out := known.(noun.Outcome); out.Code != noun.OK {
@@ -55,7 +56,8 @@ func memberMutants() []Mutant {
 			Law:  "L3", Says: "as long as a member has not announced itself nothing can be written",
 			Edits: []Edit{{File: "cluster/levels.go",
 				Old: "	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n",
-				New: "	if slices.ContainsFunc(l.Servers(), func(s Server) bool { return s.Features == 0 }) {\n		return noun.ErrOldServers\n	}\n	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n"}},
+				New: "	if slices.ContainsFunc(l.Servers(), func(s Server) bool { return s.Features == 0 }) {\n" +
+					"		return noun.ErrOldServers\n	}\n	if need <= fsm.Baseline || l.begun(req.Cmd, need) {\n"}},
 			Hunt: tests("./cluster", "TestF01"),
 		},
 		{
@@ -104,7 +106,8 @@ func memberMutants() []Mutant {
 			Law:  "L8", Says: "a server that passes a write on repeats it without its write id",
 			Edits: []Edit{
 				{File: "rpc/door/forward.go",
-					Old: "		if err := st.next(ctx, pause, f.stop); err != nil {\n			return nil, f.giveUp(st, maybe, err)\n		}\n	}\n}\n",
+					Old: "		if err := st.next(ctx, pause, f.stop); err != nil {\n" +
+						"			return nil, f.giveUp(st, maybe, err)\n		}\n	}\n}\n",
 					New: `		if err := st.next(ctx, pause, f.stop); err != nil {
 			return nil, f.giveUp(st, maybe, err)
 		}
@@ -159,7 +162,8 @@ func readMutants() []Mutant {
 			Name: "event-skipped", Law: "watch", Says: "a watch that is resumed misses one event",
 			Edits: []Edit{{File: "rpc/watch.go",
 				Old: "	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n",
-				New: "	if r.GetAfter() > 0 && at < newest {\n		at++\n	}\n	if at > newest {\n		return 0, 0, 0, ahead(at, newest)\n"}},
+				New: "	if r.GetAfter() > 0 && at < newest {\n		at++\n	}\n	if at > newest {\n" +
+					"		return 0, 0, 0, ahead(at, newest)\n"}},
 			Hunt: stand("-time", "20s", "-seed", "3", "-hosts", "0", "-workloads", "watch,register", "-nemesis",
 				"connections_reset"),
 		},

@@ -44,7 +44,8 @@ func taskMutants() []Mutant {
 			Name: "next-takes-two", Law: "L8", Says: "who ends a task gets another one beside the one that it holds already",
 			Edits: []Edit{{File: "fsm/core/next.go",
 				Old: "	out := Claim{Speaker: *sp, Start: start}.Apply(s)\n",
-				New: "	if a, _ := s.leased(sp); a != nil {\n		a.Task = 0\n	}\n	out := Claim{Speaker: *sp, Start: start}.Apply(s)\n"}},
+				New: "	if a, _ := s.leased(sp); a != nil {\n		a.Task = 0\n	}\n" +
+					"	out := Claim{Speaker: *sp, Start: start}.Apply(s)\n"}},
 			Hunt: tests("./fsm", "TestL8NextWithoutANumber"),
 		},
 		{

@@ -24,9 +24,10 @@ func voteMutants() []Mutant {
 		},
 		{
 			Name: "follower-calls-others-silent", Law: "promise",
-			Says:  "a server that follows calls servers silent that it asked when it led",
-			Edits: []Edit{{File: "cluster/servers.go", Old: "case leader == n.cfg.ID && !c.at.IsZero():", New: "case !c.at.IsZero():"}},
-			Hunt:  tests("./cluster", "TestWhoFollowsCallsNobodySilent"),
+			Says: "a server that follows calls servers silent that it asked when it led",
+			Edits: []Edit{{File: "cluster/servers.go", Old: "case leader == n.cfg.ID && !c.at.IsZero():",
+				New: "case !c.at.IsZero():"}},
+			Hunt: tests("./cluster", "TestWhoFollowsCallsNobodySilent"),
 		},
 		{
 			Name: "refused-alone", Law: "L12", Says: "a server refuses an entry that the others have not spoken of",
@@ -41,13 +42,15 @@ func voteMutants() []Mutant {
 			Hunt: refusals,
 		},
 		{
-			Name: "refused-write-comes-back", Law: "L8", Says: "a write of an entry that was refused is carried out when it is repeated",
+			Name: "refused-write-comes-back", Law: "L8",
+			Says: "a write of an entry that was refused is carried out when it is repeated",
 			Edits: []Edit{{File: "fsm/core/refuse.go", Old: "		ss.Remember(w.Seq, out)\n",
 				New: "		_ = out\n"}},
 			Hunt: tests("./cluster", "TestL12AnEntryThat"),
 		},
 		{
-			Name: "refusals-not-compared", Law: "L12", Says: "a server does not look whether the leader has refused the same entries",
+			Name: "refusals-not-compared", Law: "L12",
+			Says: "a server does not look whether the leader has refused the same entries",
 			Edits: []Edit{{File: "cluster/refusals.go", Old: "!slices.Equal(own, c.Refused) {\n",
 				New: "len(own) > 1_000 {\n"}},
 			Hunt: refusals,
@@ -74,7 +77,8 @@ func backupMutants() []Mutant {
 			Hunt: backups,
 		},
 		{
-			Name: "last-good-deleted", Law: "L8", Says: "damaged backups are among the newest that are kept, in the place of good ones",
+			Name: "last-good-deleted", Law: "L8",
+			Says: "damaged backups are among the newest that are kept, in the place of good ones",
 			Edits: []Edit{{File: "cluster/backup/keep.go",
 				Old: "			if !bad[n] && n.Index <= last.Index && n.Unix <= last.Unix {\n				good++\n			}\n",
 				New: "			good++\n"}},

@@ -109,7 +109,8 @@ func attackedByAgent(attack string) strike {
 // mole gives the hostile agent a task.
 func (f *Field) mole(ctx context.Context, attack string, on hostile.Victim) (uint64, error) {
 	if _, err := f.Fleet.ApplyRoom(ctx, &vigilv1.ApplyRoomRequest{Room: hostileRoom, By: "nemesis",
-		Roles: []*vigilv1.RoleSpec{{Name: mole, Runner: stand.Runner, Replicas: 1, Ttl: durationpb.New(f.TTL)}}}); err != nil {
+		Roles: []*vigilv1.RoleSpec{
+			{Name: mole, Runner: stand.Runner, Replicas: 1, Ttl: durationpb.New(f.TTL)}}}); err != nil {
 		return 0, err
 	}
 	t, err := f.Fleet.CreateTask(ctx, &vigilv1.CreateTaskRequest{Room: hostileRoom, Role: mole, By: "nemesis",

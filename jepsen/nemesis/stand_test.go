@@ -124,8 +124,9 @@ func open(t *testing.T, servers, spares int, change ...func(*stand.Config)) *Fie
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	f := &Field{Stand: s, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn), Trust: vigilv1.NewTrustClient(conn),
-		Room: "room", Older: older, TTL: time.Second, Say: t.Logf}
+	f := &Field{Stand: s, Fleet: vigilv1.NewFleetClient(conn), Cluster: vigilv1.NewClusterClient(conn),
+		Trust: vigilv1.NewTrustClient(conn), Room: "room", Older: older,
+		TTL: time.Second, Say: t.Logf}
 	whole(t, f)
 	return f
 }

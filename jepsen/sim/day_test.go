@@ -116,7 +116,8 @@ func (w *world) report(t *testing.T, hours float64) {
 
 // repeats is the command that runs a day again.
 func repeats(seed uint64, hours float64) string {
-	return fmt.Sprintf("go test ./jepsen/sim -run 'SimulatedDay$' -count=1 -v -timeout=1h -sim.seed=%d -sim.hours=%g", seed, hours)
+	return fmt.Sprintf("go test ./jepsen/sim -run 'SimulatedDay$' -count=1 -v -timeout=1h "+
+		"-sim.seed=%d -sim.hours=%g", seed, hours)
 }
 
 // folder is where records go.

@@ -76,10 +76,13 @@ func falseTable(c *cast, w *world, length time.Duration) string {
 		agents += p.spec.Replicas
 	}
 	servers, hosts := w.faultCounts()
-	fmt.Fprintf(b, "%d agents, %g simulated hours, %d faults of servers, %d of hosts, %d leaders, %d looks at all verdicts.\n\n",
+	fmt.Fprintf(b, "%d agents, %g simulated hours, %d faults of servers, %d of hosts, %d leaders, "+
+		"%d looks at all verdicts.\n\n",
 		agents, length.Round(time.Minute).Hours(), servers, hosts, len(o.stints), o.looks)
-	b.WriteString("| behaviour | agents | words said | tasks done | lives lost with hosts | nudged | woken | interrupted | restarted | humans called | tasks taken | rooms canceled | called dead |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| behaviour | agents | words said | tasks done | lives lost with hosts | nudged | woken | " +
+			"interrupted | restarted | humans called | tasks taken | rooms canceled | called dead |\n" +
+			"|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, x := range healthy() {
 		words, n := uint64(0), o.counts[x.kind]
 		for _, p := range c.parts {
@@ -132,9 +135,11 @@ func trueTable(c *cast, w *world, list []*outcome, length time.Duration) string 
 			healthy += p.spec.Replicas
 		}
 	}
-	fmt.Fprintf(b, "%d runs beside %d healthy agents, %g simulated hours, %d faults of servers and %d leaders. Times are cluster time.\n\n",
+	fmt.Fprintf(b, "%d runs beside %d healthy agents, %g simulated hours, "+
+		"%d faults of servers and %d leaders. Times are cluster time.\n\n",
 		runs, healthy, length.Round(time.Minute).Hours(), servers, len(o.stints))
-	b.WriteString("| what is wrong | runs | with a change of leader | found within | that is | found, median | latest | decided by | within | that is | median | latest |\n" +
+	b.WriteString("| what is wrong | runs | with a change of leader | found within | that is | " +
+		"found, median | latest | decided by | within | that is | median | latest |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	set := noun.DefaultSettings()
 	for _, x := range list {

@@ -157,7 +157,8 @@ func (m *month) ended(r result) {
 		faults += n
 		m.total.Faults[kind] += n
 	}
-	fmt.Printf("seed %4d: %d servers, %.1f h, %d faults of %d kinds, %d lives, %d restarts, %d tasks done, %s, %.1f s of processor time\n",
+	fmt.Printf("seed %4d: %d servers, %.1f h, %d faults of %d kinds, %d lives, %d restarts, "+
+		"%d tasks done, %s, %.1f s of processor time\n",
 		r.Seed, r.Servers, r.Hours, faults, len(r.Faults), r.Lives, r.Restarts, r.Done, verdict, r.cpu.Seconds())
 	m.days++
 	m.total.Lives += r.Lives
@@ -187,7 +188,8 @@ func (m *month) sum() {
 		fmt.Printf("  %-44s %d\n", kind, m.total.Faults[kind])
 		faults += m.total.Faults[kind]
 	}
-	fmt.Printf("%d days (%.1f h), %d failed: %d faults of %d kinds, %d lives, %d restarts, %d tasks done, slowest recovery %v; %v, %v of processor time\n",
+	fmt.Printf("%d days (%.1f h), %d failed: %d faults of %d kinds, %d lives, %d restarts, "+
+		"%d tasks done, slowest recovery %v; %v, %v of processor time\n",
 		m.days, m.total.Hours, m.failed, faults, len(m.total.Faults), m.total.Lives, m.total.Restarts, m.total.Done,
 		m.total.Slowest.Round(time.Millisecond), time.Since(m.begun).Round(time.Second), m.total.cpu.Round(time.Second))
 }

@@ -322,7 +322,8 @@ func Build(folder, vigil string) (Config, error) {
 		packages[c.Vigil] = "vigil/cmd/vigil"
 	}
 	for program, pkg := range packages {
-		if out, err := exec.Command("go", slices.Concat([]string{"build", "-o", program}, tags, []string{pkg})...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", slices.Concat(
+			[]string{"build", "-o", program}, tags, []string{pkg})...).CombinedOutput(); err != nil {
 			return c, fmt.Errorf("build %s: %w: %s", pkg, err, out)
 		}
 	}

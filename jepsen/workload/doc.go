@@ -93,11 +93,12 @@
 //
 // # sdk
 //
-// Workers of the packages for Python (one sync, one asyncio) and for TypeScript (two), each a process of its own beside
-// this one, and two in this process, work on the tasks of one role (room "sdk"). They speak TLS, by turns with an API
-// token, the identity of an admin, and a file of contexts. Each in another language keeps a ledger, on machine "client",
-// and creates tasks too. A human cancels a few; some handlers run a command, take longer than a TTL, or give the first
-// attempt back. Where python3 or node is missing its workers are left out, which is said.
+// Workers of the packages for Python (one sync, one asyncio) and for TypeScript (two), each a process of
+// its own beside this one, and two in this process, work on the tasks of one role (room "sdk"). They
+// speak TLS, by turns with an API token, the identity of an admin, and a file of contexts. Each in
+// another language keeps a ledger, on machine "client", and creates tasks too. A human cancels a few;
+// some handlers run a command, take longer than a TTL, or give the first attempt back. Where python3
+// or node is missing its workers are left out, which is said.
 //
 //	create, claim, complete, final  as in lifecycle
 //	cancel                          Task, by a human; answered: State, Rev

@@ -48,7 +48,8 @@ func TestWorkloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Open(Config{Addrs: f.api, Record: record, Runner: "ticker", Seed: 1, Rate: 40, Say: t.Logf,
-		SDK: &SDK{Folder: t.TempDir(), Ledger: f.ledger(), Access: [][]string{{"VIGIL_ADDR=" + strings.Join(f.api, ",")}}}}, Names())
+		SDK: &SDK{Folder: t.TempDir(), Ledger: f.ledger(),
+			Access: [][]string{{"VIGIL_ADDR=" + strings.Join(f.api, ",")}}}}, Names())
 	if err != nil {
 		t.Fatal(err)
 	}

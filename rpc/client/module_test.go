@@ -64,8 +64,8 @@ func TestModuleOfOthers(t *testing.T) {
 	}
 	platforms := []string{runtime.GOOS + "/" + runtime.GOARCH}
 	if os.Getenv("VIGIL_PLATFORMS") != "" {
-		platforms = append(platforms, "linux/arm64", "linux/386", "darwin/arm64", "darwin/amd64", "windows/amd64", "windows/arm64",
-			"freebsd/amd64", "openbsd/amd64")
+		platforms = append(platforms, "linux/arm64", "linux/386", "darwin/arm64", "darwin/amd64",
+			"windows/amd64", "windows/arm64", "freebsd/amd64", "openbsd/amd64")
 	}
 	for i, platform := range platforms {
 		system, arch, _ := strings.Cut(platform, "/")

@@ -137,7 +137,8 @@ func (s *servers) absent() bool {
 // spoken to like this, or that the life of a socket is over.
 func nobody(err error) bool {
 	var lookup *net.DNSError
-	return misfit(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || errors.As(err, &lookup) && lookup.IsNotFound
+	return misfit(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) ||
+		errors.As(err, &lookup) && lookup.IsNotFound
 }
 
 // misfit tells whether one end of a connection speaks TLS and the other does not.

@@ -74,7 +74,8 @@ func TestALookIsMadeInSteps(t *testing.T) {
 	if want := 2 + (agents+3+base.ScanStep-1)/base.ScanStep; r.holds != want { // one before and one after
 		t.Errorf("the lock was held %d times, want %d", r.holds, want)
 	}
-	if seen, err = s.look(t.Context(), "zoo", 0); err != nil || seen.overview.GetAgents() != 3 || seen.overview.GetRooms() != 1 {
+	if seen, err = s.look(t.Context(), "zoo", 0); err != nil || seen.overview.GetAgents() != 3 ||
+		seen.overview.GetRooms() != 1 {
 		t.Errorf("%v, %v", seen.overview, err)
 	}
 	gone, cancel := context.WithCancel(t.Context())

@@ -16,8 +16,10 @@ func TestN22TheFirstAgentHasOneName(t *testing.T) {
 		{&vigilv1.WatchEventsRequest{Agent: "w/a.1"}, &vigilv1.WatchEventsRequest{Agent: "w/a"}},
 		{&vigilv1.SetPauseRequest{Scope: "w/a.1"}, &vigilv1.SetPauseRequest{Scope: "w/a"}},
 		{&vigilv1.WorkRequest{Speaker: speaker("w/a.1")}, &vigilv1.WorkRequest{Speaker: speaker("w/a")}},
-		{&vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: speaker("w/a.1")}}}, {}}},
-			&vigilv1.BatchRequest{Writes: []*vigilv1.Write{{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: speaker("w/a")}}}, {}}}},
+		{&vigilv1.BatchRequest{Writes: []*vigilv1.Write{
+			{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: speaker("w/a.1")}}}, {}}},
+			&vigilv1.BatchRequest{Writes: []*vigilv1.Write{
+				{Op: &vigilv1.Write_Join{Join: &vigilv1.JoinRequest{Speaker: speaker("w/a")}}}, {}}}},
 	} {
 		if sameNames(pair[0]); !proto.Equal(pair[0], pair[1]) {
 			t.Errorf("%v, want %v", pair[0], pair[1])

@@ -22,8 +22,9 @@ const (
 // errInClear ends a connection in clear to a port that speaks TLS.
 var errInClear = errors.New("in clear")
 
-const clearText = "This port speaks TLS: write https:// and show a certificate or an API token. The commands of vigil " +
-	"do so by themselves: log in with `vigil login TOKEN`, or select a context with `vigil context use`.\n"
+const clearText = "This port speaks TLS: write https:// and show a certificate or an API token. " +
+	"The commands of vigil do so by themselves: " +
+	"log in with `vigil login TOKEN`, or select a context with `vigil context use`.\n"
 
 // shake makes TLS out of a connection until then. Whoever speaks in clear is told so.
 func (s *splitter) shake(conn *sniffedConn, until time.Time) error {

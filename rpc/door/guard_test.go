@@ -359,8 +359,9 @@ func TestHandshakes(t *testing.T) {
 		t.Errorf("a certificate of another cluster was taken: %v", err)
 	}
 	for what, words := range map[string]string{
-		"a page":        "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
-		"a call":        "POST /v1/rooms HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n{" + strings.Repeat(" ", 1<<16),
+		"a page": "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a call": "POST /v1/rooms HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n{" +
+			strings.Repeat(" ", 1<<16),
 		"gRPC":          http2Preface + "* HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
 		"no HTTP":       "\x00\x00\r\n\r\n",
 		"a long header": "GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 2*clearHead),

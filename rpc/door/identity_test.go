@@ -375,7 +375,8 @@ func (g *gates) populate() {
 	now += 40 * time.Second
 	g.apply(now, fsm.RegisterHost{Key: "h1", Name: "one", Boot: "b1", Runners: []string{"sh"}})
 	hash := sha256.Sum256([]byte("token of web/a"))
-	g.apply(now, again, fsm.AcceptOrder{Host: again.Host, Boot: "b1", Agent: again.Agent, Inc: again.Inc, TokenHash: hash[:]},
+	g.apply(now, again, fsm.AcceptOrder{Host: again.Host, Boot: "b1", Agent: again.Agent,
+		Inc: again.Inc, TokenHash: hash[:]},
 		fsm.ReportStarted{Host: again.Host, Agent: again.Agent, Inc: again.Inc, PID: 200})
 	g.lives["web/a"] = again.Inc
 	g.replica.Read(func(st *fsm.View) {

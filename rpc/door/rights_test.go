@@ -38,11 +38,11 @@ var (
 		"Search ListEvents GetTimeline OpenPage")
 	readsRoom   = append(words("GetTask LookAtAgent FollowScreen AgentLogs ListMail GetMail"), seesRoom...)
 	changesRoom = words("ApplyRoom DeleteRoom ReopenRoom SetRoomWatch LiftBudget CreateTask CancelTask RetryTask " +
-		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent TakeTerminal TypeKeys ReleaseTerminal AckEscalation CloseEscalation " +
-		"LookAtOverseer")
+		"UnquarantineTask SetAgent RestartAgent UnparkAgent SetPause NudgeAgent TakeTerminal TypeKeys " +
+		"ReleaseTerminal AckEscalation CloseEscalation LookAtOverseer")
 	runsRoom = slices.Concat(changesRoom, speaks, readsRoom)
-	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff Next SetResume Declare Renew " +
-		"SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
+	speaks   = words("Join Leave Wait Claim StartTask ProgressTask CompleteTask FailTask Handoff " +
+		"Next SetResume Declare Renew SendMail ReadMail WaitMail AckMail ReportPatrol HandOver")
 	seesAll = words("ListRooms GetWatchdog ListHosts GetHost GetHealth GetSettings ListServers GetTrend " +
 		"Trust/GetGossip Trust/GetRoots")
 	runsAll = words("ReleaseBrake DrainHost ConfirmDead ForgetHost Beat")
@@ -54,8 +54,8 @@ var (
 	known    = append(words("CloseSession Trust/Renew Carry"), open...)
 	agents   = append(words("CloseSession Carry"), open...)
 	outcasts = words("Trust/GetTrust Trust/Join Trust/Login")
-	reports  = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck ReportPressure ReportKept " +
-		"ReportScreen ReportTerminals DrainSelf")
+	reports  = words("Register LeaveHost Stream AcceptOrder ReportStarted ReportExit ReportStuck " +
+		"ReportPressure ReportKept ReportScreen ReportTerminals DrainSelf")
 	readsOwn = words("GetRoom ListTasks GetTask ListAgents GetAgent GetAgentStatus ListDeadlines ListMail GetMail " +
 		"GetOverseer")
 )
@@ -112,7 +112,8 @@ func identities() []identity {
 		return identity{name: name, kind: who.User, leaf: name, rights: rights, may: slices.Concat(may...)}
 	}
 	lost := func(name, bad string, may ...[]string) identity {
-		return identity{name: name, kind: who.User, leaf: name, rights: in(code.Admin, all), bad: bad, may: slices.Concat(may...)}
+		return identity{name: name, kind: who.User, leaf: name, rights: in(code.Admin, all), bad: bad,
+			may: slices.Concat(may...)}
 	}
 	agent := func(name, host, life string, may ...[]string) identity {
 		return identity{name: name, kind: who.Host, leaf: host, life: life, may: slices.Concat(may...)}
@@ -120,9 +121,10 @@ func identities() []identity {
 	return []identity{
 		{name: "nobody", may: open},
 		{name: "nobody with a token", token: true, may: slices.Concat(open, speaks, words("Beat"))},
-		{name: "server s1", kind: who.Server, leaf: "s1", may: slices.Concat(known, words("AtTerminal AgentLogs FollowScreen Status "+
-			"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer Trust/GetGossipKeys "+
-			"Trust/ReportGossip"))},
+		{name: "server s1", kind: who.Server, leaf: "s1",
+			may: slices.Concat(known, words("AtTerminal AgentLogs FollowScreen Status "+
+				"ListServers AddServer AnnounceServer ReportHash ReportViews Trust/SignIssuer Trust/GetGossipKeys "+
+				"Trust/ReportGossip"))},
 		{name: "server s2", kind: who.Server, leaf: "s2", may: slices.Concat(known,
 			words("AtTerminal AgentLogs FollowScreen Status ListServers Trust/SignIssuer Trust/GetGossipKeys"))},
 		{name: "host h1", kind: who.Host, leaf: "h1", beats: true, may: slices.Concat(known, reports, speaks,
@@ -151,7 +153,8 @@ func identities() []identity {
 		lost("revoked admin", code.AuthDenied, outcasts),
 		lost("admin whose certificate is too old", code.AuthExpired, outcasts, words("Trust/Renew")),
 		{name: "revoked host", kind: who.Host, leaf: "h8", beats: true, bad: code.AuthDenied, may: outcasts},
-		{name: "agent web/a by a revoked host", kind: who.Host, leaf: "h9", life: "web/a", bad: code.AuthDenied, may: outcasts},
+		{name: "agent web/a by a revoked host", kind: who.Host, leaf: "h9", life: "web/a",
+			bad: code.AuthDenied, may: outcasts},
 		{name: "revoked server", kind: who.Server, leaf: "s9", bad: code.AuthDenied, may: outcasts},
 		{name: "a token that has ended", kind: who.APIToken, bearer: "8", rights: in(code.Admin, all),
 			bad: code.AuthDenied, may: outcasts},

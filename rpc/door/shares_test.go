@@ -26,7 +26,8 @@ func callerNamed(kind who.Kind, name, agent string) *who.Principal {
 func TestOneIdentityHasItsShareOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuotas()
-		for _, p := range []*who.Principal{callerNamed(who.User, "ann", ""), callerNamed(who.APIToken, "3", ""), callerNamed(who.Host, "h1", ""),
+		for _, p := range []*who.Principal{callerNamed(who.User, "ann", ""),
+			callerNamed(who.APIToken, "3", ""), callerNamed(who.Host, "h1", ""),
 			callerNamed(who.Agent, "h1", "web/a")} {
 			var ends []func()
 			for range shares[p.As()].calls {
@@ -36,10 +37,12 @@ func TestOneIdentityHasItsShareOnly(t *testing.T) {
 				}
 				ends = append(ends, end)
 			}
-			if _, err := q.take(p, nil); err == nil || fault.Of(err).Code != code.Unavailable || !strings.Contains(err.Error(), p.String()) {
+			if _, err := q.take(p, nil); err == nil || fault.Of(err).Code != code.Unavailable ||
+				!strings.Contains(err.Error(), p.String()) {
 				t.Errorf("%s has one call more: %v", p, err)
 			}
-			for _, other := range []*who.Principal{callerNamed(who.User, "ben", ""), callerNamed(who.Agent, "h1", "web/b"), callerNamed(who.Server, "s2", ""),
+			for _, other := range []*who.Principal{callerNamed(who.User, "ben", ""),
+				callerNamed(who.Agent, "h1", "web/b"), callerNamed(who.Server, "s2", ""),
 				callerNamed(who.Root, "s1", "")} {
 				if end, err := q.take(other, nil); err != nil {
 					t.Errorf("%s is full, and %s hears: %v", p, other, err)

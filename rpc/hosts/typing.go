@@ -35,15 +35,18 @@ func fits(columns, rows uint32) bool {
 
 // TakeTerminal gives the caller the terminal of an agent's present life. The log holds who has it, and from
 // then on nobody else types there.
-func (d *Desk) TakeTerminal(ctx context.Context, r *vigilv1.TakeTerminalRequest) (*vigilv1.TakeTerminalResponse, error) {
-	resp, err := base.Write(ctx, d.Core, r, takeTerminalCmd, func(st *fsm.View, _ *noun.Outcome) *vigilv1.TakeTerminalResponse {
-		a := st.AgentByName(r.GetAgent())
-		if a == nil || a.Typist() == nil || a.Typist().By != r.GetBy() { // a late repeat
-			return nil
-		}
-		return &vigilv1.TakeTerminalResponse{Grant: a.Typist().Grant, Span: durationpb.New(noun.TypistSpan),
-			Agent: form.Agent(st, a)}
-	})
+func (d *Desk) TakeTerminal(
+	ctx context.Context, r *vigilv1.TakeTerminalRequest,
+) (*vigilv1.TakeTerminalResponse, error) {
+	resp, err := base.Write(ctx, d.Core, r, takeTerminalCmd,
+		func(st *fsm.View, _ *noun.Outcome) *vigilv1.TakeTerminalResponse {
+			a := st.AgentByName(r.GetAgent())
+			if a == nil || a.Typist() == nil || a.Typist().By != r.GetBy() { // a late repeat
+				return nil
+			}
+			return &vigilv1.TakeTerminalResponse{Grant: a.Typist().Grant, Span: durationpb.New(noun.TypistSpan),
+				Agent: form.Agent(st, a)}
+		})
 	if err == nil && resp == nil {
 		err = fault.New(code.Conflict, "The terminal was taken, and that is over already; take it again.")
 	}

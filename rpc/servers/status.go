@@ -203,8 +203,10 @@ func tokenWarnings(st *fsm.View, now noun.Wall) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("API tokens that end soon: %d, the first in %s; `vigil token list` shows them. Make new ones with "+
-		"`vigil token create`, or who calls with them is let in no more.", n, first.Round(time.Minute))}
+	return []string{fmt.Sprintf("API tokens that end soon: %d, the first in %s; "+
+		"`vigil token list` shows them. "+
+		"Make new ones with `vigil token create`, or who calls with them is let in no more.",
+		n, first.Round(time.Minute))}
 }
 
 // warnedRooms is how many rooms a status names whose share of a budget is nearly used up.

@@ -25,7 +25,8 @@ func page(t *testing.T) (url, ca string) {
 	s1 := join(t, issuer(t, root, name, now), name, Stamp{Clock: 1, Generation: 1}, now,
 		"127.0.0.1", "localhost")
 	l := tls.NewListener(must(net.Listen("tcp", "127.0.0.1:0"))(t), s1.Server(false, "http/1.1"))
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>hello</p>") })}
+	srv := &http.Server{Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>hello</p>") })}
 	go func() { _ = srv.Serve(l) }() // ends with Close
 	t.Cleanup(func() { _ = srv.Close() })
 	d := Dir(t.TempDir())

@@ -119,7 +119,8 @@ func TestAWrongWallClockChangesNothing(t *testing.T) {
 		return cfg
 	}
 	listens, dials := server.Server(true), host.Client(nil)
-	for _, clock := range []time.Time{time.Unix(0, 0), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC), now.AddDate(30, 0, 0), now} {
+	for _, clock := range []time.Time{time.Unix(0, 0), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
+		now.AddDate(30, 0, 0), now} {
 		for _, ends := range [][2]time.Time{{clock, now}, {now, clock}, {clock, clock}} {
 			atServer, atClient, err := handshake(t, at(listens, ends[0]), at(dials, ends[1]))
 			if err != nil {

@@ -43,7 +43,8 @@ one of its fields.`,
 				return err
 			}
 			if len(value) > MaxResume {
-				return cli.Usagef("the value has %d bytes, %d are allowed: put it into a file and remember the file's name", len(value), MaxResume)
+				return cli.Usagef("the value has %d bytes, %d are allowed: "+
+					"put it into a file and remember the file's name", len(value), MaxResume)
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if _, err := c.Work.SetResume(ctx, &vigilv1.SetResumeRequest{Speaker: l.Speaker(),

@@ -72,7 +72,8 @@ func inRoom(ctx context.Context, a *cli.App, c *cli.Conn, who *life.Flags, name 
 		return err
 	}
 	if l.Agent == "" {
-		return cli.Usagef("it is not known which agent this is: run it inside a managed agent, or name it with --agent room/role")
+		return cli.Usagef("it is not known which agent this is: " +
+			"run it inside a managed agent, or name it with --agent room/role")
 	}
 	w, err := client.Join(ctx, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
 		Token: l.Token})

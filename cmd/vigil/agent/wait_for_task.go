@@ -230,7 +230,8 @@ func (w *waitForTask) print(l *life.Life, job *client.Job, managed bool) error {
 		return nil
 	}
 	fmt.Fprintf(w.Err,
-		"next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, then vigil task complete --agent %[1]s RESULT\n"+
+		"next: vigil task start --agent %s, vigil task progress --agent %[1]s NOTE, "+
+			"then vigil task complete --agent %[1]s RESULT\n"+
 			"or, for all commands of this terminal: export VIGIL_AGENT=%[1]s\n", l.Agent)
 	return nil
 }

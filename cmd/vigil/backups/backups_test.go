@@ -111,7 +111,8 @@ func TestCheckReadsEachBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err = s.run("check", "10", from, "--identity="+s.file("other", other.String())); cli.ExitCode(err) != cli.ExitFailed ||
+	if out, err = s.run("check", "10", from,
+		"--identity="+s.file("other", other.String())); cli.ExitCode(err) != cli.ExitFailed ||
 		strings.Contains(out, "whole") {
 		t.Errorf("with another key: %v\n%s", err, out)
 	}

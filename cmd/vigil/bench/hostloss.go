@@ -128,7 +128,8 @@ runners:
     user: %q
     args: [%s]
     env: {GOMAXPROCS: "1", GOGC: "50", %s: %s, %s: %s}
-`, 4*lossAgents, benchRunner, strconv.Quote(x.Program), runner.SameUser(), AgentCommand, envLedger, strconv.Quote(x.ledger), envHost, h.name)
+`, 4*lossAgents, benchRunner, strconv.Quote(x.Program), runner.SameUser(), AgentCommand,
+		envLedger, strconv.Quote(x.ledger), envHost, h.name)
 	if err := os.WriteFile(h.config, []byte(config), 0o600); err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}

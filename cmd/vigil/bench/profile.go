@@ -62,7 +62,8 @@ func (p *profiles) wait() error {
 // fetch asks a server that was started here on the Unix socket in its data directory.
 func fetch(ctx context.Context, sv *server, path, file string) error {
 	if sv.dir == "" {
-		return fmt.Errorf("server %s was not started here: profiles are shown on its own machine only, to its own account", sv.api)
+		return fmt.Errorf("server %s was not started here: "+
+			"profiles are shown on its own machine only, to its own account", sv.api)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+sv.id+path, nil)
 	if err != nil {

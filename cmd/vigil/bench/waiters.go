@@ -129,7 +129,8 @@ func (x *crowd) wake(ctx context.Context, r *run, h herd, writers []*client.Clie
 		room, role := h.role(r.tag, i)
 		writes := make([]*vigilv1.Write, h.replicas)
 		for k := range writes {
-			writes[k] = &vigilv1.Write{Op: &vigilv1.Write_CreateTask{CreateTask: &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: "wake up", By: "bench"}}}
+			writes[k] = &vigilv1.Write{Op: &vigilv1.Write_CreateTask{
+				CreateTask: &vigilv1.CreateTaskRequest{Room: room, Role: role, Title: "wake up", By: "bench"}}}
 		}
 		x.sent[i].Store(int64(time.Since(x.began)))
 		_, err := batch(ctx, writers[i%len(writers)], writes)

@@ -64,7 +64,8 @@ func (a *App) NewIdentityDir(
 			"into its cluster: name another context with %s, or move that folder to a safe place", dir, flag))
 	}
 	return "", ExitWith(ExitConflict, fmt.Errorf("context %s holds your identity in another cluster: "+
-		"name another context with %s, or give that identity up first with `vigil logout --context %s`", context, flag, context))
+		"name another context with %s, or give that identity up first with `vigil logout --context %s`",
+		context, flag, context))
 }
 
 // identityFor finds who asks servers that were named by address: who the environment says, or who

@@ -82,7 +82,9 @@ func TaskText(a *App, cmd *cobra.Command, text, file string) (string, error) {
 		name = file
 	}
 	if len(text) > MaxTaskText {
-		return "", Usagef("%s has %s, a task takes at most %s: put large content into a file and name it in the task", name, term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
+		return "", Usagef("%s has %s, a task takes at most %s: "+
+			"put large content into a file and name it in the task",
+			name, term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
 	}
 	return text, nil
 }

@@ -230,10 +230,11 @@ func (f *Agentd) HasIdentity() { f.identified = true }
 // identityProblem is what is wrong with a host without an identity, or with one that has an identity and
 // is to speak in clear.
 func (f *Agentd) identityProblem() error {
-	beyond := slices.DeleteFunc(append(slices.Clone(f.Servers), f.Gossip.Bind, f.Gossip.Advertise), func(addr string) bool {
-		_, _, err := splitAddr(addr)
-		return err != nil || door.Loopback(addr)
-	})
+	beyond := slices.DeleteFunc(append(slices.Clone(f.Servers), f.Gossip.Bind, f.Gossip.Advertise),
+		func(addr string) bool {
+			_, _, err := splitAddr(addr)
+			return err != nil || door.Loopback(addr)
+		})
 	switch {
 	case f.identified && f.Insecure:
 		return cli.Usagef("insecure is true, but data_dir holds an identity: remove insecure (--insecure), or name " +

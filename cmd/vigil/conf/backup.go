@@ -83,7 +83,8 @@ func (p Place) check() (key string, err error) {
 		return "", nil
 	case !rightBucket(bucket):
 		return "to", fmt.Errorf("%q is no name of a bucket: write s3://bucket/prefix", bucket)
-	case len(prefix) > 512 || strings.Trim(prefix, keyLetters) != "" || strings.Contains("/"+prefix+"/", "/../") || strings.Contains(prefix, "//"):
+	case len(prefix) > 512 || strings.Trim(prefix, keyLetters) != "" ||
+		strings.Contains("/"+prefix+"/", "/../") || strings.Contains(prefix, "//"):
 		return "to", fmt.Errorf("prefix %q: write up to 512 of letters, digits, / and !_.*'()-", prefix)
 	}
 	if p.Endpoint != "" {
@@ -234,7 +235,8 @@ func (f *Server) inspectBackup() (wrong []error, notes []string) {
 	}
 	if dir, ok := to.(backup.Dir); ok {
 		if info, err := os.Stat(dir.Path); err != nil || !info.IsDir() {
-			wrong = append(wrong, cli.Usagef("backup: to: there is no directory %s: create it, or mount what it is on", dir.Path))
+			wrong = append(wrong,
+				cli.Usagef("backup: to: there is no directory %s: create it, or mount what it is on", dir.Path))
 		}
 	}
 	return wrong, notes

@@ -64,7 +64,8 @@ func (f *Gossip) settle(local, identified bool) error {
 		return cli.Usagef("gossip.bind %q: give host:port, for instance 127.0.0.1:7422, or %s", f.Bind, gossipOff)
 	}
 	if ip := net.ParseIP(host); (host == "" || ip != nil && ip.IsUnspecified()) && f.Advertise == "" {
-		return cli.Usagef("gossip.bind %q listens everywhere: say with gossip.advertise (--gossip-advertise) where others reach it", f.Bind)
+		return cli.Usagef("gossip.bind %q listens everywhere: "+
+			"say with gossip.advertise (--gossip-advertise) where others reach it", f.Bind)
 	}
 	if f.Advertise != "" {
 		if host, _, err := net.SplitHostPort(f.Advertise); err != nil || host == "" {

@@ -130,7 +130,8 @@ func (n *notifyFile) checkWebhook() error {
 		return n.wrong(n.Webhook.URL.at, "webhook.url goes over the network without TLS: write https://")
 	case n.Webhook.SecretFile.text == "":
 		return n.wrong(n.Webhook.URL.at,
-			"webhook.secret_file is missing: name a file with at least %d bytes that the receiver knows too, `openssl rand -hex 32` makes one", notify.MinSecret)
+			"webhook.secret_file is missing: name a file with at least %d bytes "+
+				"that the receiver knows too, `openssl rand -hex 32` makes one", notify.MinSecret)
 	}
 	if _, err := http.NewRequest(http.MethodPost, n.Webhook.URL.text, nil); err != nil {
 		return n.wrong(n.Webhook.URL.at, "webhook.url is no address: write https://host/path")

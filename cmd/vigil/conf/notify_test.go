@@ -8,26 +8,39 @@ import (
 // Every mistake in a notifier is told with its place and what to write instead, and no
 // message holds an address, which may hold a secret.
 func TestNotifyMistakesNameThePlace(t *testing.T) {
-	for text, says := range map[string]string{
-		"notify:\n  - webhook: {url: https://x.example/}\n":                                       "s.yaml:1:1: notify: each entry needs a name",
-		"notify:\n  - {name: Pager, mail: {to: ops/a}}\n":                                         "s.yaml:2:12: notify: \"Pager\": each entry needs a name of 1 to 64",
-		"notify:\n  - name: pager\n":                                                              "s.yaml:2:11: notify: \"pager\": it has 0 of webhook, command and mail: write exactly one",
-		"notify:\n  - name: a\n    mail: {to: ops/x}\n    command: {program: /bin/true}\n":        "it has 2 of webhook, command and mail",
-		"notify:\n  - name: a\n    webhook: {url: ftp://hidden.example/, secret_file: k}\n":       "s.yaml:3:20: notify: \"a\": webhook.url is no address: write https://host/path",
-		"notify:\n  - name: a\n    webhook: {url: http://hidden.example/, secret_file: k}\n":      "goes over the network without TLS",
-		"notify:\n  - name: a\n    webhook: {url: https://u:hidden@x.example/, secret_file: k}\n": "holds a user or a password",
-		"notify:\n  - name: a\n    webhook: {url: https://hidden.example/}\n":                     "webhook.secret_file is missing",
-		"notify:\n  - name: a\n    command: {program: page}\n":                                    "s.yaml:3:24: notify: \"a\": command.program \"page\": give its whole path",
-		"notify:\n  - name: a\n    mail: {to: ops}\n":                                             "s.yaml:3:16: notify: \"a\": mail.to \"ops\": give a role or an agent",
-		"notify:\n  - {name: a, mail: {to: ops/x}, timeout: 1h}\n":                                "timeout 1h is out of range: write 100ms to 5m",
-		"notify:\n  - {name: a, mail: {to: ops/x}}\n  - {name: a, mail: {to: ops/y}}\n":           "s.yaml:3:12: notify: \"a\": there are two of this name",
-		"notify:\n  - {name: a, mail: {too: ops/x}}\n":                                            `s.yaml:2:22: unknown key "too"`,
-		"notify:\n" + strings.Repeat("  - {name: a, mail: {to: ops/x}}\n",
-			17): "17 notifiers are too many",
+	for _, c := range []struct{ text, says string }{
+		{"notify:\n  - webhook: {url: https://x.example/}\n",
+			"s.yaml:1:1: notify: each entry needs a name"},
+		{"notify:\n  - {name: Pager, mail: {to: ops/a}}\n",
+			"s.yaml:2:12: notify: \"Pager\": each entry needs a name of 1 to 64"},
+		{"notify:\n  - name: pager\n",
+			"s.yaml:2:11: notify: \"pager\": it has 0 of webhook, command and mail: write exactly one"},
+		{"notify:\n  - name: a\n    mail: {to: ops/x}\n    command: {program: /bin/true}\n",
+			"it has 2 of webhook, command and mail"},
+		{"notify:\n  - name: a\n    webhook: {url: ftp://hidden.example/, secret_file: k}\n",
+			"s.yaml:3:20: notify: \"a\": webhook.url is no address: write https://host/path"},
+		{"notify:\n  - name: a\n    webhook: {url: http://hidden.example/, secret_file: k}\n",
+			"goes over the network without TLS"},
+		{"notify:\n  - name: a\n    webhook: {url: https://u:hidden@x.example/, secret_file: k}\n",
+			"holds a user or a password"},
+		{"notify:\n  - name: a\n    webhook: {url: https://hidden.example/}\n",
+			"webhook.secret_file is missing"},
+		{"notify:\n  - name: a\n    command: {program: page}\n",
+			"s.yaml:3:24: notify: \"a\": command.program \"page\": give its whole path"},
+		{"notify:\n  - name: a\n    mail: {to: ops}\n",
+			"s.yaml:3:16: notify: \"a\": mail.to \"ops\": give a role or an agent"},
+		{"notify:\n  - {name: a, mail: {to: ops/x}, timeout: 1h}\n",
+			"timeout 1h is out of range: write 100ms to 5m"},
+		{"notify:\n  - {name: a, mail: {to: ops/x}}\n  - {name: a, mail: {to: ops/y}}\n",
+			"s.yaml:3:12: notify: \"a\": there are two of this name"},
+		{"notify:\n  - {name: a, mail: {too: ops/x}}\n",
+			`s.yaml:2:22: unknown key "too"`},
+		{"notify:\n" + strings.Repeat("  - {name: a, mail: {to: ops/x}}\n", 17),
+			"17 notifiers are too many"},
 	} {
-		_, err := parseServerFile("s.yaml", text)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q is answered\n%v, want\n%s", text, err, says)
+		_, err := parseServerFile("s.yaml", c.text)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q is answered\n%v, want\n%s", c.text, err, c.says)
 			continue
 		}
 		// The line of the file is shown below the message; the message itself stays clean.

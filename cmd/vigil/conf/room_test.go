@@ -252,7 +252,8 @@ func TestRoomFileDeclaresHealth(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"relaxed":                 `room.yaml:4:11: "relaxed" is unknown here: write none, a preset (critical, active, background, standby)`,
+		"relaxed": `room.yaml:4:11: "relaxed" is unknown here: write none, a preset (critical, active, background, standby)`,
+
 		"{missed: 4}":             "every is missing",
 		"{every: 45}":             `"45" is not a duration`,
 		"{every: 45s, often: 2}":  `unknown key "often": write every and missed`,

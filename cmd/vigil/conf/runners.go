@@ -339,7 +339,8 @@ func exposed(name string, info os.FileInfo) string {
 	case !ok:
 		return ""
 	case owner.Uid != 0 && int(owner.Uid) != os.Geteuid():
-		return fmt.Sprintf("belongs to account %d, which could change it; chown it to root or to the account of agentd", owner.Uid)
+		return fmt.Sprintf("belongs to account %d, which could change it; "+
+			"chown it to root or to the account of agentd", owner.Uid)
 	case mode&0o020 != 0 && owner.Gid != owner.Uid:
 		return fmt.Sprintf("has mode %#o: group %d could change it; chmod g-w %s", mode, owner.Gid, name)
 	}

@@ -180,7 +180,8 @@ func TestRunnerExamplesWork(t *testing.T) {
 		{"codex", "codex",
 			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
 				conversation + `"}'`, conversation,
-			[]string{"wait-for-task", "codex exec", `sandbox_mode="workspace-write"`, "resume " + conversation + " -\n", "task complete"}},
+			[]string{"wait-for-task", "codex exec", `sandbox_mode="workspace-write"`,
+				"resume " + conversation + " -\n", "task complete"}},
 		{"opencode", "opencode", `echo "opencode $*" >>"$BIN/calls"; cat`, "",
 			[]string{"wait-for-task", "vigil remember begun",
 				"opencode run --model anthropic/claude-sonnet-4-5\n", "task complete", "vigil remember \n"}},
@@ -241,7 +242,8 @@ func TestRunnerExamplesFail(t *testing.T) {
 		t.Errorf("a conversation that is gone is asked for again: code %d\n%s", code, calls)
 	}
 	b = newToolbox(t) // in a terminal
-	b.put("claude", `echo "claude $*" >>"$BIN/calls"; echo "No conversation found with session ID: $VIGIL_RESUME" >&2; exit 1`)
+	b.put("claude",
+		`echo "claude $*" >>"$BIN/calls"; echo "No conversation found with session ID: $VIGIL_RESUME" >&2; exit 1`)
 	if code, out, calls, _ := b.run("claude-code-tmux", conversation); code != 1 ||
 		!strings.Contains(calls, " --resume "+conversation+"\n") || !strings.HasSuffix(calls, "vigil remember \n") ||
 		!strings.Contains(out, "No conversation found") {
@@ -423,7 +425,8 @@ func TestRunnerExamplesKnowPrompts(t *testing.T) {
 	box := strings.Repeat("─", 80)
 	for screen, want := range map[string]string{
 		"● Bash(make test)\n" + box +
-			"\n Bash command\n   make test\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No (esc)\n": "permission",
+			"\n Bash command\n   make test\n Do you want to proceed?\n" +
+			" ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No (esc)\n": "permission",
 		"Do you want to make this edit to main.go?\n❯ 1. Yes\n  2. No":             "permission",
 		"│ Do you trust the files in this folder?      │\n│ ❯ 1. Yes, proceed │\n": "permission",
 		"I asked: Do you want to proceed? They said no.\n" + box + "\n> \n" + box +

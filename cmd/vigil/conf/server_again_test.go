@@ -22,7 +22,8 @@ func TestAServerTakesAgainWhatItCan(t *testing.T) {
 		name, text            string
 		now, restart, founded []string
 	}{
-		{"the same in another order", "\n# moved\n" + hook + "join: [a:1]\nsettings: {session_ttl: 20m}\ntiming:\n  disk: 6s\nid: s1\n", nil, nil, nil},
+		{"the same in another order", "\n# moved\n" + hook +
+			"join: [a:1]\nsettings: {session_ttl: 20m}\ntiming:\n  disk: 6s\nid: s1\n", nil, nil, nil},
 		{"log level", base + "log_level: debug\n", []string{"log_level"}, nil, nil},
 		{"a notifier's program", "id: s1\ntiming: {disk: 6s}\nsettings: {session_ttl: 20m}\njoin: [a:1]\n" +
 			"notify:\n- name: hook\n  command: {program: /bin/false}\n", []string{"notify"}, nil, nil},

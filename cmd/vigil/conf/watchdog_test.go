@@ -59,7 +59,8 @@ func TestWatchdogEnvironmentVariables(t *testing.T) {
 // Every key in the file and in the environment, which wins; mistakes name the place.
 func TestWatchdogConfiguration(t *testing.T) {
 	f, err := parseServerFile("s.yaml",
-		"id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n  untaken: cancel\n")
+		"id: s1\nwatchdog:\n  enabled: true\n  interval: 6m\n  threshold: 11m\n  min_age: 3m\n"+
+			"  start_delay: 31s\n  grace: 2m\n  max_cancellations: 11\n  untaken: cancel\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +80,11 @@ func TestWatchdogConfiguration(t *testing.T) {
 		t.Errorf("settings are\n%+v, want\n%+v", set.Watchdog, want)
 	}
 	for text, says := range map[string]string{
-		"watchdog:\n  intervall: 5m\n":                              `s.yaml:2:14: unknown key "intervall" below watchdog`,
-		"watchdog:\n  interval: often\n":                            `s.yaml:2:13: setting watchdog_interval: "often" is no duration`,
-		"watchdog:\n  enabled: perhaps\n":                           `setting watchdog_enabled: "perhaps" is neither true nor false`,
-		"settings:\n  watchdog_grace: 1m\nwatchdog:\n  grace: 2m\n": "watchdog_grace stands below settings too",
+		"watchdog:\n  intervall: 5m\n":    `s.yaml:2:14: unknown key "intervall" below watchdog`,
+		"watchdog:\n  interval: often\n":  `s.yaml:2:13: setting watchdog_interval: "often" is no duration`,
+		"watchdog:\n  enabled: perhaps\n": `setting watchdog_enabled: "perhaps" is neither true nor false`,
+		"settings:\n  watchdog_grace: 1m\n" +
+			"watchdog:\n  grace: 2m\n": "watchdog_grace stands below settings too",
 	} {
 		if _, err := parseServerFile("s.yaml", text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q is answered %v, want %q", text, err, says)

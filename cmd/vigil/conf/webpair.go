@@ -16,8 +16,9 @@ type WebEnded struct {
 }
 
 func (e *WebEnded) Error() string {
-	return fmt.Sprintf("http_cert and http_key: the certificate in %s ended on %s: put a new one there, or take both keys "+
-		"out of the configuration", e.File, e.End.UTC().Format(time.DateTime))
+	return fmt.Sprintf("http_cert and http_key: the certificate in %s ended on %s: "+
+		"put a new one there, or take both keys out of the configuration",
+		e.File, e.End.UTC().Format(time.DateTime))
 }
 
 // WebPair reads the certificate of the operator's own and its key; nil: there is none. A key that everybody may
@@ -27,8 +28,8 @@ func (f *Server) WebPair(now time.Time) (*tls.Certificate, error) {
 		return nil, nil
 	}
 	if info, err := os.Stat(f.HTTPKey); err == nil && info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("http_cert and http_key: %s may be read by everybody: run chmod 600 on it, and think about who did",
-			f.HTTPKey)
+		return nil, fmt.Errorf("http_cert and http_key: %s may be read by everybody: "+
+			"run chmod 600 on it, and think about who did", f.HTTPKey)
 	}
 	pair, err := tls.LoadX509KeyPair(f.HTTPCert, f.HTTPKey)
 	if err != nil {

@@ -91,7 +91,8 @@ func (f *fleet) listParts(b *strings.Builder, took time.Duration, status *vigilv
 		}
 	}
 	fmt.Fprintf(b, "  files and logs     %s\n\n", f.place.dir)
-	fmt.Fprintf(b, "All of it in a browser: %s\n(once, within 15 minutes; `vigil ui` gives another link)\n\n", f.page.Link())
+	fmt.Fprintf(b, "All of it in a browser: %s\n"+
+		"(once, within 15 minutes; `vigil ui` gives another link)\n\n", f.page.Link())
 }
 
 // listTries says what to try. Lines fit 80 columns.

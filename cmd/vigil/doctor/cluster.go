@@ -24,7 +24,8 @@ type Cluster struct {
 func judgeCluster(c *Cluster) (l list) {
 	if c.Err != nil {
 		l.mend("cluster", "no server answers: "+c.Err.Error(),
-			"start the servers (systemctl status vigil-server), or name one with --addr; see docs/operations.md when they are lost")
+			"start the servers (systemctl status vigil-server), or name one with --addr; "+
+				"see docs/operations.md when they are lost")
 		return l
 	}
 	st := c.Status
@@ -122,15 +123,16 @@ func (l *list) judgeHost(c *Cluster, h *vigilv1.Host) {
 		}
 	}
 	if len(udp) > 0 {
-		l.mend("network", fmt.Sprintf("host %s is connected, and its gossip does not reach server %s", name, strings.Join(udp, ", ")),
-			"open "+h.GetGossipAddr()+" for UDP and TCP both ways")
+		l.mend("network", fmt.Sprintf("host %s is connected, and its gossip does not reach server %s",
+			name, strings.Join(udp, ", ")), "open "+h.GetGossipAddr()+" for UDP and TCP both ways")
 	}
 	if len(tcp) == len(h.GetViews()) && len(tcp) > 0 {
 		l.mend("network", fmt.Sprintf("host %s gossips and has no stream to any server: it gets no orders", name),
 			"open the servers' API ports (TCP) for it, and see the log of its agentd")
 	}
 	if p := h.GetPressure(); p != "" {
-		l.mend("hosts", "host "+name+" "+p+": it gets no starts", "free what is short there, or drain it: vigil host drain "+name)
+		l.mend("hosts", "host "+name+" "+p+": it gets no starts",
+			"free what is short there, or drain it: vigil host drain "+name)
 	}
 	if h.GetContainment() == "weak" {
 		l.note("hosts", "host "+name+" cannot hold on to processes that leave their group: two lives may overlap",

@@ -95,7 +95,8 @@ func printFindings(a *cli.App, found list) error {
 			word = "MEND"
 		}
 		// Names, versions and warnings were written by hosts.
-		if err := a.Printf("%s  %s: %s. Remedy: %s\n", word, f.About, term.OneLine(f.What), term.OneLine(f.Remedy)); err != nil {
+		if err := a.Printf("%s  %s: %s. Remedy: %s\n", word, f.About, term.OneLine(f.What),
+			term.OneLine(f.Remedy)); err != nil {
 			return err
 		}
 	}

@@ -189,7 +189,8 @@ func (b *bundle) write(f *os.File, now time.Time) error {
 	w := tar.NewWriter(packed)
 	for _, name := range sortedKeys(b.files) {
 		text := b.files[name]
-		if err := w.WriteHeader(&tar.Header{Name: "vigil-debug/" + name, Mode: 0o600, Size: int64(len(text)), ModTime: now}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: "vigil-debug/" + name, Mode: 0o600,
+			Size: int64(len(text)), ModTime: now}); err != nil {
 			return err
 		}
 		if _, err := w.Write(text); err != nil {

@@ -136,7 +136,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 				tt.cluster(c)
 			}
 			got := append(judgeMachine(m), judgeCluster(c)...)
-			if len(got) != 1 || got[0].Mend != tt.mend || got[0].About != tt.about || !strings.Contains(got[0].Remedy, tt.remedy) {
+			if len(got) != 1 || got[0].Mend != tt.mend || got[0].About != tt.about ||
+				!strings.Contains(got[0].Remedy, tt.remedy) {
 				t.Errorf("found %+v, want one about %s (mend: %t) whose remedy has %q", got, tt.about, tt.mend, tt.remedy)
 			}
 		})

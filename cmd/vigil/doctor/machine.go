@@ -73,12 +73,14 @@ func judgeMachine(m *Machine) (l list) {
 		l.mend("certificate", "the certificate in "+m.Dir+" ended on "+m.Until.UTC().Format(time.DateTime),
 			"make a token with `vigil token create` and join anew with it; the data stays")
 	} else if !m.Until.IsZero() && left < certWarning {
-		l.note("certificate", fmt.Sprintf("the certificate in %s ends in %s and was not renewed", m.Dir, left.Round(time.Minute)),
+		l.note("certificate",
+			fmt.Sprintf("the certificate in %s ends in %s and was not renewed", m.Dir, left.Round(time.Minute)),
 			"start the daemon where it reaches the leader; `vigil tls status` tells who renews")
 	}
 	if left := m.WebUntil.Sub(m.Now); m.Web != "" && left < webWarning {
 		l.note("certificate", fmt.Sprintf("the certificate in %s (http_cert) ends in %s; browsers and tools refuse it then",
-			m.Web, left.Round(time.Minute)), "renew it, and put it and its key into the files: they are read again by themselves")
+			m.Web, left.Round(time.Minute)),
+			"renew it, and put it and its key into the files: they are read again by themselves")
 	}
 	return l
 }

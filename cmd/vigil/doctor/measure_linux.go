@@ -278,7 +278,8 @@ func found() (server, host string) {
 	for _, one := range []struct {
 		file, data string
 		to         *string
-	}{{"/etc/vigil/server.yaml", "/var/lib/vigil-server", &server}, {"/etc/vigil/agentd.yaml", "/var/lib/vigil-agentd", &host}} {
+	}{{"/etc/vigil/server.yaml", "/var/lib/vigil-server", &server},
+		{"/etc/vigil/agentd.yaml", "/var/lib/vigil-agentd", &host}} {
 		if _, err := os.Stat(filepath.Join(one.data, "trust")); err == nil {
 			*one.to = one.file
 		}

@@ -73,7 +73,8 @@ func TestDoctorMeasuresThisMachine(t *testing.T) {
 // An operator's own certificate is measured: one that ends soon is told of, one that has ended is wrong.
 func TestDoctorMeasuresTheOperatorsCertificate(t *testing.T) {
 	folder := t.TempDir()
-	file, crt, secret := filepath.Join(folder, "server.yaml"), filepath.Join(folder, "web.crt"), filepath.Join(folder, "web.key")
+	file, crt, secret := filepath.Join(folder, "server.yaml"),
+		filepath.Join(folder, "web.crt"), filepath.Join(folder, "web.key")
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

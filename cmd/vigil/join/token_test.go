@@ -18,7 +18,8 @@ func TestTokens(t *testing.T) {
 		t.Errorf("a shell would not take %q as one word", word)
 	}
 	got, err := ParseToken(" " + word + "\n")
-	if err != nil || !slices.Equal(got.Addrs, want.Addrs) || got.Pin != want.Pin || got.ID != 7 || string(got.Secret) != string(want.Secret) {
+	if err != nil || !slices.Equal(got.Addrs, want.Addrs) || got.Pin != want.Pin || got.ID != 7 ||
+		string(got.Secret) != string(want.Secret) {
 		t.Errorf("read as %+v, %v", got, err)
 	}
 	parts := strings.Split(word, ".")
@@ -39,7 +40,8 @@ func TestTokens(t *testing.T) {
 
 // A token comes from the standard input too, and nobody's endless input is read to its end.
 func TestTokenFromTheInput(t *testing.T) {
-	want := Token{Addrs: []string{"10.0.0.1:7420"}, Pin: strings.Repeat("0a", 32), ID: 7, Secret: []byte("0123456789abcdef")}
+	want := Token{Addrs: []string{"10.0.0.1:7420"}, Pin: strings.Repeat("0a", 32), ID: 7,
+		Secret: []byte("0123456789abcdef")}
 	got, err := ReadToken(FromInput, strings.NewReader(want.String()+"\n"))
 	if err != nil || got.String() != want.String() {
 		t.Errorf("read as %+v, %v", got, err)
@@ -67,7 +69,8 @@ func TestATokenKnowsItsCluster(t *testing.T) {
 		token   Token
 		servers []string
 		want    bool
-	}{{theirs, here, true}, {theirs, there, true}, {replaced, here[1:], true}, {replaced, there, false}, {replaced, nil, false}} {
+	}{{theirs, here, true}, {theirs, there, true}, {replaced, here[1:], true},
+		{replaced, there, false}, {replaced, nil, false}} {
 		if got := tt.token.Knows(tt.servers, roots); got != tt.want {
 			t.Errorf("token of %.8s, servers %v: %t", tt.token.Pin, tt.servers, got)
 		}

@@ -131,7 +131,8 @@ func keptByHand(a *cli.App, agent string) (*Life, error) {
 	if err == nil {
 		_ = os.Remove(name) // nobody can use it any more
 	}
-	return nil, cli.Usagef("no life of %s is known here: name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
+	return nil, cli.Usagef("no life of %s is known here: "+
+		"name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)
 }
 
 // KeptByCaller is the life of the agent that a command of the same process, or of one above

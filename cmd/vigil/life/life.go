@@ -118,7 +118,9 @@ func (f *Flags) Given(a *cli.App) (*Life, error) {
 }
 
 // ErrNobody is why a command that speaks as an agent says nothing: it was not told as which.
-var ErrNobody = cli.Usagef("it is not known which agent speaks: run this inside a managed agent, or name the agent with --agent room/role (for all commands of this terminal: export VIGIL_AGENT=room/role)")
+var ErrNobody = cli.Usagef("it is not known which agent speaks: run this inside a managed agent, " +
+	"or name the agent with --agent room/role " +
+	"(for all commands of this terminal: export VIGIL_AGENT=room/role)")
 
 // Current gives the life that speaks. Flags or the environment have to name its agent: a
 // terminal that nobody made an agent's speaks for none, whatever runs beside it. The number

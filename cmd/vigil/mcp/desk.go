@@ -95,7 +95,8 @@ func (d *mcpDesk) member(ctx context.Context) (*client.Worker, error) {
 		if d.outside != nil {
 			why = d.outside.Error()
 		}
-		return nil, mcpAdvicef("%s has not joined its room yet: %s. vigil goes on trying; call this again in half a minute, and tell a human when it stays so.", d.life.Agent, why)
+		return nil, mcpAdvicef("%s has not joined its room yet: %s. vigil goes on trying; "+
+			"call this again in half a minute, and tell a human when it stays so.", d.life.Agent, why)
 	}
 	return d.worker, nil
 }
@@ -128,9 +129,12 @@ func (d *mcpDesk) ended() error {
 	case errors.Is(d.over, client.ErrNotFound):
 		why = fmt.Sprintf("there is no agent %s any more", d.life.Agent)
 	case errors.Is(d.over, client.ErrDenied):
-		why = fmt.Sprintf("the token is not that of life %s of %s; this was started in the environment of another agent", client.FormatIncarnation(d.life.Incarnation), d.life.Agent)
+		why = fmt.Sprintf("the token is not that of life %s of %s; "+
+			"this was started in the environment of another agent",
+			client.FormatIncarnation(d.life.Incarnation), d.life.Agent)
 	}
-	return mcpAdvicef("STOP: %s. Nothing that you do or say counts any more. Leave files as they are, call no more of these tools, and end the session.", why)
+	return mcpAdvicef("STOP: %s. Nothing that you do or say counts any more. "+
+		"Leave files as they are, call no more of these tools, and end the session.", why)
 }
 
 // take makes job the one that is held.
@@ -205,7 +209,8 @@ func (d *mcpDesk) dropped(job *client.Job, why string) error {
 	if d.drop(job) {
 		d.log.Warn("the task is no longer held", about(job)...)
 	}
-	return mcpAdvicef("DROP THIS WORK: attempt %d at task %d is no longer yours: %s. Leave it as it is and call wait_for_task for the next task.",
+	return mcpAdvicef("DROP THIS WORK: attempt %d at task %d is no longer yours: %s. "+
+		"Leave it as it is and call wait_for_task for the next task.",
 		job.Attempt, job.Task.GetId(), strings.TrimRight(why, "."))
 }
 
@@ -228,7 +233,8 @@ func (d *mcpDesk) judge(ctx context.Context, job *client.Job, err error) error {
 		if job != nil {
 			return d.dropped(job, err.Error())
 		}
-		return mcpAdvicef("The lease of %s had ended; it is in its room again. Call my_status to see what it holds, then go on.", d.life.Agent)
+		return mcpAdvicef("The lease of %s had ended; it is in its room again. "+
+			"Call my_status to see what it holds, then go on.", d.life.Agent)
 	case job != nil && errors.Is(err, client.ErrLate):
 		return d.dropped(job, err.Error())
 	case agent.Unheard(err):
@@ -270,7 +276,9 @@ func (d *mcpDesk) probe(ctx context.Context) error {
 
 // notHeard says that nobody has answered.
 func notHeard(err error) error {
-	return mcpAdvicef("No server has answered, so it is not known whether this was done (%s). Nothing is lost and saying it again is safe: call this again in half a minute.", strings.TrimRight(err.Error(), "."))
+	return mcpAdvicef("No server has answered, so it is not known whether this was done (%s). "+
+		"Nothing is lost and saying it again is safe: call this again in half a minute.",
+		strings.TrimRight(err.Error(), "."))
 }
 
 // news says what has happened to this life, its task and its mailbox behind the model's

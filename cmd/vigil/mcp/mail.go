@@ -129,7 +129,8 @@ func (d *mcpDesk) sendMail(ctx context.Context, _ *mcp.CallToolRequest, in sendM
 	switch {
 	case err != nil && agent.Unheard(err): // unlike other words, a mail that is sent again is another mail
 		return sendMailAnswer{},
-			mcpAdvicef("No server has answered, so it is not known whether the mail was sent. Send it again in half a minute; at worst it comes twice.")
+			mcpAdvicef("No server has answered, so it is not known whether the mail was sent. " +
+				"Send it again in half a minute; at worst it comes twice.")
 	case err != nil:
 		return sendMailAnswer{}, d.judge(ctx, nil, err)
 	case len(list) == 1:

@@ -101,6 +101,7 @@ func (d *mcpDesk) beginFreshLife(ctx context.Context, _ *mcp.CallToolRequest,
 	case err != nil:
 		return freshLifeAnswer{}, d.judge(ctx, nil, err)
 	}
-	return freshLifeAnswer{saidf("Mail %d waits for your next life, which is being started. STOP now: your place is taken, "+
-		"nothing that you say counts any more.", answer.GetMail()), answer.GetMail()}, nil
+	return freshLifeAnswer{saidf("Mail %d waits for your next life, which is being started. "+
+		"STOP now: your place is taken, nothing that you say counts any more.",
+		answer.GetMail()), answer.GetMail()}, nil
 }

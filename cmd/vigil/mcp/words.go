@@ -87,7 +87,8 @@ func (in *declareArgs) lasting(now time.Time) (time.Duration, error) {
 	if err != nil {
 		clock, e := time.Parse("15:04", in.Until)
 		if e != nil {
-			return 0, mcpAdvicef("Nothing was changed: until is %q; write a time like 15:00, or one like 2026-05-01T15:00:00Z.", in.Until)
+			return 0, mcpAdvicef("Nothing was changed: until is %q; "+
+				"write a time like 15:00, or one like 2026-05-01T15:00:00Z.", in.Until)
 		}
 		at = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
 		if !at.After(now) {

@@ -120,9 +120,11 @@ func (d *mcpDesk) waitForTask(ctx context.Context, call *mcp.CallToolRequest, in
 	case context.Cause(look) == errNewerWait && d.ended() == nil:
 		return waitAnswer{}, replaced
 	case context.Cause(look) == errMailCame && d.ended() == nil:
-		return waitAnswer{mcpSaid: saidf("No task came yet, but there is mail. Call read_mail, deal with it, then call wait_for_task again.")}, nil
+		return waitAnswer{mcpSaid: saidf("No task came yet, but there is mail. " +
+			"Call read_mail, deal with it, then call wait_for_task again.")}, nil
 	case look.Err() != nil && agent.IsGone(err):
-		return waitAnswer{mcpSaid: saidf("No server of vigil answers at the moment; nothing is lost. Call wait_for_task again.")}, nil
+		return waitAnswer{mcpSaid: saidf("No server of vigil answers at the moment; nothing is lost. " +
+			"Call wait_for_task again.")}, nil
 	case look.Err() != nil && d.ended() == nil:
 		return waitAnswer{mcpSaid: saidf("Nothing to do yet: no task came within %s. Call wait_for_task again.",
 			bound)}, nil
@@ -148,14 +150,16 @@ func (d *mcpDesk) claimed(ctx context.Context, job *client.Job, again, start boo
 	if job.Attempt > 1 {
 		say = append(say, "An earlier attempt at it did not finish: look at what is there before you begin.")
 	}
-	next := "Call start_task, do what it says, call progress now and then, and end it with complete_task, handoff_task or fail_task."
+	next := "Call start_task, do what it says, call progress now and then, " +
+		"and end it with complete_task, handoff_task or fail_task."
 	if start {
 		call, cancel := d.aside(ctx)
 		defer cancel()
 		if err := job.Start(call); err != nil {
 			return waitAnswer{}, d.judge(call, job, err)
 		}
-		next = "It is started. Do what it says, call progress now and then, and end it with complete_task, handoff_task or fail_task."
+		next = "It is started. Do what it says, call progress now and then, " +
+			"and end it with complete_task, handoff_task or fail_task."
 	}
 	out.Message = strings.Join(append(say, next), " ") + taskIsQuoted
 	return out, nil
@@ -168,7 +172,8 @@ var (
 )
 
 // replaced is the answer to a wait that a newer one has ended.
-const replaced = mcpAdvice("Another call of wait_for_task has taken the place of this one; its answer is the one that counts.")
+const replaced = mcpAdvice("Another call of wait_for_task has taken the place of this one; " +
+	"its answer is the one that counts.")
 
 // waitTurn makes this the one call that waits, until done is called. The newest call wins
 // and ends the one before: a client that has given a call up does not always say so.
@@ -227,7 +232,8 @@ type noArgs struct{}
 
 func (d *mcpDesk) startTask(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs) (mcpSaid, error) {
 	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
-		return "Task %d is started. Call progress now and then, and end it with complete_task, handoff_task or fail_task.", job.Start(ctx)
+		return "Task %d is started. Call progress now and then, " +
+			"and end it with complete_task, handoff_task or fail_task.", job.Start(ctx)
 	})
 }
 
@@ -330,7 +336,8 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 	role := strings.TrimPrefix(in.Role, room+"/")
 	if strings.Contains(role, "/") {
 		return handoffAnswer{},
-			mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. Nothing was changed.", in.Role, room)
+			mcpAdvicef("%q is no role of your room %s; colleagues lists its agents and roles. "+
+				"Nothing was changed.", in.Role, room)
 	}
 	var next *client.Job
 	var made uint64

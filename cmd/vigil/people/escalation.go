@@ -223,7 +223,8 @@ func printEscalation(a *cli.App, x *vigilv1.Escalation) error {
 		}
 	}
 	if x.GetNotice().GetPending() && len(x.GetNotice().GetDeliveries()) == 0 {
-		if err := a.Printf("told       nobody yet: the leader announces it through the notifiers in its server's file, if there are any\n"); err != nil {
+		if err := a.Printf("told       nobody yet: " +
+			"the leader announces it through the notifiers in its server's file, if there are any\n"); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,9 @@ func printStatus(a *cli.App, st *vigilv1.StatusResponse) error {
 		}
 	}
 	if more := len(st.GetUnserved()) + int(st.GetUnservedMore()) - unservedLines; more > 0 {
-		if err := a.Printf("\n%s %s more with waiting tasks and nobody for them; `vigil agent health-check ROOM` lists those of a room\n", a.Screen.Paint("33", "warning:"), term.Plural(more, "role")); err != nil {
+		if err := a.Printf("\n%s %s more with waiting tasks and nobody for them; "+
+			"`vigil agent health-check ROOM` lists those of a room\n",
+			a.Screen.Paint("33", "warning:"), term.Plural(more, "role")); err != nil {
 			return err
 		}
 	}

@@ -80,11 +80,13 @@ func TestConfOfThePackageIsPut(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := putConf(file, map[string]any{"id": "s2", "addr": "10.0.0.2:7420", "join": []string{"10.0.0.1:7421"}}); err != nil {
+	if err := putConf(file, map[string]any{"id": "s2", "addr": "10.0.0.2:7420",
+		"join": []string{"10.0.0.1:7421"}}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := conf.ReadServer(file)
-	if err != nil || s.ID != "s2" || s.Addr != "10.0.0.2:7420" || len(s.Join) != 1 || s.RaftAddr != conf.DefaultServer().RaftAddr {
+	if err != nil || s.ID != "s2" || s.Addr != "10.0.0.2:7420" || len(s.Join) != 1 ||
+		s.RaftAddr != conf.DefaultServer().RaftAddr {
 		t.Errorf("%+v, %v", s, err)
 	}
 	got, _ := os.ReadFile(file)

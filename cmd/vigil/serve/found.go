@@ -79,12 +79,15 @@ func Found(ctx context.Context, f Founding, then func(ctx context.Context, admin
 func (f *Founding) unclaimed() error {
 	dir := trustDir(f.Conf.DataDir)
 	if there, err := dir.Exists(); err != nil || there {
-		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds an identity: a cluster was founded or joined there; "+
-			"start its server with `vigil server --data-dir %s`, or name another --data-dir", dir, f.Conf.DataDir)))
+		return errors.Join(err, cli.ExitWith(cli.ExitFailed,
+			fmt.Errorf("%s holds an identity: a cluster was founded or joined there; "+
+				"start its server with `vigil server --data-dir %s`, or name another --data-dir",
+				dir, f.Conf.DataDir)))
 	}
 	if part, err := dir.Part(); err != nil || part != "" { // the root of a cluster that lives, perhaps
-		return errors.Join(err, cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds %s of a cluster that was founded or joined there: "+
-			"move it to a safe place, or name another --data-dir", dir, part)))
+		return errors.Join(err, cli.ExitWith(cli.ExitFailed,
+			fmt.Errorf("%s holds %s of a cluster that was founded or joined there: "+
+				"move it to a safe place, or name another --data-dir", dir, part)))
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func TestRootMayBeAwayForHalfAYear(t *testing.T) {
 		secret := sha256.Sum256([]byte("secret"))
 		l.must(fsm.LeaderEstablished{Server: "s1"})
 		l.must(fsm.RaiseLevel{Level: fsm.NewestLevel}, fsm.PutServer{ID: "s1"},
-			fsm.FoundTrust{Cluster: k.roots.Cluster, Roots: []fsm.Root{{Cert: root.Chain[0].Raw}}, Server: "s1", Serial: self.Serial},
+			fsm.FoundTrust{Cluster: k.roots.Cluster, Roots: []fsm.Root{{Cert: root.Chain[0].Raw}},
+				Server: "s1", Serial: self.Serial},
 			fsm.PutToken{SecretHash: secret[:], Kind: noun.HostIdentity, Uses: 1, For: time.Hour},
 			fsm.UseToken{Token: 1, SecretHash: secret[:], Kind: noun.HostIdentity, Name: "h1", Key: secret[:]})
 		host := trust.NewHolder(k.roots)

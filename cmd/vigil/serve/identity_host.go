@@ -42,7 +42,8 @@ func openHost(conf *conf.Agentd) (*hostIdentity, error) {
 		return nil, err
 	}
 	if self, _ := holder.Self(); self.Kind != trust.Host {
-		return nil, errors.New(string(dir) + " is the identity of " + self.Short() + ", which is no host: name another data directory")
+		return nil, errors.New(string(dir) + " is the identity of " + self.Short() +
+			", which is no host: name another data directory")
 	}
 	conf.HasIdentity()
 	return &hostIdentity{dir, holder}, nil

@@ -19,8 +19,8 @@ func (s *server) followHangups(ctx context.Context, hangups <-chan struct{}, rea
 			return
 		}
 		if read == nil {
-			s.log.Info("SIGHUP: this server has no configuration file, nothing was read again; restart it with other flags, or " +
-				"change what the cluster shares with vigil settings set")
+			s.log.Info("SIGHUP: this server has no configuration file, nothing was read again; " +
+				"restart it with other flags, or change what the cluster shares with vigil settings set")
 			continue
 		}
 		next, err := read()
@@ -28,7 +28,8 @@ func (s *server) followHangups(ctx context.Context, hangups <-chan struct{}, rea
 			err = s.again(runs, next)
 		}
 		if err != nil {
-			s.log.Error("SIGHUP: the configuration stays as it was: what was read again cannot be used", "error", conf.InOneLine(err))
+			s.log.Error("SIGHUP: the configuration stays as it was: what was read again cannot be used",
+				"error", conf.InOneLine(err))
 			continue
 		}
 		taken := *runs
@@ -52,18 +53,21 @@ func (s *server) again(runs, next *conf.Server) error {
 		return err
 	}
 	s.log.SetLevel(hclog.LevelFromString(next.LogLevel))
-	s.log.Info("log level and notifiers were read again", "changed", now, "notifiers_added", added, "notifiers_gone", removed)
+	s.log.Info("log level and notifiers were read again", "changed", now, "notifiers_added", added,
+		"notifiers_gone", removed)
 	for _, key := range restart {
 		s.log.Warn("SIGHUP: " + key + ": needs a restart")
 	}
 	for _, key := range founded {
-		s.log.Warn("SIGHUP: " + key + ": is read only when a cluster is founded; vigil settings set changes what the cluster shares")
+		s.log.Warn("SIGHUP: " + key +
+			": is read only when a cluster is founded; vigil settings set changes what the cluster shares")
 	}
 	return nil
 }
 
 // readAgain reads the configuration as at the start.
-func readAgain(file string, getenv func(string) string, flags *conf.Server, said func(string) bool) (*conf.Server, error) {
+func readAgain(file string, getenv func(string) string, flags *conf.Server,
+	said func(string) bool) (*conf.Server, error) {
 	next, err := conf.ReadServer(file)
 	if err == nil {
 		err = next.WatchdogEnv(getenv)

@@ -57,14 +57,16 @@ func newInitCmd(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&adopt, "adopt", false,
 		"give identities to the data of a lone server that ran without any, and has stopped")
 	cmd.Flags().StringVar(&admin, "admin", "", "name of the first admin (default: of your account)")
-	cmd.Flags().StringVar(&context, "context-name", "", "name of the context that is made for you (default: the server's id)")
+	cmd.Flags().StringVar(&context, "context-name", "",
+		"name of the context that is made for you (default: the server's id)")
 	return cmd
 }
 
 // ownFlags are the flags of commands that make a server's identity.
 func ownFlags(cmd *cobra.Command, flags *conf.Server, file *string) {
 	fl := cmd.Flags()
-	fl.StringVarP(file, "config", "c", "", "configuration file (YAML) of the server; what it is to be is written there (default: server.yaml in the data directory)")
+	fl.StringVarP(file, "config", "c", "", "configuration file (YAML) of the server; "+
+		"what it is to be is written there (default: server.yaml in the data directory)")
 	fl.StringVar(&flags.ID, "id", "", "name of this server, unique in the cluster, never reused (default: the machine's)")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.Addr, "addr", flags.Addr, "listen here for clients")

@@ -66,7 +66,8 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	ownFlags(cmd, flags, &file)
-	cmd.Flags().BoolVar(&flags.Standby, "standby", false, "join without a vote, to take the place of a server that is lost")
+	cmd.Flags().BoolVar(&flags.Standby, "standby", false,
+		"join without a vote, to take the place of a server that is lost")
 	return cmd
 }
 
@@ -78,7 +79,8 @@ func unused(a *cli.App, dir trust.Dir, word string) (join.Token, error) {
 	}
 	there, err := dir.Exists()
 	if err == nil && there {
-		err = cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s holds an identity already: start what it is for, or name another --data-dir", dir))
+		err = cli.ExitWith(cli.ExitFailed, fmt.Errorf(
+			"%s holds an identity already: start what it is for, or name another --data-dir", dir))
 	}
 	return token, err
 }
@@ -141,13 +143,15 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 			if err := putConf(file, values); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "This machine is a host of the cluster now. Put runners into %s and start it:\n  vigil agentd --config %s\n",
+			fmt.Fprintf(a.Out, "This machine is a host of the cluster now. "+
+				"Put runners into %s and start it:\n  vigil agentd --config %s\n",
 				filepath.Join(filepath.Dir(file), "runners.d"), file)
 			return nil
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML) of agentd; its servers are written there (default: agentd.yaml in the data directory)")
+	fl.StringVarP(&file, "config", "c", "", "configuration file (YAML) of agentd; "+
+		"its servers are written there (default: agentd.yaml in the data directory)")
 	fl.StringVar(&flags.DataDir, "data-dir", flags.DataDir, "its own directory")
 	fl.StringVar(&flags.Name, "name", "", "name of this host, for people (default: the machine's)")
 	fl.StringVar(&keyCopy, "host-key-file", "",

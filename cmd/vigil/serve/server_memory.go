@@ -43,8 +43,10 @@ func memoryWarning(id string, limit int64, budgets uint64) string {
 	if limit == math.MaxInt64 || limit >= need {
 		return ""
 	}
-	return fmt.Sprintf("The memory limit of server %s is %d MiB, the budgets of the cluster may need %d MiB: raise memory_limit in its file, "+
-		"or lower the settings budget_* (%d MiB in all).", id, limit/mib, (need+mib-1)/mib, budgets/mib)
+	return fmt.Sprintf("The memory limit of server %s is %d MiB, "+
+		"the budgets of the cluster may need %d MiB: "+
+		"raise memory_limit in its file, or lower the settings budget_* (%d MiB in all).",
+		id, limit/mib, (need+mib-1)/mib, budgets/mib)
 }
 
 // health is what the replica says of itself, and whether this server has memory for it.

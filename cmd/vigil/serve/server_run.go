@@ -77,7 +77,8 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	}
 	recent := &recentLog{}
 	s := &server{conf: conf, identity: self, recent: recent, log: hclog.New(&hclog.LoggerOptions{
-		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: io.MultiWriter(logTo, recent), JSONFormat: conf.LogJSON,
+		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: io.MultiWriter(logTo, recent),
+		JSONFormat: conf.LogJSON,
 	})}
 	s.manager = supervised(s.log)
 	listener, err := net.Listen("tcp", conf.Addr)

@@ -86,8 +86,8 @@ func newAddServerCmd(a *cli.App) *cobra.Command {
 				_, err := c.Cluster.AddServer(ctx, &vigilv1.AddServerRequest{Id: args[0], RaftAddr: args[1], Standby: standby})
 				a.ProgressEnd()
 				if ctx.Err() != nil && errors.Is(err, client.ErrTimeout) { // else the leader says why it has ended
-					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: see that it runs at %s with an empty data directory: %w",
-						args[0], a.Timeout, args[1], err)
+					return fmt.Errorf("server %s has not learned the log within %s and is taken out again: "+
+						"see that it runs at %s with an empty data directory: %w", args[0], a.Timeout, args[1], err)
 				}
 				if err != nil {
 					return err

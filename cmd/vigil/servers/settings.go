@@ -100,7 +100,8 @@ func perhapsSet(err error) error {
 	case errors.Is(err, client.ErrUnknownOutcome), errors.Is(err, client.ErrTimeout),
 		errors.Is(err, client.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the settings may have been changed or not; see `vigil settings show`, and set them again if need be: %w", err)
+		return fmt.Errorf("the settings may have been changed or not; "+
+			"see `vigil settings show`, and set them again if need be: %w", err)
 	}
 	return err
 }

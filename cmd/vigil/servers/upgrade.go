@@ -228,7 +228,8 @@ func printUpgrade(a *cli.App, u *upgrade) error {
 	for i, s := range u.Steps {
 		t.Add(fmt.Sprint(i+1), s.Kind, s.Name, s.Role, s.Version, s.Do)
 	}
-	if err := a.Printf("to %s, one machine after the other; %d run it already\n\n", term.OneLine(u.To), u.Done); err != nil {
+	if err := a.Printf("to %s, one machine after the other; %d run it already\n\n",
+		term.OneLine(u.To), u.Done); err != nil {
 		return err
 	}
 	return a.PrintTable(t, "")

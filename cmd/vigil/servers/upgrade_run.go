@@ -76,7 +76,8 @@ on and is not that of --to. Where --to is given, any other version is an error. 
 	}
 	cmd.Flags().DurationVar(&r.wait, "wait", upgradeWait, "how long to wait, before and after the command")
 	cmd.Flags().StringVar(&r.to.version, "to", cli.Version(), "the version that is to run there at the end")
-	cmd.Flags().BoolVar(&r.to.pause, "pause", false, "accept that with fewer than three votes nothing can be written meanwhile")
+	cmd.Flags().BoolVar(&r.to.pause, "pause", false,
+		"accept that with fewer than three votes nothing can be written meanwhile")
 	return cmd
 }
 

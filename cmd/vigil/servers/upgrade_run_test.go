@@ -75,7 +75,8 @@ func TestUpgradeRunGoesOnOnlyWhenTheHostIsBack(t *testing.T) {
 		looks int // at least
 	}{
 		{name: "restarted", after: always(host("2", "ready", "", later)), says: "h1 is back with version 2, it was 1"},
-		{name: "it comes too often to be ready at once", after: always(host("2", "returning", "alive", later)), says: "is back"},
+		{name: "it comes too often to be ready at once",
+			after: always(host("2", "returning", "alive", later)), says: "is back"},
 		{name: "it comes late", after: func(asked int) *vigilv1.Host {
 			switch {
 			case asked < 2*hostCalm-4:

@@ -10,7 +10,10 @@ import (
 func TestS09OnlyDrawingReachesTheTerminal(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"plain ü€😀\r\n\ttext\a", "plain ü€😀\r\n\ttext\a"},
-		{"\x1b[1;31mred\x1b[m\x1b[38:5:9m\x1b[2J\x1b[10;20H\x1b[?25l\x1b[?1049h\x1b[?1000;1006h\x1b7\x1b8\x1b(0q\x1b(B\x1b[4 q", "\x1b[1;31mred\x1b[m\x1b[38:5:9m\x1b[2J\x1b[10;20H\x1b[?25l\x1b[?1049h\x1b[?1000;1006h\x1b7\x1b8\x1b(0q\x1b(B\x1b[4 q"},
+		{"\x1b[1;31mred\x1b[m\x1b[38:5:9m\x1b[2J\x1b[10;20H\x1b[?25l" +
+			"\x1b[?1049h\x1b[?1000;1006h\x1b7\x1b8\x1b(0q\x1b(B\x1b[4 q",
+			"\x1b[1;31mred\x1b[m\x1b[38:5:9m\x1b[2J\x1b[10;20H\x1b[?25l" +
+				"\x1b[?1049h\x1b[?1000;1006h\x1b7\x1b8\x1b(0q\x1b(B\x1b[4 q"},
 		{"a\x1b]52;c;ZXZpbA==\ab", "ab"},                        // the clipboard
 		{"a\x1b]0;title\x1b\\b", "ab"},                          // a title
 		{"a\x1b[21tb\x1b[cb\x1b[>cb\x1b[6nb\x1b[>qb", "abbbbb"}, // questions that the terminal answers by typing

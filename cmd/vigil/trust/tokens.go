@@ -122,7 +122,8 @@ func (f *tokenFlags) createAPI(ctx context.Context, a *cli.App, c *cli.Conn) err
 		return err
 	}
 	return a.Done(map[string]any{"token": apiName(made.GetToken()), "secret": made.GetBearer()},
-		"for %s, as the header \"Authorization: Bearer TOKEN\" over https; roots.crt in the folder of your identity is the root to trust:\n  %s",
+		"for %s, as the header \"Authorization: Bearer TOKEN\" over https; "+
+			"roots.crt in the folder of your identity is the root to trust:\n  %s",
 		term.Span(durationpb.New(f.ttl)), made.GetBearer())
 }
 

@@ -19,13 +19,15 @@ func newUserAddCmd(a *cli.App) *cobra.Command {
 	ttl := time.Hour
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Let a person in, or change what one may do", Args: cobra.ExactArgs(1),
-		Long: "Let a person in, and print a token for one login. For somebody who is there already the role is replaced.\n\n" +
+		Long: "Let a person in, and print a token for one login. " +
+			"For somebody who is there already the role is replaced.\n\n" +
 			"viewer sees names and states, reader also mail, results, output and screens; operator also changes\n" +
 			"tasks, mail and what runs; admin also changes settings, servers, tokens and users.",
 		Example: "  vigil user add anna --role operator --room web\n  vigil user add ben --role viewer",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				if _, err := c.Trust.PutUser(ctx, &vigilv1.PutUserRequest{User: args[0], Bindings: bindings(role, rooms)}); err != nil {
+				if _, err := c.Trust.PutUser(ctx,
+					&vigilv1.PutUserRequest{User: args[0], Bindings: bindings(role, rooms)}); err != nil {
 					return err
 				}
 				made, err := c.Trust.CreateToken(ctx, &vigilv1.CreateTokenRequest{Role: "user", Name: args[0],

@@ -95,8 +95,9 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.stop()
 	base, end := context.WithCancel(context.Background())
 	defer end()
-	srv := &http.Server{Handler: web.Below(s.base, s.front), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return base }}
+	srv := &http.Server{Handler: web.Below(s.base, s.front), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		BaseContext: func(net.Listener) context.Context { return base }}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(s.cfg.Listener) }()
 	select {

@@ -151,7 +151,8 @@ func TestOnlyWhoHasSignedInAsks(t *testing.T) {
 	if status, _ := whole.ask("POST", restart, "{}", nil); status != 401 {
 		t.Errorf("after signing out: %d", status)
 	}
-	if want := []string{vigilv1.Fleet_RestartAgent_FullMethodName}; strings.Join(b.fleet.asked, " ") != strings.Join(want, " ") {
+	if want := []string{vigilv1.Fleet_RestartAgent_FullMethodName}; strings.Join(b.fleet.asked, " ") !=
+		strings.Join(want, " ") {
 		t.Errorf("the cluster was asked %v", b.fleet.asked)
 	}
 }

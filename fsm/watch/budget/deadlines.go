@@ -70,8 +70,8 @@ func (v *View) barredRow(a *noun.Agent) due.Row {
 func (v *View) barredText(a *noun.Agent) string {
 	r, rm := v.RoleTable.Get(a.Role), v.RoomTable.Get(a.Room)
 	say := func(whose, lift string, l noun.SpendLimit, day noun.Day) string {
-		return fmt.Sprintf("kept from new work: %s has used up its budget, %s within 24 h; `vigil budget lift %s` lets it go on",
-			whose, l.Text(day.Sum(v.Meta.Clock)), lift)
+		return fmt.Sprintf("kept from new work: %s has used up its budget, %s within 24 h; "+
+			"`vigil budget lift %s` lets it go on", whose, l.Text(day.Sum(v.Meta.Clock)), lift)
 	}
 	switch {
 	case stageOf(rm.Spent) == noun.StageOut:

@@ -192,7 +192,8 @@ func (s *State) moved(about core.About, e noun.Escalation, was, now noun.Stage, 
 	default:
 		s.Event("budget.warned", about, text)
 	}
-	e.Facts = []noun.KV{{Key: "budget_stage", Value: now.String()}, {Key: "budget_used", Value: l.Text(day.Sum(s.Meta.Clock))}}
+	e.Facts = []noun.KV{{Key: "budget_stage", Value: now.String()},
+		{Key: "budget_used", Value: l.Text(day.Sum(s.Meta.Clock))}}
 	s.Hooks.Human.Call(e)
 }
 

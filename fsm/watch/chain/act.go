@@ -14,10 +14,14 @@ const ProdWithin = time.Minute
 
 // What the chain writes to overseers.
 const (
-	wakeSubject    = "Wake: check your inbox"
-	wakeBody       = "No patrol of yours was reported for long. Go on with your patrol and report it (vigil patrol report), declare why you are silent, or hand over to a fresh life (vigil handoff). Without any answer you are interrupted and restarted, or a human is called."
+	wakeSubject = "Wake: check your inbox"
+	wakeBody    = "No patrol of yours was reported for long. " +
+		"Go on with your patrol and report it (vigil patrol report), " +
+		"declare why you are silent, or hand over to a fresh life (vigil handoff). " +
+		"Without any answer you are interrupted and restarted, or a human is called."
 	checkInSubject = "Check-in: pending work"
-	checkInBody    = "Mail waits for you and your last patrol is a while ago. Read it, and report your next patrol (vigil patrol report)."
+	checkInBody    = "Mail waits for you and your last patrol is a while ago. " +
+		"Read it, and report your next patrol (vigil patrol report)."
 )
 
 // decide ends a look: with what the rule says now, or with what triage has said as far as

@@ -88,10 +88,13 @@ func (v *View) asked(l *noun.Ladder) string {
 
 // What the ladder writes to agents.
 const (
-	nudgeSubject   = "Are you getting on?"
-	nudgeBody      = "Nothing is seen of your work. Go on with your task, report progress, or say what you wait for (declare); acknowledge this mail."
+	nudgeSubject = "Are you getting on?"
+	nudgeBody    = "Nothing is seen of your work. Go on with your task, report progress, " +
+		"or say what you wait for (declare); acknowledge this mail."
 	inquirySubject = "Status inquiry"
-	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, or fail the task if you cannot go on. Acknowledge this mail: without any answer you are interrupted and restarted, or a human is called."
+	inquiryBody    = "You did not answer a nudge. Report progress, declare what you wait for, " +
+		"or fail the task if you cannot go on. Acknowledge this mail: " +
+		"without any answer you are interrupted and restarted, or a human is called."
 )
 
 // inquiryText is what an inquiry says. It names the task and the deadline.
@@ -99,7 +102,8 @@ func (v *View) inquiryText(a *noun.Agent) string {
 	if a.Task == 0 {
 		return inquiryBody
 	}
-	return fmt.Sprintf("%s It is about task %d; answer within %s. If the task takes longer, say how long: `vigil task progress --expect 40m`.",
+	return fmt.Sprintf("%s It is about task %d; answer within %s. "+
+		"If the task takes longer, say how long: `vigil task progress --expect 40m`.",
 		inquiryBody, a.Task, v.Meta.Settings.Ladder.Wake)
 }
 

@@ -192,7 +192,8 @@ func (v *View) recipients(c *SendMail) ([]noun.AgentID, noun.Outcome) {
 		return nil, core.Refuse(noun.AgentOff,
 			"%s is off, and the mail is not to be kept for it; `vigil agent explain %s` says why", off, off)
 	case len(reached) < len(list):
-		return reached, noun.Outcome{Detail: fmt.Sprintf("%d of %d agents get no copy: they are off or their mailboxes are full, as that of %s",
+		return reached, noun.Outcome{Detail: fmt.Sprintf(
+			"%d of %d agents get no copy: they are off or their mailboxes are full, as that of %s",
 			len(list)-len(reached), len(list), cmp.Or(off, full))}
 	}
 	return reached, noun.Outcome{}

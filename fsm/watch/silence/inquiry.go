@@ -10,8 +10,9 @@ import (
 
 const (
 	roomInquirySubject = "Does this conversation go on?"
-	roomInquiryBody    = "Nothing was done or said in this room for too long, so it will be canceled soon. Report progress, " +
-		"declare what you wait for, or acknowledge this mail, and it stays."
+	roomInquiryBody    = "Nothing was done or said in this room for too long, " +
+		"so it will be canceled soon. " +
+		"Report progress, declare what you wait for, or acknowledge this mail, and it stays."
 	// maxAsked is how many agents of a silent room are asked.
 	maxAsked = 8
 )

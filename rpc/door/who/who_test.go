@@ -25,8 +25,9 @@ func TestClaimsCrossTheWire(t *testing.T) {
 			t.Errorf("%+v became %+v by %q (%v)", c, got, c.Encode(), err)
 		}
 	}
-	for _, bad := range []string{"", "user anna", "local - 0 0 0 - - 0", "agent a 0 0 0 - - 0", "user a 1 0 0 - - 0 web/a/1",
-		"user a -1 0 0 - - 0", "host a 1 0 0 - - 0 web/a", "user a 1 0 0 - - 0 x y", "user a 1 0 0 - s1", "user a 1 0 0 - s1 -1",
+	for _, bad := range []string{"", "user anna", "local - 0 0 0 - - 0", "agent a 0 0 0 - - 0",
+		"user a 1 0 0 - - 0 web/a/1", "user a -1 0 0 - - 0", "host a 1 0 0 - - 0 web/a",
+		"user a 1 0 0 - - 0 x y", "user a 1 0 0 - s1", "user a 1 0 0 - s1 -1",
 		"user " + strings.Repeat("a", 256) + " 0 0 0 - - 0", "user a 0 0 0 - " + strings.Repeat("a", 256) + " 0"} {
 		if c, err := Decode(bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, c)

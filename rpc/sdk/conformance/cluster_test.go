@@ -76,7 +76,8 @@ func (c *cluster) touch() {
 }
 
 // handle hears a call at a server, does what the script says, and carries the call out.
-func (c *cluster) handle(ctx context.Context, s *server, method string, req proto.Message, md metadata.MD) (proto.Message, error) {
+func (c *cluster) handle(ctx context.Context, s *server, method string, req proto.Message,
+	md metadata.MD) (proto.Message, error) {
 	a := arrival{method: method[strings.LastIndexByte(method, '/')+1:], again: len(md.Get(code.HeaderRepeat)) > 0,
 		server: s.index, at: time.Now()}
 	if ids := md.Get(code.HeaderWriteID); len(ids) > 0 {

@@ -2,9 +2,9 @@
 // that do so by script: late, lost, repeated, superseded, full, half-open. The workers of all SDKs and of the Go
 // client pass it; each is a small program that prints what it did as lines of JSON. All of it are tests.
 //
-// A language is a row of workers in conformance_test.go. Its program joins as web/builder at the servers that
-// VIGIL_ADDR or VIGIL_SOCKET names, with attempts of 500 ms that are repeated for VIGIL_CONFORMANCE_RETRY seconds (300),
-// and does by the text of each task:
+// A language is a row of workers in conformance_test.go. Its program joins as web/builder at the
+// servers that VIGIL_ADDR or VIGIL_SOCKET names, with attempts of 500 ms that are repeated for
+// VIGIL_CONFORMANCE_RETRY seconds (300), and does by the text of each task:
 //
 //	quick     returns "done"
 //	progress  says progress, returns "done"

@@ -66,13 +66,14 @@ func (c *cluster) serve(index int, socket bool) *server {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	h := &http.Server{Protocols: &http.Protocols{}, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-			calls.ServeHTTP(w, r)
-			return
-		}
-		gateway.ServeHTTP(w, r)
-	})}
+	h := &http.Server{Protocols: &http.Protocols{},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+				calls.ServeHTTP(w, r)
+				return
+			}
+			gateway.ServeHTTP(w, r)
+		})}
 	h.Protocols.SetHTTP1(true)
 	h.Protocols.SetUnencryptedHTTP2(true)
 	done := make(chan struct{})

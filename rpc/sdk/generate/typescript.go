@@ -241,7 +241,8 @@ func typescriptErrors() string {
 		fmt.Fprintf(&b, "  constructor(message?: string, details?: Details) {\n"+
 			"    super(%q, message, details);\n  }\n}\n", r.Name)
 	}
-	b.WriteString("\n/** The class of each code; of one that is not here, which a newer server may send, VigilError. */\n" +
+	b.WriteString("\n/** The class of each code; of one that is not here, " +
+		"which a newer server may send, VigilError. */\n" +
 		"export const codes: Readonly<\n  Record<string, new (message?: string, details?: Details) => VigilError>\n> = {\n")
 	for _, name := range names {
 		fmt.Fprintf(&b, "  %s: %s,\n", name, class(name))

@@ -41,7 +41,8 @@ func python(t *testing.T, args ...string) string {
 
 // The tests of the package in its own language.
 func TestPython(t *testing.T) {
-	if out := python(t, "-W", "error::ResourceWarning", "-m", "unittest", "discover", "-t", ".", "-s", "tests"); !strings.Contains(out, "\nOK") {
+	if out := python(t, "-W", "error::ResourceWarning", "-m", "unittest", "discover", "-t", ".",
+		"-s", "tests"); !strings.Contains(out, "\nOK") {
 		t.Errorf("the tests say:\n%s", out)
 	}
 }

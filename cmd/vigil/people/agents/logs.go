@@ -15,9 +15,10 @@ import (
 func newLogsCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.AgentLogsRequest{}
 	cmd := &cobra.Command{
-		Use:               "logs ROOM/ROLE[.N]",
-		Short:             "Print an agent's output, fetched from its host",
-		Long:              "Print an agent's output, fetched from its host: text and its colours. With --json it comes as it is.",
+		Use:   "logs ROOM/ROLE[.N]",
+		Short: "Print an agent's output, fetched from its host",
+		Long: "Print an agent's output, fetched from its host: text and its colours. " +
+			"With --json it comes as it is.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -44,7 +44,8 @@ func printExplanation(a *cli.App, h *vigilv1.Host) error {
 	}
 	err := a.Pairs("to do", remedy(h), "drain", drainLine(a, h), "pressure", h.GetPressure(),
 		"agents", loadText(h), "lease", term.Left(h.GetLeaseLeft()), "seen", heardText(a, h),
-		"kept", keptLine(a, h), "runners", strings.Join(h.GetRunners(), ", "), "labels", labelText(h.GetLabels()), "version", h.GetVersion(),
+		"kept", keptLine(a, h), "runners", strings.Join(h.GetRunners(), ", "),
+		"labels", labelText(h.GetLabels()), "version", h.GetVersion(),
 		"gossip", term.OrWord(h.GetGossipAddr(), "none: servers hear it by its stream only"),
 		"servers", strings.Join(h.GetServers(), ", "), "containment", containmentLine(h))
 	if err != nil {

@@ -87,8 +87,8 @@ func keptLine(a *cli.App, h *vigilv1.Host) string {
 	}
 	text := term.BytesText(int64(min(k.GetBytes(), math.MaxInt64))) + " of agents"
 	if k.GetOldest() != nil {
-		text += ", " + term.BytesText(int64(min(k.GetRemovable(), math.MaxInt64))) + " of it of lives that are over, the oldest used " +
-			a.Ago(k.GetOldest())
+		text += ", " + term.BytesText(int64(min(k.GetRemovable(), math.MaxInt64))) +
+			" of it of lives that are over, the oldest used " + a.Ago(k.GetOldest())
 	}
 	return text
 }

@@ -93,7 +93,8 @@ func (d *draft) notAcknowledged(ctx context.Context, first uint64, open []*vigil
 	}
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return &client.Error{Code: "timeout",
-			Message: fmt.Sprintf("%s, and was not acknowledged within %s; it stays in the mailbox: see `vigil mail show %d`", what, d.Timeout, first)}
+			Message: fmt.Sprintf("%s, and was not acknowledged within %s; "+
+				"it stays in the mailbox: see `vigil mail show %d`", what, d.Timeout, first)}
 	}
 	return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 }

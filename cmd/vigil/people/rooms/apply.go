@@ -82,7 +82,8 @@ func (x *applier) read() ([]*vigilv1.ApplyRoomRequest, error) {
 		}
 	}
 	if x.prune && !folder {
-		return nil, cli.Usagef("flag --prune: it deletes what a folder does not declare, and %s is none; name the folder with -f", x.file)
+		return nil, cli.Usagef("flag --prune: "+
+			"it deletes what a folder does not declare, and %s is none; name the folder with -f", x.file)
 	}
 	var rooms []*vigilv1.ApplyRoomRequest
 	from := map[string]string{}

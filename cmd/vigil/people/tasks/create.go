@@ -78,7 +78,8 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 	flags := cmd.Flags()
 	flags.StringVar(&text, "text", "", "text of the task")
 	flags.StringVar(&file, "file", "", "file with the text, - for standard input")
-	flags.StringVar(&request.Key, "id", "", "what names the task in its room, so that it is made once (default: each is a new one)")
+	flags.StringVar(&request.Key, "id", "",
+		"what names the task in its room, so that it is made once (default: each is a new one)")
 	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
 	expect.Add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")

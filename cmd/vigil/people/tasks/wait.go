@@ -56,7 +56,8 @@ func await(ctx context.Context, a *cli.App, c *cli.Conn, task *vigilv1.Task) err
 		text += ": " + term.OneLine(term.Tidy(task.GetWhy()))
 	}
 	return &client.Error{Code: "timeout",
-		Message: fmt.Sprintf("%s. It goes on without you: `vigil task show %d` tells how, `vigil task cancel %d` ends it", text, id, id)}
+		Message: fmt.Sprintf("%s. It goes on without you: "+
+			"`vigil task show %d` tells how, `vigil task cancel %d` ends it", text, id, id)}
 }
 
 // whyAfter is how long a task waits before people are told why.

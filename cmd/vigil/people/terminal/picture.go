@@ -112,7 +112,8 @@ func (s *seat) line() string {
 	case s.readOnly:
 		return fmt.Sprintf("You look at %s. %s leaves.", agent, leaveName)
 	case s.turn.idle(s.now()):
-		return fmt.Sprintf("%s is free again after a minute without a key; your next key takes it. %s leaves.", agent, leaveName)
+		return fmt.Sprintf("%s is free again after a minute without a key; "+
+			"your next key takes it. %s leaves.", agent, leaveName)
 	}
 	return fmt.Sprintf("What you type goes to %s. %s leaves.", agent, leaveName)
 }

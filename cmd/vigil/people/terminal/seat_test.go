@@ -205,7 +205,8 @@ func TestAttachTypesAndGivesBack(t *testing.T) {
 			!strings.Contains(s, leaveName) || strings.Contains(s, "title") {
 			t.Errorf("one sees %q", s)
 		}
-		if strings.ContainsAny(p.drawn, "\a\u009b") || strings.Contains(p.drawn, "\x1b]") || strings.Contains(p.drawn, "\x1b[2J") {
+		if strings.ContainsAny(p.drawn, "\a\u009b") || strings.Contains(p.drawn, "\x1b]") ||
+			strings.Contains(p.drawn, "\x1b[2J") {
 			t.Errorf("what does not colour got through: %q", p.drawn)
 		}
 		p.press(t, "y\x03")

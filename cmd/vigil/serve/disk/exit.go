@@ -28,8 +28,10 @@ func ServerError(err error) error {
 
 // brokenInvariant says where a server has ended that could not apply an entry, and what to do.
 func brokenInvariant(b *cluster.BrokenInvariant) error {
-	return fmt.Errorf("%w\nThis is a defect of vigil %s: every server of the cluster ends at log entry %d (%s). The data was "+
-		"not touched: keep copies of the data directories, report the text above, and run a version in which it is mended. "+
+	return fmt.Errorf("%w\nThis is a defect of vigil %s: "+
+		"every server of the cluster ends at log entry %d (%s). "+
+		"The data was not touched: keep copies of the data directories, report the text above, "+
+		"and run a version in which it is mended. "+
 		"Until there is one, stop all servers and have each pass over the entry, which refuses what is in it:\n"+
 		"  vigil server skip-entry --data-dir DIR --index %[3]d --sum %[5]s", b, cli.Version(), b.Index, b.What, b.Sum)
 }

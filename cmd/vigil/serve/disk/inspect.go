@@ -121,8 +121,9 @@ func (i *inspecting) printAll(dir string, data *cluster.Inspection) error {
 			list = append(list, map[string]any{"id": s.ID, "index": s.Index, "term": s.Term, "bytes": s.Size})
 		}
 		return i.PrintJSON(map[string]any{"data_dir": dir, "server": data.Server, "cluster": data.Cluster, "log": data.Kind,
-			"bytes": data.Bytes, "first": data.First, "last": data.Last, "term": data.CurrentTerm, "terms": listed, "commands": kinds,
-			"torn": data.Torn, "snapshots": list, "damaged_snapshots": data.Damaged, "refused": len(data.Log.Refusals())})
+			"bytes": data.Bytes, "first": data.First, "last": data.Last, "term": data.CurrentTerm,
+			"terms": listed, "commands": kinds, "torn": data.Torn, "snapshots": list,
+			"damaged_snapshots": data.Damaged, "refused": len(data.Log.Refusals())})
 	}
 	pairs := []string{
 		"server", data.Server + " of cluster " + data.Cluster,
@@ -161,7 +162,8 @@ func logWords(data *cluster.Inspection, terms []uint64) string {
 	if data.First == 0 || len(terms) == 0 {
 		return fmt.Sprintf("%s, empty", data.Kind)
 	}
-	return fmt.Sprintf("%s, entries %d to %d, terms %d to %d", data.Kind, data.First, data.Last, terms[0], terms[len(terms)-1])
+	return fmt.Sprintf("%s, entries %d to %d, terms %d to %d", data.Kind, data.First, data.Last,
+		terms[0], terms[len(terms)-1])
 }
 
 // printEntries prints entries of the log.

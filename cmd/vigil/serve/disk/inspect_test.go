@@ -23,7 +23,8 @@ func TestInspectTellsWhatIsInADirectory(t *testing.T) {
 		t.Skip("servers on disk, in real time")
 	}
 	var dirs [2]string
-	c := clustertest.New(t, 2, clustertest.OnDisk(), clustertest.Configure(func(i int, cfg *cluster.Config) { dirs[i] = cfg.DataDir }))
+	c := clustertest.New(t, 2, clustertest.OnDisk(),
+		clustertest.Configure(func(i int, cfg *cluster.Config) { dirs[i] = cfg.DataDir }))
 	k := c.Client()
 	do := func(cmd fsm.Command) noun.Outcome {
 		out := k.Do(cmd)
@@ -69,7 +70,8 @@ func TestInspectTellsWhatIsInADirectory(t *testing.T) {
 			{"no numbers", inspecting{entries: "a..b"}, cli.ExitUsage, nil, nil},
 			{"a task", inspecting{object: fmt.Sprint("task/", id)}, 0, []string{"CreateTask", "-> task.created", "State="},
 				[]string{"private", "nobody", "another"}},
-			{"an agent", inspecting{object: "agent/web/builder"}, 0, []string{"agent/web/builder after entry", "Name=web/builder"}, nil},
+			{"an agent", inspecting{object: "agent/web/builder"}, 0,
+				[]string{"agent/web/builder after entry", "Name=web/builder"}, nil},
 			{"a host", inspecting{object: "host/h1"}, 0, []string{"RegisterHost", "Name=h1"}, []string{"the-key"}},
 			{"nobody", inspecting{object: "host/h2"}, 0, []string{"there is no host/h2"}, nil},
 			{"nothing", inspecting{object: "room/web"}, cli.ExitUsage, nil, nil},
@@ -105,7 +107,8 @@ func TestInspectNamesTheEntryThatCannotBeApplied(t *testing.T) {
 	dir, broken, _ := chokedServer(t)
 	var out bytes.Buffer
 	i := inspecting{App: &cli.App{Terminal: term.Terminal{Out: &out, Err: &out}}, object: "task/1", defect: chokes}
-	if err := i.run(dir); err != nil || !strings.Contains(out.String(), broken.Sum) || !strings.Contains(out.String(), "OpenSession") {
+	if err := i.run(dir); err != nil || !strings.Contains(out.String(), broken.Sum) ||
+		!strings.Contains(out.String(), "OpenSession") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

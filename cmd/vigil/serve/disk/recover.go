@@ -93,7 +93,8 @@ func (r *recovery) run() error {
 func (r *recovery) explained(err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrNothingToRecover):
-		return cli.Usagef("%w: give the data directory of a server with --data-dir; its configuration names it as data_dir", err)
+		return cli.Usagef("%w: give the data directory of a server with --data-dir; "+
+			"its configuration names it as data_dir", err)
 	case errors.Is(err, logstore.ErrInUse):
 		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("recover %s: %w", r.dir, err))
 	}

@@ -62,7 +62,8 @@ func TestSkipEntryPassesOverWhatCannotBeApplied(t *testing.T) {
 	dir, broken, c := chokedServer(t)
 	said := ServerError(broken)
 	want := fmt.Sprintf("vigil server skip-entry --data-dir DIR --index %d --sum %s", broken.Index, broken.Sum)
-	if cli.ExitCode(said) != cli.ExitUnknown || !strings.Contains(said.Error(), want) || !strings.Contains(said.Error(), "OpenSession") {
+	if cli.ExitCode(said) != cli.ExitUnknown || !strings.Contains(said.Error(), want) ||
+		!strings.Contains(said.Error(), "OpenSession") {
 		t.Fatalf("the server ends with %v", said)
 	}
 	var out bytes.Buffer
@@ -82,8 +83,10 @@ func TestSkipEntryPassesOverWhatCannotBeApplied(t *testing.T) {
 	}{
 		{"only looking", skipping{dry: true}, 0, "Nothing was changed."},
 		{"nobody to ask", skipping{}, cli.ExitUsage, "a law is broken"},
-		{"another entry", skipping{yes: true, how: cluster.Refusing{Index: broken.Index, Sum: strings.Repeat("0", 16)}}, cli.ExitConflict, ""},
-		{"nothing to take back", skipping{how: cluster.Refusing{Index: broken.Index, Sum: broken.Sum, Undo: true}}, cli.ExitConflict, ""},
+		{"another entry", skipping{yes: true,
+			how: cluster.Refusing{Index: broken.Index, Sum: strings.Repeat("0", 16)}}, cli.ExitConflict, ""},
+		{"nothing to take back", skipping{
+			how: cluster.Refusing{Index: broken.Index, Sum: broken.Sum, Undo: true}}, cli.ExitConflict, ""},
 		{"yes", skipping{yes: true}, 0, "passes over entry"},
 		{"once more", skipping{yes: true}, 0, "to be passed over"},
 	} {
