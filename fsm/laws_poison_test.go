@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
@@ -113,4 +114,69 @@ func TestN29LivesThatTheLadderEndsCountAsDeaths(t *testing.T) {
 		x.poison(5)
 		quarantined(x.drive, x.task, 2, "attempt limit of 2 reached")
 	})
+}
+
+// A task that takes its host down each time, say by using up its memory, ends no life by itself: six in a row call a
+// human, and progress, a life that only waits, or a stop by order begins the row anew or does not count.
+func TestL11TaskThatTakesHostsDown(t *testing.T) {
+	for _, level := range []uint32{0, core.LevelRetry} {
+		x := newSilentRoom(t)
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.must(CancelTask{Task: x.waiting, By: "ann"})
+		downs := func(n int) {
+			t.Helper()
+			for range n {
+				k := x.s.Task(x.held)
+				if !k.State.Held() {
+					x.me = x.start("r/a", x.host)
+					x.must(Join{Speaker: x.me})
+					k = x.s.Task(x.must(Claim{Speaker: x.me}).Task)
+					x.must(StartTask{Work: Work{Speaker: x.me, Task: k.ID, Attempt: k.Attempt}})
+				}
+				x.jump(time.Minute)
+				switch x.s.Task(x.held).Attempt % 3 {
+				case 0: // with the machine
+					x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"w"}})
+				case 1: // with agentd and shim
+					x.must(ReportExit{Host: x.host, Agent: x.agent("r/a").ID, Inc: x.me.Inc, Kind: noun.ExitOrdered})
+				case 2: // and nobody says so
+					x.jump(25 * time.Hour)
+					x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"w"}})
+				}
+			}
+		}
+		downs(5)
+		if k := x.s.Task(x.held); k.State.Terminal() || k.Kills+k.Charged != 0 {
+			t.Fatalf("level %d: after five: %s, %d deaths, %d charged", level, k.State, k.Kills, k.Charged)
+		}
+		downs(1)
+		k := x.s.Task(x.held)
+		if level == 0 {
+			if k.State.Terminal() || k.Retry != nil {
+				t.Errorf("before the level: %s", k.State)
+			}
+			continue
+		}
+		if k.State != noun.TaskQuarantined || !strings.Contains(k.Result, "6 incarnations in a row were lost") {
+			t.Fatalf("after six: %s: %s", k.State, k.Result)
+		}
+		if !escalated(x.s, noun.EscTaskQuarantined, noun.TaskSubject(k.ID)) {
+			t.Error("no human is called")
+		}
+		x.must(UnquarantineTask{Task: x.held})
+		downs(5)
+		x.me = x.start("r/a", x.host)
+		x.must(Join{Speaker: x.me})
+		x.must(Claim{Speaker: x.me})
+		work := Work{Speaker: x.me, Task: x.held, Attempt: x.s.Task(x.held).Attempt}
+		x.must(StartTask{Work: work})
+		x.jump(time.Minute)
+		x.must(ProgressTask{Work: work, Note: "gets on"})
+		downs(1)
+		if k := x.s.Task(x.held); k.State.Terminal() || k.Retry != nil {
+			t.Errorf("after progress: %s, %+v", k.State, k.Retry)
+		}
+	}
 }

@@ -39,6 +39,9 @@ func (s *State) escalateTask(t *noun.Task) {
 		Facts: []noun.KV{{Key: "role", Value: s.RoleTable.Get(t.Role).Spec.Name},
 			{Key: "deaths", Value: strconv.FormatUint(uint64(t.Kills), 10)},
 			{Key: "attempts", Value: strconv.FormatUint(uint64(t.Attempt), 10)}}}
+	if lost := t.Retried().Lost; lost > 0 {
+		e.Facts = append(e.Facts, noun.KV{Key: "lost_with_host", Value: strconv.FormatUint(uint64(lost), 10)})
+	}
 	if a := s.AgentTable.Get(t.Holder); a != nil {
 		e.Agent = a.Name
 	}

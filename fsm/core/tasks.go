@@ -157,7 +157,13 @@ func (s *State) recover(t *noun.Task, e *ending) {
 	a := s.AgentTable.Mut(t.Holder)
 	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit &&
 		spec.AttemptLimit > 0
+	lost := t.Retried().Lost
+	sinks := spec.KillLimit > 0 && lost >= lostPerKill*spec.KillLimit
 	switch {
+	case sinks && !deadly:
+		deadly = true
+		t.Result = fmt.Sprintf("%d incarnations in a row were lost with their host or its agentd while they held it "+
+			"and had not got on with it", lost)
 	case deadly:
 		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
 	case failed:
@@ -178,6 +184,26 @@ func (s *State) recover(t *noun.Task, e *ending) {
 		return
 	}
 	s.Promote(t.Role)
+}
+
+// lostPerKill is how many lives lost with their host weigh as much as one that died by itself: hosts
+// are lost for reasons of their own.
+const lostPerKill = 2
+
+// noteLost counts a life that is lost with its host or its daemon against the task that it holds, unless it has got
+// on with it. A task that uses up the memory of its host ends everything there, again and again, and nobody's
+// exit code says so.
+func (s *State) noteLost(a *noun.Agent) {
+	if a.Task == 0 || !s.retries() || s.RoleTable.Get(a.Role).Half != nil {
+		return
+	}
+	t := s.TaskTable.Mut(a.Task)
+	t.ChangeRetry(func(r *noun.Retry) {
+		r.Lost++
+		if t.Progress > t.ChangedAt { // the start of a task is no progress
+			r.Lost = 0
+		}
+	})
 }
 
 // noteFailure remembers why an attempt failed.
@@ -418,7 +444,7 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
-	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons = 0, nil })
+	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost = 0, nil, 0 })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
 	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))

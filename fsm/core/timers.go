@@ -179,7 +179,11 @@ func (s *State) fireLease(id noun.AgentID) {
 	a := s.AgentTable.Mut(id)
 	s.Event("agent.lease_ended", About{Agent: a, Task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
-	s.disconnect(id, "the lease of its holder ended", !s.silent(a))
+	silent := s.silent(a)
+	if silent {
+		s.noteLost(a)
+	}
+	s.disconnect(id, "the lease of its holder ended", !silent)
 }
 
 // silent tells that the agent's host has been silent until the end of the fence,

@@ -30,6 +30,9 @@ type Retry struct {
 	NotBefore Time
 	Row       uint32    // attempts that failed since the task was created or a human had it tried again
 	Reasons   []Failure // of the last of them, oldest first, at most ReasonsKept; replaced, never changed
+	// Lost is how many lives in a row were lost with their host or its daemon while they held the task and
+	// had not got on with it. Such an end is nobody's fault, but one task may be the cause of all of them.
+	Lost uint32
 }
 
 // Failure is why an attempt failed: the words of its holder, or vigil's when it gave none.
@@ -50,7 +53,7 @@ func (t *Task) Retried() Retry {
 // ChangeRetry changes a copy, since views keep what they see; one with nothing in it is dropped.
 func (t *Task) ChangeRetry(change func(*Retry)) {
 	r := t.Retried()
-	if change(&r); r.NotBefore == 0 && r.Row == 0 && len(r.Reasons) == 0 {
+	if change(&r); r.NotBefore == 0 && r.Row == 0 && len(r.Reasons) == 0 && r.Lost == 0 {
 		t.Retry = nil
 		return
 	}
