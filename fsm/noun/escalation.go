@@ -28,7 +28,7 @@ const (
 	// cluster: states of servers differ, and no majority says which is right
 	EscStatesDiffer
 	EscRoleFailing      // role: most of its tasks fail, and it is half-open
-	EscUntaken          // room: its tasks wait, and nobody has lived in it
+	EscUntaken          // room: its tasks wait, and nobody serves it
 	EscUnproven         // agent: its host fell silent, and its policy wants a proof that it is over
 	EscIdentityCloned   // identity: two machines present themselves by certificates of one name
 	EscBudget           // room, role or agent: its budget is used up, or soon will be

@@ -62,7 +62,7 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"single tasks are tried, the others wait and lose no attempt; the escalation closes by itself once they succeed",
 		[]string{"vigil room show {room}", "vigil task list --room {room}"}},
 	EscUntaken: {"room_untaken",
-		"nobody serves the roles of the room's tasks: no agent has lived in it since it was created",
+		"nobody serves the roles of the room's tasks: no agent has lived in it, or theirs wait for a host",
 		"nothing is canceled; the tasks wait, and the escalation closes by itself once an agent joins",
 		[]string{"vigil room show {room}", "vigil task list --room {room}",
 			"vigil room watchdog {room} --untaken cancel"}},

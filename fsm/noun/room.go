@@ -44,6 +44,8 @@ type Room struct {
 	Spent *Spent     // nil: nothing was used; replaced, never changed
 
 	Sweep *Sweep // what later entries go on with, see package silence; nil: nothing; replaced, never changed
+
+	Unserved bool // the last warning went to a human, since nobody was there who could have been silent
 }
 
 // ResumedWork tells that the room has got new work since the watchdog canceled it: it is not

@@ -146,8 +146,9 @@ var SettingTable = []setting{
 	{Name: "watchdog_max_cancellations", help: "rooms canceled within watchdog_interval at most", Min: 1,
 		Max: 10_000, num32: func(s *Settings) *uint32 { return &s.Watchdog.MaxCancellations }},
 	{Name: "watchdog_untaken",
-		help: "what becomes of a silent room in which no agent has lived since it was created, " +
-			"and which has no limits of its own: warn tells a human, cancel treats it like other rooms",
+		help: "what becomes of a silent room that nobody serves, since its agents wait for a host, or no agent " +
+			"has lived in it since it was created and it has no limits of its own: warn tells a human, " +
+			"cancel treats it like other rooms",
 		Words: untakenNames[1:], word: func(s *Settings) wordSetting { return &s.Watchdog.Untaken }},
 	{Name: "escalation_cooldown",
 		help: "what happens again is announced again after, while nobody looks after it", Min: 1000,

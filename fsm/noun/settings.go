@@ -75,7 +75,7 @@ type WatchdogSettings struct {
 	StartDelay       time.Duration // of a new leader's first pass
 	Grace            time.Duration // between the warning and the cancellation
 	MaxCancellations uint32        // within Interval
-	Untaken          Untaken       // of rooms in which nobody has lived, and without a word of their own
+	Untaken          Untaken       // of rooms that nobody serves, and without a word of their own
 }
 
 // LadderSettings are those of the ladder for stuck agents. The times are how long a rung

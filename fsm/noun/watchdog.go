@@ -20,13 +20,13 @@ type RoomWatch struct {
 	Untaken   Untaken       // instead of watchdog_untaken, and of what follows from its own limits
 }
 
-// Untaken tells what becomes of silent rooms in which nobody has lived since they were created.
+// Untaken tells what becomes of silent rooms that nobody serves: no agent has lived in them, or theirs wait for a host.
 type Untaken uint8
 
 // With UntakenWarn a human is told and the tasks wait; with UntakenCancel they are canceled like
 // those of other rooms. The numbers are written to disk.
 const (
-	UntakenAsSet Untaken = iota // the setting, or cancel where the room has limits of its own
+	UntakenAsSet Untaken = iota // the setting, or cancel where nobody has lived and the room has limits of its own
 	UntakenWarn
 	UntakenCancel
 )

@@ -48,6 +48,8 @@ func (s *View) Check(c *core.Checker) {
 		c.That(sweeping == (rm.Sweep != nil) && (rm.Sweep == nil || !rm.Deleting),
 			"L3: room %s has to be swept: %v, in the index: %v", rm.Name, rm.Sweep != nil, sweeping)
 		c.That(!rm.Sweep.Cancels() || rm.Canceled != nil, "room %s is being canceled, and is not", rm.Name)
+		c.That(!rm.Unserved || rm.Warned > 0 && s.Level() >= core.LevelRetry,
+			"L9: a human was told that nobody serves room %s, and nobody has warned of it", rm.Name)
 		c.That(rm.Active <= rm.Quiet && rm.Quiet <= s.Meta.Clock,
 			"room %s was active at %d and is silent since %d", rm.Name, rm.Active, rm.Quiet)
 	}

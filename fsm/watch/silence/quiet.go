@@ -26,7 +26,7 @@ const (
 	RoomActive    RoomState = "active"    // not silent for too long
 	RoomStalled   RoomState = "stalled"   // silent for too long, not warned yet
 	RoomStalling  RoomState = "stalling"  // warned; it is canceled when it stays silent
-	RoomUntaken   RoomState = "untaken"   // warned; nobody has lived in it, and it is not canceled
+	RoomUntaken   RoomState = "untaken"   // warned, and not canceled: nobody is there who could be silent
 )
 
 // RoomQuiet is what the watchdog makes of a room.
@@ -253,9 +253,10 @@ func (v *View) Quiet(rm *noun.Room) RoomQuiet {
 		q.DueAt, q.Why = 0, v.heldBack(rm)
 	case q.DueAt >= now:
 		q.State, q.Why = RoomActive, "it was active lately"
-	case rm.Warned > q.DueAt && v.spared(rm):
-		q.State, q.Why = RoomUntaken,
-			"no agent has lived in it since it was created; a human was told, and its tasks wait"
+	case rm.Warned > q.DueAt && v.spared(rm, q.Reason) != rm.Unserved:
+		q.State = RoomStalled // whom the warning went to is not whom it is for now
+	case rm.Warned > q.DueAt && rm.Unserved:
+		q.State, q.Why = RoomUntaken, v.unservedText(rm)+"; a human was told, and its tasks wait"
 	case rm.Warned > q.DueAt:
 		grace := v.graceRow(rm)
 		q.State, q.CancelAt = RoomStalling, grace.At()
@@ -295,10 +296,14 @@ func (v *View) heldBack(rm *noun.Room) string {
 
 func (v *View) allHeld(r *noun.Role) bool {
 	return !slices.ContainsFunc(r.Agents, func(id noun.AgentID) bool {
-		a := v.AgentTable.Get(id)
-		return !a.Stopped && !a.Paused && !a.Retired && !v.parked(a) &&
-			(v.Level() < core.LevelRetry || v.Paused(a) != "budget")
+		return !v.held(v.AgentTable.Get(id))
 	})
+}
+
+// held tells that a human, a breaker, a usage limit or a budget keeps the agent from working.
+func (v *View) held(a *noun.Agent) bool {
+	return a.Stopped || a.Paused || a.Retired || v.parked(a) ||
+		v.Level() >= core.LevelRetry && v.Paused(a) == "budget"
 }
 
 // parked tells that a usage limit, or its breaker, keeps the agent from running. Once that is over it

@@ -54,7 +54,7 @@ func Install(c *core.State) *State {
 	}
 	h.Lasts[noun.EscUntaken] = func(e *noun.Escalation) bool {
 		rm := s.Room(e.Room)
-		return rm != nil && !rm.Lived && s.RoomIndex(rm.ID).Open > 0
+		return rm != nil && s.stillUnserved(rm)
 	}
 	return s
 }

@@ -86,11 +86,16 @@ func (c WarnRoom) Apply(of *core.State) noun.Outcome {
 	if q.State == RoomStalling {
 		return core.Refuse(noun.Conflict, "room %q is warned already", rm.Name)
 	}
-	rm.Warned = s.Meta.Clock
+	was := rm.Unserved
+	rm.Warned, rm.Unserved = s.Meta.Clock, s.spared(rm, q.Reason)
 	s.Meta.Watchdog.Warned++
-	if s.spared(rm) {
+	if rm.Unserved {
+		s.withdrawAsked(rm)
 		s.escalateUntaken(rm, &q)
 		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
+	}
+	if was {
+		s.untakenOver(rm.ID)
 	}
 	s.askRoom(rm)
 	s.Event("room.stalling", core.About{Room: rm.ID},
@@ -151,7 +156,7 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 	x := s.cancelAll(rm, &q)
 	rm = s.RoomTable.Mut(rm.ID)
 	s.withdrawAsked(rm)
-	rm.Canceled, rm.Warned, rm.Rev = x, 0, s.Meta.Index
+	rm.Canceled, rm.Warned, rm.Unserved, rm.Rev = x, 0, false, s.Meta.Index
 	w.History = append(append([]noun.Cancellation(nil),
 		w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
 	s.Event("room.canceled", core.About{Room: rm.ID},

@@ -1331,7 +1331,7 @@ func (x *RoomWatch) GetUntaken() string {
 type RoomQuiet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// unwatched, idle, exempt, active, stalled, stalling (warned) or untaken (warned, and not
-	// canceled, since no agent has lived in it)
+	// canceled, since nobody serves it)
 	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Why nothing is done; empty for stalled and stalling.
 	Why string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`

@@ -16,7 +16,7 @@ them. A canceled room is brought back with vigil room reopen. Its settings begin
 watchdog_ (vigil settings show); a room has its own limit, a deadline or no watchdog with
 vigil room watchdog or in its file. A room is exempt while an agent that holds a task of it
 has declared itself busy, in a tool, sleeping or waiting for a human, and while it is paused.
-A room in which no agent has lived since it was created, and which has no limits of its own,
-is not canceled: a human is told that nobody serves it (setting watchdog_untaken).`
+A room that nobody serves is not canceled, a human is told so (setting watchdog_untaken): its
+agents wait for a host, or no agent has lived in it and it has no limits of its own.`
 	return group
 }

@@ -91,7 +91,7 @@ func NewRoomCommand(a *cli.App) *cobra.Command {
 		"silence after which it is stalled (0: the setting watchdog_threshold)")
 	cmd.Flags().DurationVar(&deadline, "deadline", 0, "the longest time that it may be active at a stretch (0: none)")
 	cmd.Flags().StringVar(&untaken,
-		"untaken", "", "when nobody has lived in it: warn or cancel (\"\": as its own limits or the setting say)")
+		"untaken", "", "when nobody serves it: warn or cancel (\"\": as its own limits or the setting say)")
 	cmd.Flags().BoolVar(&off, "disable", false, "the watchdog leaves the room alone")
 	cmd.Flags().BoolVar(&on, "enable", false, "ends --disable")
 	cmd.MarkFlagsMutuallyExclusive("disable", "enable")

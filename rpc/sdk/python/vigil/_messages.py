@@ -2384,7 +2384,7 @@ class RoomQuiet(TypedDict, total=False):
     """Since something was done or said in it."""
     state: str
     """unwatched, idle, exempt, active, stalled, stalling (warned) or untaken (warned, and not
-    canceled, since no agent has lived in it)."""
+    canceled, since nobody serves it)."""
     why: str
     """Why nothing is done; empty for stalled and stalling."""
 

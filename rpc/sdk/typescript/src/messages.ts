@@ -2003,7 +2003,7 @@ export interface RoomQuiet {
   silent?: Duration;
   /**
    * unwatched, idle, exempt, active, stalled, stalling (warned) or untaken (warned, and not
-   * canceled, since no agent has lived in it).
+   * canceled, since nobody serves it).
    */
   state?: string;
   /** Why nothing is done; empty for stalled and stalling. */
