@@ -188,7 +188,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		case a.proc == noun.ProcOrdered && a.since.Add(w.set.AcceptLimit) <= w.due:
 			a.proc, a.host = noun.ProcNone, 0
 		case (a.proc == noun.ProcRunning || a.proc == noun.ProcAccepted) && a.part == noun.PartDisconnected &&
-			a.since.Add(spec.StartLimit) <= w.due:
+			max(a.since, w.outside(a)).Add(spec.StartLimit) <= w.due:
 			a.stopping = true
 		}
 	}
@@ -204,6 +204,14 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 			w.recover(t, charge, false, -1)
 		}
 	}
+}
+
+// outside is until when an agent may be out of its room by its own word.
+func (w *twin) outside(a *twinAgent) noun.Time {
+	if !w.retries {
+		return 0
+	}
+	return a.excused
 }
 
 // silent tells that the host of an agent was silent until the end of its fence, whichever of what is

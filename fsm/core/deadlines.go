@@ -47,34 +47,6 @@ var (
 		Then: "lost agents are started as they come, unless one was started meanwhile"}
 )
 
-// Why clocks stand.
-const (
-	whyDeclared = "what it has declared"
-	whyScreen   = "the prompt on its terminal"
-	whyTyped    = "a human who types at its terminal"
-	whyUnheard  = "its host is not heard"
-	whyRestored = "a backup was restored"
-	whyComeBack = "it was looked at, and something may come back with it"
-)
-
-// excuse is until when nobody expects anything of an agent.
-func excuse(a *noun.Agent) due.Hold {
-	h := screenExcuse(a)
-	if d := a.Declared; d != nil && d.Excused >= h.Until {
-		h = due.Hold{Until: d.Excused, Why: whyDeclared}
-	}
-	return h
-}
-
-// screenExcuse is the part of excuse that is not the agent's own word.
-func screenExcuse(a *noun.Agent) due.Hold {
-	h := due.Hold{Until: a.ScreenExcuse(), Why: whyScreen}
-	if at := a.TypedUntil(); at != 0 && at == h.Until {
-		h.Why = whyTyped
-	}
-	return h
-}
-
 // Silence is the row of an agent's silence since then. What it has explained, and the time in
 // which its host was not heard, do not count. What it is silent about is for its caller.
 func (v *View) Silence(a *noun.Agent, from noun.Time) due.Row {
@@ -117,7 +89,7 @@ func (v *View) agentLimit(a *noun.Agent) due.Row {
 	case a.Part == noun.PartDisconnected && (a.Proc == noun.ProcRunning && a.Order == noun.NoOrder ||
 		a.Proc == noun.ProcAccepted && a.Order != noun.StopOrder):
 		return due.Row{Kind: KindStart, Of: of, From: max(a.StartedAt, a.Since),
-			Span: v.RoleTable.Get(a.Role).Spec.StartLimit, Hold: screenExcuse(a)}
+			Span: v.RoleTable.Get(a.Role).Spec.StartLimit, Hold: v.outsideExcuse(a)}
 	case a.Proc == noun.ProcRunning && a.Order == noun.NoOrder && a.Useful() && (a.Failures > 0 || a.Parked):
 		return due.Row{Kind: KindHealthy, Of: of, From: a.StartedAt, Span: set.HealthyAfter}
 	case !a.Proc.Fenced() && a.NotBefore > v.Meta.Clock:

@@ -59,7 +59,8 @@ func (c Declare) Apply(s *State) noun.Outcome {
 	a.Declared = d
 	s.Touch(a.Room)
 	s.Hooks.AgentExcused.Call(a)
-	if a.Shows(noun.PromptPermission) { // a human may have to be called earlier now
+	if a.Shows(noun.PromptPermission) || s.Level() >= LevelRetry {
+		// a human may have to be called earlier now, or its start limit may end earlier
 		s.Rearm(TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
 	}
 	if !same {

@@ -82,6 +82,18 @@ func (a *Agent) Prints() bool {
 	return sc != nil && sc.Kind == PromptNone && !sc.Quiet
 }
 
+// PrintedUntil is when what did not print any more has stopped to: new text came to an end, or a prompt came
+// up. A terminal that is seen for the first time has just stopped.
+func (sc *Screen) PrintedUntil() Time {
+	switch {
+	case sc.Kind == PromptNone:
+		return sc.QuietAt
+	case !sc.Quiet:
+		return sc.At
+	}
+	return min(sc.At, sc.QuietAt)
+}
+
 // ScreenExcuse is until when what stands on its terminal, or a human who types there, explains that the
 // agent says nothing; 0: nothing does.
 func (a *Agent) ScreenExcuse() Time {
