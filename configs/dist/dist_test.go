@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestDebHoldsWhatItShould(t *testing.T) {
 	listed := output(t, "dpkg-deb", "-c", deb)
 	for _, path := range []string{"/usr/bin/vigil", "/usr/lib/systemd/system/vigil-server.service",
 		"/usr/lib/systemd/system/vigil-agentd.service", "/usr/lib/sysusers.d/vigil.conf",
-		"/usr/lib/tmpfiles.d/vigil.conf", "/etc/vigil/server.yaml", "/etc/vigil/agentd.yaml",
+		"/usr/lib/tmpfiles.d/vigil.conf", "/usr/share/vigil/server.yaml", "/usr/share/vigil/agentd.yaml",
 		"/usr/share/man/man1/vigil.1.gz", "/usr/share/man/man1/vigil-task-create.1.gz",
 		"/usr/share/bash-completion/completions/vigil", "/usr/share/zsh/vendor-completions/_vigil",
 		"/usr/share/fish/vendor_completions.d/vigil.fish", "/usr/share/doc/vigil/copyright",
@@ -56,9 +55,8 @@ func TestDebHoldsWhatItShould(t *testing.T) {
 			t.Errorf("not root's own: %s", line)
 		}
 	}
-	if got := strings.Fields(output(t, "dpkg-deb", "-I", deb, "conffiles")); !slices.Equal(got,
-		[]string{"/etc/vigil/agentd.yaml", "/etc/vigil/server.yaml"}) {
-		t.Errorf("conffiles: %v", got)
+	if strings.Contains(listed, " ./etc/") || strings.Contains(output(t, "dpkg-deb", "-I", deb), "conffiles") {
+		t.Error("the deb brings something in /etc, and an upgrade would ask about it")
 	}
 	if unit := output(t, "sh", "-c", "dpkg-deb --fsys-tarfile "+deb+
 		" | tar xO ./usr/lib/systemd/system/vigil-server.service"); strings.Contains(unit, "/usr/local") {
@@ -99,7 +97,7 @@ func TestPartsAreNamed(t *testing.T) {
 	}
 }
 
-// The rpm has the same scripts and its configuration survives an upgrade.
+// The rpm has the same scripts, and like the deb no file of its own in /etc.
 func TestRpmByItsMetadata(t *testing.T) {
 	if _, err := exec.LookPath("rpm"); err != nil {
 		t.Skip("there is no rpm")
@@ -107,9 +105,8 @@ func TestRpmByItsMetadata(t *testing.T) {
 	rpm := made(t, "*.x86_64.rpm")
 	for args, want := range map[string]string{
 		"-qp --queryformat %{NAME}/%{ARCH}/%{BUILDHOST}": "vigil/x86_64/vigil",
-		"-qp --configfiles": "/etc/vigil/server.yaml",
-		"-qp --scripts":     "systemctl try-restart vigil-server.service vigil-agentd.service",
-		"-qpl":              "/usr/lib/systemd/system/vigil-agentd.service",
+		"-qp --scripts": "systemctl try-restart vigil-server.service vigil-agentd.service",
+		"-qpl":          "/usr/lib/systemd/system/vigil-agentd.service",
 	} {
 		if got := output(t, "rpm", append(strings.Fields(args), rpm)...); !strings.Contains(got, want) {
 			t.Errorf("rpm %s: %s\nwant %s", args, got, want)
@@ -132,16 +129,33 @@ func TestRpmByItsMetadata(t *testing.T) {
 			t.Errorf("its scripts say %q:\n%s", word, scripts)
 		}
 	}
+	if strings.Contains(listed, " /etc/") {
+		t.Errorf("the rpm brings something in /etc:\n%s", listed)
+	}
 	for _, path := range []string{"/usr/lib/sysusers.d/vigil.conf", "/usr/lib/tmpfiles.d/vigil.conf",
-		"/usr/share/man/man1/vigil.1.gz", "/usr/share/doc/vigil/examples/runners.d/command.yaml"} {
+		"/usr/share/vigil/server.yaml", "/usr/share/vigil/agentd.yaml", "/usr/share/man/man1/vigil.1.gz", "/usr/share/doc/vigil/examples/runners.d/command.yaml"} {
 		if !strings.Contains(listed, " "+path+"\n") {
 			t.Errorf("the rpm has no %s", path)
 		}
 	}
 }
 
+// next makes a newer package of a deb, whose configurations have one more comment.
+func next(t *testing.T, deb, to string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "deb")
+	output(t, "dpkg-deb", "-R", deb, dir)
+	for _, name := range []string{"server.yaml", "agentd.yaml"} {
+		output(t, "sh", "-c", "echo '# of the next version' >>"+filepath.Join(dir, "usr/share/vigil", name))
+	}
+	output(t, "sed", "-i", "s/^Version: .*/&.next/", filepath.Join(dir, "DEBIAN/control"))
+	output(t, "sh", "-c", "cd "+dir+" && find usr -type f -exec md5sum {} + >DEBIAN/md5sums")
+	output(t, "dpkg-deb", "-b", "--root-owner-group", "-Znone", dir, to)
+}
+
 // In a fresh Debian the package is installed, upgraded, removed, installed again and purged; what a
-// person wrote into the configuration stays, and so does the data; what runs goes on throughout.
+// person wrote into the configuration stays, and so does the data; what runs goes on throughout. An upgrade
+// asks nothing, whatever is new in the configuration that it brings: nobody may be there to answer.
 func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 	deb := made(t, "*_amd64.deb")
 	if os.Geteuid() != 0 {
@@ -162,6 +176,7 @@ func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "tmp/vigil.deb"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	next(t, deb, filepath.Join(root, "tmp/next.deb"))
 	in := func(script string) string { return output(t, "chroot", root, "sh", "-ec", script) }
 
 	in("dpkg -i /tmp/vigil.deb")
@@ -172,6 +187,10 @@ func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 	}
 	in("grep -q '^data_dir: /var/lib/vigil-server' /etc/vigil/server.yaml; " +
 		"grep -q '^data_dir: /var/lib/vigil-agentd' /etc/vigil/agentd.yaml")
+	got := in("stat -c '%U:%G %a' /etc/vigil/server.yaml /etc/vigil/agentd.yaml")
+	if got != "root:root 644\nroot:root 644\n" {
+		t.Errorf("the configurations: %s", got)
+	}
 	run := exec.Command("chroot", root, "vigil", "server", "--insecure", "--found", "--id", "s1",
 		"--addr", "127.0.93.1:7420", "--raft-addr", "127.0.93.1:7421", "--data-dir", "/var/lib/vigil-server/trial")
 	if err := run.Start(); err != nil {
@@ -197,14 +216,24 @@ func TestInstallUpgradeRemoveInAFreshDebian(t *testing.T) {
 	}
 	ask("after the installation")
 	pid := run.Process.Pid
-	in("echo '# mine' >>/etc/vigil/server.yaml; dpkg -i /tmp/vigil.deb; grep -q '^# mine' /etc/vigil/server.yaml")
+	in("echo '# mine' >>/etc/vigil/server.yaml; rm /etc/vigil/agentd.yaml; cp /etc/vigil/server.yaml /tmp/before")
+	in("dpkg -i /tmp/next.deb; cmp /etc/vigil/server.yaml /tmp/before")
+	got = in("dpkg-query -W -f '${Status} ${Version}' vigil; " +
+		"tail -n 1 /usr/share/vigil/server.yaml /etc/vigil/agentd.yaml; ls -A /etc/vigil")
+	if !strings.HasPrefix(got, "install ok installed ") || strings.Count(got, ".next") != 1 ||
+		strings.Count(got, "# of the next version") != 2 ||
+		!strings.HasSuffix(got, "\nagentd.yaml\nrunners.d\nserver.yaml\n") {
+		t.Errorf("an upgrade: %s", got)
+	}
 	ask("after an upgrade")
 	in("dpkg -r vigil; ! test -e /usr/bin/vigil; grep -q '^# mine' /etc/vigil/server.yaml; " +
 		"test -d /var/lib/vigil-server/trial")
 	ask("after the removal")
 	in("dpkg -i /tmp/vigil.deb; grep -q '^# mine' /etc/vigil/server.yaml")
-	if got := in("dpkg -P vigil; ls /var/lib/vigil-server"); !strings.Contains(got, "is kept") ||
-		!strings.Contains(got, "trial") {
+	in("touch /etc/vigil/runners.d/mine.yaml")
+	got = in("dpkg -P vigil; ls /var/lib/vigil-server; find /etc/vigil")
+	if !strings.Contains(got, "is kept") || !strings.Contains(got, "trial") ||
+		!strings.HasSuffix(got, "\n/etc/vigil\n/etc/vigil/runners.d\n/etc/vigil/runners.d/mine.yaml\n") {
 		t.Errorf("a purge: %s", got)
 	}
 	ask("after a purge")

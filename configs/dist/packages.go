@@ -102,7 +102,9 @@ func (r *release) contents(program, texts, work string) (all files.Contents, err
 		if err := os.WriteFile(filepath.Join(work, name), text, 0o644); err != nil {
 			return nil, err
 		}
-		add(filepath.Join(work, name), "/etc/vigil/"+name, files.TypeConfigNoReplace, 0o644)
+		// A file in /etc would be a conffile: server init and join write into it, so each upgrade with another
+		// comment in it would stop dpkg at a question. postinst puts a copy there once.
+		add(filepath.Join(work, name), "/usr/share/vigil/"+name, "", 0o644)
 	}
 	for _, name := range []string{"room.yaml", "overseer.yaml"} {
 		add(filepath.Join(r.root, "configs", name), "/usr/share/doc/vigil/examples/"+name, "", 0o644)

@@ -160,7 +160,7 @@ func (f *Agentd) mistakes() (all []error) {
 	that(hclog.LevelFromString(f.LogLevel) != hclog.NoLevel,
 		cli.Usagef("log_level %q is unknown: write trace, debug, info, warn or error", f.LogLevel))
 	that(f.Metrics == "" || door.Loopback(f.Metrics),
-		cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7430; there is no password", f.Metrics))
+		cli.Usagef("metrics %q: give a loopback address such as 127.0.0.1:7429; there is no password", f.Metrics))
 	if err := checkHostName(f.Name); err != nil {
 		all = append(all, err)
 	}

@@ -38,6 +38,7 @@ func judgeCluster(c *Cluster) (l list) {
 	for _, h := range c.Hosts {
 		l.judgeHost(c, h)
 	}
+	l.judgeGossip(c)
 	if why := st.GetBrake(); why != "" {
 		l.note("cluster", "the brake is set: "+why, "see that the lost hosts are really gone, then `vigil brake release`")
 	}
@@ -99,6 +100,20 @@ func (l *list) judgePairs(c *Cluster) {
 					fmt.Sprintf("see that %s runs, and that %s is open between both (TCP)", s.GetId(),
 						cmp.Or(s.GetRaftAddr(), "its raft_addr")))
 			}
+		}
+	}
+}
+
+// judgeGossip notices hosts that gossip with no server: nothing is broken then, and nothing is gained.
+func (l *list) judgeGossip(c *Cluster) {
+	if slices.ContainsFunc(c.Status.GetServers(), func(s *vigilv1.Server) bool { return s.GetGossipAddr() != "" }) {
+		return
+	}
+	for _, h := range c.Hosts {
+		if h.GetGossipAddr() != "" && h.GetState() != "left" {
+			l.note("network", "host "+h.GetName()+" gossips and no server does: a host that has died is noticed by its stream alone",
+				"set gossip.bind in server.yaml of each server (docs/guide/servers.md)")
+			return // one line for all
 		}
 	}
 }

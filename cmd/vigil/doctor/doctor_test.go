@@ -25,7 +25,7 @@ func whole() *Cluster {
 	servers := func() (all []*vigilv1.Server) {
 		for _, id := range []string{"s1", "s2", "s3"} {
 			all = append(all, &vigilv1.Server{Id: id, ApiAddr: id + ":7420", RaftAddr: id + ":7421", Voter: true,
-				Leader: id == "s1", Version: "0.2", Health: "alive"})
+				Leader: id == "s1", Version: "0.2", Health: "alive", GossipAddr: id + ":7422"})
 		}
 		return all
 	}
@@ -112,6 +112,15 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			cluster: func(c *Cluster) { c.Hosts[0].Version = "0.1" }},
 		{name: "UDP that a firewall drops", mend: true, about: "network", remedy: "10.0.0.9:7422 for UDP",
 			cluster: func(c *Cluster) { c.Hosts[0].Views[0].Gossip = "silent" }},
+		{name: "hosts that gossip with no server", about: "network", remedy: "gossip.bind in server.yaml",
+			cluster: func(c *Cluster) {
+				for _, s := range c.Status.Servers {
+					s.GossipAddr = ""
+				}
+				for _, v := range c.Hosts[0].Views {
+					v.Gossip = "none"
+				}
+			}},
 		{name: "TCP that a firewall drops", mend: true, about: "network", remedy: "TCP",
 			cluster: func(c *Cluster) { c.Hosts[0].Views[0].Stream = "silent" }},
 		{name: "a lost host", mend: true, about: "hosts", remedy: "vigil host confirm-dead h1",

@@ -44,7 +44,8 @@ func newInitCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "Found a cluster with identities, and log in as its admin", Long: aboutInit, Args: cobra.NoArgs,
 		Example: "  vigil server init\n  vigil server init --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421\n" +
-			"  vigil server init --adopt --data-dir /var/lib/vigil --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421",
+			"  vigil server init --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421\n" +
+			"  vigil server init --adopt --data-dir vigil-data --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := ownConf(file, flags, cmd.Flags().Changed)
 			if err != nil {
@@ -161,10 +162,9 @@ func initServer(ctx context.Context, a *cli.App, f Founding, file, name string) 
 		return err
 	}
 	return a.Printf("Cluster founded. You are its admin, as %q, in the context %q.\n\n"+
-		"Start this server:\n  vigil server --config %s\n\n"+
-		"Let two more servers join, within %s, each on its own machine:\n  vigil server join %s\n\n"+
-		"The key of the root is %s: copy it to a safe place.\n", f.Admin, name, file, words(serverTokenLife), token,
-		filepath.Join(string(trustDir(f.Conf.DataDir)), trust.RootFiles+".key"))
+		"Start this server:\n%s\n\n%s\n\n"+
+		"The key of the root is %s: copy it to a safe place.\n", f.Admin, name, howToStart(file, f.Conf.DataDir),
+		howOthersJoin(file, f.Conf, token), filepath.Join(string(trustDir(f.Conf.DataDir)), trust.RootFiles+".key"))
 }
 
 func words(d time.Duration) string { return fmt.Sprintf("%d hours", int(d.Hours())) }

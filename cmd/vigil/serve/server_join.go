@@ -43,9 +43,9 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 		Use: "join TOKEN", Short: "Make this machine a server of a cluster, by a token", Args: cobra.ExactArgs(1),
 		Long: "Give this server an identity in the cluster that the token is for, and print how to start it.\n" +
 			"`vigil server init` prints the first token, `vigil token create --role server` another one.",
-		Example: "  vigil server join vigil1.MTAuMC4w...\n" +
-			"  vigil server join - < token   # it is in no list of processes\n" +
-			"  vigil server join TOKEN --id s2 --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
+		Example: "  vigil server join TOKEN --id s2 --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421\n" +
+			"  vigil server join - --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421 < token   # it is in no list of processes\n" +
+			"  vigil server join TOKEN --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := ownConf(file, flags, cmd.Flags().Changed)
 			if err != nil {
@@ -55,14 +55,16 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := reachable(set, token); err != nil {
+				return err
+			}
 			if err := EnterServer(cmd.Context(), set, token); err != nil {
 				return err
 			}
 			if file, err = putServerConf(file, set, token.Addrs); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "This machine is server %q now. Start it:\n  vigil server --config %s\n", set.ID, file)
-			return nil
+			return a.Printf("This machine is server %q now. Start it:\n%s\n", set.ID, howToStart(file, set.DataDir))
 		},
 	}
 	ownFlags(cmd, flags, &file)
@@ -143,10 +145,8 @@ func newAgentdJoinCmd(a *cli.App) *cobra.Command {
 			if err := putConf(file, values); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "This machine is a host of the cluster now. "+
-				"Put runners into %s and start it:\n  vigil agentd --config %s\n",
-				filepath.Join(filepath.Dir(file), "runners.d"), file)
-			return nil
+			return a.Printf("This machine is a host of the cluster now. Put runners into %s and start it:\n%s\n",
+				filepath.Join(filepath.Dir(file), "runners.d"), howAgentdStarts(file, data))
 		},
 	}
 	fl := cmd.Flags()

@@ -57,8 +57,8 @@ after the other upgrades a cluster.
 
 Exit code 1: it was not safe, the command failed, the machine did not come back, or the version that it ran before goes
 on and is not that of --to. Where --to is given, any other version is an error. Nothing else was touched then.`,
-		Example: `  vigil upgrade run s2 -- dpkg -i vigil_0.3_amd64.deb
-  vigil upgrade run s3 -- ssh root@s3 dpkg -i vigil_0.3_amd64.deb`,
+		Example: `  vigil upgrade run s2 -- dpkg -i vigil_0.3-1_amd64.deb
+  vigil upgrade run s3 -- ssh root@s3 dpkg -i vigil_0.3-1_amd64.deb`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
 				return cli.Usagef("give the name of one server or host, then -- and the command that installs the new version")

@@ -81,8 +81,8 @@ func newRootRotateCmd(a *cli.App) *cobra.Command {
 	var lost, yes bool
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Replace the root", Long: aboutRotate, Args: cobra.NoArgs,
-		Example: "  vigil root rotate --data-dir /var/lib/vigil\n" +
-			"  sudo -u vigil vigil root rotate --data-dir /var/lib/vigil --addr unix:/var/lib/vigil/admin.sock",
+		Example: "  vigil root rotate --data-dir vigil-data\n" +
+			"  sudo -u vigil vigil root rotate --data-dir /var/lib/vigil-server --addr unix:/var/lib/vigil-server/admin.sock",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir := trust.Dir(filepath.Join(data, "trust"))
 			if lost {

@@ -32,7 +32,7 @@ A certificate is good for so much of the cluster's time: LEFT. What browsers and
 each by its own clock, is its date: UNTIL. Issuers are what the servers show when they are asked.
 
 With --data-dir what one server or host has on this machine, without asking anybody.`,
-		Example: "  vigil tls show\n  vigil tls show --data-dir /var/lib/vigil",
+		Example: "  vigil tls show\n  vigil tls show --data-dir /var/lib/vigil-server",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if data != "" {
 				return showLocalTLS(a, data)

@@ -106,13 +106,15 @@ func (f *tokenFlags) createJoin(ctx context.Context, a *cli.App, c *cli.Conn) er
 	if err != nil {
 		return err
 	}
-	verb := "server"
-	if f.role == string(trust.Host) {
-		verb = "agentd"
+	hint, command := "", "agentd join --config /etc/vigil/agentd.yaml --data-dir /var/lib/vigil-agentd"
+	if f.role == string(trust.Server) {
+		hint = "; put its address for HERE"
+		command = "server join --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr HERE:7420 --raft-addr HERE:7421"
 	}
+	// The token is the last word, for scripts that look for it.
 	return a.Done(map[string]any{"token": made.GetToken(), "secret": word},
-		"on the machine that joins, within %s:\n  vigil %s join %s",
-		term.Span(durationpb.New(f.ttl)), verb, word)
+		"on the machine that joins, within %s (without the unit leave out --config and --data-dir%s):\n  vigil %s %s",
+		term.Span(durationpb.New(f.ttl)), hint, command, word)
 }
 
 func (f *tokenFlags) createAPI(ctx context.Context, a *cli.App, c *cli.Conn) error {

@@ -25,7 +25,7 @@ func newConvertLogCmd(a *cli.App) *cobra.Command {
 folder, which make a write durable in one step of the disk instead of two. The new log is made beside
 the old one, which counts until the new one is complete; so there has to be room for both. Then set
 log_store in the configuration of the server to the same, or leave it out, and start it.`,
-		Example: `  vigil server convert-log --data-dir /var/lib/vigil --to wal`,
+		Example: `  sudo -u vigil vigil server convert-log --data-dir /var/lib/vigil-server --to wal`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return convertLog(a, dir, logstore.Kind(to)) },
 	}

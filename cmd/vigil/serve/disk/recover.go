@@ -25,8 +25,8 @@ found and what may be lost, asks, and changes nothing before. Hosts find their w
 themselves: agentd need not be started again.
 
 If a server can still come back with its data, start that one instead.`,
-		Example: `  vigil server recover --data-dir /var/lib/vigil --dry-run
-  vigil server recover --data-dir /var/lib/vigil`,
+		Example: `  sudo -u vigil vigil server recover --data-dir /var/lib/vigil-server --dry-run
+  sudo -u vigil vigil server recover --data-dir /var/lib/vigil-server`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return r.run() },
 	}
