@@ -167,6 +167,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Host]():             fieldsBefore[noun.Host]("DrainEnd"),
 		reflect.TypeFor[noun.BudgetSettings]():   fieldsBefore[noun.BudgetSettings]("Trust"),
 		reflect.TypeFor[noun.Server]():           fieldsBefore[noun.Server]("Zone"),
+		reflect.TypeFor[noun.Ladder]():           fieldsBefore[noun.Ladder]("Episodes"),
 		reflect.TypeFor[noun.Cancellation]():     fieldsBefore[noun.Cancellation]("Swept"),
 	}},
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -161,6 +162,46 @@ func TestI89HealthyTrialClosesTheBreaker(t *testing.T) {
 		if closed := a.Failures == 0 && !a.Parked && d.events("agent.recovered") == 1; closed != works {
 			t.Fatalf("works=%v: %d failures, parked=%v, %d events", works, a.Failures, a.Parked,
 				d.events("agent.recovered"))
+		}
+	}
+}
+
+// I89: a trial that is always busy is healthy too: one that claims its next task as it ends the last one has no
+// moment without a task, and its breaker closes with the first that it completes after so long.
+func TestI89ABusyTrialClosesTheBreaker(t *testing.T) {
+	d := newDrive(t)
+	d.must(RaiseLevel{Level: core.LevelRetry})
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	for range 5 {
+		d.wait("demo/b", h)
+		d.must(ReportExit{Host: h, Agent: 1, Inc: d.start("demo/b", h).Inc, Code: 1})
+	}
+	d.wait("demo/b", h)
+	sp, began := d.start("demo/b", h), d.clock
+	d.must(Join{Speaker: sp})
+	task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+	d.must(Claim{Speaker: sp})
+	for range 13 {
+		for range 4 {
+			d.clock = d.clock.Add(15 * time.Second)
+			d.beat(h, BeatLease|BeatVouch|BeatFence, 1)
+		}
+		next := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+		d.must(CompleteTask{Work: Work{Speaker: sp, Task: task, Attempt: 1}, Then: Then{Next: true}})
+		task = next
+		a, healthy := d.agent("demo/b"), d.clock.Sub(began) >= d.s.Settings().HealthyAfter
+		if a.Task != next || a.Parked == healthy || (a.Failures == 0) != healthy {
+			t.Fatalf("after %s: it holds task %d, parked=%v, %d failures", d.clock.Sub(began), a.Task, a.Parked,
+				a.Failures)
+		}
+	}
+	if n := d.events("agent.recovered"); n != 1 {
+		t.Errorf("it has recovered %d times", n)
+	}
+	for e := range d.s.Escalations(0) {
+		if e.Kind != noun.EscBreaker || d.s.Lasts(e) {
+			t.Errorf("escalation %s lasts: %v", e.Kind, d.s.Lasts(e))
 		}
 	}
 }

@@ -337,6 +337,91 @@ func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	x.want(noun.Invalid, CloseEscalation{Escalation: 2, Note: strings.Repeat("x", noun.MaxEscalationNote+1)})
 }
 
+// What comes back within the cool-down of its notice is announced when that ends, if it still lasts; what is
+// urgent also if it does not, since it can happen a third time. Once, and not before the level, nor when a
+// human has said a word.
+func TestL3WhatComesBackInTheCooldownIsAnnounced(t *testing.T) {
+	told := func(x *alarmed) {
+		x.must(NoteNotice{Escalation: 1, Notice: x.s.Escalation(1).Notice.Number, Notifier: "hook",
+			Notifiers: []string{"hook"}})
+	}
+	opens := func(x *alarmed) { // the breaker
+		x.wait("r/a", x.host)
+		x.start("r/a", x.host)
+		x.crash()
+	}
+	back := func(t *testing.T, level uint32) *alarmed {
+		x := newAlarmed(t)
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "1"}}})
+		opens(x)
+		told(x)
+		x.must(CloseEscalation{Escalation: 1, By: "ann"})
+		x.must(UnparkAgent{Agent: "r/a", By: "ann"})
+		x.jump(70 * time.Second)
+		opens(x)
+		if e := x.only(noun.EscBreaker); e.Reopened != 1 || e.Notice.Pending {
+			t.Fatalf("it has come back: %+v", e)
+		}
+		return x
+	}
+	ends := func(x *alarmed) { x.jump(x.s.Escalation(1).Notice.At.Add(15 * time.Minute).Sub(x.clock)) }
+
+	x := back(t, core.LevelRetry)
+	x.jump(x.s.Escalation(1).Notice.At.Add(15*time.Minute - 1).Sub(x.clock))
+	if x.s.Escalation(1).Notice.Pending {
+		t.Fatal("it is announced in the cool-down")
+	}
+	x.jump(1)
+	if e := x.only(noun.EscBreaker); !e.Notice.Pending || e.Notice.Number != 2 || e.Notice.At != x.clock {
+		t.Fatalf("after the cool-down: %+v", e.Notice)
+	}
+	told(x)
+	x.jump(3 * time.Hour)
+	if e := x.only(noun.EscBreaker); e.Notice.Number != 2 {
+		t.Fatalf("it has not happened again: %+v", e.Notice)
+	}
+
+	for name, c := range map[string]struct {
+		level uint32
+		do    func(x *alarmed)
+	}{
+		"before the level": {0, func(*alarmed) {}},
+		"it is over":       {core.LevelRetry, func(x *alarmed) { x.must(UnparkAgent{Agent: "r/a", By: "ann"}) }},
+		"acknowledged":     {core.LevelRetry, func(x *alarmed) { x.must(AckEscalation{Escalation: 1, By: "ann"}) }},
+		"closed":           {core.LevelRetry, func(x *alarmed) { x.must(CloseEscalation{Escalation: 1, By: "ann"}) }},
+	} {
+		x := back(t, c.level)
+		c.do(x)
+		ends(x)
+		if e := x.only(noun.EscBreaker); e.Notice.Number != 1 || e.Notice.Pending {
+			t.Errorf("%s: it is announced: %+v", name, e.Notice)
+		}
+	}
+
+	x = back(t, 0) // the level begins in the cool-down, and the reminders are off
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.must(PutSettings{Values: []noun.KV{{Key: "escalation_remind", Value: "0s"}}})
+	ends(x)
+	if !x.s.Escalation(1).Notice.Pending {
+		t.Error("what came back before the level is not announced")
+	}
+
+	x = newAlarmed(t) // urgent, and over each time
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.start("r/a", x.host)
+	x.stick()
+	told(x)
+	x.jump(10 * time.Minute)
+	x.stick()
+	ends(x)
+	if e := x.only(noun.EscStuckProcess); x.s.Lasts(e) || !e.Notice.Pending || e.Count != 2 || e.Notice.Number != 2 {
+		t.Errorf("urgent, and over: %+v", e)
+	}
+}
+
 // L11: closed ones are kept up to a number, those that were closed last; open ones are
 // bounded too, and what is left out is counted.
 func TestL11EscalationsAreBounded(t *testing.T) {

@@ -2,9 +2,11 @@ package fsm
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
@@ -120,6 +122,101 @@ func TestI110NudgesAreBounded(t *testing.T) {
 			t.Errorf("%d nudges in 12 h of an agent that answers each, %d inquiries", n, x.events("agent.woken"))
 		}
 	})
+	for _, kind := range []string{"stalled", "deaf"} {
+		t.Run(kind+", answers and hangs again, and a human is told", func(t *testing.T) {
+			x := hungAgent(t)
+			x.must(RaiseLevel{Level: core.LevelRetry})
+			if kind == "deaf" {
+				x.must(CompleteTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Result: "done"})
+				x.must(Join{Speaker: x.me})
+				x.task = x.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+			}
+			hours := func(n int) {
+				for end := x.clock.Add(time.Duration(n) * time.Hour); x.clock < end; {
+					for range 2 {
+						x.clock = x.clock.Add(15 * time.Second)
+						x.beat(x.h, BeatFence|BeatVouch|BeatLease, x.agent(hungName).ID)
+					}
+					step := x.step()
+					if x.do(step).Code == noun.OK && step.Rung < noun.RungEscalate {
+						x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "I go on"})
+					}
+				}
+			}
+			told := func(nudges, humans int) {
+				t.Helper()
+				if n, m := x.events("agent.nudged"), x.events("agent.needs_human"); n != nudges || m != humans {
+					t.Fatalf("%d nudges and %d calls for a human in 12 h, want %d and %d", n, m, nudges, humans)
+				}
+			}
+			hours(12)
+			told(2, 1)
+			text := x.told("agent.needs_human")
+			if !strings.Contains(text, "it has answered 2 nudges in a row and not got on") {
+				t.Errorf("a human is told %q", text)
+			}
+			x.must(SendMail{Speaker: x.me, To: "r/a", Subject: "Once more"}) // a mere word drops nothing
+			hours(12)
+			told(2, 1)
+			for e := range x.s.Escalations(0) {
+				if e.Kind != noun.EscAgentStuck || !x.s.Lasts(e) || e.Count != 1 {
+					t.Errorf("the escalation is %+v, it lasts: %v", e, x.s.Lasts(e))
+				}
+			}
+			if got := reload(t, x.s); got.Hash() != x.s.Hash() || got.Climb(x.agent(hungName).ID) != x.climb() {
+				t.Error("a dump forgets it")
+			}
+			if kind == "deaf" {
+				out := x.must(Claim{Speaker: x.me})
+				x.must(StartTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: out.Attempt}})
+			}
+			x.must(ProgressTask{Work: Work{Speaker: x.me, Task: x.task, Attempt: 1}, Note: "a half"})
+			hours(12) // it has got on: the next episode is a first one
+			told(4, 2)
+		})
+	}
+}
+
+// told is what the last event of a kind says.
+func (x *hung) told(kind string) (text string) {
+	for e := range x.s.Events(0) {
+		if e.Kind == kind {
+			text = e.Text
+		}
+	}
+	return text
+}
+
+// L9: what a human or a budget holds back works on with its task, and may hang with it: it is nudged and asked
+// as ever, then a human is told. Nobody would start it again, so it is neither interrupted nor restarted.
+func TestL9WhatHangsUnderAPauseIsToldToAHuman(t *testing.T) {
+	for name, pause := range map[string]SetPause{
+		"agent": {Scope: hungName, Pause: true, By: "ann"}, "room": {Scope: "r", Pause: true, By: "ann"},
+		"all": {Pause: true, By: "ann"},
+	} {
+		x := hungAgent(t)
+		x.must(pause)
+		if c := x.climb(); c.Next != noun.NoRung || c.Why == "" {
+			t.Fatalf("%s, before the level: %+v", name, c)
+		}
+		x.must(RaiseLevel{Level: core.LevelRetry})
+		for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungEscalate} {
+			x.up(r)
+		}
+		if c := x.climb(); c.Next != noun.NoRung || x.agent(hungName).Order != noun.NoOrder {
+			t.Errorf("%s: after a human was told: %+v", name, c)
+		}
+		if text := x.told("agent.needs_human"); !strings.Contains(text, "not restarted, since it is paused") &&
+			!strings.Contains(text, "paused by ann") {
+			t.Errorf("%s: a human is told %q", name, text)
+		}
+	}
+	x := hungAgent(t) // paused between the inquiry and the interrupt
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.up(noun.RungNudge)
+	x.up(noun.RungWake)
+	x.must(SetPause{Scope: hungName, Pause: true, By: "ann"})
+	x.up(noun.RungEscalate)
 }
 
 // A restart that does not help is not repeated for ever: after three without any work a

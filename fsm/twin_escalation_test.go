@@ -77,6 +77,7 @@ type twinEscalation struct {
 	state    noun.EscalationState
 	count    uint64
 	notice   noun.Time // when it was last announced
+	last     noun.Time // when it has last happened
 	pending  bool
 	tries    map[string]int
 	over     map[string]bool
@@ -93,6 +94,7 @@ type twinAlarms struct {
 	ever            map[noun.EscalationKind]bool
 	reopened, again int
 	reminders       int
+	came            int    // announced at the end of the cool-down
 	left            int    // closed since what they were about was gone
 	broken          string // the agent whose next end is one more start that failed
 }
@@ -103,7 +105,7 @@ func (w *twinAlarms) happens(s *State, k twinKey) {
 	}
 	e, now, cool := w.newest[k], s.Meta.Clock, s.Meta.Settings.Escalation.Cooldown
 	if e == nil || e.state == noun.EscalationClosed && now.Sub(e.notice) >= cool {
-		e = &twinEscalation{state: noun.EscalationOpen, count: 1}
+		e = &twinEscalation{state: noun.EscalationOpen, count: 1, last: now}
 		w.ever[k.kind] = true
 		w.last++
 		w.newest[k], w.byID[w.last] = e, e
@@ -121,6 +123,7 @@ func (w *twinAlarms) happens(s *State, k twinKey) {
 		}
 	}
 	e.count++
+	e.last = now
 	if e.state == noun.EscalationOpen && !e.pending && now.Sub(e.notice) >= cool {
 		e.announce(now)
 		w.again++
@@ -132,11 +135,20 @@ func (w *twinAlarms) reminded(s *State, ev *noun.Event) {
 	var id noun.EscalationID
 	fmt.Sscanf(ev.Text, "escalation %d ", &id)
 	e, every := w.byID[id], s.Meta.Settings.Escalation.Remind
-	if e == nil || e.state != noun.EscalationOpen || e.pending || s.Meta.Clock.Sub(e.notice) < every || every == 0 {
+	came := strings.Contains(ev.Text, "happened again")
+	if came {
+		every = s.Meta.Settings.Escalation.Cooldown
+	}
+	if e == nil || e.state != noun.EscalationOpen || e.pending || s.Meta.Clock.Sub(e.notice) < every || every == 0 ||
+		came && (e.last <= e.notice || s.Level() < core.LevelRetry) {
 		panic(fmt.Sprintf("at %d: %s; the twin has %+v", s.Meta.Clock, ev.Text, e))
 	}
 	e.announce(s.Meta.Clock)
-	w.reminders++
+	if came {
+		w.came++
+	} else {
+		w.reminders++
+	}
 }
 
 func (e *twinEscalation) announce(now noun.Time) {
@@ -258,7 +270,7 @@ func (w *twinAlarms) said(s *State, c Command) {
 // What is escalated, how often, whether it is announced and to whom agrees with what is
 // found from events and commands alone.
 func TestTwinOfEscalationsAgrees(t *testing.T) {
-	kinds, reopened, announced, reminded, gone, left := map[noun.EscalationKind]int{}, 0, 0, 0, 0, 0
+	kinds, reopened, announced, reminded, gone, left, came := map[noun.EscalationKind]int{}, 0, 0, 0, 0, 0, 0
 	for _, seed := range seeds(t, 8) {
 		c, s := newChaos(seed, true), New()
 		remind := []string{"0s", "7s"}[seed%2] // who is reminded often is never announced again
@@ -349,14 +361,15 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 		announced += w.again
 		reminded += w.reminders
 		left += w.left
+		came += w.came
 		gone += int(w.last) - len(w.byID)
 	}
 	if *seedFlag == 0 && (len(kinds) < 6 || reopened == 0 || announced == 0 || reminded == 0 || gone == 0 ||
-		left == 0) {
+		left == 0 || came == 0) {
 		t.Errorf("the log exercises too little")
 	}
-	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten, %d about what was gone", kinds,
-		reopened, announced, reminded, gone, left)
+	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten, %d about what was gone, "+
+		"%d at the end of a cool-down", kinds, reopened, announced, reminded, gone, left, came)
 }
 
 // twinKey is what an escalation is about.

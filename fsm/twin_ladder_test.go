@@ -102,6 +102,7 @@ type climber struct {
 	at              noun.Time
 	restarts, calls int // of this episode
 	barren          int // restarts in a row without work in between
+	episodes        int // in a row that a word of the life has ended, and no work; counted from LevelRetry on
 }
 
 // words is what a word of an agent changes; wordsOf takes it without comparing any times.
@@ -214,17 +215,22 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	if !set.Enabled || kind != judge.AgentDeaf && kind != judge.AgentStalled && kind != judge.AgentUnresponsive {
 		return noun.NoRung, 0
 	}
-	if g.Paused != "" || g.Off != "" || s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 ||
+	paused := g.Paused != ""
+	if paused && (a.Task == 0 || s.Level() < core.LevelRetry) || g.Off != "" || s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 ||
 		spec.Ladder == noun.LadderOff {
 		return noun.NoRung, 0
 	}
 	x := w.climbers[a.ID]
+	over, worked := w.over(s, a)
 	switch {
 	case x == nil:
 		return noun.RungNudge, s.Meta.Clock
-	case x.inc != a.Inc || w.heard[a.ID] >= x.at:
-		if a.Order == noun.StopOrder {
+	case over:
+		switch {
+		case a.Order == noun.StopOrder:
 			return noun.NoRung, 0
+		case x.episodes == noun.MaxLadderEpisodes-1 && !worked:
+			return noun.RungEscalate, x.at.Add(set.Cooldown)
 		}
 		return noun.RungNudge, x.at.Add(set.Cooldown)
 	case a.Order == noun.StopOrder && x.restarts == 0:
@@ -232,7 +238,7 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	}
 	t := s.Task(a.Task)
 	mute := t != nil && t.Progress <= t.ChangedAt && a.Declared == nil && a.Notes().MailAt == 0
-	human := spec.Ladder == noun.LadderEscalate || spec.Ladder == noun.LadderCareful && mute || x.barren >= 3 ||
+	human := spec.Ladder == noun.LadderEscalate || paused || spec.Ladder == noun.LadderCareful && mute || x.barren >= 3 ||
 		g.HealthEvery > 0 && g.Declared != nil && g.Missed < max(g.HealthMissed, 1) ||
 		a.Managed && spec.Runner == "" || !a.Proc.Fenced() && a.Task == 0 ||
 		spec.Ladder == noun.LadderCareful && a.Task != 0 && (!a.Managed || spec.Proof == noun.ProofAgent) &&
@@ -257,19 +263,36 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 	return noun.NoRung, 0
 }
 
+// over tells that the agent has ended its episode, and whether by work or by another task.
+func (w *ladderTwin) over(s *State, a *noun.Agent) (over, worked bool) {
+	x, l := w.climbers[a.ID], a.Notes().Ladder
+	if x == nil || l == nil {
+		return true, false
+	}
+	worked = s.GotOn(a, l) || a.Task != 0 && a.TaskSince > l.At || x.inc != a.Inc
+	told := x.rung == noun.RungEscalate && x.episodes >= noun.MaxLadderEpisodes
+	return x.inc != a.Inc || w.heard[a.ID] >= x.at && (!told || worked), worked
+}
+
 // took notes an accepted rung and tells whether the laws about an episode hold.
-func (w *ladderTwin) took(s *State, p *StepLadder, worked bool) bool {
+func (w *ladderTwin) took(s *State, p *StepLadder, worked, words bool) bool {
 	x := w.climbers[p.Agent]
 	if x == nil {
 		x = &climber{}
 		w.climbers[p.Agent] = x
 	}
-	if p.Rung == noun.RungNudge {
-		barren := x.barren
+	if p.Rung == noun.RungNudge || words {
+		barren, episodes := x.barren, x.episodes
 		if worked {
 			barren = 0
 		}
-		*x = climber{barren: barren}
+		if !words {
+			episodes = 0
+		}
+		if s.Level() >= core.LevelRetry {
+			episodes++
+		}
+		*x = climber{barren: barren, episodes: episodes}
 	}
 	x.inc, x.rung, x.at = p.Inc, p.Rung, s.Meta.Clock
 	switch p.Rung {
@@ -333,7 +356,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					continue
 				}
 				one.Requests[0] = Request{Cmd: p}
-				want, worked, held := false, false, (*noun.Task)(nil)
+				want, worked, words, held := false, false, false, (*noun.Task)(nil)
 				if a := s.Agent(p.Agent); a != nil {
 					if k := s.Task(a.Task); k != nil {
 						before := *k
@@ -347,6 +370,8 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					want = rung != noun.NoRung && rung == p.Rung && due <= s.Meta.Clock && p.Inc == a.Inc &&
 						p.Seen == seen
 					worked = a.Notes().Ladder != nil && s.GotOn(a, a.Notes().Ladder)
+					over, moved := w.over(s, a)
+					words = over && !moved && w.climbers[a.ID] != nil
 				}
 				for len(window) > 0 && window[0] < s.Meta.Clock.Add(-s.Meta.Settings.Ladder.Interval) {
 					window = window[1:]
@@ -361,7 +386,7 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					if s.Agent(p.Agent).Shows(noun.PromptUsageLimit) {
 						limits++
 					}
-					if window = append(window, s.Meta.Clock); !w.took(s, &p, worked) || len(window) > 2*most {
+					if window = append(window, s.Meta.Clock); !w.took(s, &p, worked, words) || len(window) > 2*most {
 						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index,
 							*w.climbers[p.Agent], len(window), s.Meta.Settings.Ladder.Interval)
 					}

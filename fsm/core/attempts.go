@@ -160,6 +160,10 @@ func (c *CompleteTask) end(s *State) noun.Outcome {
 
 func (s *State) complete(a *noun.Agent, t *noun.Task, result string) {
 	a.Done++ // before it is settled: with it the life may count as healthy
+	if s.Meta.Level >= LevelRetry && a.Proc == noun.ProcRunning && a.Order == noun.NoOrder &&
+		(a.Failures > 0 || a.Parked) && s.Meta.Clock.Sub(a.StartedAt) >= s.Meta.Settings.HealthyAfter {
+		s.recovered(a) // now, since one that claims its next task in this entry has no other moment
+	}
 	s.putDown(a, t)
 	s.ended(t, false, "")
 	t.Result = result

@@ -43,7 +43,7 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 	EscServerDiverged: {"server_diverged", "the state of a server differs from the majority's",
 		"it serves nothing until its data is rebuilt",
 		[]string{"vigil server list", "vigil server remove {server}"}},
-	EscAgentStuck: {"agent_stuck", "the agent lives, does not get on and does not answer",
+	EscAgentStuck: {"agent_stuck", "the agent lives and does not get on, and its answers, if any, are words only",
 		"it was nudged and asked, and interrupted and restarted where that is allowed; it keeps its task",
 		[]string{"vigil agent explain {agent}", "vigil agent logs {agent}", "vigil nudge {agent} TEXT",
 			"vigil agent restart {agent}", "vigil agent stop {agent}"}},

@@ -37,6 +37,8 @@ type Ladder struct {
 	Failed   uint8       // bit n: rung n could not be used
 	Nudge    MailID      // mail of the episode; 0: none
 	Inquiry  MailID
+	// Episodes are those in a row that a word of this life has ended and no work, the present one included.
+	Episodes uint32
 }
 
 // LadderWindow bounds the rungs that are taken in the cluster within ladder_interval (law L11).
@@ -57,6 +59,10 @@ func (l *LadderSettings) Deadline(r Rung) time.Duration {
 	}
 	return l.Restart
 }
+
+// MaxLadderEpisodes is how many episodes in a row a life may end with words alone; the last of them is a
+// human's from its beginning.
+const MaxLadderEpisodes = 3
 
 // MaxLadderRestarts is how often in a row the ladder restarts an agent that shows no
 // progress and ends no task in between; then a human is asked instead.

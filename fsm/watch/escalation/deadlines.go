@@ -1,6 +1,7 @@
 package escalation
 
 import (
+	"vigil/fsm/core"
 	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
@@ -8,13 +9,14 @@ import (
 // Kinds of deadlines of escalations.
 var (
 	kindRemind = &due.Kind{Name: "escalation reminder", Then: "it is announced again, if what it is about still lasts"}
+	kindAgain  = &due.Kind{Name: "cool-down", Then: "it is announced again, if it still lasts or is urgent"}
 	kindRetry  = &due.Kind{Name: "notice", Then: "its delivery is tried again"}
 )
 
 // noticeRow is the row for which a notice must be tried again, or a new one made.
 func (v *View) noticeRow(e *noun.Escalation) (r due.Row) {
 	if !e.Notice.Pending {
-		return v.remindRow(e)
+		return due.Sooner(v.againRow(e), v.remindRow(e))
 	}
 	for i := range e.Notice.Deliveries {
 		if d := &e.Notice.Deliveries[i]; !d.Over() && d.Next > v.Meta.Clock {
@@ -22,6 +24,21 @@ func (v *View) noticeRow(e *noun.Escalation) (r due.Row) {
 		}
 	}
 	return r
+}
+
+// againRow is the row for which an escalation is announced again that has happened again, or has come back, too
+// soon after its last notice: the end of the cool-down.
+func (v *View) againRow(e *noun.Escalation) due.Row {
+	cooldown := v.Meta.Settings.Escalation.Cooldown
+	if !v.again(e) || v.Meta.Clock.Sub(e.Notice.At) >= cooldown {
+		return due.Row{}
+	}
+	return due.Row{Kind: kindAgain, Of: due.OfEscalation(e.ID), From: e.Notice.At, Span: cooldown}
+}
+
+// again tells that an open escalation has happened again since its last notice, and nobody was told.
+func (v *View) again(e *noun.Escalation) bool {
+	return v.Level() >= core.LevelRetry && e.State == noun.EscalationOpen && !e.Notice.Pending && e.Last > e.Notice.At
 }
 
 // remindRow is the row for which an escalation is announced again that nobody looks after, if it

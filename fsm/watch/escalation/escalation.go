@@ -258,12 +258,12 @@ func (s *State) booked(e *noun.Escalation, d *noun.Delivery, failure string) {
 	}
 }
 
-// rearmReminders follows the setting.
+// rearmReminders follows the settings, and the level from which on what comes back is announced.
 func (s *State) rearmReminders() {
 	for id := range s.EscalationTable.From(0) {
 		if e := s.EscalationTable.Get(id); e.State == noun.EscalationOpen && !e.Notice.Pending {
 			e = s.EscalationTable.Mut(id)
-			s.Rearm(core.TimerEscalation, uint64(id), &e.Armed, s.remindRow(e))
+			s.Rearm(core.TimerEscalation, uint64(id), &e.Armed, s.noticeRow(e))
 		}
 	}
 }
@@ -275,8 +275,13 @@ func (s *State) fireEscalation(id noun.EscalationID) {
 	}
 	e.Armed = 0
 	s.Result.Effects.Notice = true
-	if row := s.remindRow(e); row.Kind != nil && row.Ran(s.Meta.Clock) >= s.Meta.Settings.Escalation.Remind &&
-		s.Lasts(e) {
+	set := &s.Meta.Settings.Escalation
+	switch row := s.remindRow(e); {
+	case s.again(e) && s.Meta.Clock.Sub(e.Notice.At) >= set.Cooldown && (e.Priority == noun.MailUrgent || s.Lasts(e)):
+		s.escalationEvent("escalation.reminded", e,
+			fmt.Sprintf("it has happened again since it was announced, %s in all", noun.Plural(e.Count, "time")))
+		s.announce(e)
+	case row.Kind != nil && row.Ran(s.Meta.Clock) >= set.Remind && s.Lasts(e):
 		s.escalationEvent("escalation.reminded", e, "nobody looks after it for "+s.Since(e.First).String())
 		s.announce(e)
 	}

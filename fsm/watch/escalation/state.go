@@ -42,6 +42,7 @@ func Install(c *core.State) *State {
 	h.TaskGoes.Add(s.taskGoes)
 	h.RoomGoes.Add(s.roomGoes)
 	h.LevelRaised.Add(s.closeGone)
+	h.LevelRaised.Add(func(uint32) { s.rearmReminders() })
 	h.Lasts[noun.EscRoleFailing] = func(e *noun.Escalation) bool {
 		room, role, _ := strings.Cut(e.Subject, "/")
 		r := s.RoleByName(room, role)

@@ -57,7 +57,7 @@ func (v *View) Climb(id noun.AgentID) Climb {
 	g := v.Signals(id, true)
 	l, c := a.Notes().Ladder, Climb{}
 	if l != nil {
-		if c.Seen = l.At; l.Inc == a.Inc && v.Lifesign(a) < l.At {
+		if c.Seen = l.At; l.Inc == a.Inc && (v.Lifesign(a) < l.At || v.outspoken(a, l)) {
 			c.Ladder = *l
 		}
 	}
@@ -88,7 +88,7 @@ func (v *View) spared(a *noun.Agent, l *noun.Ladder) string {
 		return "the ladder is switched off for its role"
 	case v.StopWish(a):
 		return "it is not meant to run"
-	case v.Paused(a) != "":
+	case v.Paused(a) != "" && (a.Task == 0 || v.Level() < core.LevelRetry): // with a task its life works on
 		return "it is " + v.PausedText(a, v.Paused(a))
 	case a.Order == noun.StopOrder && l.Rung < noun.RungRestart:
 		return "it is being stopped: " + a.OrderReason
@@ -106,6 +106,9 @@ func (v *View) spared(a *noun.Agent, l *noun.Ladder) string {
 func (v *View) nextRung(a *noun.Agent, g *judge.Signals, l *noun.Ladder) noun.Rung {
 	switch l.Rung {
 	case noun.NoRung:
+		if v.wordsOnly(a) >= noun.MaxLadderEpisodes-1 {
+			return noun.RungEscalate
+		}
 		return noun.RungNudge
 	case noun.RungNudge:
 		return noun.RungWake
@@ -120,6 +123,26 @@ func (v *View) nextRung(a *noun.Agent, g *judge.Signals, l *noun.Ladder) noun.Ru
 	return noun.NoRung
 }
 
+// wordsOnly is how many episodes in a row the present life has ended with words, and done no work since: it
+// may acknowledge every nudge for ever, and nobody would be told.
+func (v *View) wordsOnly(a *noun.Agent) uint32 {
+	l := a.Notes().Ladder
+	if l == nil || l.Inc != a.Inc || v.Level() < core.LevelRetry || v.gotOn(a, l) {
+		return 0
+	}
+	return l.Episodes
+}
+
+// outspoken tells that a human was told of an agent that only ever says words: another one ends nothing.
+func (v *View) outspoken(a *noun.Agent, l *noun.Ladder) bool {
+	return l.Rung == noun.RungEscalate && l.Episodes >= noun.MaxLadderEpisodes && !v.gotOn(a, l)
+}
+
+// gotOn tells that the agent has got on since the last rung, or has taken another task.
+func (v *View) gotOn(a *noun.Agent, l *noun.Ladder) bool {
+	return v.GotOn(a, l) || a.Task != 0 && a.TaskSince > l.At
+}
+
 // unrestartable tells why the ladder neither interrupts nor restarts an agent but asks a
 // human; empty: it does. Who reports its health in time is not dead, whatever sends the
 // reports, and a second proof that it is stuck is missing.
@@ -128,6 +151,8 @@ func (v *View) unrestartable(a *noun.Agent, g *judge.Signals) string {
 	switch l := a.Notes().Ladder; {
 	case spec.Ladder == noun.LadderEscalate:
 		return "its role says so"
+	case v.Paused(a) != "" && v.Level() >= core.LevelRetry: // nobody would start it again (law L9)
+		return "it is " + v.PausedText(a, v.Paused(a))
 	case spec.Ladder == noun.LadderCareful && !v.Spoke(a):
 		return "it has said nothing since it began, so nobody can tell that it works no more"
 	case g.Prompt == noun.PromptUsageLimit: // its next life would stand there too, and its task be charged for it
@@ -263,6 +288,7 @@ func (v *View) Check(c *core.Checker) {
 			l.At <= v.Meta.Clock, "L11: the ladder of %s is at %+v", a.Name, *l)
 		c.That(l.Steps > 0 && uint32(l.Rung) >= l.Steps && l.Restarts <= noun.MaxLadderRestarts,
 			"L11: the ladder of %s is at %+v", a.Name, *l)
+		c.That(l.Episodes <= noun.MaxLadderEpisodes, "L11: the ladder of %s is at %+v", a.Name, *l)
 		c.That(l.Inc <= a.Inc, "L6: the ladder of %s is for incarnation %s, it is at %s", a.Name, l.Inc, a.Inc)
 	}
 }

@@ -19,9 +19,9 @@ var (
 func (v *View) rungRow(a *noun.Agent, c *Climb, last *noun.Ladder) due.Row {
 	of, set := due.OfAgent(a.ID), &v.Meta.Settings.Ladder
 	switch {
-	case c.Next == noun.RungNudge && last == nil:
+	case c.Rung == noun.NoRung && last == nil:
 		return due.Row{Kind: kindRung, Of: of, From: v.Meta.Clock}
-	case c.Next == noun.RungNudge:
+	case c.Rung == noun.NoRung:
 		return due.Row{Kind: kindCooldown, Of: of, From: last.At, Span: set.Cooldown}
 	}
 	return due.Row{Kind: kindRung, Of: of, From: c.At, Span: set.Deadline(c.Rung), Absent: v.Absent(a, c.At)}

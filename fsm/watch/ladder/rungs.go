@@ -30,6 +30,9 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 				l.Restarts = old.Restarts
 			}
 		}
+		if s.Level() >= core.LevelRetry {
+			l.Episodes = s.wordsOnly(a) + 1
+		}
 		l.Began = s.Meta.Clock
 		say("agent.nudged", "by "+noun.LaddersBy+": "+because)
 		l.Nudge = s.Hooks.Write(core.Letter{To: a, From: noun.LaddersBy, Kind: "nudge", Priority: noun.MailNormal,
@@ -50,7 +53,14 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 	case noun.RungEscalate:
 		g := s.Signals(a.ID, true)
 		text := because + "; no answer to " + s.asked(l)
+		if old := a.Notes().Ladder; l.Began == 0 { // the first rung of its episode
+			prev := *old // views share it
+			s.withdrawMail(&prev)
+			l.Began, l.Restarts, l.Episodes = old.Began, old.Restarts, old.Episodes+1
+			text = fmt.Sprintf("%s; it has answered %d nudges in a row and not got on", because, old.Episodes)
+		}
 		switch why := s.unrestartable(a, &g); {
+		case l.Steps == 1:
 		case l.Restarts > 0 && a.Notes().Ladder.Rung == noun.RungRestart:
 			text += "; the restart did not end it"
 		case why != "":
