@@ -50,7 +50,7 @@ func (t *trial) deathExplained(e history.Event) string {
 	if !ticked(l, at.to-t.ttl*3/4, l.Last()) {
 		return "the life had ended by its own account"
 	}
-	if l.Term != 0 && l.Term < at.to {
+	if l.Term != 0 && l.Term < at.to || t.told(l, at.to) {
 		return "the life had been told to end"
 	}
 	if longest(t.deaf(w)).length() > t.ttl/4 {
@@ -60,6 +60,13 @@ func (t *trial) deathExplained(e history.Event) string {
 		return "a server of the older build may have led, which charges more to leases"
 	}
 	return ""
+}
+
+// told says that a worker was told to end before that time: it works no more, and its good-bye may find no leader.
+func (t *trial) told(l *ledger.Life, before int64) bool {
+	return slices.ContainsFunc(t.effects[l.Host], func(e history.Effect) bool {
+		return e.What == history.Told && e.Agent == l.Agent && e.From >= l.Start && e.From < before
+	})
 }
 
 // outage is the longest time without servers that stretched looks for.

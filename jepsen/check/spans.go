@@ -51,7 +51,9 @@ func longest(list []span) (best span) {
 
 // harms tells whether an effect can keep a machine from working. A wall clock that
 // was changed never can (law L10), and neither can a planned change of leaders.
-func harms(e history.Effect) bool { return e.What != history.Clock && e.What != history.Leading }
+func harms(e history.Effect) bool {
+	return e.What != history.Clock && e.What != history.Leading && e.What != history.Told
+}
 
 // stretch is a time in which the same servers were untouched.
 type stretch struct {

@@ -86,6 +86,7 @@ const (
 	Away    = "away"    // it was no member, or was being replaced by another build
 	Leading = "leading" // leadership was moved on purpose
 	Unheard = "unheard" // agents and hosts could not reach it, other servers could
+	Told    = "told"    // an agent was told to end, and ends in its own time; it harms nothing
 )
 
 // Effect is one machine that a fault touched. The times are within those of the

@@ -59,8 +59,9 @@ func workerStopped(ctx context.Context, f *Field, w Worker, r *rand.Rand, t *Tou
 	return " for " + round(span)
 }
 
-// workerTold excuses nothing.
-func workerTold(_ context.Context, _ *Field, w Worker, _ *rand.Rand, _ *Touched) string {
+// workerTold excuses nothing but the end of its lease, when its good-bye finds no leader.
+func workerTold(_ context.Context, _ *Field, w Worker, _ *rand.Rand, t *Touched) string {
+	defer t.BeginAgent(history.Told, history.Client, w.Agent())()
 	_ = w.Signal(syscall.SIGTERM) // it may have ended by now
 	return ""
 }

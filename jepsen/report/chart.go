@@ -253,7 +253,7 @@ var words = map[string]string{
 	history.Killed: "killed", history.Stopped: "stopped", history.Cut: "cut off",
 	history.Slow: "slowed down", history.Disk: "disk harmed", history.Clock: "clock changed",
 	history.Away: "no member or replaced", history.Leading: "leadership moved",
-	history.Unheard: "out of reach of hosts", "none": "nothing that a machine felt",
+	history.Unheard: "out of reach of hosts", history.Told: "told to end", "none": "nothing that a machine felt",
 }
 
 // rowHeight is what one row of bars takes, in pixels.
@@ -297,7 +297,7 @@ func (v *view) lanes() ([]lane, []legend) {
 	}
 	var shown []legend
 	for _, what := range []string{history.Killed, history.Stopped, history.Cut, history.Slow, history.Disk,
-		history.Clock, history.Away, history.Leading, history.Unheard, "none"} {
+		history.Clock, history.Away, history.Leading, history.Unheard, history.Told, "none"} {
 		if used[what] {
 			shown = append(shown, legend{what, words[what]})
 		}
