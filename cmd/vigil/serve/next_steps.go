@@ -47,8 +47,8 @@ func howAgentdStarts(file, data string) string {
 // name addresses: without them a server would take those of the loopback interface. The token is the last word.
 func howOthersJoin(file string, first *conf.Server, token join.Token) string {
 	if door.Loopback(first.AdvertiseAddr) || door.Loopback(first.RaftAddr) {
-		return fmt.Sprintf("This server has loopback addresses, so only servers on this machine can join; for others found it "+
-			"anew, with --addr and --raft-addr.\nWithin %s, with an id, a directory and ports of their own:\n"+
+		return fmt.Sprintf("This server has loopback addresses, so only servers on this machine can join; for others "+
+			"found it anew, with --addr and --raft-addr.\nWithin %s, with an id, a directory and ports of their own:\n"+
 			"  vigil server join --id ID --data-dir DIR --addr 127.0.0.1:PORT --raft-addr 127.0.0.1:PORT %s",
 			words(serverTokenLife), token)
 	}
@@ -73,11 +73,13 @@ func reachable(set *conf.Server, token join.Token) error {
 	if there < 0 {
 		return nil
 	}
-	for _, own := range []struct{ what, addr string }{{"clients and hosts", set.AdvertiseAddr}, {"the other servers", set.RaftAddr}} {
+	for _, own := range []struct{ what, addr string }{
+		{"clients and hosts", set.AdvertiseAddr}, {"the other servers", set.RaftAddr},
+	} {
 		if door.Loopback(own.addr) {
-			return cli.Usagef("%s would be told to reach this server at %s, which is each machine's own, and the cluster is at %s: "+
-				"give an address of this machine for HERE: vigil server join --addr HERE:7420 --raft-addr HERE:7421 TOKEN (the "+
-				"token was not used, nothing was changed)", own.what, own.addr, token.Addrs[there])
+			return cli.Usagef("%s would be told to reach this server at %s, which is each machine's own, and the cluster is "+
+				"at %s: give an address of this machine for HERE: vigil server join --addr HERE:7420 --raft-addr HERE:7421 "+
+				"TOKEN (the token was not used, nothing was changed)", own.what, own.addr, token.Addrs[there])
 		}
 	}
 	return nil

@@ -44,7 +44,8 @@ func newInitCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "Found a cluster with identities, and log in as its admin", Long: aboutInit, Args: cobra.NoArgs,
 		Example: "  vigil server init\n  vigil server init --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421\n" +
-			"  vigil server init --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421\n" +
+			"  vigil server init --config " + unitConf + " --data-dir " + unitData +
+			" --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421\n" +
 			"  vigil server init --adopt --data-dir vigil-data --id s1 --addr 10.0.0.1:7420 --raft-addr 10.0.0.1:7421",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := ownConf(file, flags, cmd.Flags().Changed)

@@ -45,7 +45,8 @@ func newJoinCmd(a *cli.App) *cobra.Command {
 			"`vigil server init` prints the first token, `vigil token create --role server` another one.",
 		Example: "  vigil server join TOKEN --id s2 --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421\n" +
 			"  vigil server join - --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421 < token   # it is in no list of processes\n" +
-			"  vigil server join TOKEN --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
+			"  vigil server join TOKEN --config " + unitConf + " --data-dir " + unitData +
+			" --addr 10.0.0.2:7420 --raft-addr 10.0.0.2:7421",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := ownConf(file, flags, cmd.Flags().Changed)
 			if err != nil {

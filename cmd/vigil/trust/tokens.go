@@ -109,7 +109,8 @@ func (f *tokenFlags) createJoin(ctx context.Context, a *cli.App, c *cli.Conn) er
 	hint, command := "", "agentd join --config /etc/vigil/agentd.yaml --data-dir /var/lib/vigil-agentd"
 	if f.role == string(trust.Server) {
 		hint = "; put its address for HERE"
-		command = "server join --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr HERE:7420 --raft-addr HERE:7421"
+		command = "server join --config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server " +
+			"--addr HERE:7420 --raft-addr HERE:7421"
 	}
 	// The token is the last word, for scripts that look for it.
 	return a.Done(map[string]any{"token": made.GetToken(), "secret": word},
