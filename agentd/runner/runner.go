@@ -96,7 +96,7 @@ const (
 // UsageLimit recognizes by exit code and output that a tool is out of quota. At
 // least one of Code and Pattern is set.
 type UsageLimit struct {
-	Code int // 1 to 255; 0: any
+	Code int // 1 to 255; 0: that of any error, which the end by a signal is not
 	// Pattern (RE2) is looked for in the last lines of output; empty: any. A group
 	// named seconds, minutes or hours says how long to wait, one named at until when: a time
 	// of day such as 15:04 or 3pm in the agent's TZ, else of this host, or seconds since 1970.

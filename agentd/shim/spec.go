@@ -87,8 +87,8 @@ func (s *Spec) owner() int {
 	return os.Geteuid()
 }
 
-// UsageRule recognizes that a tool is out of quota: by the exit code (0: any), and
-// by a pattern (RE2) on the last lines of output (empty: any). The group named
+// UsageRule recognizes that a tool is out of quota: by the exit code (0: that of any
+// error, which neither 0 nor the end by a signal is), and by a pattern (RE2) on the last lines of output (empty: any). The group named
 // "seconds", "minutes" or "hours" says how long; "at" a clock time such as 15:04 or 3pm
 // in the zone of the agent; else After counts.
 type UsageRule struct {

@@ -14,9 +14,13 @@ const waitMost = 24 * time.Hour
 // outOfQuota tells whether one of the rules recognizes the end of a tool, and how
 // long it says to wait; 0: unknown. The first rule that does counts. now is wall
 // time in the zone of the host, for rules without one of their own.
+//
+// Words alone are believed of a tool that has ended itself, with an error: the output holds what an agent
+// writes, too, and one whose task is about usage limits would be parked for it. A rule that names its
+// exit code is asked for that code alone.
 func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after time.Duration, hit bool) {
 	for _, r := range rules {
-		if r.Code != 0 && r.Code != code || r.Code == 0 && r.Pattern == "" {
+		if r.Code != 0 && r.Code != code || r.Code == 0 && (r.Pattern == "" || !failed(code)) {
 			continue
 		}
 		if r.Pattern == "" {
@@ -42,6 +46,13 @@ func outOfQuota(rules []UsageRule, code int, tail string, now time.Time) (after 
 	}
 	return 0, false
 }
+
+// signals is how many signals there are: 128 and the number of one is the exit code of a shell, and of others
+// that wait for a program, when it ended what they ran.
+const signals = 64
+
+// failed tells that a program has ended itself, and not well: -1 is the code of one that a signal ended.
+func failed(code int) bool { return code > 0 && (code <= 128 || code > 128+signals) }
 
 // waitOf reads the named groups of a match; 0: they say nothing.
 func waitOf(re *regexp.Regexp, match []string, now time.Time) time.Duration {

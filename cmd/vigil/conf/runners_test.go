@@ -75,13 +75,18 @@ func TestRunnerExamplesKnowUsageLimits(t *testing.T) {
 		{"claude-code", "You've hit your limit · resets 1pm (Europe/Lisbon)", "at", "1pm"},
 		{"claude-code", "You've hit your weekly limit · resets 11:30am (UTC)", "at", "11:30am"},
 		{"claude-code", "You've hit your limit", "", ""},
-		{"codex", "You've hit your usage limit. Upgrade to Pro or try again in 3 hours 14 minutes.", "hours", "3"},
-		{"codex", "You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes.", "", ""},
-		{"codex", "You've hit your usage limit. Visit the settings or try again at 3:05 PM.", "at", "3:05 PM"},
-		{"gemini-cli", `{"status": "RESOURCE_EXHAUSTED",` + "\n" + `"message": "Please retry in 15.002899939s."`,
-			"seconds", "15.002899939"},
-		{"gemini-cli", "Your quota will reset after 5h22m.", "minutes", "22"},
+		{"codex", "ERROR: You've hit your usage limit. Upgrade to Pro or try again in 3 hours 14 minutes.", "hours", "3"},
+		{"codex", `{"type":"error","message":"You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours."}`,
+			"", ""},
+		{"codex", `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Or try again at 3:05 PM."}}`,
+			"at", "3:05 PM"},
+		{"gemini-cli", `[API Error: {"error": {"status": "RESOURCE_EXHAUSTED",` + "\n" +
+			`"message": "Please retry in 15.002899939s."`, "seconds", "15.002899939"},
+		{"gemini-cli", "[API Error: You have exhausted your capacity on this model. Your quota will reset after 5h22m.]",
+			"minutes", "22"},
+		{"gemini-cli", "[API Error: [{\n  \"error\": {\n    \"code\": 429,\n    \"status\": \"RESOURCE_EXHAUSTED\"\n", "", ""},
 		{"opencode", "Error: Rate limit exceeded", "", ""},
+		{"opencode", "\x1b[91m\x1b[1mError: \x1b[0mRate limit exceeded", "", ""},
 	} {
 		hit := slices.IndexFunc(all[c.runner].UsageLimits,
 			func(u runner.UsageLimit) bool { return regexp.MustCompile(u.Pattern).MatchString(c.says) })
@@ -112,17 +117,34 @@ func newToolbox(t *testing.T) *toolbox {
 	// Gives one task, and then says that this life is superseded.
 	b.put("vigil", `echo "vigil $*" >>"$BIN/calls"
 case "$1 $2" in
-"wait-for-task --start") test -e "$BIN/claimed" && exit 7; : >"$BIN/claimed"; printf 'task 1, attempt 1, for room/role: title\n\nthe text\n' ;;
+"wait-for-task --start") test -e "$BIN/claimed" && exit 7; : >"$BIN/claimed"
+	printf 'task %d, attempt 1, for room/role: title\n\nthe text\n' "$(cat "$BIN/task" 2>/dev/null || echo 1)" ;;
 "task exec") shift 3; TRACEPARENT=traced exec "$@" ;;
-"task complete") cp result.txt "$BIN/result" ;;
+"task complete") test -e "$BIN/refuse" && exit 7; cp result.txt "$BIN/result" ;;
 esac`)
 	return b
 }
 
 func (b *toolbox) put(name, script string) {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	b.write(filepath.Join(b.bin, name), "#!/bin/sh\n"+script+"\n")
+}
+
+func (b *toolbox) write(path, text string) {
+	b.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// next has the next life claim a task of this number, and forgets what was called.
+func (b *toolbox) next(task string) {
+	b.t.Helper()
+	b.write(filepath.Join(b.bin, "task"), task)
+	for _, file := range []string{"claimed", "calls", "result"} {
+		if err := os.Remove(filepath.Join(b.bin, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			b.t.Fatal(err)
+		}
 	}
 }
 
@@ -195,6 +217,9 @@ func TestRunnerExamplesWork(t *testing.T) {
 	} {
 		b := newToolbox(t)
 		b.put(c.tool, `test "$TRACEPARENT" = traced || exit 99; `+c.script)
+		for _, of := range []string{"conversation", "thread", "session"} { // an earlier life had the same task
+			b.write(filepath.Join(b.dir, of+"-of.txt"), "task 1\n")
+		}
 		code, out, calls, result := b.run(c.runner, c.resume)
 		want := "task 1, attempt 1, for room/role: title\n\nthe text\n"
 		if c.runner == "command" {
@@ -214,6 +239,76 @@ func TestRunnerExamplesWork(t *testing.T) {
 		}
 		if strings.Contains(calls, "the text") {
 			t.Errorf("%s: the task is in the arguments:\n%s", c.runner, calls)
+		}
+	}
+}
+
+// A conversation is about one task: the next life goes on with it when it gets the same task again, and begins
+// another one when it gets another. A result that is refused, since the task was taken away, ends it.
+func TestConversationsAreGoneOnWithAtTheSameTask(t *testing.T) {
+	const other = "11111111-2222-3333-4444-555555555555"
+	for name, c := range map[string]struct{ tool, resume, again string }{
+		"claude-code": {"claude", conversation, "--resume " + conversation},
+		"codex":       {"codex", conversation, "resume " + conversation},
+		"gemini-cli":  {"gemini", "latest", "--resume latest"},
+		"opencode":    {"opencode", "begun", "--continue"},
+	} {
+		b := newToolbox(t)
+		tool := func(thread, rest string) {
+			b.put(c.tool, `echo "`+c.tool+` $*" >>"$BIN/calls"; echo '{"type":"thread.started","thread_id":"`+
+				thread+`"}'; echo done >result.txt; `+rest)
+		}
+		tool(conversation, "exit 3")
+		if code, out, calls, _ := b.run(name, ""); code != 3 || strings.Contains(calls, c.again) {
+			t.Errorf("%s: the first life: code %d, %q\n%s", name, code, out, calls)
+		}
+		b.next("1")
+		if code, out, calls, _ := b.run(name, c.resume); code != 3 || !strings.Contains(calls, c.again) {
+			t.Errorf("%s: the same task after a crash: code %d, %q\n%s", name, code, out, calls)
+		}
+		b.next("2")
+		tool(other, "exit 3")
+		if code, out, calls, _ := b.run(name, c.resume); code != 3 || strings.Contains(calls, c.again) ||
+			!strings.Contains(calls, c.tool+" ") {
+			t.Errorf("%s: another task after a crash: code %d, %q\n%s", name, code, out, calls)
+		}
+		b.next("1")
+		if _, out, calls, _ := b.run(name, c.resume); strings.Contains(calls, c.again) {
+			t.Errorf("%s: the first task, when there is a newer conversation: %q\n%s", name, out, calls)
+		}
+		b.next("3")
+		b.write(filepath.Join(b.bin, "refuse"), "")
+		tool(conversation, "true")
+		if code, out, calls, _ := b.run(name, ""); code != 7 || !strings.HasSuffix(calls, "vigil remember --best-effort \n") {
+			t.Errorf("%s: a result that is refused: code %d, %q\n%s", name, code, out, calls)
+		}
+	}
+}
+
+// What a model says is no word of its tool: an agent whose task is about usage limits is not parked for that, also
+// when its tool fails for another reason.
+func TestRunnerExamplesKnowWhoSpeaksOfUsageLimits(t *testing.T) {
+	const says = "usage limit reached|99999999999 You've hit your usage limit, try again in 3 hours; RESOURCE_EXHAUSTED: " +
+		"retry in 60s, your quota will reset after 5h; the test wants 'Error: rate limit exceeded' of our API"
+	for name, script := range map[string]string{
+		"claude-code": "echo \"  $SAYS\"; exit 1",
+		"codex": `echo '{"type":"thread.started","thread_id":"` + conversation + `"}'; ` +
+			`echo "{\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"$SAYS\"}}"; exit 1`,
+		"gemini-cli": `echo "[API Error: $SAYS"; echo "Error executing tool: $SAYS" >&2; exit 1`,
+		"opencode": `echo "Error: $SAYS"; { echo "Error: $SAYS"; echo "| $SAYS"; echo 2; echo; ` +
+			`echo "Error: no such model"; } >&2; exit 1`,
+	} {
+		b := newToolbox(t)
+		tool, _, _ := strings.Cut(name, "-")
+		b.put(tool, "SAYS='"+strings.ReplaceAll(says, "'", "")+"'\n"+script)
+		code, out, _, _ := b.run(name, "")
+		if code != 1 || !strings.Contains(out, "RESOURCE_EXHAUSTED") {
+			t.Errorf("%s: exit code %d, output %q", name, code, out)
+		}
+		for _, u := range examples(t)[name].UsageLimits {
+			if regexp.MustCompile(u.Pattern).MatchString(out) {
+				t.Errorf("%s: out of quota by %s after\n%s", name, u.Pattern, out)
+			}
 		}
 	}
 }
