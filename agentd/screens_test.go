@@ -235,6 +235,21 @@ func TestNudgesSpareAPermissionPrompt(t *testing.T) {
 	}
 }
 
+// A terminal that cannot be looked at may show a permission prompt: nothing is typed there.
+func TestNudgesSpareWhatCannotBeSeen(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.wants("none", false)
+	x.fails(errors.New("tmux does not answer"))
+	r := &vigilv1.TerminalRequest{Request: 100, Agent: 1, Incarnation: 2, Text: "How are you?", SparePrompt: true}
+	if d := x.stream.askTerminal(t, r); !strings.HasPrefix(d.GetError(), "whether a permission prompt stands") {
+		t.Errorf("%q", d.GetError())
+	}
+	x.fails(shim.ErrNoTerminal)
+	if d := x.stream.askTerminal(t, r); d.GetError() != shim.ErrNoTerminal.Error() {
+		t.Errorf("%q", d.GetError())
+	}
+}
+
 // False positives: text that quotes a prompt and scrolls on is none, however often it comes.
 func TestQuotedPromptIsNone(t *testing.T) {
 	x := newEasel(t, runner.KindTmux)

@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"vigil/agentd/output"
@@ -40,15 +41,24 @@ func newSight(runners *runner.Set, name string) *sight {
 	return &sight{prompts: p, tmux: runners.Kind(name) == runner.KindTmux}
 }
 
-// asks looks whether a permission prompt stands on a terminal at this very moment; one look is
-// enough to keep one's hands off. A sight's prompts and kind never change.
-func (s *sight) asks(ctx context.Context, p process) bool {
+// spares looks whether a permission prompt stands on a terminal at this very moment, and gives the
+// reason to keep one's hands off: one look is enough, and so is one that fails. A sight's prompts and
+// kind never change.
+func (s *sight) spares(ctx context.Context, p process) error {
 	if s == nil || !s.tmux {
-		return false
+		return nil
 	}
 	screen, err := p.Terminal(ctx, shim.TerminalRequest{Look: true})
-	m, ok := s.prompts.Match(runner.Tidy(screen))
-	return err == nil && ok && m.Kind == "permission"
+	switch {
+	case noTerminal(err): // whoever types is told the same
+		return nil
+	case err != nil:
+		return fmt.Errorf("whether a permission prompt stands on the terminal cannot be seen: %w", err)
+	}
+	if m, ok := s.prompts.Match(runner.Tidy(screen)); ok && m.Kind == "permission" {
+		return errPrompt
+	}
+	return nil
 }
 
 // seen is what is told.

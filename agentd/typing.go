@@ -41,7 +41,8 @@ func (t *talk) serveTerminal(session context.Context, r *vigilv1.TerminalRequest
 }
 
 // errPrompt says why nothing was typed.
-var errPrompt = errors.New("a permission prompt stands on the terminal, and whatever is typed would answer it")
+var errPrompt = errors.New("a permission prompt stands on the terminal, and whatever is typed would answer it: " +
+	"look at it with `vigil agent screen`, and answer it with `vigil nudge --answer`")
 
 // atTerminal finds the life and asks its shim.
 func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
@@ -68,8 +69,10 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 		return "", nil
 	case heard != nil:
 		return "", heard
-	case r.GetSparePrompt() && f.sight.asks(ctx, f.process):
-		return "", errPrompt
+	case r.GetSparePrompt():
+		if err := f.sight.spares(ctx, f.process); err != nil {
+			return "", err
+		}
 	}
 	if change != nil {
 		if err := change.resize(ctx, f.process, int(r.GetColumns()), int(r.GetRows())); err != nil || len(r.GetKeys()) == 0 {

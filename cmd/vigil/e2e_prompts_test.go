@@ -113,7 +113,8 @@ func TestI43AgentAtAPermissionPrompt(t *testing.T) {
 	c.says("agent explain perm/a", "needs input", "permission prompt")
 	c.says("agent status perm/a --json", `"prompt":`, `"permission"`)
 	c.says("host show h2", "terminals", "tmux ")
-	c.says("nudge perm/a yes", "nudged") // a human's answer
+	c.refuses(badInput{args: []string{"nudge", "perm/a", "hello"}, code: 4, says: []string{"vigil nudge --answer"}})
+	c.says("nudge perm/a --answer yes", "nudged") // a human's answer
 	c.completed(task)
 	if g := c.agent("perm/a"); g.GetIncarnation() != first.GetIncarnation() {
 		t.Errorf("it is at life %s, was at %s", g.GetIncarnation(), first.GetIncarnation())

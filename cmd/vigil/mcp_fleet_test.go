@@ -174,6 +174,9 @@ func connect(t *testing.T, env map[string]string, args ...string) *mcpClient {
 	stdout, out := io.Pipe()
 	c := &mcpClient{t: t, stdin: stdin, folder: t.TempDir(), log: newLogFile(t), done: make(chan struct{}),
 		changed: make(chan struct{}, 16)}
+	if env["XDG_RUNTIME_DIR"] != "" {
+		c.folder = env["XDG_RUNTIME_DIR"]
+	}
 	getenv := func(name string) string {
 		if name == "XDG_RUNTIME_DIR" {
 			return c.folder

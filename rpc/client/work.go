@@ -179,3 +179,20 @@ func (j *Job) unwanted(err error) error {
 	}
 	return err
 }
+
+// Held is the task that this life held already when the worker joined, 0 for none: another process of
+// the same life has claimed it.
+func (w *Worker) Held() uint64 { return w.held }
+
+// breakOff takes a worker out of the room again whose caller does not want it any more; a life that holds
+// a task has another process at work.
+func (w *Worker) breakOff(ctx context.Context) error {
+	if w.held != 0 {
+		w.Detach()
+		return nil
+	}
+	if err := w.Leave(ctx, "its join was broken off"); err != nil {
+		return fmt.Errorf("leave room: %w", err)
+	}
+	return nil
+}

@@ -116,6 +116,7 @@ type Worker struct {
 	speaker *vigilv1.Speaker // as the cluster named it; never changed
 	id      uint32
 	managed bool
+	held    uint64 // see Held
 
 	ctx    context.Context
 	end    context.CancelCauseFunc
@@ -154,7 +155,7 @@ func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
 	}
 	w.speaker = &vigilv1.Speaker{Agent: answer.GetAgent(), Incarnation: answer.GetIncarnation(), Token: cfg.Token}
 	w.id, w.managed, w.waiting = answer.GetAgentId(), answer.GetManaged(), true
-	w.ttl = lifetime(answer.GetTtl())
+	w.ttl, w.held = lifetime(answer.GetTtl()), answer.GetTask()
 	w.ctx, w.end = context.WithCancelCause(c.life)
 	beat, stop := context.WithCancel(w.ctx)
 	w.stop = stop
@@ -162,8 +163,8 @@ func Join(ctx context.Context, c *Client, cfg WorkerConfig) (*Worker, error) {
 	if ctx.Err() == nil {
 		return w, nil
 	}
-	if err := w.Leave(call, "its join was broken off"); err != nil {
-		return nil, fmt.Errorf("leave room: %w", err)
+	if err := w.breakOff(call); err != nil {
+		return nil, err
 	}
 	return nil, c.endedBy(ctx.Err(), &trial{})
 }

@@ -29,7 +29,7 @@ const nudgeText = "How are you getting on? Go on with your task; if you wait for
 	"`vigil declare`, and if you cannot go on, with `vigil fail`."
 
 // NudgeAgent types a line into the terminal of the agent's present life, after an event
-// about it was written. What vigil itself would say is not typed at a permission prompt.
+// about it was written. At a permission prompt nothing but an answer is typed.
 // A repeat under the same write id waits for the first one, types nothing and gets the
 // first one's answer; where that is lost with its server, conflict says so.
 func (d *Desk) NudgeAgent(ctx context.Context, r *vigilv1.NudgeAgentRequest) (*vigilv1.Agent, error) {
@@ -73,7 +73,7 @@ func (d *Desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge
 	}
 	n.noted = true
 	_, err = d.relay.terminal(ctx, r.GetAgent(),
-		&vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: r.GetText() == ""})
+		&vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: !r.GetAnswer()})
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,9 @@ func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)
 	c.Typed("text", r.GetText())
+	if r.GetAnswer() && r.GetText() == "" {
+		c.Fail("answer has no text; say what is to be typed at the prompt.")
+	}
 	c.Line("by", r.GetBy(), form.MaxWho)
 	c.Text("reason", r.GetReason(), noun.MaxReason)
 	return fsm.NoteNudge{Agent: r.GetAgent(), By: r.GetBy(), Reason: r.GetReason(),

@@ -81,7 +81,13 @@ func inRoom(ctx context.Context, a *cli.App, c *cli.Conn, who *life.Flags, name 
 		return err
 	}
 	err = do(w, program, l.Token)
-	if e := life.Goodbye(ctx, w, leaveRun(err)); e != nil {
+	var e error
+	if l.Incarnation == 0 { // it has begun this life, and ends it
+		e = life.Goodbye(ctx, w, leaveRun(err))
+	} else {
+		_, e = life.Part(ctx, a, c, w, l, false, leaveRun(err))
+	}
+	if e != nil {
 		cli.Report(a.Err, e, a.JSON)
 	}
 	return err

@@ -84,10 +84,11 @@ func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
 	}
 	worker, err := client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
 		Token: l.Token, Patience: w.patienceOf(managed)})
+	began := l.Incarnation == 0
 	if err != nil && !managed && l.Incarnation != 0 &&
 		(errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {
 		// What was kept of an earlier life is out of date: begin a new one.
-		l.Incarnation = 0
+		l.Incarnation, began = 0, true
 		worker, err = client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Token: l.Token,
 			Patience: w.patienceOf(managed)})
 	}
@@ -98,11 +99,18 @@ func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
 		return err
 	}
 	l.Agent, l.AgentID, l.Incarnation = worker.Agent(), worker.ID(), worker.Incarnation()
-	if err := w.wait(attended, worker, l, managed); err != nil {
+	if job, err := w.wait(attended, worker, l, managed); err != nil {
 		if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 			err = sig
 		}
-		if e := life.Goodbye(ctx, worker, leaveReason(err)); e != nil && !IsGone(err) {
+		var e error
+		// What this wait has claimed goes back with it, what another one has claimed does not.
+		if began || job != nil && job.Task.GetId() != worker.Held() {
+			e = life.Goodbye(ctx, worker, leaveReason(err))
+		} else {
+			_, e = life.Part(ctx, w.App, c, worker, l, job == nil, leaveReason(err))
+		}
+		if e != nil && !IsGone(err) {
 			cli.Report(w.Err, e, w.JSON)
 		}
 		return err
@@ -141,27 +149,28 @@ func (w *waitForTask) patienceOf(managed bool) time.Duration {
 	return w.patience
 }
 
-// wait claims a task and hands it to the caller.
-func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life.Life, managed bool) error {
+// wait claims a task and hands it to the caller; it gives what was claimed with an error, too.
+func (w *waitForTask) wait(ctx context.Context, worker *client.Worker, l *life.Life,
+	managed bool) (*client.Job, error) {
 	look, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go WhenUnread(look, w.App, func() { stop(ErrReaderGone) })
 	job, err := worker.Wait(look)
 	if err != nil {
 		if cause := context.Cause(look); cause == ErrParentGone || cause == ErrReaderGone {
-			return cause
+			return nil, cause
 		}
 		if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, client.ErrTimeout) {
-			return &client.Error{Code: "timeout", Message: fmt.Sprintf("no task came within %s", w.Timeout)}
+			return nil, &client.Error{Code: "timeout", Message: fmt.Sprintf("no task came within %s", w.Timeout)}
 		}
-		return err
+		return nil, err
 	}
 	if w.start {
 		if err := job.Start(look); err != nil {
-			return err
+			return job, err
 		}
 	}
-	return w.hand(l, job, managed)
+	return job, w.hand(l, job, managed)
 }
 
 // hand gives the caller a task that was claimed, and sees to it that the lease goes on.

@@ -210,6 +210,43 @@ func Goodbye(ctx context.Context, w *client.Worker, reason string) error {
 	return nil
 }
 
+// Part ends what a process had to do in a life that it did not begin: it leaves the room, unless the
+// life holds a task that another process of it works on. Whoever has claimed nothing gives nothing
+// back. waited tells whether this process has waited for a task itself, so that a claim may have been
+// made whose answer never came. left tells whether the room was left.
+func Part(ctx context.Context, a *cli.App, c *cli.Conn, w *client.Worker, l *Life, waited bool,
+	reason string) (left bool, err error) {
+	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), LeaveLimit)
+	defer cancel()
+	answer, err := c.Fleet.GetAgent(ask, &vigilv1.GetAgentRequest{Agent: l.Agent})
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		w.Detach()
+		return true, nil // it is out of every room
+	case err != nil: // it may hold one: the lease ends by itself
+		w.Detach()
+		return false, fmt.Errorf("leave room: %w", err)
+	case spokenFor(a, l, answer, waited):
+		w.Detach()
+		return false, nil
+	}
+	return true, Goodbye(ask, w, reason)
+}
+
+// spokenFor tells whether the life holds a task that some process has got: one that is not started,
+// and that no process has taken note of, is a claim whose answer was lost.
+func spokenFor(a *cli.App, l *Life, answer *vigilv1.GetAgentResponse, waited bool) bool {
+	g, task := answer.GetAgent(), answer.GetTask()
+	if g.GetTask() == 0 || g.GetIncarnationRaw() != l.Incarnation {
+		return false
+	}
+	if !waited || task.GetState() != vigilv1.TaskState_ACKNOWLEDGED {
+		return true
+	}
+	kept := KeptOf(a, l)
+	return kept != nil && kept.Task == task.GetId() && kept.Attempt == task.GetAttempt()
+}
+
 // LeaveLimit bounds the good-bye: whoever waits for the end of this process should
 // not wait long, and the lease ends by itself.
 const LeaveLimit = 2 * time.Second

@@ -145,6 +145,7 @@ func (d *mcpDesk) enter(ctx context.Context) {
 	pause := joinPause / 16
 	for ctx.Err() == nil {
 		call, cancel := context.WithTimeout(ctx, d.callLimit())
+		d.began = d.life.Incarnation == 0
 		worker, err := client.Join(call, d.conn.Client,
 			client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
 		cancel()
@@ -180,7 +181,10 @@ func (d *mcpDesk) entered(w *client.Worker) {
 	defer d.mu.Unlock()
 	d.worker = w
 	d.life.Agent, d.life.AgentID, d.life.Incarnation = w.Agent(), w.ID(), w.Incarnation()
-	d.keep(nil)
+	// A task that a command or another process of this life has claimed stays noted.
+	if kept := life.KeptOf(d.App, d.life); kept == nil || kept.Task == 0 || kept.Task != w.Held() {
+		d.keep(nil)
+	}
 	close(d.settled)
 	d.log.Info("joined the room", "agent", w.Agent(), "life", client.FormatIncarnation(w.Incarnation()),
 		"managed", w.Managed())
@@ -205,24 +209,43 @@ func (d *mcpDesk) refused(err error) bool {
 	return final
 }
 
-// leave ends this life's part in the room. A managed agent that holds a task stays:
-// the AI tool may only have started this program again, and if it has ended its
-// supervisor says so.
+// leave ends this process's part in the room. A managed agent that holds a task stays: the AI tool may
+// only have started this program again, and if it has ended its supervisor says so. Who has not begun
+// the life does not end it, and who has not claimed the task that it holds does not give it back: an AI
+// tool that runs another one in the same life has two of these processes.
 func (d *mcpDesk) leave(ctx context.Context) error {
 	d.mu.Lock()
-	w, job := d.worker, d.job
+	w, job, waited := d.worker, d.job, d.waits > 0
 	d.mu.Unlock()
+	working := job != nil && job.Context().Err() == nil
+	const why = "its MCP client is gone"
 	switch {
 	case w == nil:
 		return nil
-	case job != nil && job.Context().Err() == nil && d.managed:
+	case working && d.managed:
 		w.Detach()
 		d.log.Info("stays in the room with its task", about(job)...)
 		return nil
+	case d.began || working && job.Task.GetId() != w.Held():
+		err := life.Goodbye(ctx, w, why)
+		if d.began {
+			life.Forget(d.App, d.life)
+		}
+		d.log.Info("left the room")
+		return err
+	case !w.Managed():
+		w.Detach()
+		d.log.Info("stays in the room: another process has begun this life")
+		return nil
 	}
-	err := life.Goodbye(ctx, w, "its MCP client is gone")
-	life.Forget(d.App, d.life)
-	d.log.Info("left the room")
+	left, err := life.Part(ctx, d.App, d.conn, w, d.life, waited, why)
+	switch {
+	case left:
+		life.Forget(d.App, d.life)
+		d.log.Info("left the room")
+	case err == nil:
+		d.log.Info("stays in the room: another process of this life works on its task")
+	}
 	return err
 }
 

@@ -35,6 +35,7 @@ type mcpDesk struct {
 	mu      sync.Mutex
 	life    *life.Life
 	worker  *client.Worker // nil: not in the room yet
+	began   bool           // this process has begun the life
 	outside error          // why not
 	over    error          // why this life is over
 	job     *client.Job    // the task that is held

@@ -112,7 +112,7 @@ func (h *fleetHand) Do(ctx context.Context, o order) (string, error) {
 	switch o.verb {
 	case "answer", "nudge":
 		_, err := h.c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: o.agent, Text: o.text, By: h.me,
-			Reason: why, IfRev: o.agentRev})
+			Reason: why, IfRev: o.agentRev, Answer: o.verb == "answer"})
 		return "typed into the terminal of " + o.agent, err
 	case "mail":
 		to := o.agent

@@ -3607,7 +3607,10 @@ type NudgeAgentRequest struct {
 	// Why, for people.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Only while this is the agent's revision; 0: whatever it is.
-	IfRev         uint64   `protobuf:"varint,5,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	IfRev uint64 `protobuf:"varint,5,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
+	// The text is an answer to a permission prompt. Without it nothing is typed where one stands: its Enter
+	// would take what is highlighted there, most often "yes".
+	Answer        bool     `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3676,6 +3679,13 @@ func (x *NudgeAgentRequest) GetIfRev() uint64 {
 		return x.IfRev
 	}
 	return 0
+}
+
+func (x *NudgeAgentRequest) GetAnswer() bool {
+	if x != nil {
+		return x.Answer
+	}
+	return false
 }
 
 func (x *NudgeAgentRequest) GetId() *WriteId {
@@ -4470,13 +4480,14 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x14\n" +
 	"\x05grant\x18\x02 \x01(\x04R\x05grant\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xa4\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xbc\x01\n" +
 	"\x11NudgeAgentRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x15\n" +
-	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12!\n" +
+	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12\x16\n" +
+	"\x06answer\x18\x06 \x01(\bR\x06answer\x12!\n" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd0\x02\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +

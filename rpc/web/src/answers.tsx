@@ -166,6 +166,7 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
         text: line,
         reason: "answered on the page",
         if_rev: i.agent_rev,
+        answer: !nudge,
       }),
     );
     setBusy(false);

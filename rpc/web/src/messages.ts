@@ -404,6 +404,7 @@ export interface FleetLiftBudgetBody {
 }
 
 export interface FleetNudgeAgentBody {
+  answer?: boolean;
   by?: string;
   id?: WriteId;
   if_rev?: string;

@@ -16,7 +16,7 @@ import (
 func newCreateCmd(a *cli.App) *cobra.Command {
 	var request vigilv1.CreateTaskRequest
 	var text, file string
-	var wait bool
+	var wait, retry bool
 	var expect cli.ExpectFlag
 	var in cli.DelayFlag
 	cmd := &cobra.Command{
@@ -29,13 +29,14 @@ stalled. With --wait the exit code is 0 when the task is completed and 1 when it
 while nobody takes it, it is said why, and --timeout ends the wait with exit code 6.
 With --id a job that runs again makes no second task: the one that has this id in its
 room is shown, or waited for, as long as it is kept. One that says something else is a conflict.
+With --retry-failed one that failed, was canceled or quarantined is tried again.
 Where TRACEPARENT is set, the task is part of that trace.`,
 		Example: `  vigil task create web/builder "Build the site"
   vigil task create web/builder "Port the parser" --expect 3h
   vigil task create web/builder "Look again" --in 10m
   vigil task create web/builder "Look at the night's reports" --at 07:30
   vigil task create web/builder --file brief.md --wait
-  vigil task create web/builder "Build 4f2a91c" --id build-4f2a91c --wait`,
+  vigil task create web/builder "Build 4f2a91c" --id build-4f2a91c --retry-failed --wait`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.First(cli.RoleNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +56,9 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 			if request.After, err = in.Read(cmd, a.Now()); err != nil {
 				return err
 			}
+			if retry && request.Key == "" {
+				return cli.Usagef("flag --retry-failed: without --id each task is a new one; name it with --id")
+			}
 			request.By, request.Traceparent = a.Me(), traceparent(a)
 			ask := a.Ask
 			if wait {
@@ -64,6 +68,11 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 				task, err := c.Fleet.CreateTask(ctx, &request)
 				if err != nil {
 					return err
+				}
+				if missed(task) { // it was there before
+					if task, err = askedAgain(ctx, a, c, task, retry); err != nil {
+						return err
+					}
 				}
 				if wait {
 					return await(ctx, a, c, task)
@@ -82,6 +91,8 @@ Where TRACEPARENT is set, the task is part of that trace.`,
 		"what names the task in its room, so that it is made once (default: each is a new one)")
 	flags.Int32Var(&request.Priority, "priority", 0, "higher ones are done first")
 	flags.BoolVar(&wait, "wait", false, "wait until it is completed, failed, canceled or quarantined")
+	flags.BoolVar(&retry, "retry-failed", false, "with --id: try the task that has it again when it failed, "+
+		"was canceled or quarantined")
 	expect.Add(cmd, "how long an attempt should take from its claim, for instance 3h (default: what the role says)")
 	in.Add(cmd, "in", "offer it after this time, for instance 10m (default: at once)")
 	in.AddAt(cmd, "offer it at this time, not before")

@@ -13,14 +13,17 @@ import (
 // NewNudgeCommand is `vigil nudge`: a word to an agent that seems to hang at a prompt.
 func NewNudgeCommand(a *cli.App) *cobra.Command {
 	var file, why string
+	var answer bool
 	cmd := &cobra.Command{
 		Use:   "nudge ROOM/ROLE[.N] [TEXT...]",
 		Short: "Type a line into an agent's terminal, to wake one that hangs at a prompt",
 		Long: `Type a line, and then Enter, into the terminal of an agent that runs with a runner of
 kind tmux. Without a text it is asked how it is getting on. The text is in no event or
 log; that it was nudged, by whom and why, is an event. Nothing is typed while the agent
-is frozen. Look at the effect with vigil agent screen.`,
+is frozen. At a permission prompt, whose Enter takes what is highlighted there, the line is
+typed only with --answer. Look at the effect with vigil agent screen.`,
 		Example: `  vigil nudge web/builder
+  vigil nudge web/builder --answer 2
   vigil nudge web/builder --file question.txt --why "idle for an hour"`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.First(cli.AgentNames),
@@ -39,9 +42,13 @@ is frozen. Look at the effect with vigil agent screen.`,
 				}
 				text = strings.TrimRight(text, "\r\n")
 			}
+			if answer && text == "" {
+				return cli.Usagef("flag --answer: there is no answer; give what is to be typed at the prompt, " +
+					"as vigil agent screen shows it")
+			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text,
-					By: a.Me(), Reason: why})
+					By: a.Me(), Reason: why, Answer: answer})
 				if err != nil {
 					return err
 				}
@@ -53,6 +60,7 @@ is frozen. Look at the effect with vigil agent screen.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "file with the text, - for standard input")
+	cmd.Flags().BoolVar(&answer, "answer", false, "the text answers a permission prompt that stands there")
 	cli.WhyFlag(cmd, &why)
 	return cmd
 }

@@ -1866,6 +1866,9 @@ class _NudgeAgentRequestAlways(TypedDict):
 class NudgeAgentRequest(_NudgeAgentRequestAlways, total=False):
     """What Fleet.NudgeAgent takes."""
 
+    answer: bool
+    """The text is an answer to a permission prompt. Without it nothing is typed where one stands: its
+    Enter would take what is highlighted there, most often "yes"."""
     by: str
     if_rev: Wide
     """Only while this is the agent's revision; 0: whatever it is."""

@@ -1546,6 +1546,11 @@ export interface Notice {
 /** What Fleet.NudgeAgent takes. */
 export interface NudgeAgentRequest {
   agent: string;
+  /**
+   * The text is an answer to a permission prompt. Without it nothing is typed where one stands: its
+   * Enter would take what is highlighted there, most often "yes".
+   */
+  answer?: boolean;
   by?: string;
   /** Only while this is the agent's revision; 0: whatever it is. */
   if_rev?: Wide;
