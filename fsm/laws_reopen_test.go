@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -46,6 +47,30 @@ func TestWatchdogResurrection(t *testing.T) {
 		t.Fatalf("claimed %+v", out)
 	}
 	x.must(CompleteTask{Work: Work{Speaker: me, Task: x.held, Attempt: 2}, Result: "done"})
+}
+
+// Of a canceled room whose tasks have lost their texts for want of space, those come back that anybody could do.
+func TestWatchdogBringsNoTaskBackWithoutItsText(t *testing.T) {
+	x := newSilentRoom(t)
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	long := x.must(CreateTask{Room: "r", Role: "a", Title: "t", Text: strings.Repeat("x", 5_000)}).Task
+	x.cancel()
+	x.drive.room("s", noun.RoleSpec{Name: "a"})
+	x.set("budget_tasks", "256KiB", "budget_room_share", "100", "max_open_tasks", "1000")
+	for range 1000 {
+		id := x.must(CreateTask{Room: "s", Role: "a", Title: "t", Text: strings.Repeat("x", 5_000)}).Task
+		x.must(CancelTask{Task: id, By: "ann"})
+		if x.s.Task(long).TextGone {
+			break
+		}
+	}
+	if !x.s.Task(long).TextGone || x.s.Task(x.held).TextGone {
+		t.Fatal("no text is gone, or all are")
+	}
+	x.must(ReopenRoom{Room: "r", By: "ann"})
+	if of, held := x.s.Task(long).State, x.s.Task(x.held).State; of != noun.TaskCanceled || held != noun.TaskPending {
+		t.Errorf("without its text a task is %s, with it %s", of, held)
+	}
 }
 
 // again is the next life of the agent that the watchdog stopped; it claims.

@@ -235,10 +235,12 @@ func (s *State) bringBack(rm *noun.Room, w *noun.Sweep) bool {
 	}
 }
 
-// comesBack tells whether a task that has ended is one that the last cancellation of the room has canceled.
+// comesBack tells whether a task that has ended is one that the last cancellation of the room has canceled. One
+// whose text was dropped for want of space stays canceled: nobody could do it.
 func (v *View) comesBack(rm *noun.Room, id noun.TaskID, swept bool) bool {
 	t := v.TaskTable.Get(id)
-	return t.Room == rm.ID && t.State == noun.TaskCanceled && (t.Swept || !swept) && !v.RoleTable.Get(t.Role).Retired
+	return t.Room == rm.ID && t.State == noun.TaskCanceled && (t.Swept || !swept) &&
+		!v.RoleTable.Get(t.Role).Retired && !(t.TextGone && v.Level() >= core.LevelRetry)
 }
 
 // recordAgain has the history of the watchdog tell how a cancellation ended that it knows from its beginning.
