@@ -290,7 +290,34 @@ func TestL11EscalationsAreDeduplicatedAndCooledDown(t *testing.T) {
 	}
 }
 
-// L9: a human's word wins: what is acknowledged is announced no more until it is closed,
+// What was acknowledged and happens again when nothing had been seen of it for escalation_remind is another episode:
+// whoever looked after the first is done with it, and somebody must hear of the second.
+func TestAcknowledgedLongAgoIsAnnouncedAgain(t *testing.T) {
+	for level, again := range map[uint32]bool{0: false, core.LevelRetry: true} {
+		x := newAlarmed(t)
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.start("r/a", x.host)
+		x.stick()
+		x.must(AckEscalation{Escalation: 1, By: "ann"})
+		for range 5 { // it goes on
+			x.jump(3 * time.Hour)
+			x.stick()
+		}
+		if e := x.only(noun.EscStuckProcess); e.State != noun.EscalationAcknowledged || e.Notice.Number != 1 {
+			t.Fatalf("level %d: while somebody looks after it: %s, notice %+v", level, e.State, e.Notice)
+		}
+		x.jump(4 * time.Hour)
+		x.stick()
+		e := x.only(noun.EscStuckProcess)
+		if (e.State == noun.EscalationOpen) != again || e.Notice.Pending != again || (e.AckBy == "") != again {
+			t.Errorf("level %d: the next day: %s by %q, notice %+v", level, e.State, e.AckBy, e.Notice)
+		}
+	}
+}
+
+// L9: a human's word wins: what is acknowledged is announced no more while it goes on or until it is closed,
 // and what is closed and comes back within the cool-down is open again without a notice.
 func TestL9AHumansWordAboutAnEscalationWins(t *testing.T) {
 	x := newAlarmed(t)

@@ -95,6 +95,7 @@ type twinAlarms struct {
 	reopened, again int
 	reminders       int
 	came            int    // announced at the end of the cool-down
+	episodes        int    // opened again after an acknowledgement
 	left            int    // closed since what they were about was gone
 	broken          string // the agent whose next end is one more start that failed
 }
@@ -121,6 +122,11 @@ func (w *twinAlarms) happens(s *State, k twinKey) {
 				break
 			}
 		}
+	}
+	if every := s.Meta.Settings.Escalation.Remind; e.state == noun.EscalationAcknowledged && every > 0 &&
+		s.Level() >= core.LevelRetry && now.Sub(e.last) >= max(every, cool) {
+		e.state = noun.EscalationOpen
+		w.episodes++
 	}
 	e.count++
 	e.last = now
@@ -270,7 +276,8 @@ func (w *twinAlarms) said(s *State, c Command) {
 // What is escalated, how often, whether it is announced and to whom agrees with what is
 // found from events and commands alone.
 func TestTwinOfEscalationsAgrees(t *testing.T) {
-	kinds, reopened, announced, reminded, gone, left, came := map[noun.EscalationKind]int{}, 0, 0, 0, 0, 0, 0
+	kinds, reopened, announced, reminded := map[noun.EscalationKind]int{}, 0, 0, 0
+	gone, left, came, episodes := 0, 0, 0, 0
 	for _, seed := range seeds(t, 8) {
 		c, s := newChaos(seed, true), New()
 		remind := []string{"0s", "7s"}[seed%2] // who is reminded often is never announced again
@@ -362,14 +369,16 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 		reminded += w.reminders
 		left += w.left
 		came += w.came
+		episodes += w.episodes
 		gone += int(w.last) - len(w.byID)
 	}
 	if *seedFlag == 0 && (len(kinds) < 6 || reopened == 0 || announced == 0 || reminded == 0 || gone == 0 ||
-		left == 0 || came == 0) {
+		left == 0 || came == 0 || episodes == 0) {
 		t.Errorf("the log exercises too little")
 	}
 	t.Logf("kinds %v, %d reopened, %d announced again, %d reminded of, %d forgotten, %d about what was gone, "+
-		"%d at the end of a cool-down", kinds, reopened, announced, reminded, gone, left, came)
+		"%d at the end of a cool-down, %d again after an acknowledgement", kinds, reopened, announced, reminded,
+		gone, left, came, episodes)
 }
 
 // twinKey is what an escalation is about.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"vigil/fsm/core"
 	"vigil/fsm/due"
@@ -35,6 +36,12 @@ func (s *State) escalate(e noun.Escalation) {
 		was.Reopened++
 		s.indexEscalation(was, +1)
 		s.escalationEvent("escalation.reopened", was, "it has come back: "+was.Reason())
+	case s.forgotten(was):
+		s.indexEscalation(was, -1)
+		was.State, was.AckBy, was.AckAt = noun.EscalationOpen, "", 0
+		s.indexEscalation(was, +1)
+		s.escalationEvent("escalation.reopened", was, fmt.Sprintf("it has happened again, %s after it was the last time: %s",
+			now.Sub(was.Last).Round(time.Second), was.Reason()))
 	}
 	was.Count++
 	was.Last, was.LastWall = now, s.Entry.Wall
@@ -52,6 +59,14 @@ func (s *State) escalate(e noun.Escalation) {
 		s.announce(was)
 	}
 	s.Rearm(core.TimerEscalation, uint64(was.ID), &was.Armed, s.noticeRow(was))
+}
+
+// forgotten tells that what happens now is another episode of what was acknowledged: who looked after that one
+// is done with it, and nobody looks after this one.
+func (v *View) forgotten(e *noun.Escalation) bool {
+	set := &v.Meta.Settings.Escalation
+	return e.State == noun.EscalationAcknowledged && v.Level() >= core.LevelRetry && set.Remind > 0 &&
+		v.Meta.Clock.Sub(e.Last) >= max(set.Remind, set.Cooldown)
 }
 
 // weightOfOpening is what an escalation weighs beside its event: its facts, its sentence and its notice.
