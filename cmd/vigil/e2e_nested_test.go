@@ -57,3 +57,53 @@ func (f *testFleet) secondHost(name, declared string) {
 	agentd := spawn(f.t, "h2", "agentd", "--config", f.path("h2/agentd.yaml"))
 	f.t.Cleanup(func() { f.clear("h2/data", agentd) })
 }
+
+// hookedRunner has a tool with hooks, which are shells as those of AI tools: its program is a copy of
+// the shell, so that it is none. In its first life it runs another tool beneath it, in the next one after it.
+const hookedRunner = `name: hooked
+program: sh
+args:
+  - -c
+  - |
+    cp "$(command -v sh)" tool || exit
+    said='sh -c "vigil remember --best-effort --field session_id -"'
+    hook() { printf 'echo "{\\"session_id\\":\\"%s\\"}" | %s\n' "$1" "$said"; }
+    { hook inner; echo 'sh -c "vigil declare healthy --best-effort --after in-tool"'
+      echo 'sh -c "vigil task progress --best-effort inner"'; } >inner.sh
+    { hook outer; echo 'sh -c "vigil task progress --best-effort outer"'
+      echo 'vigil declare in-tool --for 20m'; echo './tool inner.sh'; echo :; } >outer.sh
+    hook after >after.sh
+    vigil wait-for-task --start >task.txt || exit
+    if [ "$1" = fresh ]; then
+      ./tool outer.sh || exit
+      vigil task complete "$(vigil declare healthy --after in-tool)" || exit
+    else
+      ./tool inner.sh && ./tool after.sh || exit
+      vigil task complete "$1" || exit
+    fi
+  - hooked
+fresh_args: [fresh]
+resume_args: ["${VIGIL_RESUME}"]
+`
+
+// What hooks of a tool say that the agent's tool has started is not the agent's word: the next life goes
+// on with the agent's own conversation. A tool that follows another one in a life speaks for it.
+func TestHooksOfANestedToolAreNotTheAgents(t *testing.T) {
+	t.Parallel()
+	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
+	setenv(t, "HOME", t.TempDir())
+	f := newFleet(t)
+	f.secondHost("hooked", hookedRunner)
+	f.apply("demo", "hooked")
+	first := f.create("demo/hooked")
+	f.completed(first)
+	task, err := f.fleet.GetTask(f.ctx(), &vigilv1.GetTaskRequest{Task: first})
+	if err != nil || task.GetResult() != "demo/hooked: healthy" || task.GetNote() != "outer" {
+		t.Errorf("the tool call of the outer tool ended early, or the inner one has said progress: %v, %v", task, err)
+	}
+	for _, want := range []string{"outer", "after"} {
+		if got := f.result(t, "hooked"); got != want {
+			t.Errorf("a life went on with the conversation %q, want %q", got, want)
+		}
+	}
+}

@@ -65,6 +65,9 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.Effort && life.Nested(a, l, false) {
+				return nil // another tool's turn
+			}
 			request := &vigilv1.DeclareRequest{Speaker: l.Speaker(), Status: s.Status, Waiting: s.Waiting,
 				Text: cli.FirstOf(args), Sequence: sequence}
 			if lasting < 0 {

@@ -38,6 +38,9 @@ one of its fields.`,
 			if err != nil {
 				return err
 			}
+			if a.Effort && life.Nested(a, l, true) {
+				return nil // another tool's conversation
+			}
 			value, err := valueToRemember(a, args[0], field)
 			if err != nil {
 				return err

@@ -152,6 +152,9 @@ stays; so do --percent and --expect.`,
 			if percent > 100 {
 				return cli.Usagef("flag --percent: %d is not possible, give 0 to 100", percent)
 			}
+			if l, err := w.who.Current(a); err == nil && a.Effort && life.Nested(a, l, false) {
+				return nil // another tool's work
+			}
 			return w.plain(cmd, false, cli.FirstOf(args), false,
 				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 					if r.Expect = rest; cmd.Flags().Changed("percent") {

@@ -79,7 +79,12 @@ func Save(a *cli.App, l *Life) error {
 		return err
 	}
 	l.Saved = a.Now()
-	b, err := json.Marshal(l)
+	return put(name, l)
+}
+
+// put writes a file that tells of a life, whole or not at all.
+func put(name string, what any) error {
+	b, err := json.Marshal(what)
 	if err != nil {
 		return fmt.Errorf("keep life: %w", err)
 	}
@@ -98,6 +103,9 @@ func Forget(a *cli.App, l *Life) {
 	if kept := KeptOf(a, l); kept != nil {
 		if name, err := fileOf(a, kept); err == nil {
 			_ = os.Remove(name) // at worst a later command reads it and is told superseded
+		}
+		if name, err := hooksFileOf(a, kept); err == nil && !kept.Managed {
+			_ = os.Remove(name) // it counts for this life alone
 		}
 	}
 }

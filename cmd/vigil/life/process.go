@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,16 +87,26 @@ func Owner() Process {
 	return ProcessOf(parent)
 }
 
+// argsOf gives the command line of a process, nil where it is not known.
+func argsOf(pid int) []string {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
+}
+
+// nameOf is the name of the program of a command line.
+func nameOf(args []string) string { return strings.TrimPrefix(filepath.Base(args[0]), "-") }
+
+func isShell(name string) bool {
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ash", "ksh", "fish"}, name)
+}
+
 // oneLiner tells whether the process is a shell with a command in its arguments.
 func oneLiner(pid int) bool {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	if err != nil {
-		return false
-	}
-	args := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
-	switch strings.TrimPrefix(filepath.Base(args[0]), "-") {
-	case "sh", "bash", "dash", "zsh", "ash", "ksh", "fish":
-	default:
+	args := argsOf(pid)
+	if len(args) == 0 || !isShell(nameOf(args)) {
 		return false
 	}
 	for _, arg := range args[1:] {
