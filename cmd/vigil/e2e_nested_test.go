@@ -66,11 +66,12 @@ args:
   - -c
   - |
     cp "$(command -v sh)" tool || exit
-    hook() { printf 'echo "{\\"session_id\\":\\"%s\\"}" | sh -c "vigil remember --best-effort --field session_id -"\n' "$1"; }
+    said='sh -c "vigil remember --best-effort --field session_id -"'
+    hook() { printf 'echo "{\\"session_id\\":\\"%s\\"}" | %s\n' "$1" "$said"; }
     { hook inner; echo 'sh -c "vigil declare healthy --best-effort --after in-tool"'
       echo 'sh -c "vigil task progress --best-effort inner"'; } >inner.sh
     { hook outer; echo 'sh -c "vigil task progress --best-effort outer"'
-      echo 'vigil declare in-tool --for 20m'; echo './tool inner.sh'; } >outer.sh
+      echo 'vigil declare in-tool --for 20m'; echo './tool inner.sh'; echo :; } >outer.sh
     hook after >after.sh
     vigil wait-for-task --start >task.txt || exit
     if [ "$1" = fresh ]; then
