@@ -309,7 +309,7 @@ func (w *ladderTwin) took(s *State, p *StepLadder, worked, words bool) bool {
 // life, and how many in the cluster within a look.
 func TestTwinOfTheLadderAgrees(t *testing.T) {
 	var taken [noun.RungEscalate + 1]int
-	refused, extended, poisoned, limits := 0, 0, 0, 0
+	refused, extended, poisoned, limits, talked, paused := 0, 0, 0, 0, 0, 0
 	for _, seed := range seeds(t, 8) {
 		c, eyes, s := newChaos(seed, true), newChaos(seed+100, true), New()
 		c.plans = seed%2 == 1
@@ -324,6 +324,10 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 				Values: []noun.KV{{Key: "circuit_failures", Value: "0"}, {Key: "usage_pause", Value: "1s"},
 					{Key: "idle_prompt_limit", Value: "1s"}}}}))
 		}
+		if seed%3 == 1 { // agents that talk, and pauses
+			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: core.LevelRetry}}, Request{Cmd: PutSettings{
+				Values: []noun.KV{{Key: "circuit_failures", Value: "0"}}}}))
+		}
 		var window []noun.Time
 		for range 3000 {
 			c.nurse(s)
@@ -336,6 +340,10 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 				a := eyes.agent(s)
 				s.Apply(c.entry(Request{Cmd: ReportScreen{Host: a.Host, Agent: a.ID, Inc: a.Inc,
 					Kind: noun.PromptUsageLimit, Quiet: true}}))
+				w.listen(s)
+			}
+			if seed%3 == 1 && eyes.one(20) {
+				s.Apply(c.entry(Request{Cmd: SetPause{Scope: eyes.agent(s).Name, Pause: eyes.one(2), By: "x"}}))
 				w.listen(s)
 			}
 			e := c.next(s)
@@ -386,9 +394,21 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 					if s.Agent(p.Agent).Shows(noun.PromptUsageLimit) {
 						limits++
 					}
+					if words && p.Rung == noun.RungEscalate {
+						talked++
+					}
+					if s.Paused(s.Agent(p.Agent)) != "" {
+						paused++
+					}
 					if window = append(window, s.Meta.Clock); !w.took(s, &p, worked, words) || len(window) > 2*most {
 						t.Fatalf("seed %d, entry %d: %+v, %d rungs within %s", seed, one.Index,
 							*w.climbers[p.Agent], len(window), s.Meta.Settings.Ladder.Interval)
+					}
+					if seed%3 == 1 && p.Rung == noun.RungNudge && !eyes.one(4) { // who says a word, and no more
+						a := s.Agent(p.Agent)
+						s.Apply(c.entry(Request{Cmd: SendMail{Speaker: Speaker{Agent: a.Name, Inc: a.Inc}, To: a.Name,
+							Subject: "I go on"}}))
+						w.listen(s)
 					}
 					if wrong := w.blames(s, &p, held); wrong != "" {
 						t.Fatalf("seed %d, entry %d: %+v: %s", seed, one.Index, p, wrong)
@@ -418,6 +438,10 @@ func TestTwinOfTheLadderAgrees(t *testing.T) {
 	if limits == 0 && *seedFlag == 0 {
 		t.Error("no rung was taken with an agent at a usage limit: the log exercises nothing")
 	}
+	if talked+paused == 0 && *seedFlag == 0 {
+		t.Error("nobody only talks, or hangs under a pause: the log exercises nothing")
+	}
 	t.Logf("%v taken, %d refused, %d answers extended what was expected, "+
-		"%d tasks quarantined at once, %d at a usage limit", taken, refused, extended, poisoned, limits)
+		"%d tasks quarantined at once, %d at a usage limit, %d who only talk, %d under a pause", taken, refused, extended,
+		poisoned, limits, talked, paused)
 }
