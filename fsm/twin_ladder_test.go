@@ -269,7 +269,8 @@ func (w *ladderTwin) over(s *State, a *noun.Agent) (over, worked bool) {
 	if x == nil || l == nil {
 		return true, false
 	}
-	worked = s.GotOn(a, l) || a.Task != 0 && a.TaskSince > l.At || x.inc != a.Inc
+	worked = s.GotOn(a, l) || a.Task != 0 && a.TaskSince > l.At || x.inc != a.Inc ||
+		min(a.ScreenExcuse(), s.Clock()) >= l.At
 	told := x.rung == noun.RungEscalate && x.episodes >= noun.MaxLadderEpisodes
 	return x.inc != a.Inc || w.heard[a.ID] >= x.at && (!told || worked), worked
 }

@@ -138,9 +138,10 @@ func (v *View) outspoken(a *noun.Agent, l *noun.Ladder) bool {
 	return l.Rung == noun.RungEscalate && l.Episodes >= noun.MaxLadderEpisodes && !v.gotOn(a, l)
 }
 
-// gotOn tells that the agent has got on since the last rung, or has taken another task.
+// gotOn tells that the agent has got on since the last rung, or has taken another task, or that its terminal has
+// explained its silence since: a usage limit that is shown again after each nudge is no word of the agent.
 func (v *View) gotOn(a *noun.Agent, l *noun.Ladder) bool {
-	return v.GotOn(a, l) || a.Task != 0 && a.TaskSince > l.At
+	return v.GotOn(a, l) || a.Task != 0 && a.TaskSince > l.At || min(a.ScreenExcuse(), v.Meta.Clock) >= l.At
 }
 
 // unrestartable tells why the ladder neither interrupts nor restarts an agent but asks a
