@@ -113,7 +113,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck = "" })
-	s.charge(a, &x)
+	s.charge(a, &x, worked)
 	s.judgeResume(a, &x, worked)
 	s.Settle(a, was)
 }
