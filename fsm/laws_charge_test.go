@@ -61,3 +61,60 @@ func TestI95NamedLimitsAreNotDoubledForWhoWorks(t *testing.T) {
 		}
 	}
 }
+
+// L11: a cancel is no fault of the life that works on the task: as nobody tells a program that was put in its place,
+// it ends by itself with an error, or is ended at its start limit, whatever it does until then. Five of them in a row
+// open no breaker. One that has taken note, and crashes later, is charged, and so was everyone before the level.
+func TestL11ACanceledHolderIsNotCharged(t *testing.T) {
+	end := func(x *hung, code int32) {
+		x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: code})
+	}
+	for name, c := range map[string]struct {
+		level   uint32
+		after   func(*hung)
+		charged bool
+	}{
+		"its word comes too late": {core.LevelRetry, func(x *hung) { end(x, 7) }, false},
+		"it runs on": {core.LevelRetry, func(x *hung) {
+			x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
+			for n := range uint64(10) {
+				x.uses(n + 1)
+				x.beating(20 * time.Second)
+			}
+			if !x.stopped() {
+				t.Error("it runs on for a task that was canceled")
+			}
+			end(x, -1)
+		}, false},
+		"it ends well": {core.LevelRetry, func(x *hung) { end(x, 0) }, false},
+		"it goes on":   {core.LevelRetry, func(x *hung) { x.must(Join{Speaker: x.me}); end(x, 7) }, true},
+		"it takes another task": {core.LevelRetry, func(x *hung) {
+			x.must(CreateTask{Room: "r", Role: "a", Priority: 1})
+			task := x.must(Claim{Speaker: x.me}).Task
+			end(x, 7)
+			x.must(CancelTask{Task: task})
+		}, true},
+		"before the level": {core.Baseline, func(x *hung) { end(x, 7) }, true},
+	} {
+		x := &hung{drive: newDrive(t)}
+		x.jump(time.Minute)
+		if c.level > core.Baseline {
+			x.must(RaiseLevel{Level: c.level})
+		}
+		x.h = x.host("h1", "w")
+		x.room("r", noun.RoleSpec{Name: "a", Runner: "w", KillLimit: 100})
+		for range 5 {
+			x.wait(hungName, x.h)
+			x.task = 0
+			x.begin()
+			x.must(CancelTask{Task: x.agent(hungName).Task, By: "ann"})
+			x.s = reload(t, x.s)
+			c.after(x)
+		}
+		a := x.agent(hungName)
+		if parked := x.events("agent.parked") > 0; parked != c.charged || (a.Failures > 0) != c.charged ||
+			(a.LastExit.Kind == noun.ExitOrdered) == c.charged {
+			t.Errorf("%s: %d failures, parked: %v, %+v", name, a.Failures, parked, a.LastExit)
+		}
+	}
+}

@@ -182,6 +182,11 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	case a.Overdue:
 		x.Kind, x.Reason = noun.ExitTimedOut, a.OrderReason
 	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
+	case a.TaskTaken() && (c.Code != 0 || c.Signal != "" || !a.Useful()):
+		x.Kind = noun.ExitOrdered // on purpose, though by no stop order
+		if x.Reason == "" {
+			x.Reason = "its task was canceled"
+		}
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:
 		x.Kind = noun.ExitClean
 	case (c.Code == codeNotFound || c.Code == codeNotExecutable) && a.Task == 0 && !a.Useful():
