@@ -99,8 +99,9 @@ type UsageLimit struct {
 	Code int // 1 to 255; 0: that of any error, which the end by a signal is not
 	// Pattern (RE2) is looked for in the last lines of output; empty: any. A group
 	// named seconds, minutes or hours says how long to wait, one named at until when: a time
-	// of day such as 15:04 or 3pm in the agent's TZ, else of this host, or seconds since 1970.
-	// A time of day that passed less than two hours ago says nothing.
+	// of day such as 15:04 or 3pm in the agent's TZ, else of this host, after a date such as Sep 18
+	// or a weekday where there is one, or seconds since 1970. One that passed less than two hours ago
+	// is over: the wait is a minute.
 	Pattern string
 	// After counts where the pattern says nothing; 0: the cluster's usage_pause. At
 	// most MaxRetryAfter.

@@ -87,9 +87,10 @@ func (s *Spec) owner() int {
 	return os.Geteuid()
 }
 
-// UsageRule recognizes that a tool is out of quota: by the exit code (0: that of any
-// error, which neither 0 nor the end by a signal is), and by a pattern (RE2) on the last lines of output (empty: any). The group named
-// "seconds", "minutes" or "hours" says how long; "at" a clock time such as 15:04 or 3pm
+// UsageRule recognizes that a tool is out of quota: by the exit code (0: that of any error, which
+// neither 0 nor the end by a signal is), and by a pattern (RE2) on the last lines of output (empty: any).
+// The group named "seconds", "minutes" or "hours" says how long; "at" a clock time such as 15:04, 3pm
+// or Sep 18 at 3am
 // in the zone of the agent; else After counts.
 type UsageRule struct {
 	Code    int

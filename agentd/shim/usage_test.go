@@ -44,9 +44,13 @@ func TestOutOfQuota(t *testing.T) {
 		"at, now":      {[]UsageRule{{Pattern: at, After: time.Minute}}, 1, "resets at 14:30", time.Minute, true},
 		"at, over for less than two hours": {[]UsageRule{{Pattern: at, After: time.Minute}}, 1, "resets at 12:31",
 			time.Minute, true},
-		"at, over, nothing else is said": {[]UsageRule{{Pattern: at}}, 1, "resets at 14:29", 0, true},
-		"at 3pm":                         {[]UsageRule{{Pattern: at}}, 1, "resets 3pm (X)", 30 * time.Minute, true},
-		"at 3:10 p.m.":                   {[]UsageRule{{Pattern: at}}, 1, "resets 3:10 p.m.", 40 * time.Minute, true},
+		"at, over, nothing else is said": {[]UsageRule{{Pattern: at}}, 1, "resets at 14:29", time.Minute, true},
+		"nothing left": {[]UsageRule{{Pattern: `in (?P<minutes>\d+) minutes`, After: time.Hour}}, 1, "in 0 minutes",
+			time.Minute, true},
+		"at, unix, just now": {[]UsageRule{{Pattern: `reached\|(?P<at>\d+)`, After: time.Hour}}, 1,
+			"reached|1772368190", time.Minute, true},
+		"at 3pm":       {[]UsageRule{{Pattern: at}}, 1, "resets 3pm (X)", 30 * time.Minute, true},
+		"at 3:10 p.m.": {[]UsageRule{{Pattern: at}}, 1, "resets 3:10 p.m.", 40 * time.Minute, true},
 		"at 2 AM": {[]UsageRule{{Pattern: `at (?P<at>\d+ [AP]M)`}}, 1, "at 2 AM",
 			11*time.Hour + 30*time.Minute, true},
 		"at midnight":    {[]UsageRule{{Pattern: at}}, 1, "resets 12am", 9*time.Hour + 30*time.Minute, true},
@@ -66,7 +70,7 @@ func TestOutOfQuota(t *testing.T) {
 }
 
 // A tool that is started again right after its limit may name the same time of day once more: that is
-// over, not a day away, on either side of midnight.
+// over, not a day away, on either side of midnight, and worth a try at once.
 func TestLimitThatHasJustBeenReset(t *testing.T) {
 	rules := []UsageRule{{Pattern: `resets (?P<at>[0-9]{1,2}(:[0-9]{2})? ?(am|pm))`, After: time.Hour}}
 	for tail, now := range map[string]time.Time{
@@ -75,8 +79,38 @@ func TestLimitThatHasJustBeenReset(t *testing.T) {
 		"You've hit your limit · resets 12am":     time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
 		"You've hit your limit · resets 10:30 pm": time.Date(2026, 3, 1, 0, 29, 59, 0, time.UTC),
 	} {
-		if after, hit := outOfQuota(rules, 1, tail, now); !hit || after != time.Hour {
-			t.Errorf("%q at %s: %s %v, want what the rule says", tail, now.Format(time.TimeOnly), after, hit)
+		if after, hit := outOfQuota(rules, 1, tail, now); !hit || after != time.Minute {
+			t.Errorf("%q at %s: %s %v, want a minute", tail, now.Format(time.TimeOnly), after, hit)
+		}
+	}
+}
+
+// A limit of a week is reset on a day: that is a date or the name of a weekday, before the time of day.
+func TestLimitThatIsResetOnADay(t *testing.T) {
+	rules := []UsageRule{{Pattern: `resets (?P<at>[A-Za-z0-9:, ]+)`, After: 10 * time.Minute}}
+	now := time.Date(2026, 9, 17, 14, 0, 0, 0, time.UTC) // a Thursday
+	for text, want := range map[string]time.Duration{
+		"Sep 18 at 3am":             13 * time.Hour,
+		"September 18, 3:30 AM":     13*time.Hour + 30*time.Minute,
+		"Sep 18th, 2026 10:04 AM":   20*time.Hour + 4*time.Minute,
+		"Sep 17 at 3pm":             time.Hour,
+		"Sep 17 at 1pm":             time.Minute, // just over
+		"Sep 17 at 11am":            10 * time.Minute,
+		"Sep 16 at 3pm":             10 * time.Minute,
+		"Jan 2 at 3am":              24 * time.Hour, // no tool parks for longer
+		"Friday 9am":                19 * time.Hour,
+		"Fri at 9:15 am":            19*time.Hour + 15*time.Minute,
+		"Thursday 3pm":              time.Hour,
+		"Thu 1pm":                   time.Minute,
+		"Thu 9am":                   24 * time.Hour,
+		"Foo 18 at 3am":             10 * time.Minute,
+		"Sep 18":                    10 * time.Minute,
+		"Sep 18 at at 3am":          10 * time.Minute,
+		"Sep 99999999999999 at 3am": 10 * time.Minute,
+		"at":                        10 * time.Minute,
+	} {
+		if after, hit := outOfQuota(rules, 1, "resets "+text, now); !hit || after != want {
+			t.Errorf("%s: %s %v, want %s", text, after, hit, want)
 		}
 	}
 }

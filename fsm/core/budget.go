@@ -30,8 +30,8 @@ var backoff = [...]time.Duration{0, 2 * time.Second, 5 * time.Second, 15 * time.
 	45 * time.Second, 2 * time.Minute, 5 * time.Minute}
 
 // charge books an end on the agent's restart budget (law L11). Ends on purpose
-// and ends of a host or a fence never count.
-func (s *State) charge(a *noun.Agent, x *noun.Exit) {
+// and ends of a host or a fence never count. worked tells that the life has shown progress with its task.
+func (s *State) charge(a *noun.Agent, x *noun.Exit, worked bool) {
 	set, now := &s.Meta.Settings, s.Meta.Clock
 	healthy := a.Useful() && now.Sub(a.StartedAt) >= set.HealthyAfter
 	// a pause for a usage limit is no open breaker
@@ -39,8 +39,13 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit) {
 		a.Parked = false
 	}
 	useful := a.Useful()
+	if s.Level() >= LevelRetry {
+		worked = worked || a.UsedTokens() || now.Sub(a.StartedAt) >= set.HealthyAfter
+	} else {
+		worked = false
+	}
 	a.Note(func(n *noun.Notes) {
-		if n.ParkedWhy = ""; useful {
+		if n.ParkedWhy = ""; useful || worked {
 			n.Limits = 0
 		}
 	})
@@ -129,9 +134,10 @@ func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
 	}
 }
 
-// parkForUsage waits for the end of a usage limit. Where lives in a row end at the
-// limit without any work done, the pause doubles up to a day: a limit that never
-// clears must not have the same task begun again and again.
+// parkForUsage waits for the end of a usage limit, until the time that its tool names. Where
+// lives in a row end at the limit without any work done (see charge), the pause doubles up to a
+// day: a limit that never clears must not have the same task begun again and again. A task that
+// needs several windows of a quota works in each, so each of its lives waits for as long as is said.
 func (s *State) parkForUsage(a *noun.Agent, x *noun.Exit) {
 	pause := x.RetryAfter
 	if pause <= 0 {
@@ -176,6 +182,11 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	case a.Overdue:
 		x.Kind, x.Reason = noun.ExitTimedOut, a.OrderReason
 	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
+	case a.TaskTaken() && (c.Code != 0 || c.Signal != "" || !a.Useful()):
+		x.Kind = noun.ExitOrdered // on purpose, though by no stop order
+		if x.Reason == "" {
+			x.Reason = "its task was canceled"
+		}
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:
 		x.Kind = noun.ExitClean
 	case (c.Code == codeNotFound || c.Code == codeNotExecutable) && a.Task == 0 && !a.Useful():

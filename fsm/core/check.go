@@ -107,6 +107,8 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 		a.Name, a.Task, a.Retired)
 	c.That(a.Notes().ParkedWhy == "" || a.Parked, "L11: %s is not parked, for %q", a.Name, a.Notes().ParkedWhy)
 	c.That(a.Noted == nil || *a.Noted != noun.Notes{}, "%s has notes without anything in them", a.Name)
+	c.That(!a.TaskTaken() || a.Task == 0 && a.Part != noun.PartWaiting,
+		"L6: the task of %s was taken, and it is %s with task %d", a.Name, a.Part, a.Task)
 	c.end(s, "the stop of "+a.Name, a.Ends().Stop, a.Stopped)
 	c.end(s, "the pause of "+a.Name, a.Ends().Pause, a.Paused)
 	if d := a.Declared; d != nil {

@@ -181,7 +181,8 @@ func (s *State) endLimit(a *noun.Agent, limit *due.Kind) {
 		}
 		s.Event("agent.start_limit", About{Agent: a}, "it runs but has not joined; it is replaced")
 		s.EndForLimit(a, "runs without having joined within the start limit")
-		a.Overdue = a.Done == 0 // one that hangs after its work is replaced at no charge
+		// one that hangs after its work is replaced at no charge, and one that does not know that it was canceled
+		a.Overdue = a.Done == 0 && !a.TaskTaken()
 	}
 }
 

@@ -380,12 +380,16 @@ func (s *State) CancelUntold(t *noun.Task, reason string) {
 	s.Move(t, noun.TaskCanceled)
 }
 
-// takeFromHolder takes a task from who holds it.
+// takeFromHolder takes a task that is canceled from who holds it. A life that uses vigil hears so with its next
+// word. One that runs a program in its place does not, so it comes to its end by itself, or at its start limit.
 func (s *State) takeFromHolder(t *noun.Task) {
 	if t.State.Held() {
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == t.ID {
 			was := ShadowOf(a)
 			s.takeTask(a)
+			if a.Managed && s.Level() >= LevelRetry {
+				a.Note(func(n *noun.Notes) { n.Taken = true })
+			}
 			s.Settle(a, was)
 		}
 	}

@@ -164,6 +164,15 @@ type Notes struct {
 	Used *LifeUsage // nil: it has told of no usage; replaced, never changed
 
 	Typist *Typist // nil: nobody has taken its terminal; replaced, never changed
+
+	// Taken says that the task of this life was canceled in its hands, and that it has not joined or claimed since.
+	// It may run on with it, as nobody there hears of it; how it ends then is no fault.
+	Taken bool
+	// Asleep says that this life has declared that it takes no task: it sleeps or waits for a human, and that has
+	// not lapsed, nor has it joined or claimed since.
+	Asleep bool
+	// Fruitless counts lives in a row that failed, or ended by themselves and had something to do.
+	Fruitless uint32
 }
 
 // Ends are when what a human has set of an agent ends by itself.
@@ -287,6 +296,12 @@ type Lease struct {
 	Confirm bool
 }
 
+// TaskTaken tells that the task of the present life was canceled in its hands, and that it may not know.
+func (a *Agent) TaskTaken() bool { return a.Noted != nil && a.Noted.Taken }
+
+// Asleep tells that the present life has declared that it takes no task for a while.
+func (a *Agent) Asleep() bool { return a.Noted != nil && a.Noted.Asleep }
+
 // Begun ends a series of starts that failed: the program of this life runs. That it was
 // executed proves nothing, since a shell may look for it in vain.
 func (a *Agent) Begun() {
@@ -296,7 +311,7 @@ func (a *Agent) Begun() {
 // Forgive clears the restart budget: a human asked for a start.
 func (a *Agent) Forgive() {
 	a.Failures, a.NotBefore, a.Parked, a.Starts = 0, 0, false, nil
-	a.Note(func(n *Notes) { n.ParkedWhy, n.Faults, n.Limits = "", 0, 0 })
+	a.Note(func(n *Notes) { n.ParkedWhy, n.Faults, n.Limits, n.Fruitless = "", 0, 0, 0 })
 }
 
 // EndedByHand tells that the newest life was begun by hand and ended with a task in its

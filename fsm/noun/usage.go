@@ -185,6 +185,12 @@ type Spent struct {
 	Armed  Time // its timer; 0: none
 }
 
+// UsedTokens tells that the present life has told of tokens that it has used.
+func (a *Agent) UsedTokens() bool {
+	u := a.Notes().Used
+	return u != nil && u.Inc == a.Inc && u.Life.Tokens() > 0
+}
+
 // LifeUsage is what an agent has used. Replaced, never changed.
 type LifeUsage struct {
 	Inc   Incarnation // of the life that has reported last

@@ -1,0 +1,120 @@
+package fsm
+
+import (
+	"testing"
+	"time"
+
+	"vigil/fsm/core"
+	"vigil/fsm/noun"
+)
+
+// I95: a task that needs several windows of a quota waits each time for as long as its tool names, when its lives
+// have worked, by whatever sign; one that does not wait for long enough waits longer.
+func TestI95NamedLimitsAreNotDoubledForWhoWorks(t *testing.T) {
+	for name, c := range map[string]struct {
+		level  uint32
+		work   func(*drive, noun.HostID, Speaker, noun.TaskID)
+		double bool
+	}{
+		"runs for long": {core.LevelRetry, func(d *drive, h noun.HostID, _ Speaker, _ noun.TaskID) {
+			for range 40 {
+				d.clock = d.clock.Add(15 * time.Second)
+				d.beat(h, BeatVouch|BeatFence, 1)
+			}
+		}, false},
+		"reports progress": {core.LevelRetry, func(d *drive, h noun.HostID, sp Speaker, task noun.TaskID) {
+			d.jump(time.Second)
+			d.must(ProgressTask{Work: Work{Speaker: sp, Task: task, Attempt: d.s.Task(task).Attempt}, Note: "half"})
+		}, false},
+		"uses tokens": {core.LevelRetry, func(d *drive, h noun.HostID, sp Speaker, _ noun.TaskID) {
+			e := d.entry()
+			e.Beats = []HostBeats{{Host: h, Boot: "boot1", Usage: []Used{{Agent: 1, Inc: sp.Inc, Run: 1, Output: 5}}}}
+			d.apply(e)
+		}, false},
+		"does nothing": {core.LevelRetry, func(*drive, noun.HostID, Speaker, noun.TaskID) {}, true},
+		"before the level": {core.Baseline, func(d *drive, h noun.HostID, sp Speaker, task noun.TaskID) {
+			d.jump(time.Second)
+			d.must(ProgressTask{Work: Work{Speaker: sp, Task: task, Attempt: d.s.Task(task).Attempt}, Note: "half"})
+		}, true},
+	} {
+		d := newDrive(t)
+		if c.level > core.Baseline {
+			d.must(RaiseLevel{Level: c.level})
+		}
+		h := d.host("h1", "worker")
+		d.room("demo", managed("b"))
+		task := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+		want := 4 * time.Hour
+		for n := range 4 {
+			sp := d.start("demo/b", h)
+			d.must(Join{Speaker: sp})
+			d.must(Claim{Speaker: sp})
+			d.must(StartTask{Work: Work{Speaker: sp, Task: task, Attempt: d.s.Task(task).Attempt}})
+			c.work(d, h, sp, task)
+			d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1, Kind: noun.ExitUsageLimit, RetryAfter: 4 * time.Hour})
+			if got := d.wait("demo/b", h); got < want || got > want+time.Minute {
+				t.Errorf("%s: window %d: paused for %s, want %s", name, n, got, want)
+			}
+			if c.double {
+				want = min(2*want, 24*time.Hour)
+			}
+		}
+	}
+}
+
+// L11: a cancel is no fault of the life that works on the task: as nobody tells a program that was put in its place,
+// it ends by itself with an error, or is ended at its start limit, whatever it does until then. Five of them in a row
+// open no breaker. One that has taken note, and crashes later, is charged, and so was everyone before the level.
+func TestL11ACanceledHolderIsNotCharged(t *testing.T) {
+	end := func(x *hung, code int32) {
+		x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: code})
+	}
+	for name, c := range map[string]struct {
+		level   uint32
+		after   func(*hung)
+		charged bool
+	}{
+		"its word comes too late": {core.LevelRetry, func(x *hung) { end(x, 7) }, false},
+		"it runs on": {core.LevelRetry, func(x *hung) {
+			x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
+			for n := range uint64(10) {
+				x.uses(n + 1)
+				x.beating(20 * time.Second)
+			}
+			if !x.stopped() {
+				t.Error("it runs on for a task that was canceled")
+			}
+			end(x, -1)
+		}, false},
+		"it ends well": {core.LevelRetry, func(x *hung) { end(x, 0) }, false},
+		"it goes on":   {core.LevelRetry, func(x *hung) { x.must(Join{Speaker: x.me}); end(x, 7) }, true},
+		"it takes another task": {core.LevelRetry, func(x *hung) {
+			x.must(CreateTask{Room: "r", Role: "a", Priority: 1})
+			task := x.must(Claim{Speaker: x.me}).Task
+			end(x, 7)
+			x.must(CancelTask{Task: task})
+		}, true},
+		"before the level": {core.Baseline, func(x *hung) { end(x, 7) }, true},
+	} {
+		x := &hung{drive: newDrive(t)}
+		x.jump(time.Minute)
+		if c.level > core.Baseline {
+			x.must(RaiseLevel{Level: c.level})
+		}
+		x.h = x.host("h1", "w")
+		x.room("r", noun.RoleSpec{Name: "a", Runner: "w", KillLimit: 100})
+		for range 5 {
+			x.wait(hungName, x.h)
+			x.task = 0
+			x.begin()
+			x.must(CancelTask{Task: x.agent(hungName).Task, By: "ann"})
+			x.s = reload(t, x.s)
+			c.after(x)
+		}
+		a := x.agent(hungName)
+		if parked := x.events("agent.parked") > 0; parked != c.charged || (a.Failures > 0) != c.charged ||
+			(a.LastExit.Kind == noun.ExitOrdered) == c.charged {
+			t.Errorf("%s: %d failures, parked: %v, %+v", name, a.Failures, parked, a.LastExit)
+		}
+	}
+}
