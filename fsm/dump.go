@@ -168,6 +168,7 @@ var added = []addition{
 		reflect.TypeFor[noun.BudgetSettings]():   fieldsBefore[noun.BudgetSettings]("Trust"),
 		reflect.TypeFor[noun.Server]():           fieldsBefore[noun.Server]("Zone"),
 		reflect.TypeFor[noun.Cancellation]():     fieldsBefore[noun.Cancellation]("Swept"),
+		reflect.TypeFor[noun.Escalation]():       fieldsBefore[noun.Escalation]("FailedLeft"),
 	}},
 }
 
