@@ -169,6 +169,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Server]():           fieldsBefore[noun.Server]("Zone"),
 		reflect.TypeFor[noun.Ladder]():           fieldsBefore[noun.Ladder]("Episodes"),
 		reflect.TypeFor[noun.Cancellation]():     fieldsBefore[noun.Cancellation]("Swept"),
+		reflect.TypeFor[noun.Escalation]():       fieldsBefore[noun.Escalation]("FailedLeft"),
 	}},
 }
 

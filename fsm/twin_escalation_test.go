@@ -81,6 +81,7 @@ type twinEscalation struct {
 	pending  bool
 	tries    map[string]int
 	over     map[string]bool
+	urgent   bool // of mail: as urgent as it becomes
 }
 
 // twinAlarms knows of escalations what events and accepted commands tell; it has no
@@ -98,6 +99,9 @@ type twinAlarms struct {
 	episodes        int    // opened again after an acknowledgement
 	left            int    // closed since what they were about was gone
 	broken          string // the agent whose next end is one more start that failed
+	// roles are those of all tasks but looks, by name; failed are the tasks that open escalations are about.
+	roles  map[noun.TaskID]string
+	failed map[twinKey][]noun.TaskID
 }
 
 func (w *twinAlarms) happens(s *State, k twinKey) {
@@ -133,6 +137,21 @@ func (w *twinAlarms) happens(s *State, k twinKey) {
 	if e.state == noun.EscalationOpen && !e.pending && now.Sub(e.notice) >= cool {
 		e.announce(now)
 		w.again++
+	}
+}
+
+// worse announces at once what has become urgent, from the level on that does so.
+func (w *twinAlarms) worse(s *State, k twinKey, urgent bool) {
+	e := w.newest[k]
+	if e == nil || !urgent || e.urgent {
+		return
+	}
+	worse := e.count > 1 && s.Level() >= core.LevelRetry
+	if e.urgent = true; worse && e.state == noun.EscalationAcknowledged {
+		e.state = noun.EscalationOpen
+	}
+	if worse && e.state == noun.EscalationOpen && !e.pending {
+		e.announce(s.Meta.Clock)
 	}
 }
 
@@ -175,8 +194,16 @@ func (w *twinAlarms) seen(s *State, ev *noun.Event) {
 		w.happens(s, twinKey{noun.EscBrokenStart, ev.Agent})
 	case ev.Kind == "task.quarantined":
 		w.happens(s, twinKey{noun.EscTaskQuarantined, "task " + uintText(uint64(ev.Task))})
+	case ev.Kind == "task.created":
+		if t := s.Task(ev.Task); t == nil || t.Creator != noun.LaddersBy || t.Priority != noun.LookPriority {
+			w.roles[ev.Task] = ev.Room + "/" + ev.Text
+		}
+	case ev.Kind == "task.failed":
+		w.taskFails(s, ev.Task)
 	case ev.Kind == "mail.escalated":
-		w.happens(s, twinKey{noun.EscMailUnanswered, ev.Agent})
+		k := twinKey{noun.EscMailUnanswered, ev.Agent}
+		w.happens(s, k)
+		w.worse(s, k, strings.Contains(ev.Text, ", urgent, from "))
 	case ev.Kind == "brake.set":
 		w.happens(s, twinKey{noun.EscMassFailure, "cluster"})
 	case ev.Kind == "room.canceled" && strings.HasPrefix(ev.Text, "by watchdog"):
@@ -234,8 +261,32 @@ func (w *twinAlarms) gone(s *State, kinds []noun.EscalationKind, subject string)
 	}
 }
 
+// taskFails counts a task that FAILED in the escalation about those of its role.
+func (w *twinAlarms) taskFails(s *State, id noun.TaskID) {
+	k := twinKey{noun.EscTaskFailed, w.roles[id]}
+	if k.subject == "" || s.Level() < core.LevelRetry {
+		return
+	}
+	if e := w.newest[k]; e == nil || e.state == noun.EscalationClosed {
+		w.failed[k] = nil
+	}
+	w.happens(s, k)
+	w.failed[k] = append(w.failed[k], id)
+}
+
 // tasksGone does so for tasks: nothing is said of their end.
 func (w *twinAlarms) tasksGone(s *State) {
+	for k := range w.failed {
+		room, role, _ := strings.Cut(k.subject, "/")
+		r := s.RoleByName(room, role)
+		w.failed[k] = slices.DeleteFunc(w.failed[k], func(id noun.TaskID) bool {
+			t := s.Task(id)
+			return t == nil || t.State != noun.TaskFailed
+		})
+		if len(w.failed[k]) == 0 || r == nil || r.Retired {
+			w.gone(s, []noun.EscalationKind{k.kind}, k.subject)
+		}
+	}
 	for k := range maps.Clone(w.newest) {
 		var id noun.TaskID
 		if n, _ := fmt.Sscanf(k.subject, "task %d", &id); n == 1 && s.Task(id) == nil {
@@ -294,7 +345,8 @@ func TestTwinOfEscalationsAgrees(t *testing.T) {
 			s.Apply(e)
 		}
 		w := &twinAlarms{on: true, ever: map[noun.EscalationKind]bool{}, newest: map[twinKey]*twinEscalation{},
-			byID: map[noun.EscalationID]*twinEscalation{}}
+			byID:  map[noun.EscalationID]*twinEscalation{},
+			roles: map[noun.TaskID]string{}, failed: map[twinKey][]noun.TaskID{}}
 		for range 6000 {
 			e := c.next(s)
 			if len(e.Requests) > 1 { // what each command did is seen one by one

@@ -183,11 +183,13 @@ func failTaskCmd(r *vigilv1.WorkRequest) (fsm.Command, error) { return failCmd(r
 func failCmd(r *vigilv1.WorkRequest, field string) (fsm.Command, error) {
 	var c form.Checks
 	w := workOf(&c, r.GetSpeaker(), r.GetTask(), r.GetAttempt(), field, r.GetText(), noun.MaxReason)
+	c.Text("result", r.GetResult(), noun.MaxResult)
 	after := c.After(r.GetAfter())
 	if after != 0 && !r.GetRetryable() {
 		c.Fail("after goes with retryable: what is not tried again needs no time for it.")
 	}
-	return fsm.FailTask{Work: w, Reason: r.GetText(), Retryable: r.GetRetryable(), After: after}, c.Err
+	return fsm.FailTask{Work: w, Reason: r.GetText(), Retryable: r.GetRetryable(), After: after,
+		Result: r.GetResult()}, c.Err
 }
 
 func handoffCmd(r *vigilv1.HandoffRequest) (fsm.Command, error) {

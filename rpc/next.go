@@ -84,7 +84,8 @@ func nextCmd(r *vigilv1.NextRequest) (fsm.Command, error) {
 			Attempt: r.GetAttempt(), Result: end.Complete.GetResult()})
 	case *vigilv1.NextRequest_Fail:
 		cmd, err = failCmd(&vigilv1.WorkRequest{Speaker: r.GetSpeaker(), Task: r.GetTask(), Attempt: r.GetAttempt(),
-			Text: end.Fail.GetReason(), Retryable: end.Fail.GetRetryable(), After: end.Fail.GetAfter()}, "reason")
+			Text: end.Fail.GetReason(), Retryable: end.Fail.GetRetryable(), After: end.Fail.GetAfter(),
+			Result: end.Fail.GetResult()}, "reason")
 	case *vigilv1.NextRequest_Handoff:
 		h := end.Handoff
 		cmd, err = handoffCmd(&vigilv1.HandoffRequest{Speaker: r.GetSpeaker(), Task: r.GetTask(),

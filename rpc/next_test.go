@@ -10,6 +10,7 @@ import (
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -255,5 +256,52 @@ func TestL3NextOutlivesTheLeaderWhereItWaits(t *testing.T) {
 	second := w.task(2, "demo", "builder", "second")
 	if x := <-got; x.err != nil || x.resp.GetClaim().GetTask().GetId() != second.GetId() {
 		t.Errorf("%v, %v", x.resp, x.err)
+	}
+}
+
+// What a worker does after its hand-off was refused: the attempt fails, and what it has made is found with the task,
+// whichever call says so. A hand-off that works names the task that follows.
+func TestResultOfARefusedHandOffIsKept(t *testing.T) {
+	for _, next := range []bool{true, false} {
+		w := start(t, 1)
+		r, task := w.held()
+		r.End = &vigilv1.NextRequest_Handoff{Handoff: &vigilv1.Handover{Result: "two hours", ToRole: "tester", Title: "x"}}
+		if _, err := w.work(0).Next(within(t), r); codeOf(err) != code.NotFound {
+			t.Fatalf("a hand-off to no role: %v", err)
+		}
+		var err error
+		if next {
+			r.Id.Seq++
+			r.End = &vigilv1.NextRequest_Fail{Fail: &vigilv1.Failure{Reason: "refused", Result: "two hours"}}
+			_, err = w.work(0).Next(within(t), r)
+		} else {
+			_, err = w.work(0).FailTask(within(t), &vigilv1.WorkRequest{Speaker: r.GetSpeaker(), Task: r.GetTask(),
+				Attempt: r.GetAttempt(), Text: "refused", Result: "two hours"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId()})
+		if err != nil || got.GetState() != vigilv1.TaskState_FAILED || got.GetResult() != "refused" ||
+			len(got.GetLateResults()) != 1 || got.GetLateResults()[0].GetResult() != "two hours" {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	w := start(t, 1)
+	if err := w.do(fsm.RaiseLevel{Level: fsm.NewestLevel}); err != nil {
+		t.Fatal(err)
+	}
+	r, task := w.held()
+	r.End = &vigilv1.NextRequest_Handoff{Handoff: &vigilv1.Handover{Result: "built", ToRole: "builder", Title: "x"}}
+	made, err := w.work(0).Next(within(t), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: task.GetId()})
+	if err != nil || got.GetNext() != made.GetNextTask() || got.GetNext() == 0 {
+		t.Errorf("%d follows, %v; the hand-off made %d", got.GetNext(), err, made.GetNextTask())
+	}
+	if got, err = w.fleet(0).GetTask(within(t), &vigilv1.GetTaskRequest{Task: made.GetNextTask()}); got.GetHops() != 1 {
+		t.Errorf("%d hops, %v", got.GetHops(), err)
 	}
 }

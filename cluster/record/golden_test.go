@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write golden files")
 func grown() map[string]int {
 	return map[string]int{"PutServer": 3, "ApplyRoom": 12, "DeleteRoom": 2, "SetAgent": 3,
 		"SetPause": 2, "DrainHost": 2, "RestartAgent": 3, "UnparkAgent": 2, "NoteNudge": 2,
-		"RegisterHost": 4, "ReportExit": 2, "CreateTask": 5, "FailTask": 3, "ProgressTask": 2, "SetRoomWatch": 2,
+		"RegisterHost": 4, "ReportExit": 2, "CreateTask": 5, "FailTask": 4, "ProgressTask": 2, "SetRoomWatch": 2,
 		"CompleteTask": 2, "Handoff": 2, "AnswerLook": 2, "Claim": 2,
 		"NoteLeaf": 3}
 }

@@ -33,6 +33,7 @@ var words = []kind{
 		w.bool(7, &c.Retryable)
 		sig(w, 8, &c.After)
 		then(w, 9, &c.Then)
+		w.str(11, &c.Result)
 	}),
 	of(37, func(w *wire, c *fsm.Handoff) {
 		work(w, &c.Work)

@@ -229,11 +229,28 @@ func (c *Handoff) end(s *State) noun.Outcome {
 		return no // the task stays its holder's, who may complete it without a hand-off
 	}
 	s.complete(a, t, c.Result)
-	next := s.AddTask(r, c.Title, c.Text, a.Name, c.Priority, t.ID)
+	next := s.newTask(r, c.Title, c.Text, a.Name, c.Priority, t.ID)
 	t.Next, next.Trace = next.ID, t.Trace
+	if s.retries() {
+		next.Hops = t.Hops + 1
+	}
+	if limit := s.Meta.Settings.HandoffLimit; limit > 0 && next.Hops >= limit {
+		s.askAboutHops(next)
+	} else {
+		s.enqueue(r, next)
+	}
 	out = s.worked(a, t)
 	out.Task = next.ID
 	return out
+}
+
+// askAboutHops lets a human decide about a task that roles may hand to each other for ever: each is a new task with
+// attempts, kills and charges of 0, so that no other limit ends that (law L11).
+func (s *State) askAboutHops(t *noun.Task) {
+	t.Result = noun.HandedOn(t.Hops)
+	s.Event("task.quarantined", About{Task: t.ID, Room: t.Room}, t.Result)
+	s.Move(t, noun.TaskQuarantined)
+	s.escalateTask(t)
 }
 
 func (s *State) roomOfTask(id noun.TaskID) (string, bool) {
@@ -252,6 +269,8 @@ type FailTask struct {
 	// After is when a retryable one may be tried again, at most MaxAfter; 0: by its role's rules.
 	After time.Duration
 	Then
+	// Result is what the attempt has made all the same; it is kept like one that came too late. Empty: nothing.
+	Result string
 }
 
 func (c FailTask) Apply(s *State) noun.Outcome { return s.then(&c.Speaker, c.Then, c.end(s)) }
@@ -259,6 +278,9 @@ func (c FailTask) Apply(s *State) noun.Outcome { return s.then(&c.Speaker, c.The
 func (c *FailTask) end(s *State) noun.Outcome {
 	if len(c.Reason) > noun.MaxReason {
 		return Refuse(noun.Invalid, "the reason has %d bytes, at most %d are allowed", len(c.Reason), noun.MaxReason)
+	}
+	if len(c.Result) > noun.MaxResult {
+		return Refuse(noun.Invalid, "the result has %d bytes, at most %d are allowed", len(c.Result), noun.MaxResult)
 	}
 	if err := noun.CheckAfter(c.After); err != nil {
 		return Refuse(noun.Invalid, "%v", err)
@@ -274,6 +296,9 @@ func (c *FailTask) end(s *State) noun.Outcome {
 	a, t, no := s.attempt(&c.Work)
 	if a == nil {
 		return no
+	}
+	if c.Result != "" {
+		s.keepLate(t, &c.Work, c.Result)
 	}
 	s.putDown(a, t)
 	s.touchTask(t)

@@ -45,6 +45,9 @@ func (s *State) escalateTask(t *noun.Task) {
 	if a := s.AgentTable.Get(t.Holder); a != nil {
 		e.Agent = a.Name
 	}
+	if t.Attempt == 0 { // nobody has had it
+		e.Facts = []noun.KV{e.Facts[0], {Key: noun.FactHops, Value: strconv.FormatUint(uint64(t.Hops), 10)}}
+	}
 	s.Hooks.Human.Call(e)
 }
 

@@ -40,7 +40,7 @@ func Level(c Command) uint32 {
 	case CreateTask:
 		return LevelWhen(c.After != 0 || c.Trace != "" || c.Key != "", LevelRetry)
 	case FailTask:
-		return LevelWhen(c.After != 0 || c.Then != Then{}, LevelRetry)
+		return LevelWhen(c.After != 0 || c.Then != Then{} || c.Result != "", LevelRetry)
 	case CompleteTask:
 		return LevelWhen(c.Then != Then{}, LevelRetry)
 	case Handoff:
@@ -64,7 +64,8 @@ func Level(c Command) uint32 {
 	case PutSettings:
 		put := Put(c.Values)
 		return LevelWhen(put.Any("retry_") || put.Any("circuit_") || put.Any("watchdog_untaken") ||
-			put.Any("mail_wakes") || put.Any("replace_servers") || put.Any("budget_trust"), LevelRetry)
+			put.Any("mail_wakes") || put.Any("replace_servers") || put.Any("budget_trust") ||
+			put.Any("handoff_limit"), LevelRetry)
 	case ApplyRoom:
 		return LevelWhen(slices.ContainsFunc(c.Roles, func(r noun.RoleSpec) bool {
 			return r.RetryFirst != 0 || r.RetryMost != 0 || r.Policy == noun.PolicyConfirm ||

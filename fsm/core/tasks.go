@@ -447,7 +447,7 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 		return Refuse(noun.Conflict,
 			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
-	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped = 0, 0, false, "", "", 0
+	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped, t.Hops = 0, 0, false, "", "", 0, 0
 	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost = 0, nil, 0 })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
@@ -500,7 +500,7 @@ func (s *State) removeTask(t *noun.Task) {
 	s.TaskTable.Del(t.ID)
 }
 
-// keepLate keeps a result that came too late to count, at most the last three.
+// keepLate keeps a result that came too late to count, or was refused, at most the last three.
 func (s *State) keepLate(t *noun.Task, w *Work, result string) {
 	if !t.WasOf(noun.Held{Attempt: w.Attempt, Agent: s.agentByName[w.Agent], Inc: w.Inc}) { // law L6: not its own
 		return

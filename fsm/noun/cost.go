@@ -210,7 +210,7 @@ func CostOfEscalation(e *Escalation) int64 {
 	for i := range e.Notice.Deliveries {
 		n += costDelivery + textOf(e.Notice.Deliveries[i].Notifier) + textOf(e.Notice.Deliveries[i].Failure)
 	}
-	return n
+	return n + int64(len(e.FailedNamed))*costNumber
 }
 
 func CostOfAudit(a *Audit) int64 {

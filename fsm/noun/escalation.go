@@ -32,6 +32,7 @@ const (
 	EscUnproven         // agent: its host fell silent, and its policy wants a proof that it is over
 	EscIdentityCloned   // identity: two machines present themselves by certificates of one name
 	EscBudget           // room, role or agent: its budget is used up, or soon will be
+	EscTaskFailed       // role: tasks of it FAILED
 	EscalationKindsPlus // one more than the last
 )
 
@@ -111,6 +112,12 @@ type Escalation struct {
 
 	Notice Notice
 	Armed  Time // when its timer is set; 0: none
+
+	// Of EscTaskFailed: how many of the tasks that it is about are FAILED still, which are those with at least this
+	// FinishSeq, and the newest of them; replaced, never changed.
+	FailedLeft  uint64
+	FailedFrom  uint64
+	FailedNamed []TaskID
 }
 
 // Notice is the announcement of an escalation: pending until every notifier has delivered

@@ -79,13 +79,33 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"what was used within 24 h, as the AI tools tell it, is close to its budget or has used it up",
 		"with all of it used nothing new is started or claimed; what runs goes on; it ends as the window moves on",
 		[]string{"vigil usage {room}", "vigil agent explain {agent}", "vigil budget lift {room}"}},
+	EscTaskFailed: {"task_failed",
+		"tasks of the role FAILED: their attempts are used up, or an agent said that no other one helps",
+		"nobody gets them any more; the escalation closes by itself once none of them is FAILED",
+		[]string{"vigil task list --room {room} --state FAILED",
+			"vigil task retry --room {room} --state FAILED --dry-run"}},
 }
 
 // String is the name of the kind.
 func (k EscalationKind) String() string { return EscalationKinds[k].Name }
 
+// FactHops is the fact of a quarantined task that says how often in a row it was handed on, where that is why.
+const FactHops = "handed_on"
+
+// HandedOn says why a task waits for a human that was handed on so often in a row.
+func HandedOn(hops uint32) string {
+	return "handed on " + Plural(hops, "time") + " in a row, as often as handoff_limit allows"
+}
+
 // Reason says in fixed words what has happened.
-func (e *Escalation) Reason() string { return EscalationKinds[e.Kind].reason }
+func (e *Escalation) Reason() string {
+	for _, kv := range e.Facts {
+		if hops, err := strconv.ParseUint(kv.Value, 10, 32); kv.Key == FactHops && err == nil {
+			return HandedOn(uint32(hops))
+		}
+	}
+	return EscalationKinds[e.Kind].reason
+}
 
 // Done says in fixed words what vigil has done about it.
 func (e *Escalation) Done() string { return EscalationKinds[e.Kind].done }

@@ -56,6 +56,10 @@ var SettingTable = []setting{
 		help: "incarnations that may die of a task, or hang with it until the ladder ends them, " +
 			"before it is QUARANTINED; 0: no limit",
 		Min: 0, Max: 1000, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
+	{Name: "handoff_limit",
+		help: "hand-offs in a row, each from the task of the one before, after which the next task is QUARANTINED; " +
+			"0: no limit",
+		Min: 0, Max: 100_000, num32: func(s *Settings) *uint32 { return &s.HandoffLimit }},
 	{Name: "retry_first", help: "a task that failed is tried again after this, then after twice as much",
 		Min: 0, Max: day, Dur: func(s *Settings) *time.Duration { return &s.Retry.First }},
 	{Name: "retry_most", help: "a task that failed again and again is tried again after at most", Min: 0,

@@ -64,6 +64,8 @@ type Settings struct {
 
 	// ReplaceServers is the silence after which a standby gets the vote of a server; 0: never by itself.
 	ReplaceServers time.Duration
+
+	HandoffLimit uint32 // hand-offs in a row, after which a human is asked; 0: no limit
 }
 
 // WatchdogSettings are those of the conversation watchdog.
@@ -121,6 +123,6 @@ func DefaultSettings() Settings {
 		Budget: defaultBudget(), ForgetHosts: 7 * 24 * time.Hour,
 		ReplaceServers: 10 * time.Minute,
 		Retry:          RetrySettings{First: time.Second, Most: 5 * time.Minute, Failures: 5, Window: time.Minute},
-		MailWakes:      WakesUrgent,
+		MailWakes:      WakesUrgent, HandoffLimit: 30,
 	}
 }

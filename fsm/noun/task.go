@@ -86,6 +86,8 @@ type Task struct {
 	Used *Usage
 	// Swept: the conversation watchdog has canceled it, with so many others that it took several entries.
 	Swept bool
+	// Hops is how often in a row the work was handed on until it was this task; a human's word sets it to 0.
+	Hops uint32
 }
 
 // Held says who had an attempt.
@@ -113,7 +115,7 @@ func (t *Task) WasOf(h Held) bool {
 	return h == Held{t.Attempt, t.Holder, t.HolderInc} || slices.Contains(t.Past, h)
 }
 
-// LateResult is a result that came too late to count. It is kept for people.
+// LateResult is a result that came too late to count, or with the failure of its attempt. It is kept for people.
 type LateResult struct {
 	Attempt uint32
 	Inc     Incarnation

@@ -26,6 +26,8 @@ type Job struct {
 	w    *Worker
 	ctx  context.Context
 	stop context.CancelCauseFunc
+
+	refused *End // the last end that was refused for what it says; guarded by w.mu
 }
 
 // begin makes a claim the worker's job.
@@ -94,24 +96,36 @@ func (j *Job) Advance(ctx context.Context, a Advance) error {
 func (j *Job) Complete(ctx context.Context, result string) error {
 	_, err := j.w.work.CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: j.w.speaker, Task: j.Task.GetId(),
 		Attempt: j.Attempt, Result: result})
+	j.remember(End{Result: result}, err)
 	return j.finish(err)
+}
+
+// remember keeps what was refused for what it says, so that the failure which may follow has it.
+func (j *Job) remember(end End, err error) {
+	if unfit(end, err) != nil {
+		j.w.mu.Lock()
+		j.refused = &end
+		j.w.mu.Unlock()
+	}
 }
 
 // Fail ends the attempt; with retryable the task goes back to its role while it
 // has attempts left.
 func (j *Job) Fail(ctx context.Context, reason string, retryable bool) error {
-	r := j.request(reason)
-	r.Retryable = retryable
-	_, err := j.w.work.FailTask(ctx, r)
-	return j.finish(err)
+	_, err := j.End(ctx, End{Failure: &Failure{Reason: reason, Retryable: retryable}})
+	return err
 }
 
 // FailUntil is Fail with retryable, and the task is not tried again before so long from now, at most
 // 30 days: for instance what a Retry-After of a service said. A server of a cluster that is being
 // upgraded refuses it as long as not all servers know it.
 func (j *Job) FailUntil(ctx context.Context, reason string, after time.Duration) error {
-	r := j.request(reason)
-	r.Retryable, r.After = true, durationpb.New(after)
+	return j.fail(ctx, &Failure{Reason: reason, Retryable: true}, durationpb.New(after), "")
+}
+
+func (j *Job) fail(ctx context.Context, f *Failure, after *durationpb.Duration, result string) error {
+	r := j.request(f.Reason)
+	r.Retryable, r.After, r.Result = f.Retryable, after, result
 	_, err := j.w.work.FailTask(ctx, r)
 	return j.finish(err)
 }
@@ -128,11 +142,13 @@ func (j *Job) Handoff(ctx context.Context, result string, next Next) (uint64, er
 	answer, err := j.w.work.Handoff(ctx, &vigilv1.HandoffRequest{Speaker: j.w.speaker, Task: j.Task.GetId(),
 		Attempt: j.Attempt, Result: result, ToRole: next.Role, Title: next.Title, Text: next.Text,
 		Priority: next.Priority})
+	j.remember(End{Result: result, Handoff: &next}, err)
 	return answer.GetNextTask(), j.finish(err)
 }
 
 // End is how a job ends: it is completed with Result, handed off too where Handoff is given, or given up
-// where Failure is.
+// where Failure is. Then Result is what it has made all the same: it does not count and is kept with the task, for
+// people. A server of a cluster that is being upgraded refuses both together as long as not all servers know that.
 type End struct {
 	Result  string // at most 256 KiB
 	Handoff *Next
@@ -177,7 +193,7 @@ func (j *Job) nextRequest(end End) *vigilv1.NextRequest {
 	r := &vigilv1.NextRequest{Speaker: j.w.speaker, Task: j.Task.GetId(), Attempt: j.Attempt, Start: j.w.starts}
 	switch f, h := end.Failure, end.Handoff; {
 	case f != nil:
-		fail := &vigilv1.Failure{Reason: f.Reason, Retryable: f.Retryable}
+		fail := &vigilv1.Failure{Reason: f.Reason, Retryable: f.Retryable, Result: end.Result}
 		if f.After != 0 { // as FailUntil: it says that another attempt may succeed
 			fail.Retryable, fail.After = true, durationpb.New(f.After)
 		}
@@ -195,10 +211,10 @@ func (j *Job) nextRequest(end End) *vigilv1.NextRequest {
 // hand-off.
 func (j *Job) End(ctx context.Context, end End) (made uint64, err error) {
 	switch f := end.Failure; {
-	case f != nil && f.After != 0:
-		return 0, j.FailUntil(ctx, f.Reason, f.After)
+	case f != nil && f.After != 0: // as FailUntil
+		return 0, j.fail(ctx, &Failure{Reason: f.Reason, Retryable: true}, durationpb.New(f.After), end.Result)
 	case f != nil:
-		return 0, j.Fail(ctx, f.Reason, f.Retryable)
+		return 0, j.fail(ctx, f, nil, end.Result)
 	case end.Handoff != nil:
 		return j.Handoff(ctx, end.Result, *end.Handoff)
 	}

@@ -13,6 +13,9 @@ import (
 // maxReason bounds why an attempt has failed, in bytes.
 const maxReason = 1 << 10
 
+// maxResult bounds what servers take and keep of a result, in bytes.
+const maxResult = 256 << 10
+
 // fullAfter is how long after an attempt whose result or hand-off a budget had no room for another one follows.
 const fullAfter = time.Minute
 
@@ -85,6 +88,7 @@ func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string
 	}
 	end := End{Result: strings.ToValidUTF8(result, "\uFFFD")}
 	if err != nil {
+		end.Result = j.made() // what came with the error was never said to be one
 		end.Failure = &Failure{Reason: clip(err.Error()), Retryable: errors.Is(err, ErrRetry) || ctx.Err() != nil}
 	}
 	told := false
@@ -108,7 +112,7 @@ func (j *Job) tell(ctx context.Context, end End) (next *Job, err error) {
 	ctx, cancel := j.w.both(ctx)
 	defer cancel()
 	err = j.insist(ctx, func() (err error) { next, _, err = j.Next(ctx, end); return err })
-	if f := unfit(end, err); f != nil {
+	for f := unfit(end, err); f != nil; f = unfit(*f, err) {
 		err = j.insist(ctx, func() error { _, err := j.End(ctx, *f); return err })
 	}
 	return next, err
@@ -133,7 +137,7 @@ func (j *Job) lastWords(ctx context.Context, end End) error {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer stop()
 	_, err := j.End(last, end)
-	if f := unfit(end, err); f != nil {
+	for f := unfit(end, err); f != nil; f = unfit(*f, err) {
 		_, err = j.End(last, *f)
 	}
 	if unanswered(err) && end.Failure == nil && j.w.leaveBehind(j, end.Result) {
@@ -148,18 +152,45 @@ func unanswered(err error) bool {
 }
 
 // unfit is what an end becomes whose result or hand-off is refused: the attempt fails, since no other life would end
-// it better. nil: the refusal is about life or attempt.
+// it better, and what it has made is kept with the task, if servers can. nil: the refusal is about life or attempt.
 func unfit(end End, err error) *End {
 	full := errors.Is(err, ErrFull)
-	if end.Failure != nil ||
-		!full && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrTooLarge) {
+	refused := full || errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrTooLarge)
+	switch {
+	case end.Failure != nil && end.Result != "" && (refused || errors.Is(err, ErrOldServers)):
+		return &End{Failure: end.Failure}
+	case end.Failure != nil || !refused:
 		return nil
 	}
 	f := &Failure{Reason: clip("what it returned was refused: " + err.Error()), Retryable: full}
 	if full {
 		f.After = fullAfter
 	}
-	return &End{Failure: f}
+	return &End{Failure: f, Result: made(end)}
+}
+
+// made is what the job has said of its result and was refused.
+func (j *Job) made() string {
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	if j.refused == nil {
+		return ""
+	}
+	return made(*j.refused)
+}
+
+// made is all that an end says that was refused, as much of it as servers keep.
+func made(end End) string {
+	text := end.Result
+	if h := end.Handoff; h != nil {
+		text = strings.Trim(fmt.Sprintf("%s\n\nfor %s: %s\n%s", text, h.Role, h.Title, h.Text), "\n")
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxResult {
+		return text
+	}
+	note := fmt.Sprintf("...\n[cut: it had %d bytes]", len(text))
+	return strings.ToValidUTF8(text[:maxResult-len(note)], "") + note
 }
 
 // clip gives the beginning of a reason, as much of it as servers take.

@@ -66,7 +66,8 @@ func (in *inbox) escalations(st *fsm.View) {
 			in.tasks[e.Task] = true
 		}
 		in.about(st, a, i)
-		if _, role, ok := strings.Cut(e.Subject, "/"); ok && e.Kind == noun.EscBudget && a == nil {
+		if _, role, ok := strings.Cut(e.Subject, "/"); ok && a == nil &&
+			(e.Kind == noun.EscBudget || e.Kind == noun.EscTaskFailed) {
 			i.Role = role
 		}
 		if kind := sameAs[e.Kind]; kind != "" && a != nil && i.Lasts {

@@ -102,7 +102,8 @@ func AgentName(st *fsm.View, id noun.AgentID) string {
 func Task(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 	out := &vigilv1.Task{
 		Id: uint64(t.ID), State: vigilv1.TaskState(t.State), Priority: t.Priority, Title: t.Title,
-		CreatedBy: t.Creator, Key: t.Key, Parent: uint64(t.Parent), Attempt: t.Attempt, Kills: t.Kills,
+		CreatedBy: t.Creator, Key: t.Key, Parent: uint64(t.Parent), Next: uint64(t.Next),
+		Hops: t.Hops, Attempt: t.Attempt, Kills: t.Kills,
 		HolderIncarnation: IncName(t.HolderInc), Note: t.Note, CreatedAt: Wall(t.CreatedAt),
 		InState: durationpb.New(st.Clock().Sub(t.ChangedAt)), Rev: t.Rev,
 	}

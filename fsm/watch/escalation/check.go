@@ -51,6 +51,7 @@ func (s *View) Check(c *core.Checker) {
 		c.That(s.byKey[key] == id, "escalation %d about %s is not in the index, %d is", id, key.subject, s.byKey[key])
 	}
 	c.That(len(newest) == len(s.byKey), "%d things are escalated, the index has %d", len(newest), len(s.byKey))
+	s.checkFailed(c)
 	c.That(open <= noun.MaxOpenEscalations, "L11: %d escalations are open", open)
 	c.That(alone == s.alone, "%d escalations are not acknowledged, %d are counted", alone, s.alone)
 	c.That(s.open.Len() == open, "%d escalations are open, the index has %d", open, s.open.Len())

@@ -46,6 +46,7 @@ func (s *State) escalate(e noun.Escalation) {
 	was.Count++
 	was.Last, was.LastWall = now, s.Entry.Wall
 	was.Room, was.Agent, was.Inc, was.Task, was.Host, was.Facts = e.Room, e.Agent, e.Inc, e.Task, e.Host, e.Facts
+	was.FailedFrom, was.FailedLeft, was.FailedNamed = e.FailedFrom, e.FailedLeft, e.FailedNamed
 	worse := false
 	if e.Priority.Rank() < was.Priority.Rank() {
 		worse = s.Meta.Level >= core.LevelRetry // who knows of it knows of something less urgent

@@ -120,8 +120,14 @@ func (s *State) agentGoes(a *noun.Agent) {
 func (s *State) taskGoes(t *noun.Task) {
 	if s.opened > 0 {
 		s.subjectGoes(noun.EscTaskQuarantined, noun.TaskSubject(t.ID))
+		if t.State == noun.TaskFailed {
+			s.failedLess(t)
+		}
 	}
 }
+
+// roleGoes closes what is about failed tasks of a role that is no longer declared: nobody can retry them.
+func (s *State) roleGoes(r *noun.Role) { s.subjectGoes(noun.EscTaskFailed, s.RoleName(r.ID)) }
 
 // roomGoes closes what is about a room that is removed; who serves it closes the rest.
 func (s *State) roomGoes(id noun.RoomID) {

@@ -39,7 +39,9 @@ func Install(c *core.State) *State {
 	h.Human.Add(s.escalate)
 	h.Over.Add(s.over)
 	h.AgentGoes.Add(s.agentGoes)
+	h.TaskMoved.Add(s.taskMoved)
 	h.TaskGoes.Add(s.taskGoes)
+	h.RoleGoes.Add(s.roleGoes)
 	h.RoomGoes.Add(s.roomGoes)
 	h.LevelRaised.Add(s.closeGone)
 	h.LevelRaised.Add(func(uint32) { s.rearmReminders() })
@@ -48,6 +50,7 @@ func Install(c *core.State) *State {
 		r := s.RoleByName(room, role)
 		return r != nil && r.Half != nil
 	}
+	h.Lasts[noun.EscTaskFailed] = s.failedLast
 	return s
 }
 

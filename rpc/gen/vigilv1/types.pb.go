@@ -303,7 +303,12 @@ type Task struct {
 	Key string `protobuf:"bytes,66,opt,name=key,proto3" json:"key,omitempty"`
 	// What was used for it, as AI tools tell it of themselves, to within the interval of their reports: all its
 	// attempts together. Absent: nothing was told.
-	Usage         *Usage `protobuf:"bytes,67,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *Usage `protobuf:"bytes,67,opt,name=usage,proto3" json:"usage,omitempty"`
+	// The task that its hand-off created; 0: none.
+	Next uint64 `protobuf:"varint,68,opt,name=next,proto3" json:"next,omitempty"`
+	// How often in a row the work was handed on until it was this task; a human's retry sets it to 0. At handoff_limit
+	// the task is QUARANTINED.
+	Hops          uint32 `protobuf:"varint,69,opt,name=hops,proto3" json:"hops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,6 +600,20 @@ func (x *Task) GetUsage() *Usage {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *Task) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Task) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
 }
 
 // FailedAttempt is why an attempt at a task failed.
@@ -4433,7 +4452,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\x96\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xbe\n" +
 	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
@@ -4478,7 +4497,9 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\acharged\x18@ \x01(\rR\acharged\x12 \n" +
 	"\vtraceparent\x18A \x01(\tR\vtraceparent\x12\x10\n" +
 	"\x03key\x18B \x01(\tR\x03key\x12%\n" +
-	"\x05usage\x18C \x01(\v2\x0f.vigil.v1.UsageR\x05usageB\n" +
+	"\x05usage\x18C \x01(\v2\x0f.vigil.v1.UsageR\x05usage\x12\x12\n" +
+	"\x04next\x18D \x01(\x04R\x04next\x12\x12\n" +
+	"\x04hops\x18E \x01(\rR\x04hopsB\n" +
 	"\n" +
 	"\b_percent\"m\n" +
 	"\rFailedAttempt\x12\x18\n" +

@@ -553,7 +553,10 @@ type WorkRequest struct {
 	Expect *durationpb.Duration `protobuf:"bytes,51,opt,name=expect,proto3" json:"expect,omitempty"`
 	// With FailTask and retryable: when another attempt may succeed, from now, at most 30 days, for
 	// instance what a Retry-After said; absent: by the rules of the role.
-	After         *durationpb.Duration `protobuf:"bytes,52,opt,name=after,proto3" json:"after,omitempty"`
+	After *durationpb.Duration `protobuf:"bytes,52,opt,name=after,proto3" json:"after,omitempty"`
+	// With FailTask: what the attempt has made all the same, for instance a result whose hand-off was refused. It is
+	// kept for people among the late_results of the task. A cluster that is being upgraded does not keep it.
+	Result        string `protobuf:"bytes,53,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +652,13 @@ func (x *WorkRequest) GetAfter() *durationpb.Duration {
 		return x.After
 	}
 	return nil
+}
+
+func (x *WorkRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
 }
 
 type CompleteTaskRequest struct {
@@ -1134,6 +1144,7 @@ type Failure struct {
 	// As in WorkRequest.
 	Retryable     bool                 `protobuf:"varint,2,opt,name=retryable,proto3" json:"retryable,omitempty"`
 	After         *durationpb.Duration `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	Result        string               `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1187,6 +1198,13 @@ func (x *Failure) GetAfter() *durationpb.Duration {
 		return x.After
 	}
 	return nil
+}
+
+func (x *Failure) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
 }
 
 type Handover struct {
@@ -2603,7 +2621,7 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\v2\x0e.vigil.v1.TaskR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\"\xdb\x02\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\"\xf3\x02\n" +
 	"\vWorkRequest\x120\n" +
 	"\aspeaker\x18\x01 \x01(\v2\x11.vigil.v1.SpeakerB\x03\xe0A\x02R\aspeaker\x12\x17\n" +
 	"\x04task\x18\x02 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x1d\n" +
@@ -2613,7 +2631,8 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\x12\x1d\n" +
 	"\apercent\x182 \x01(\rH\x00R\apercent\x88\x01\x01\x121\n" +
 	"\x06expect\x183 \x01(\v2\x19.google.protobuf.DurationR\x06expect\x12/\n" +
-	"\x05after\x184 \x01(\v2\x19.google.protobuf.DurationR\x05afterB\n" +
+	"\x05after\x184 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12\x16\n" +
+	"\x06result\x185 \x01(\tR\x06resultB\n" +
 	"\n" +
 	"\b_percent\"\xba\x01\n" +
 	"\x13CompleteTaskRequest\x120\n" +
@@ -2650,11 +2669,12 @@ const file_vigil_v1_work_proto_rawDesc = "" +
 	"\x03end\"$\n" +
 	"\n" +
 	"Completion\x12\x16\n" +
-	"\x06result\x18\x01 \x01(\tR\x06result\"p\n" +
+	"\x06result\x18\x01 \x01(\tR\x06result\"\x88\x01\n" +
 	"\aFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1c\n" +
 	"\tretryable\x18\x02 \x01(\bR\tretryable\x12/\n" +
-	"\x05after\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\x81\x01\n" +
+	"\x05after\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05after\x12\x16\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result\"\x81\x01\n" +
 	"\bHandover\x12\x16\n" +
 	"\x06result\x18\x01 \x01(\tR\x06result\x12\x17\n" +
 	"\ato_role\x18\x02 \x01(\tR\x06toRole\x12\x14\n" +

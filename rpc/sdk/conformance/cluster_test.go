@@ -188,17 +188,25 @@ func (c *cluster) apply(method string, req proto.Message) (proto.Message, error)
 			_, err := c.own(r.GetTask())
 			return &vigilv1.WorkResponse{}, err
 		}
-		return &vigilv1.WorkResponse{}, c.end(r.GetTask(), failed(r.GetText(), r.GetRetryable(), r.GetAfter()))
+		return &vigilv1.WorkResponse{}, c.end(r.GetTask(), failed(r.GetText(), r.GetRetryable(), r.GetAfter(), r.GetResult()))
 	case *vigilv1.CompleteTaskRequest:
 		return &vigilv1.WorkResponse{}, c.end(r.GetTask(), "completed: "+r.GetResult())
 	case *vigilv1.NextRequest:
+		if r.GetHandoff() != nil { // there is no such role
+			return nil, refused(code.NotFound, "")
+		}
 		return c.next(r)
+	case *vigilv1.HandoffRequest:
+		return nil, refused(code.NotFound, "")
 	}
 	return nil, refused(code.Unimplemented, "")
 }
 
 // failed says how an attempt has failed.
-func failed(why string, retryable bool, after *durationpb.Duration) string {
+func failed(why string, retryable bool, after *durationpb.Duration, kept string) string {
+	if kept != "" {
+		why += " Kept: " + kept
+	}
 	if retryable {
 		return fmt.Sprintf("retry in %s: %s", after.AsDuration(), why)
 	}
@@ -237,7 +245,7 @@ func (c *cluster) end(task uint64, how string) error {
 func (c *cluster) next(r *vigilv1.NextRequest) (proto.Message, error) {
 	how := "completed: " + r.GetComplete().GetResult()
 	if f := r.GetFail(); f != nil {
-		how = failed(f.GetReason(), f.GetRetryable(), f.GetAfter())
+		how = failed(f.GetReason(), f.GetRetryable(), f.GetAfter(), f.GetResult())
 	}
 	if err := c.end(r.GetTask(), how); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@
 //	long      sleeps 1500 ms, says progress, returns "done"
 //	hold      prints {"did":"told","task":N,"cause":CODE} when it is told that nobody wants the result
 //	retry     fails the attempt: another one may succeed, 3 s from now at the earliest
+//	handoff   hands over to role tester, title and text "look at it", with the result "built"
 //	fail      fails the task with an error of the language whose text is "no such file"
 //
 // It prints {"did":"handle","task":N} when a task begins, {"did":"end","code":CODE,"text":TEXT} at its own end (""

@@ -89,6 +89,13 @@ func work(say func(map[string]any)) error {
 			return "", job.FailUntil(ctx, "it is not there yet", 3*time.Second)
 		case "fail":
 			return "", errors.New("no such file")
+		case "handoff":
+			_, err := job.Handoff(ctx, "built", client.Next{Role: "tester", Title: "look at it",
+				Text: "look at it"})
+			if err != nil {
+				err = fmt.Errorf("what it returned was refused: %w", err)
+			}
+			return "", err
 		}
 		return "done", nil
 	})

@@ -348,6 +348,7 @@ export interface FailedAttempt {
 export interface Failure {
   after?: string;
   reason?: string;
+  result?: string;
   retryable?: boolean;
 }
 
@@ -1379,11 +1380,13 @@ export interface Task {
   failures: number;
   holder?: string;
   holder_incarnation?: string;
+  hops: number;
   id?: string;
   in_state?: string;
   key?: string;
   kills: number;
   late_results: LateResult[];
+  next?: string;
   note?: string;
   parent?: string;
   percent?: number;
@@ -1548,6 +1551,7 @@ export interface WorkRequest {
   expect?: string;
   id?: WriteId;
   percent?: number;
+  result?: string;
   retryable?: boolean;
   speaker: Speaker;
   task: string;

@@ -60,19 +60,26 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 	if d := term.Span(t.GetInState()); d != "" {
 		state += "  for " + d
 	}
-	attempt, parent, kills := "", "", ""
+	attempt, parent, next, hops, kills := "", "", "", "", ""
 	if t.GetAttempt() > 0 {
 		attempt = fmt.Sprintf("%d, by %s (incarnation %s)", t.GetAttempt(), t.GetHolder(), t.GetHolderIncarnation())
 	}
 	if t.GetParent() > 0 {
 		parent = fmt.Sprintf("task %d handed over to this one", t.GetParent())
 	}
+	if t.GetNext() > 0 {
+		next = fmt.Sprintf("this one handed over to task %d", t.GetNext())
+	}
+	if t.GetHops() > 0 {
+		hops = term.Plural(t.GetHops(), "time", "times") + " in a row"
+	}
 	if t.GetKills() > 0 {
 		kills = term.Plural(t.GetKills(), "life", "lives") + " died or had to be ended while holding it"
 	}
 	err := a.Pairs("task", fmt.Sprint(t.GetId()), "id", t.GetKey(), "title", t.GetTitle(),
 		"role", t.GetRoom()+"/"+t.GetRole(), "state", state,
-		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "deaths", kills,
+		"priority", fmt.Sprint(t.GetPriority()), "attempt", attempt, "parent", parent, "next", next,
+		"handed on", hops, "deaths", kills,
 		"created", strings.TrimSpace(a.Ago(t.GetCreatedAt())+" by "+t.GetCreatedBy()), "expected", expectText(t),
 		"done", percentText(t), "used", usage.Text(t.GetUsage()), "last progress", agoText(t.GetProgressed()),
 		"progress", t.GetNote(), "waits", term.Tidy(t.GetWhy()), "dropped", droppedText(t),
@@ -95,7 +102,7 @@ func printTask(a *cli.App, t *vigilv1.Task) error {
 		}
 	}
 	for _, late := range t.GetLateResults() {
-		head := fmt.Sprintf("result of attempt %d (incarnation %s), too late to count", late.GetAttempt(),
+		head := fmt.Sprintf("result of attempt %d (incarnation %s), which does not count", late.GetAttempt(),
 			late.GetIncarnation())
 		if err := a.Printf("\n%s\n%s\n", a.Screen.Bold(head),
 			strings.TrimRight(a.Shown(late.GetResult()), "\n")); err != nil {

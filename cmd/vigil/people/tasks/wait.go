@@ -102,6 +102,9 @@ func taskOver(a *cli.App, task *vigilv1.Task) error {
 		if err == nil && task.GetResult() != "" {
 			err = a.Printf("%s\n", strings.TrimRight(a.Shown(task.GetResult()), "\n"))
 		}
+		if err == nil && task.GetNext() != 0 { // after the result: who asked for the work wants to know where it goes on
+			err = a.Printf("task %d follows\n", task.GetNext())
+		}
 	}
 	if err == nil && task.GetState() != vigilv1.TaskState_COMPLETED {
 		return cli.ExitWith(cli.ExitFailed, nil)

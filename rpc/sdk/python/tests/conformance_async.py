@@ -32,6 +32,8 @@ async def work(job):
         raise vigil.Retry("it is not there yet", after=3)
     elif job.text == "fail":
         raise FileNotFoundError("no such file")
+    elif job.text == "handoff":
+        return vigil.Handoff("tester", "look at it", result="built")
     return "done"
 
 

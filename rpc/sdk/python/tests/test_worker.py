@@ -91,15 +91,27 @@ class Ends(unittest.TestCase):
     def test_a_result_that_is_refused_fails_its_attempt_and_the_worker_goes_on(self):
         for code in ("invalid", "not_found", "too_large"):
             said = self.refused(code)
-            self.assertEqual(said[1], ("fail", {"text": "what it returned was refused: no", "retryable": False}))
+            self.assertEqual(said[1], ("fail", {"text": "what it returned was refused: no", "retryable": False,
+                                                "result": "text"}))
             self.assertEqual(said[2], ("next", {"complete": {"result": "text"}}))
         said = self.refused("not_found", vigil.Handoff("nobody", "x"))
         self.assertEqual([call for call, _ in said], ["next", "fail", "next"])
+        self.assertEqual(said[1][1]["result"], "for nobody: x\nx")
+
+    def test_what_is_too_large_to_be_kept_is_cut(self):
+        kept = _end.unfit(_end.End(result="\u00e4" * 200000), vigil.TooLarge("no")).result
+        self.assertEqual(len(kept.encode()), 256 << 10)
+        self.assertTrue(kept.endswith("...\n[cut: it had 400000 bytes]"))
+
+    def test_a_result_that_servers_cannot_keep_is_left_out(self):
+        end = _end.unfit(_end.End(failure="x", result="y", after=3.0), vigil.OldServers("no"))
+        self.assertEqual((end.failure, end.result, end.after), ("x", "", 3.0))
+        self.assertIsNone(_end.unfit(end, vigil.OldServers("no")))
 
     def test_what_a_budget_has_no_room_for_is_tried_again_later(self):
         said = self.refused("full")
         self.assertEqual(said[1], ("fail", {"text": "what it returned was refused: no", "retryable": True,
-                                            "after": "60.000s"}))
+                                            "after": "60.000s", "result": "text"}))
 
     def test_what_is_refused_of_the_life_ends_it(self):
         room = Room("one", ends={"next": [(409, {"code": "stopped", "message": "a human has stopped it"})]})

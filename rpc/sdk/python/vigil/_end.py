@@ -8,6 +8,7 @@ from . import _errors as errors
 from ._clock import duration
 from ._errors import VigilError
 from ._job import Handoff, clip
+from ._tasks import MAX_RESULT
 
 MAX_REASON = 1024  # bytes of why an attempt has failed
 FULL_AFTER = 60.0  # s until an attempt follows whose result or hand-off a budget had no room for
@@ -15,7 +16,7 @@ UNFIT = (errors.Invalid, errors.NotFound, errors.TooLarge, errors.Full)  # what 
 
 
 class End:
-    """How a job ends."""
+    """How a job ends. With a failure the result does not count: it is kept with the task, for people."""
 
     def __init__(self, *, result: str = "", handoff: Optional[Handoff] = None, failure: str = "",
                  retryable: bool = False, after: Optional[float] = None) -> None:
@@ -28,6 +29,8 @@ class End:
             message: Dict[str, Any] = {"text": self.failure, "retryable": self.retryable}
             if self.after is not None:
                 message["after"] = duration(self.after)
+            if self.result:
+                message["result"] = self.result
             return "Work.FailTask", message
         if self.handoff is not None:
             return "Work.Handoff", self._handover()
@@ -39,6 +42,8 @@ class End:
             fail: Dict[str, Any] = {"reason": self.failure, "retryable": self.retryable}
             if self.after is not None:
                 fail["after"] = duration(self.after)
+            if self.result:
+                fail["result"] = self.result
             return {"fail": fail}
         if self.handoff is not None:
             return {"handoff": self._handover()}
@@ -50,10 +55,24 @@ class End:
         return {"result": self.result, "to_role": h.role, "title": h.title, "text": h.text, "priority": h.priority}
 
 
+def made(result: str, handoff: Optional[Handoff]) -> str:
+    """All that an end says that was refused, as much of it as servers keep."""
+    if handoff is not None:
+        result = f"{result}\n\nfor {handoff.role}: {handoff.title}\n{handoff.text}".strip("\n")
+    size = len(result.encode("utf-8", "replace"))
+    if size <= MAX_RESULT:
+        return result
+    note = f"\n[cut: it had {size} bytes]"
+    return clip(result, MAX_RESULT - len(note)) + note
+
+
 def unfit(end: End, e: VigilError) -> Optional[End]:
     """What a refused end becomes: where the result, or the hand-off, is refused the attempt fails, since no other life
-    would end it better. None: the refusal is about life or attempt."""
+    would end it better, and what it has made is kept with the task, if servers can. None: the refusal is about life
+    or attempt."""
+    if end.failure and end.result and isinstance(e, (*UNFIT, errors.OldServers)):
+        return End(failure=end.failure, retryable=end.retryable, after=end.after)
     if end.failure or not isinstance(e, UNFIT):
         return None
-    return End(failure=clip(f"what it returned was refused: {e}", MAX_REASON),
+    return End(failure=clip(f"what it returned was refused: {e}", MAX_REASON), result=made(end.result, end.handoff),
                after=FULL_AFTER if isinstance(e, errors.Full) else None)

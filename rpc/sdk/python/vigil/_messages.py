@@ -740,6 +740,7 @@ class FailedAttempt(_FailedAttemptAlways, total=False):
 class Failure(TypedDict, total=False):
     after: Duration
     reason: str
+    result: str
     retryable: bool
     """As in WorkRequest."""
 
@@ -2781,6 +2782,9 @@ class _TaskAlways(TypedDict):
     failures: int
     """Attempts in a row that have failed, and why the last of them did, oldest first, at most 3. The
     reasons are left out of lists."""
+    hops: int
+    """How often in a row the work was handed on until it was this task; a human's retry sets it to 0.
+    At handoff_limit the task is QUARANTINED."""
     id: Digits
     kills: int
     late_results: List[LateResult]
@@ -2817,6 +2821,8 @@ class Task(_TaskAlways, total=False):
     in_state: Duration
     key: str
     """By which whoever created it finds it again; empty: it has none."""
+    next: Digits
+    """The task that its hand-off created; 0: none."""
     note: str
     parent: Digits
     percent: int
@@ -3138,6 +3144,10 @@ class WorkRequest(_WorkRequestAlways, total=False):
     """With ProgressTask: how long the rest takes from now, 1 s to 30 days; absent: as said before."""
     percent: int
     """With ProgressTask: how far the work is, 0 to 100; absent: as said before."""
+    result: str
+    """With FailTask: what the attempt has made all the same, for instance a result whose hand-off was
+    refused. It is kept for people among the late_results of the task. A cluster that is being
+    upgraded does not keep it."""
     retryable: bool
     """With FailTask: another attempt may succeed."""
     text: str

@@ -15,7 +15,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tup
 from . import _trace
 from ._client import Client
 from ._clock import now, seconds
-from ._end import MAX_REASON, End
+from ._end import MAX_REASON, End, made
 from ._errors import VigilError
 from ._fork import keep
 from ._job import Handoff, Job, Retry, Stopping, clip
@@ -254,8 +254,9 @@ class Worker:
             return End(failure=f"the result is neither text nor JSON: {e}")
         size = len(text.encode("utf-8", "replace"))
         if size > MAX_RESULT:
-            return End(failure=f"the result has {size} bytes, at most {MAX_RESULT} are taken: put it into a file and "
-                               "return where that is")
+            return End(failure=f"the result has {size} bytes, at most {MAX_RESULT} are taken, and its beginning is kept "
+                               "with the task: put it into a file and return where that is",
+                       result=made(text, handoff))
         return End(result=text, handoff=handoff)
 
     def _failed(self, job: Job, e: BaseException, stopping: bool) -> End:

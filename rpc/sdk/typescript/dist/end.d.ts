@@ -17,7 +17,8 @@ export type End = {
 export declare const MAX_REASON = 1024;
 /**
  * What a refused end becomes: where the result, or the hand-off, is refused the attempt fails, since no other life
- * would end it better. undefined: the refusal is about life or attempt.
+ * would end it better, and what it has made is kept with the task, if servers can. undefined: the refusal is about
+ * life or attempt.
  */
 export declare function unfit(end: End, e: unknown): End | undefined;
 /** Until when the end of an attempt is said: for as long as the life lasts and stop has not come, or for a time. */

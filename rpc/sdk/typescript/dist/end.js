@@ -1,21 +1,40 @@
 // How a job ends.
-import { Full, Invalid, NotFound, TooLarge, TooOld, UnknownSession, VigilError } from "./errors.js";
+import { Full, Invalid, NotFound, OldServers, TooLarge, TooOld, UnknownSession, VigilError } from "./errors.js";
 import { clip, span } from "./spans.js";
 const FULL_AFTER = 60; // s until an attempt follows whose result or hand-off a budget had no room for
 /** Bytes of why an attempt has failed. */
 export const MAX_REASON = 1024;
+/** Bytes of a result that servers take and keep. */
+const MAX_RESULT = 256 * 1024;
+/** All that an end says that was refused, as much of it as servers keep. */
+function made(end) {
+    let text = "complete" in end ? end.complete.result : (end.handoff.result ?? "");
+    if ("handoff" in end)
+        text = `${text}\n\nfor ${end.handoff.to_role}: ${end.handoff.title ?? ""}\n${end.handoff.text ?? ""}`
+            .replace(/^\n+|\n+$/g, "");
+    const size = Buffer.byteLength(text);
+    if (size <= MAX_RESULT)
+        return text;
+    const note = `\n[cut: it had ${size} bytes]`;
+    return clip(text, MAX_RESULT - note.length) + note;
+}
 /**
  * What a refused end becomes: where the result, or the hand-off, is refused the attempt fails, since no other life
- * would end it better. undefined: the refusal is about life or attempt.
+ * would end it better, and what it has made is kept with the task, if servers can. undefined: the refusal is about
+ * life or attempt.
  */
 export function unfit(end, e) {
     const full = e instanceof Full;
-    if ("fail" in end)
-        return undefined;
-    if (!full && !(e instanceof Invalid || e instanceof NotFound || e instanceof TooLarge))
+    const refused = full || e instanceof Invalid || e instanceof NotFound || e instanceof TooLarge;
+    if ("fail" in end) {
+        const { result, ...rest } = end.fail;
+        return result && (refused || e instanceof OldServers) ? { fail: rest } : undefined;
+    }
+    if (!refused)
         return undefined;
     const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);
-    return { fail: { reason, retryable: full, ...(full && { after: span(FULL_AFTER) }) } };
+    const result = made(end);
+    return { fail: { reason, retryable: full, ...(full && { after: span(FULL_AFTER) }), ...(result && { result }) } };
 }
 /** An error that leaves open what became of the end of an attempt, which may be said again. */
 export const unanswered = (e) => e instanceof VigilError && (e.fleeting || e instanceof UnknownSession || e instanceof TooOld);

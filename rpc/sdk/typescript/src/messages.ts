@@ -617,6 +617,7 @@ export interface FailedAttempt {
 export interface Failure {
   after?: Duration;
   reason?: string;
+  result?: string;
   /** As in WorkRequest. */
   retryable?: boolean;
 }
@@ -2366,12 +2367,19 @@ export interface Task {
   /** Agent of the last attempt, room/role or room/role.2. */
   holder?: string;
   holder_incarnation?: string;
+  /**
+   * How often in a row the work was handed on until it was this task; a human's retry sets it to 0.
+   * At handoff_limit the task is QUARANTINED.
+   */
+  hops: number;
   id: Digits;
   in_state?: Duration;
   /** By which whoever created it finds it again; empty: it has none. */
   key?: string;
   kills: number;
   late_results: LateResult[];
+  /** The task that its hand-off created; 0: none. */
+  next?: Digits;
   note?: string;
   parent?: Digits;
   /** How far the last attempt is by its agent's word, 0 to 100. Absent: it has not said. */
@@ -2655,6 +2663,12 @@ export interface WorkRequest {
   expect?: Duration;
   /** With ProgressTask: how far the work is, 0 to 100; absent: as said before. */
   percent?: number;
+  /**
+   * With FailTask: what the attempt has made all the same, for instance a result whose hand-off was
+   * refused. It is kept for people among the late_results of the task. A cluster that is being
+   * upgraded does not keep it.
+   */
+  result?: string;
   /** With FailTask: another attempt may succeed. */
   retryable?: boolean;
   speaker: Speaker;

@@ -1,5 +1,5 @@
 // The worker of the conformance table: doc.go of rpc/sdk/conformance says what it has to do.
-import { Client, Retry, VigilError, worker } from "../dist/index.js";
+import { Client, Handoff, Retry, VigilError, worker } from "../dist/index.js";
 
 const say = (line) => console.log(JSON.stringify(line));
 
@@ -22,6 +22,8 @@ async function work(job) {
       throw new Retry("it is not there yet", { after: 3 });
     case "fail":
       throw new RangeError("no such file");
+    case "handoff":
+      return new Handoff("tester", "look at it", { result: "built" });
   }
   return "done";
 }

@@ -154,7 +154,7 @@ test("a result or hand-off that is refused fails its attempt, and the worker goe
     await run(f, (job) => (job.text === "one" ? new Handoff("nobody", "x") : job.text));
     const again = code === "full" ? { retryable: true, after: "60s" } : { retryable: false };
     assert.deepEqual(ends(f.heard).slice(1), [
-      ["fail", { text: "what it returned was refused: no", ...again }],
+      ["fail", { text: "what it returned was refused: no", ...again, result: "for nobody: x\nx" }],
       ["next", { complete: { result: "two" } }],
     ]);
   }
