@@ -118,3 +118,71 @@ func TestL11ACanceledHolderIsNotCharged(t *testing.T) {
 		}
 	}
 }
+
+// lives starts the agent, lets it live for so long and end with the code, so often in a row; it tells after how many
+// lives the breaker has opened, 0 for never.
+func (x *hung) lives(n int, each time.Duration, code int32) int {
+	x.t.Helper()
+	for i := range n {
+		x.wait(hungName, x.h)
+		x.me = x.start(hungName, x.h)
+		x.must(Join{Speaker: x.me})
+		for end := x.clock.Add(each); x.clock < end; {
+			x.clock = x.clock.Add(20 * time.Second)
+			x.beat(x.h, BeatLease|BeatFence, x.agent(hungName).ID)
+		}
+		x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: code})
+		if x.agent(hungName).Parked {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// L11: who fails again and again is parked at any pace, crashing or ending without work while some waits, and a human
+// is called; a healthy life in between begins anew. Who ends because nothing waits has not failed.
+func TestL11SlowCrashLoopsOpenTheBreaker(t *testing.T) {
+	for name, c := range map[string]struct {
+		level  uint32
+		start  noun.StartMode
+		work   bool
+		code   int32
+		opened int
+	}{
+		"crashes":               {core.LevelRetry, noun.StartAlways, false, 1, 10},
+		"ends beside work":      {core.LevelRetry, noun.StartAlways, true, 0, 10},
+		"nothing waits":         {core.LevelRetry, noun.StartAlways, false, 0, 0},
+		"on demand beside work": {core.LevelRetry, noun.StartOnDemand, true, 0, 10},
+		"before the level":      {core.Baseline, noun.StartAlways, false, 1, 0},
+	} {
+		x := newOutside(t, c.level)
+		x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Start: c.start}}})
+		if c.work {
+			x.must(CreateTask{Room: "r", Role: "a"})
+		}
+		x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Kind: noun.ExitOrdered})
+		if got := x.lives(20, 3*time.Minute, c.code); got != c.opened {
+			t.Errorf("%s: the breaker opened after %d lives, want %d", name, got, c.opened)
+		}
+		if calls := escalated(x.s, noun.EscBreaker, hungName); calls != (c.opened > 0) {
+			t.Errorf("%s: a human was called: %v", name, calls)
+		}
+	}
+}
+
+// L11: an agent on demand that ends by itself because nothing waits has not failed: it is started at once for the
+// next task.
+func TestL11OnDemandEndsWithoutFault(t *testing.T) {
+	x := newOutside(t, core.LevelRetry)
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Runner: "w", Start: noun.StartOnDemand}}})
+	for range 5 {
+		x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc})
+		if a := x.agent(hungName); a.Failures != 0 || a.NotBefore != 0 || a.LastExit.Kind != noun.ExitClean {
+			t.Fatalf("%d failures, %+v", a.Failures, a.LastExit)
+		}
+		task := x.must(CreateTask{Room: "r", Role: "a"}).Task
+		x.me = x.start(hungName, x.h)
+		x.must(Join{Speaker: x.me})
+		x.must(CancelTask{Task: task})
+	}
+}

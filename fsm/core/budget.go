@@ -51,6 +51,7 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit, worked bool) {
 	})
 	if healthy || x.Kind == noun.ExitClean && a.Useful() {
 		a.Failures, a.Starts = 0, nil
+		a.Note(func(n *noun.Notes) { n.Fruitless = 0 })
 	}
 	a.NotBefore = 0
 	if x.Kind == noun.ExitCrash || x.Kind == noun.ExitClean || x.Kind == noun.ExitTimedOut ||
@@ -63,9 +64,14 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit, worked bool) {
 		s.parkForUsage(a, x)
 	case noun.ExitStartFailed:
 		s.chargeFault(a, x)
-	case noun.ExitClean: // ended without any work: a pause, but no breaker
-		if !useful {
+	case noun.ExitClean: // ended without any work: a pause and, where it had some to do, in the end the breaker
+		switch {
+		case useful:
+		case s.Level() < LevelRetry || s.hasWork(a):
 			s.chargeFailure(a)
+		case s.RoleTable.Get(a.Role).Spec.Start == noun.StartOnDemand: // nothing waits, and it ended
+		default:
+			s.backOff(a)
 		}
 	default:
 		a.Starts = append(s.recentStarts(a), now)
@@ -93,17 +99,38 @@ func (v *View) recentStarts(a *noun.Agent) (recent []noun.Time) {
 	return recent
 }
 
+// hasWork tells that an agent that has ended could have had a task, or that something calls for it.
+func (v *View) hasWork(a *noun.Agent) bool {
+	return v.Pending(a.Role) > 0 && v.Paused(a) == "" || v.called(a)
+}
+
+// slowLoop tells that the agent has failed twice as often in a row as opens the breaker within its window,
+// with no healthy life in between: at any pace it does nothing but take tasks down with it.
+func (s *State) slowLoop(a *noun.Agent) bool {
+	if s.Level() < LevelRetry {
+		return false
+	}
+	a.Note(func(n *noun.Notes) { n.Fruitless++ })
+	return a.Notes().Fruitless >= 2*s.Meta.Settings.BreakerStarts
+}
+
 // chargeFailure counts one failure: a back-off, or the open breaker. An agent whose
 // one trial failed is parked again.
 func (s *State) chargeFailure(a *noun.Agent) {
-	set := &s.Meta.Settings
-	a.Failures++
-	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {
+	set, slow := &s.Meta.Settings, s.slowLoop(a)
+	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts || slow {
+		a.Failures++
 		a.Starts = nil
 		s.park(a, set.BreakerPause, noun.Plural(a.Failures, "failure"))
 		s.escalateAgent(noun.EscBreaker, a)
 		return
 	}
+	s.backOff(a)
+}
+
+// backOff lets the agent wait for longer with each failure in a row.
+func (s *State) backOff(a *noun.Agent) {
+	a.Failures++
 	if pause := backoff[min(int(a.Failures)-1, len(backoff)-1)]; pause > 0 {
 		a.NotBefore = s.Meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
 	}

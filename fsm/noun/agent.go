@@ -168,9 +168,6 @@ type Notes struct {
 	// Taken says that the task of this life was canceled in its hands, and that it has not joined or claimed since.
 	// It may run on with it, as nobody there hears of it; how it ends then is no fault.
 	Taken bool
-	// Asleep says that this life has declared that it takes no task: it sleeps or waits for a human, and that has
-	// not lapsed, nor has it joined or claimed since.
-	Asleep bool
 	// Fruitless counts lives in a row that failed, or ended by themselves and had something to do.
 	Fruitless uint32
 }
@@ -298,9 +295,6 @@ type Lease struct {
 
 // TaskTaken tells that the task of the present life was canceled in its hands, and that it may not know.
 func (a *Agent) TaskTaken() bool { return a.Noted != nil && a.Noted.Taken }
-
-// Asleep tells that the present life has declared that it takes no task for a while.
-func (a *Agent) Asleep() bool { return a.Noted != nil && a.Noted.Asleep }
 
 // Begun ends a series of starts that failed: the program of this life runs. That it was
 // executed proves nothing, since a shell may look for it in vain.

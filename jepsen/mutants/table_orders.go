@@ -42,7 +42,7 @@ func orderMutants() []Mutant {
 		{
 			Name: "breaker-never-opens", Law: "L11", Says: "however often an agent fails, it is started again",
 			Edits: []Edit{{File: "fsm/core/budget.go",
-				Old: "	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts {\n",
+				Old: "	if a.Parked || uint32(len(a.Starts)) >= set.BreakerStarts || slow {\n",
 				New: "	if a.Parked && uint32(len(a.Starts)) >= set.BreakerStarts {\n"}},
 			Hunt: incidents("TestI88BreakerHoldsOnEveryPath"),
 		},
