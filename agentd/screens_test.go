@@ -216,15 +216,22 @@ func TestPromptIsSeenThoughTheLogIsSilent(t *testing.T) {
 }
 
 // What vigil types by itself never answers a permission prompt, not even one that has come up
-// since the last look; what a human types does.
+// since the last look, nor a dialog that no pattern knows, nor what nobody could look at; what a human types does.
 func TestNudgesSpareAPermissionPrompt(t *testing.T) {
 	x := newEasel(t, runner.KindTmux)
 	x.wants("none", false)
+	const theme = "Which theme?\n ❯ 1. Dark mode\n   2. Light mode"
 	for i, tt := range []struct {
 		screen string
 		spare  bool
 		want   string
-	}{{"> ", true, ""}, {"Do you want to proceed?", true, errPrompt.Error()}, {"Do you want to proceed?", false, ""}} {
+	}{
+		{"> ", true, ""},
+		{"Do you want to proceed?", true, errPrompt.Error()},
+		{"Do you want to proceed?", false, ""},
+		{theme, true, errChoice.Error()},
+		{theme, false, ""},
+	} {
 		x.paint(tt.screen)
 		for _, r := range []*vigilv1.TerminalRequest{{Text: "How are you?"}, {Key: "enter"}, {Key: "interrupt"}} {
 			r.Request, r.Agent, r.Incarnation, r.SparePrompt = uint64(100+i), 1, 2, tt.spare
@@ -248,6 +255,23 @@ func TestNudgesSpareWhatCannotBeSeen(t *testing.T) {
 	if d := x.stream.askTerminal(t, r); d.GetError() != shim.ErrNoTerminal.Error() {
 		t.Errorf("%q", d.GetError())
 	}
+}
+
+// A runner without patterns has its dialogs spared, too.
+func TestNudgesSpareDialogsWithoutPatterns(t *testing.T) {
+	r, p := newPuppetRig(t, false)
+	r.stream.orders(t, order("start", 1, 2, "sleep"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	for i, tt := range []struct{ screen, want string }{{"$ ", ""}, {"Overwrite it? [y/N]", errChoice.Error()}} {
+		one.shows = func() (string, error) { return tt.screen, nil }
+		if d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: uint64(100 + i), Agent: 1, Incarnation: 2,
+			Key: "enter", SparePrompt: true}); d.GetError() != tt.want {
+			t.Errorf("%q: %q, want %q", tt.screen, d.GetError(), tt.want)
+		}
+	}
+	one.exit <- shim.Exit{}
+	next(t, r.exits)
 }
 
 // False positives: text that quotes a prompt and scrolls on is none, however often it comes.

@@ -42,12 +42,9 @@ func newSight(runners *runner.Set, name string) *sight {
 }
 
 // spares looks whether a permission prompt stands on a terminal at this very moment, and gives the
-// reason to keep one's hands off: one look is enough, and so is one that fails. A sight's prompts and
-// kind never change.
+// reason to keep one's hands off: one look is enough, and so is one that fails. Dialogs are spared that no
+// pattern of the runner knows, and where it has none (a nil sight). A sight's prompts and kind never change.
 func (s *sight) spares(ctx context.Context, p process) error {
-	if s == nil || !s.tmux {
-		return nil
-	}
 	screen, err := p.Terminal(ctx, shim.TerminalRequest{Look: true})
 	switch {
 	case noTerminal(err): // whoever types is told the same
@@ -55,8 +52,14 @@ func (s *sight) spares(ctx context.Context, p process) error {
 	case err != nil:
 		return fmt.Errorf("whether a permission prompt stands on the terminal cannot be seen: %w", err)
 	}
-	if m, ok := s.prompts.Match(runner.Tidy(screen)); ok && m.Kind == "permission" {
-		return errPrompt
+	text := runner.Tidy(screen)
+	if s != nil && s.tmux {
+		if m, ok := s.prompts.Match(text); ok && m.Kind == "permission" {
+			return errPrompt
+		}
+	}
+	if runner.Chooses(text) {
+		return errChoice
 	}
 	return nil
 }

@@ -44,6 +44,10 @@ func (t *talk) serveTerminal(session context.Context, r *vigilv1.TerminalRequest
 var errPrompt = errors.New("a permission prompt stands on the terminal, and whatever is typed would answer it: " +
 	"look at it with `vigil agent screen`, and answer it with `vigil nudge --answer`")
 
+// errChoice says so of a dialog that no pattern of the runner knows.
+var errChoice = errors.New("something is to be chosen on the terminal, and whatever is typed would choose: " +
+	"look at it with `vigil agent screen`, and answer it with `vigil nudge --answer`")
+
 // atTerminal finds the life and asks its shim.
 func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
 	size, err := sizeAsked(r)

@@ -170,6 +170,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Ladder]():           fieldsBefore[noun.Ladder]("Episodes"),
 		reflect.TypeFor[noun.Cancellation]():     fieldsBefore[noun.Cancellation]("Swept"),
 		reflect.TypeFor[noun.Escalation]():       fieldsBefore[noun.Escalation]("FailedLeft"),
+		reflect.TypeFor[noun.Declaration]():      fieldsBefore[noun.Declaration]("Called"),
 	}},
 }
 

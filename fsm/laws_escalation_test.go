@@ -106,7 +106,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			},
 			undo: func(x *alarmed) { x.must(UnquarantineTask{Task: 1, By: "ann"}) }},
 		{kind: noun.EscMailUnanswered, subject: "r/a", priority: noun.MailUrgent,
-			facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a TEXT",
+			facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a --answer TEXT",
 			do: func(x *alarmed) {
 				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body",
 					Priority: noun.MailUrgent})
@@ -195,6 +195,21 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			},
 			undo: func(x *alarmed) {
 				x.must(ReportScreen{Host: x.host, Agent: 1, Inc: x.agent("r/a").Inc, Kind: noun.PromptNone})
+			}},
+		{kind: noun.EscNeedsInput, subject: "r/a", priority: noun.MailHigh, facts: "{declared_for 5m0s} {runner w}",
+			commands: "vigil nudge r/a --answer TEXT",
+			do: func(x *alarmed) {
+				if x.s.Level() < core.LevelRetry {
+					x.must(RaiseLevel{Level: core.LevelRetry})
+				}
+				x.must(PutSettings{Values: []noun.KV{{Key: "ttl", Value: "24h"}, {Key: "host_ttl", Value: "24h"}}})
+				me := x.start("r/a", x.host)
+				x.must(Join{Speaker: me})
+				x.must(Declare{Speaker: me, Waiting: noun.WaitingInput, For: time.Hour, Text: "secret question"})
+				x.jump(5 * time.Minute)
+			},
+			undo: func(x *alarmed) {
+				x.must(Declare{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}})
 			}},
 	} {
 		t.Run(tc.kind.String(), func(t *testing.T) {

@@ -69,6 +69,15 @@ func TestInboxHoldsEverythingOnceTheMostUrgentFirst(t *testing.T) {
 	if got := w.inboxOf(1, "demo"); strings.Join(got, "\n") != strings.Join(want[1:], "\n") {
 		t.Errorf("the inbox of a room holds\n%s", strings.Join(got, "\n"))
 	}
+	w.planned(fsm.RaiseLevel{Level: fsm.NewestLevel})
+	sooner := fsm.PutSettings{Values: []noun.KV{{Key: "prompt_limit", Value: "30s"}}}
+	w.planned(sooner)
+	w.advance(30 * time.Second)
+	w.planned(sooner) // an entry: a human is called now for what the agent asks, and it is the same thing, once
+	want[1] = "high needs_input demo/builder: answer mail restart stop ack close"
+	if got := w.inboxOf(0, "demo"); strings.Join(got, "\n") != strings.Join(want[1:], "\n") {
+		t.Errorf("after a human was called for it the inbox holds\n%s", strings.Join(got, "\n"))
+	}
 	list, err := w.desk(1).ListInbox(within(t), &vigilv1.ListInboxRequest{Limit: 1})
 	if err != nil || len(list.GetItems()) != 1 || list.GetMore() != 2 || list.GetItems()[0].GetMail() != 1 {
 		t.Errorf("a short list: %v, %v", list, err)

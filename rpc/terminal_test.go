@@ -102,4 +102,4 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 
 // nudgeWords is what is typed when nobody says what.
 const nudgeWords = "How are you getting on? Go on with your task; if you wait for something, say so with " +
-	"`vigil declare`, and if you cannot go on, with `vigil fail`."
+	"`vigil declare`, and if you cannot go on, with `vigil task fail`."

@@ -17,7 +17,8 @@ import (
 // agentVerbs are the commands that a shipped file may let an agent run without a question:
 // its own words and its mail. Not among them is whatever runs programs, types into terminals
 // or reads those of others.
-var agentVerbs = []string{"wait-for-task", "task progress", "task complete", "task fail", "declare", "remember",
+var agentVerbs = []string{"wait-for-task", "task progress", "task complete", "task fail", "declare healthy",
+	"declare busy", "declare degraded", "declare needs-input", "declare sleeping", "declare in-tool", "remember",
 	"patrol report", "handoff", "mail read", "mail ack", "mail reply"}
 
 // allowances finds what a value of a shipped file allows: rules of the form Tool(what), and

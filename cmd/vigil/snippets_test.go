@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,6 +208,43 @@ func TestHooksOfTheSnippetsRun(t *testing.T) {
 				out != "" || errs != "" {
 				t.Errorf("%q in an agent: exit code %d, printed %q and %q", list, code, out, errs)
 			}
+		}
+	})
+	// What a hook has declared another one ends; what the model has declared stays, however many tools it uses.
+	eachSnippet(t, func(t *testing.T, s *snippets) {
+		var asks, ends [][]string
+		for _, list := range s.hooks {
+			switch {
+			case slices.Contains(list, "needs-input") && list[2] == "needs-input":
+				asks = append(asks, list)
+			case slices.Contains(list, "--said"):
+				ends = append(ends, list)
+			}
+		}
+		if len(asks) == 0 || slices.ContainsFunc(asks, func(list []string) bool { return len(list) < 5 }) {
+			return // a page, or what only starts vigil mcp
+		}
+		run := func(lists ...[]string) {
+			for _, list := range lists {
+				if code, _, errs := (terminalRun{env: agent}).do(t, append(list[1:], "--timeout",
+					mcpPatience.String())...); code != 0 || errs != "" {
+					t.Errorf("%q: exit code %d, printed %q", list, code, errs)
+				}
+			}
+		}
+		run([]string{"vigil", "declare", "needs-input", "which one?"})
+		run(ends...)
+		if d := f.agent("web/builder").GetDeclaration(); d.GetWaiting() != "needs_input" || d.GetText() != "which one?" {
+			t.Errorf("the model asks, and hooks make of it %v", d)
+		}
+		for _, end := range ends {
+			run(asks[0], end)
+			if d := f.agent("web/builder").GetDeclaration(); d.GetWaiting() != "none" {
+				t.Errorf("%q leaves %v of what %q has declared", end, d, asks[0])
+			}
+		}
+		if len(ends) < 2 {
+			t.Errorf("only %q ends what was asked", ends)
 		}
 	})
 	if g := f.agent("web/builder"); g.GetResumeBytes() == 0 || g.GetDeclaration() == nil {

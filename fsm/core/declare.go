@@ -49,6 +49,12 @@ func (c Declare) Apply(s *State) noun.Outcome {
 	if same && old != nil {
 		d.Since = old.Since
 	}
+	switch asks := c.Waiting == noun.WaitingInput && s.Level() >= LevelRetry; {
+	case asks && old.Asks(now): // it still waits
+		d.Since, d.Called = old.Since, old.Called
+	case asks: // what has lapsed was another question
+		d.Since = now
+	}
 	if c.For > 0 {
 		d.Until = now.Add(c.For)
 		d.Excused = d.Until

@@ -55,7 +55,12 @@ type Declaration struct {
 	// Excused is until when nobody expects progress or reports: the clocks of both run
 	// from here at the earliest. It is Until, or when a later declaration ended that.
 	Excused Time
+	// Called is when a human was called for what it waits for; 0: not yet.
+	Called Time
 }
+
+// Asks tells whether the agent says that it waits for a human.
+func (d *Declaration) Asks(now Time) bool { return d.Holds(now) && d.Waiting == WaitingInput }
 
 // Holds tells whether the agent has declared something with an end that is not over:
 // it is busy, sleeping, in a tool or waits for a human, and silence means nothing.

@@ -33,6 +33,7 @@ const (
 	EscIdentityCloned   // identity: two machines present themselves by certificates of one name
 	EscBudget           // room, role or agent: its budget is used up, or soon will be
 	EscTaskFailed       // role: tasks of it FAILED
+	EscNeedsInput       // agent: it says that it waits for a human
 	EscalationKindsPlus // one more than the last
 )
 

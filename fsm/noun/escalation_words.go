@@ -84,6 +84,11 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"nobody gets them any more; the escalation closes by itself once none of them is FAILED",
 		[]string{"vigil task list --room {room} --state FAILED",
 			"vigil task retry --room {room} --state FAILED --dry-run"}},
+	EscNeedsInput: {"needs_input",
+		"the agent says that it waits for a human, and works no more until somebody answers",
+		"nothing: it is neither nudged nor restarted while it says so, and it keeps its task",
+		[]string{"vigil agent explain {agent}", "vigil agent screen {agent}", "vigil nudge {agent} --answer TEXT",
+			"vigil agent restart {agent}", "vigil agent stop {agent}"}},
 }
 
 // String is the name of the kind.

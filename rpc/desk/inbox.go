@@ -35,7 +35,8 @@ type inbox struct {
 
 // sameAs are the kinds of items that an escalation takes the place of: whoever looks at one before a human is
 // called goes on looking at the same thing.
-var sameAs = map[noun.EscalationKind]string{noun.EscPrompt: "prompt", noun.EscBreaker: "parked"}
+var sameAs = map[noun.EscalationKind]string{noun.EscPrompt: "prompt", noun.EscBreaker: "parked",
+	noun.EscNeedsInput: "needs_input"}
 
 func (in *inbox) add(i *vigilv1.InboxItem) { in.items = append(in.items, i) }
 
@@ -86,6 +87,8 @@ func answers(e *noun.Escalation, lasts bool) []string {
 	switch e.Kind {
 	case noun.EscPrompt:
 		return []string{"answer", "restart", "stop"}
+	case noun.EscNeedsInput:
+		return []string{"answer", "mail", "restart", "stop"}
 	case noun.EscAgentStuck, noun.EscMailUnanswered:
 		return []string{"nudge", "restart", "stop"}
 	case noun.EscBreaker, noun.EscBrokenStart:

@@ -155,6 +155,7 @@ func TestLooksAtManyRooms(t *testing.T) {
 // A budget that is used up waits for a human, who can lift it; the item says of which role.
 func TestBudgetIsLiftedFromTheInbox(t *testing.T) {
 	for kind, want := range map[noun.EscalationKind]string{noun.EscBudget: "lift", noun.EscPrompt: "answer restart stop",
+		noun.EscNeedsInput:      "answer mail restart stop",
 		noun.EscTaskQuarantined: "unquarantine cancel", noun.EscRoomCanceled: "reopen"} {
 		if got := strings.Join(answers(&noun.Escalation{Kind: kind}, true), " "); got != want {
 			t.Errorf("%s: %s, want %s", kind, got, want)

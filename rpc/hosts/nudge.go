@@ -26,7 +26,7 @@ const (
 // nudgeText is typed when nobody says what. It asks for words that the agent has, so that
 // the answer is seen.
 const nudgeText = "How are you getting on? Go on with your task; if you wait for something, say so with " +
-	"`vigil declare`, and if you cannot go on, with `vigil fail`."
+	"`vigil declare`, and if you cannot go on, with `vigil task fail`."
 
 // NudgeAgent types a line into the terminal of the agent's present life, after an event
 // about it was written. At a permission prompt nothing but an answer is typed.

@@ -55,7 +55,7 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 	var who life.Flags
 	var lasting time.Duration
 	var sequence uint64
-	var after string
+	var after, said string
 	cmd := &cobra.Command{
 		Use:   s.Verb + " [WHY]",
 		Short: s.short,
@@ -70,6 +70,9 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 			}
 			request := &vigilv1.DeclareRequest{Speaker: l.Speaker(), Status: s.Status, Waiting: s.Waiting,
 				Text: cli.FirstOf(args), Sequence: sequence}
+			if said != "" && after == "" {
+				return cli.Usagef("flag --said goes with --after: it is the reason that was given for that")
+			}
 			if lasting < 0 {
 				return cli.Usagef("flag --for: %s is negative; give a duration like 20m", lasting)
 			}
@@ -78,7 +81,7 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				if after != "" {
-					if fits, err := declaredLast(ctx, a, c, l, after); err != nil || !fits {
+					if fits, err := declaredLast(ctx, a, c, l, after, said); err != nil || !fits {
 						return err
 					}
 				}
@@ -96,6 +99,7 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 			"how long it holds; at most the setting declare_limit (needs-input: 7 days)")
 	}
 	cmd.Flags().StringVar(&after, "after", "", "only when this is what it has declared last, for instance needs-input")
+	cmd.Flags().StringVar(&said, "said", "", "with --after: only when this is the reason that it gave")
 	a.BestEffort(cmd)
 	cmd.Flags().Uint64Var(&sequence, "sequence", 0,
 		"number it: one that is not above the last changes nothing (0: not numbered)")
@@ -103,21 +107,24 @@ func newSayingCmd(a *cli.App, s Saying) *cobra.Command {
 	return cmd
 }
 
-// declaredLast tells whether the declaration in force is the named one, and says so when
-// it is another.
-func declaredLast(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, verb string) (bool, error) {
+// declaredLast tells whether the declaration in force is the named one, with this reason unless that is empty, and says
+// so when it is another.
+func declaredLast(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life, verb, said string) (bool, error) {
 	answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent})
 	if err != nil {
 		return false, err
 	}
-	kind := "nothing"
+	kind, why := "nothing", ""
 	if d := answer.GetAgent().GetDeclaration(); d != nil && !d.GetLapsed() {
-		if kind = d.GetStatus(); d.GetWaiting() != "none" {
+		if kind, why = d.GetStatus(), d.GetText(); d.GetWaiting() != "none" {
 			kind = strings.ReplaceAll(d.GetWaiting(), "_", "-")
 		}
 	}
-	if kind == verb {
+	switch {
+	case kind == verb && (said == "" || said == why):
 		return true, nil
+	case kind == verb:
+		kind += " for another reason"
 	}
 	return false, a.Done(map[string]any{"agent": l.Agent, "applied": false, "declared": kind},
 		"%s: nothing was changed, it has declared %s", l.Agent, kind)

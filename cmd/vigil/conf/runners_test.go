@@ -528,6 +528,12 @@ func TestRunnerExamplesKnowPrompts(t *testing.T) {
 			" ❯ 1. Yes\n   2. Yes, and don't ask again\n   3. No (esc)\n": "permission",
 		"Do you want to make this edit to main.go?\n❯ 1. Yes\n  2. No":             "permission",
 		"│ Do you trust the files in this folder?      │\n│ ❯ 1. Yes, proceed │\n": "permission",
+		" Would you like to proceed?\n\n ❯ 1. Yes, and auto-accept edits\n" +
+			"   2. Yes, and manually approve edits\n   3. No, keep planning\n": "permission",
+		"□ Colour\n\nWhich colour?\n\n❯ 1. Red\n     The one of today\n  2. Blue\n     The other one\n" +
+			"  3. Type something.\n\nEnter to select · Tab/Arrow keys to navigate · Esc to cancel": "permission",
+		"Review your answers\n\n ● Which colour?\n   → Red\n\nReady to submit your answers?\n\n" +
+			"❯ 1. Submit answers\n  2. Cancel\n": "permission",
 		"I asked: Do you want to proceed? They said no.\n" + box + "\n> \n" + box +
 			"\n  ? for shortcuts": "idle",
 		"● You've hit your limit · resets 1pm\n" + box + "\n❯ \n" + box +

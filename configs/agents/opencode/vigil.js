@@ -22,7 +22,7 @@ export const Vigil = async () => ({
   // A tool has been used: the work goes on, and whoever was asked has answered.
   "tool.execute.after": async () => {
     vigil("task", "progress");
-    vigil("declare", "healthy", "--after", "needs-input");
+    vigil("declare", "healthy", "--after", "needs-input", "--said", "OpenCode asks a human");
   },
   event: async ({ event }) => {
     switch (event.type) {
@@ -38,8 +38,9 @@ export const Vigil = async () => ({
         vigil("declare", "healthy", "--after", "needs-input");
         break;
       case "session.idle":
-        // The turn is over, and with it any long call of a tool.
+        // The turn is over, and with it any long call of a tool and any question of OpenCode's own.
         vigil("declare", "healthy", "--after", "in-tool");
+        vigil("declare", "healthy", "--after", "needs-input", "--said", "OpenCode asks a human");
         break;
     }
   },

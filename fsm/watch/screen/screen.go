@@ -2,6 +2,7 @@ package screen
 
 import (
 	"slices"
+	"time"
 
 	"vigil/fsm/core"
 	"vigil/fsm/noun"
@@ -71,11 +72,36 @@ func (c ReportScreen) Apply(of *core.State) noun.Outcome {
 	}
 	if next != old {
 		a.Note(func(n *noun.Notes) { n.Screen = &next })
+		s.answered(a, &old, &next)
 		s.excused(a)
 	}
 	out := a.Outcome()
 	out.Rev = a.Rev
 	return out
+}
+
+// declaredBefore is how long before a host sees a prompt a hook may have declared it: the host looks every
+// few seconds, twice, and does not report more often than that.
+const declaredBefore = time.Minute
+
+// answered ends a declared needs_input with the permission prompt that it was about: the hook that said so is not
+// run again when somebody answers, and what comes then, also nothing at all, would be excused for a day.
+func (s *State) answered(a *noun.Agent, old, now *noun.Screen) {
+	d := a.Declared
+	switch {
+	case s.Level() < core.LevelRetry || !d.Asks(s.Meta.Clock):
+		return
+	case old.Inc != a.Inc || old.Kind != noun.PromptPermission:
+		return
+	case now.Kind == noun.PromptPermission || now.Kind == noun.PromptUnknown: // nobody looks any more
+		return
+	case d.At < old.At.Add(-declaredBefore): // it waits for something else
+		return
+	}
+	next := *d
+	next.Until, next.Excused = s.Meta.Clock, min(d.Excused, s.Meta.Clock)
+	a.Declared = &next
+	s.Event("agent.declared", core.About{Agent: a, Task: a.Task}, d.Kind()+" is over: the prompt on its terminal has gone")
 }
 
 // excused follows a change of what explains the silence of an agent: its limits may end earlier now.
@@ -97,18 +123,47 @@ func (s *State) callForPrompt(a *noun.Agent) {
 	a.Note(func(n *noun.Notes) { n.Screen = &next })
 	facts := []noun.KV{{Key: "shown_for", Value: s.Since(next.At).String()},
 		{Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
-	s.Hooks.Human.Call(noun.Escalation{Kind: noun.EscPrompt, Subject: a.Name, Priority: noun.MailHigh,
+	s.call(a, noun.EscPrompt, noun.EscNeedsInput, facts)
+}
+
+// callForInput calls a human for an agent that says that it waits for one. A clock that has jumped over
+// the end of what was declared calls nobody.
+func (s *State) callForInput(a *noun.Agent) {
+	if row := s.inputRow(a); !row.Due(s.Meta.Clock) {
+		return
+	}
+	next := *a.Declared
+	next.Called = s.Meta.Clock
+	a.Declared = &next
+	if !next.Asks(s.Meta.Clock) {
+		return
+	}
+	s.call(a, noun.EscNeedsInput, noun.EscPrompt, []noun.KV{{Key: "declared_for", Value: s.Since(next.Since).String()},
+		{Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}})
+}
+
+// call calls a human for an agent that waits for one, once for what was seen and what was said: what the
+// other of the two was about is the same, or is over.
+func (s *State) call(a *noun.Agent, kind, other noun.EscalationKind, facts []noun.KV) {
+	if s.Level() >= core.LevelRetry {
+		s.Hooks.Over.Call(noun.Escalation{Kind: other, Subject: a.Name})
+	}
+	s.Hooks.Human.Call(noun.Escalation{Kind: kind, Subject: a.Name, Priority: noun.MailHigh,
 		Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a), Facts: facts})
 }
 
 // rearmPrompts sets timers anew after prompt_limit has changed.
 func (s *State) rearmPrompts(put core.Put) {
-	if !put.Any("prompt_limit") {
-		return
+	if put.Any("prompt_limit") {
+		s.rearmWaiting()
 	}
+}
+
+// rearmWaiting sets the timers of agents anew that wait for a human.
+func (s *State) rearmWaiting() {
 	for id, a := range s.AgentTable.From(0) {
-		if a.Shows(noun.PromptPermission) {
+		if d := a.Declared; a.Shows(noun.PromptPermission) || d != nil && d.Waiting == noun.WaitingInput {
 			a = s.AgentTable.Mut(id)
 			s.Rearm(core.TimerAgent, uint64(id), &a.Armed, s.AgentRow(a))
 		}

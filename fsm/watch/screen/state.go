@@ -19,13 +19,19 @@ func Install(c *core.State) *State {
 	s := &State{c, View{core.Base{View: &c.View}}}
 	h := core.Attach(c, s)
 	h.SettingsPut.Add(s.rearmPrompts)
-	h.AgentDue = append(h.AgentDue, s.promptRow, s.typistRow)
+	h.AgentDue = append(h.AgentDue, s.promptRow, s.inputRow, s.typistRow)
 	h.AgentFires.Add(s.callForPrompt)
+	h.AgentFires.Add(s.callForInput)
 	h.AgentFires.Add(s.endTurn)
 	h.AgentChanged.Add(s.lifeOver)
 	h.Lasts[noun.EscPrompt] = func(e *noun.Escalation) bool {
 		a := s.AgentByName(e.Agent)
 		return a != nil && a.Shows(noun.PromptPermission)
+	}
+	h.LevelRaised.Add(func(uint32) { s.rearmWaiting() })
+	h.Lasts[noun.EscNeedsInput] = func(e *noun.Escalation) bool {
+		a := s.AgentByName(e.Agent)
+		return a != nil && a.Lives() && a.Declared.Asks(s.Meta.Clock)
 	}
 	return s
 }
