@@ -216,7 +216,8 @@ func (w *ladderTwin) next(s *State, a *noun.Agent) (noun.Rung, noun.Time) {
 		return noun.NoRung, 0
 	}
 	paused := g.Paused != ""
-	if paused && (a.Task == 0 || s.Level() < core.LevelRetry) || g.Off != "" || s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 ||
+	if paused && (a.Task == 0 || s.Level() < core.LevelRetry) || g.Off != "" ||
+		s.Meta.HoldUntil > s.Meta.Clock || s.Meta.Brake.Set != 0 ||
 		spec.Ladder == noun.LadderOff {
 		return noun.NoRung, 0
 	}
