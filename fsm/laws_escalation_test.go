@@ -106,7 +106,7 @@ func TestEscalationsOfEachKind(t *testing.T) {
 			},
 			undo: func(x *alarmed) { x.must(UnquarantineTask{Task: 1, By: "ann"}) }},
 		{kind: noun.EscMailUnanswered, subject: "r/a", priority: noun.MailUrgent,
-			facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a --answer TEXT",
+			facts: "{mail 1} {mail_from ann} {mail_state queued} {waits_for 2m0s}", commands: "vigil nudge r/a TEXT",
 			do: func(x *alarmed) {
 				x.must(SendMail{From: "ann", To: "r/a", Subject: "secret subject", Body: "secret body",
 					Priority: noun.MailUrgent})
