@@ -330,6 +330,22 @@ func TestAcknowledgedLongAgoIsAnnouncedAgain(t *testing.T) {
 			t.Errorf("level %d: the next day: %s by %q, notice %+v", level, e.State, e.AckBy, e.Notice)
 		}
 	}
+	x := newAlarmed(t) // of what happened over night a human hears in the morning, and takes it then
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.start("r/a", x.host)
+	x.stick()
+	x.jump(9 * time.Hour)
+	x.must(AckEscalation{Escalation: 1, By: "ann"})
+	x.jump(time.Minute)
+	x.stick()
+	if e := x.only(noun.EscStuckProcess); e.State != noun.EscalationAcknowledged || e.AckBy != "ann" {
+		t.Errorf("a minute after the acknowledgement: %s by %q", e.State, e.AckBy)
+	}
+	x.jump(4 * time.Hour)
+	x.stick()
+	if e := x.only(noun.EscStuckProcess); e.State != noun.EscalationOpen || !e.Notice.Pending {
+		t.Errorf("the next episode: %s", e.State)
+	}
 }
 
 // L9: a human's word wins: what is acknowledged is announced no more while it goes on or until it is closed,

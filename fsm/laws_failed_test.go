@@ -156,3 +156,24 @@ func TestL8ResultOfAFailureIsKept(t *testing.T) {
 		t.Errorf("loaded: %v", got.Check())
 	}
 }
+
+// What an attempt has made is kept, too, when its failure comes too late: as that of a completion is (law L6).
+func TestF15ResultOfAFailureThatComesTooLate(t *testing.T) {
+	d := newDrive(t)
+	d.must(RaiseLevel{Level: core.LevelRetry})
+	d.room("r", noun.RoleSpec{Name: "a"})
+	me := Speaker{Agent: "r/a", Inc: d.must(Join{Speaker: Speaker{Agent: "r/a"}}).Inc}
+	id := d.must(CreateTask{Room: "r", Role: "a", Title: "t"}).Task
+	work := Work{Speaker: me, Task: id, Attempt: d.must(Claim{Speaker: me}).Attempt}
+	d.must(CancelTask{Task: id, By: "ann"})
+	d.want(noun.Superseded, FailTask{Work: work, Reason: "no tester", Result: "two hours of work"})
+	if late := d.s.Task(id).Late; len(late) != 1 || late[0].Result != "two hours of work" {
+		t.Errorf("kept: %+v", late)
+	}
+	other := work
+	other.Attempt++
+	d.want(noun.Superseded, FailTask{Work: other, Reason: "no tester", Result: "of nobody"})
+	if late := d.s.Task(id).Late; len(late) != 1 {
+		t.Errorf("another's is kept: %+v", late)
+	}
+}

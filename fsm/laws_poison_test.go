@@ -178,5 +178,25 @@ func TestL11TaskThatTakesHostsDown(t *testing.T) {
 		if k := x.s.Task(x.held); k.State.Terminal() || k.Retry != nil {
 			t.Errorf("after progress: %s, %+v", k.State, k.Retry)
 		}
+		downs(5) // and what has got on may end otherwise
+		x.me = x.start("r/a", x.host)
+		x.must(Join{Speaker: x.me})
+		x.must(Claim{Speaker: x.me})
+		work.Speaker, work.Attempt = x.me, x.s.Task(x.held).Attempt
+		x.must(StartTask{Work: work})
+		x.jump(time.Minute)
+		x.must(ProgressTask{Work: work, Note: "gets on"})
+		x.must(Leave{Speaker: x.me})
+		if lost := x.s.Task(x.held).Retried().Lost; lost != 0 {
+			t.Errorf("after progress and a leave: %d lives in a row are lost", lost)
+		}
+		// An end that a human has ordered is none of the task's.
+		x.must(Join{Speaker: x.me})
+		x.must(Claim{Speaker: x.me})
+		x.must(SetAgent{Agent: "r/a", Stop: true, By: "ann"})
+		x.must(RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"w"}})
+		if lost := x.s.Task(x.held).Retried().Lost; lost != 0 || x.agent("r/a").Proc.Fenced() {
+			t.Errorf("after a stop by a human: %d lives in a row are lost", lost)
+		}
 	}
 }

@@ -210,6 +210,11 @@ func TestL9WhatHangsUnderAPauseIsToldToAHuman(t *testing.T) {
 			!strings.Contains(text, "paused by ann") {
 			t.Errorf("%s: a human is told %q", name, text)
 		}
+		pause.Pause = false
+		x.must(pause)
+		for _, r := range []noun.Rung{noun.RungNudge, noun.RungWake, noun.RungInterrupt, noun.RungRestart} {
+			x.up(r) // it hangs still, and may be restarted now
+		}
 	}
 	x := hungAgent(t) // paused between the inquiry and the interrupt
 	x.must(RaiseLevel{Level: core.LevelRetry})

@@ -78,6 +78,7 @@ type twinEscalation struct {
 	count    uint64
 	notice   noun.Time // when it was last announced
 	last     noun.Time // when it has last happened
+	acked    noun.Time // when a human took it last
 	pending  bool
 	tries    map[string]int
 	over     map[string]bool
@@ -128,7 +129,7 @@ func (w *twinAlarms) happens(s *State, k twinKey) {
 		}
 	}
 	if every := s.Meta.Settings.Escalation.Remind; e.state == noun.EscalationAcknowledged && every > 0 &&
-		s.Level() >= core.LevelRetry && now.Sub(e.last) >= max(every, cool) {
+		s.Level() >= core.LevelRetry && now.Sub(max(e.last, e.acked)) >= max(every, cool) {
 		e.state = noun.EscalationOpen
 		w.episodes++
 	}
@@ -307,7 +308,7 @@ func (w *twinAlarms) said(s *State, c Command) {
 	switch c := c.(type) {
 	case AckEscalation:
 		if e := w.byID[c.Escalation]; e.state == noun.EscalationOpen {
-			e.state, e.pending = noun.EscalationAcknowledged, false
+			e.state, e.pending, e.acked = noun.EscalationAcknowledged, false, s.Clock()
 		}
 	case CloseEscalation:
 		w.close(s, c.Escalation)

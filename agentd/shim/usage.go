@@ -172,8 +172,11 @@ func dayOf(text string, now time.Time) (day time.Time, rest, named string) {
 			}
 		}
 		day = time.Date(now.Year(), m, n, 12, 0, 0, 0, now.Location())
-		if now.Sub(day) > 180*24*time.Hour { // of next year
+		switch {
+		case now.Sub(day) > 180*24*time.Hour: // of next year
 			day = day.AddDate(1, 0, 0)
+		case day.Sub(now) > 180*24*time.Hour: // of last year
+			day = day.AddDate(-1, 0, 0)
 		}
 		return day, at(2), "date"
 	}

@@ -115,6 +115,15 @@ func TestLimitThatIsResetOnADay(t *testing.T) {
 	}
 }
 
+// A date without a year is the nearest of that name: after the turn of the year it was yesterday.
+func TestLimitThatWasResetLastYear(t *testing.T) {
+	rules := []UsageRule{{Pattern: `resets (?P<at>.+)`, After: 10 * time.Minute}}
+	now := time.Date(2027, 1, 1, 0, 10, 0, 0, time.UTC)
+	if after, hit := outOfQuota(rules, 1, "resets Dec 31 at 11pm", now); !hit || after != time.Minute {
+		t.Errorf("%s %v, want a minute", after, hit)
+	}
+}
+
 // What a tool prints is in the zone of its TZ, whatever that of the host is; a zone that nobody knows is
 // the host's.
 func TestTimesOfDayAreInTheZoneOfTheAgent(t *testing.T) {

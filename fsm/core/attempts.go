@@ -295,6 +295,10 @@ func (c *FailTask) end(s *State) noun.Outcome {
 	}
 	a, t, no := s.attempt(&c.Work)
 	if a == nil {
+		late := s.TaskTable.Mut(c.Task)
+		if late != nil && c.Result != "" && (no.Code == noun.Superseded || no.Code == noun.Rejoin) {
+			s.keepLate(late, &c.Work, c.Result) // as that of a completion which comes too late
+		}
 		return no
 	}
 	if c.Result != "" {

@@ -87,7 +87,9 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	s.Tally.Exits[noun.ExitFenceEnded]++
 	a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitFenceEnded,
 		Reason: why, Task: a.Task, Host: a.Host}
-	s.noteLost(a)
+	if a.Order != noun.StopOrder {
+		s.noteLost(a)
+	}
 	s.release(a, "the fence of its holder ended", false, false)
 	a.Proc, a.Order, a.OrderReason, a.Overdue = noun.ProcLost, noun.NoOrder, "", false
 	a.Note(func(n *noun.Notes) { n.Stuck = "" }) // nobody is left who could say that it is gone
@@ -110,7 +112,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	fault := x.Kind == noun.ExitCrash || x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitTimedOut
 	t := s.TaskTable.Get(a.Task)
 	worked := t != nil && t.Progress > t.ChangedAt // the start of a task is no progress
-	if x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered && a.Order != noun.StopOrder {
+	if (x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered) && a.Order != noun.StopOrder {
 		s.noteLost(a)
 	}
 	s.release(a, "its holder ended: "+x.Sentence(), fault, x.Kind == noun.ExitCrash)

@@ -143,6 +143,9 @@ func (s *State) takeTask(a *noun.Agent) {
 // reached. While its role is half-open that costs it nothing. A life that the ladder ends is
 // counted before.
 func (s *State) recover(t *noun.Task, e *ending) {
+	if t.Progress > t.ChangedAt && t.Retried().Lost > 0 { // it has got on, however the attempt ended
+		t.ChangeRetry(func(r *noun.Retry) { r.Lost = 0 })
+	}
 	if e.failed() {
 		s.ended(t, true, e.why)
 		s.noteFailure(t, e)

@@ -119,6 +119,8 @@ type Escalation struct {
 	FailedLeft  uint64
 	FailedFrom  uint64
 	FailedNamed []TaskID
+
+	Acked Time // when it was acknowledged, in cluster time; 0: it is not
 }
 
 // Notice is the announcement of an escalation: pending until every notifier has delivered

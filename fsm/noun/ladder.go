@@ -39,6 +39,8 @@ type Ladder struct {
 	Inquiry  MailID
 	// Episodes are those in a row that a word of this life has ended and no work, the present one included.
 	Episodes uint32
+	// Held: a human was told in place of a restart, since the agent was paused. Once it is not, the ladder begins anew.
+	Held bool
 }
 
 // LadderWindow bounds the rungs that are taken in the cluster within ladder_interval (law L11).

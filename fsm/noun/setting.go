@@ -54,7 +54,8 @@ var SettingTable = []setting{
 		num32: func(s *Settings) *uint32 { return &s.AttemptLimit }},
 	{Name: "kill_limit",
 		help: "incarnations that may die of a task, or hang with it until the ladder ends them, " +
-			"before it is QUARANTINED; 0: no limit",
+			"before it is QUARANTINED; twice as many that are lost in a row with their host, without progress, " +
+			"do so too; 0: no limit",
 		Min: 0, Max: 1000, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
 	{Name: "handoff_limit",
 		help: "hand-offs in a row, each from the task of the one before, after which the next task is QUARANTINED; " +

@@ -200,6 +200,9 @@ func (in *inbox) endedTasks(st *fsm.View) {
 		if t.State == noun.TaskQuarantined {
 			i.Kind, i.Priority = noun.EscTaskQuarantined.String(), noun.MailNormal.String()
 			i.Text, i.Actions = "nobody gets the task any more: its holders died", []string{"unquarantine", "cancel"}
+			if t.Attempt == 0 && t.Hops > 0 { // nobody has had it
+				i.Text = noun.HandedOn(t.Hops)
+			}
 		}
 		in.add(i)
 	}

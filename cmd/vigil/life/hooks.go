@@ -17,9 +17,10 @@ import (
 // environment: what they say would be taken for the agent's own. Its conversation would be the one with
 // which the next life goes on, and the end of its turn the end of a tool call that the agent is in.
 //
-// So a hook that remembers a conversation, which is the first of every session, notes whose it is, and
-// what hooks say beneath another tool that this one has started is not said. A tool that is started when
-// the noted one is gone, or beside it, takes its place.
+// So a hook that remembers a conversation, which is the first of every session, notes whose it is. One that is
+// beneath that tool belongs to another session: it is noted as an inner one, and neither it nor what hooks say
+// beneath it is said. Programs that only are hooks, such as a script in Python, begin no session. A tool that is
+// started when the noted one is gone, or beside it, takes its place.
 
 // hooksFile is the name of that note in the folder of undelivered results of a managed life.
 const hooksFile = ".hooks"
@@ -27,11 +28,16 @@ const hooksFile = ".hooks"
 // maxNote bounds what is read of a note, in bytes.
 const maxNote = 64 << 10
 
+// maxInner is how many inner tools are remembered.
+const maxInner = 64
+
 // hookNote tells whose hooks speak for a life.
 type hookNote struct {
 	Agent       string  `json:"agent"`
 	Incarnation uint64  `json:"incarnation"`
 	Owner       Process `json:"owner"`
+	// Inner are the tools beneath the owner that have begun sessions, as far as they still run.
+	Inner []Process `json:"inner,omitempty"`
 }
 
 // Nested tells whether the hook that runs this command belongs to a tool which the life's own AI tool
@@ -46,11 +52,20 @@ func Nested(a *cli.App, l *Life, begins bool) bool {
 	if err != nil || name == "" {
 		return false
 	}
-	if owner := notedIn(name, l); owner != tool && owner.Alive() && slices.Contains(Ancestors(tool.PID), owner) {
+	n, above := notedIn(name, l), Ancestors(tool.PID)
+	at := slices.Index(above, n.Owner)
+	nested := n.Owner != tool && at >= 0 && n.Owner.Alive()
+	switch {
+	case nested && begins:
+		n.Inner = slices.DeleteFunc(n.Inner, func(p Process) bool { return p == tool || !p.Alive() })
+		n.Inner = append(n.Inner[max(0, len(n.Inner)-maxInner+1):], tool)
+		_ = put(name, n)
 		return true
-	}
-	if begins {
-		_ = put(name, hookNote{l.Agent, l.Incarnation, tool}) // at worst a nested tool is not known for one
+	case nested:
+		return slices.ContainsFunc(above[:at], func(p Process) bool { return slices.Contains(n.Inner, p) })
+	case begins:
+		// At worst a nested tool is not known for one.
+		_ = put(name, hookNote{Agent: l.Agent, Incarnation: l.Incarnation, Owner: tool})
 	}
 	return false
 }
@@ -67,19 +82,18 @@ func hooksFileOf(a *cli.App, l *Life) (string, error) {
 	return "", nil
 }
 
-// notedIn gives the tool whose hooks speak for the life; the zero one when none is noted.
-func notedIn(name string, l *Life) Process {
+// notedIn gives what is noted for the life; the zero note when nothing is.
+func notedIn(name string, l *Life) (n hookNote) {
 	f, err := os.Open(name)
 	if err != nil {
-		return Process{}
+		return hookNote{}
 	}
 	defer f.Close()
-	var n hookNote
 	if json.NewDecoder(io.LimitReader(f, maxNote)).Decode(&n) != nil || n.Agent != l.Agent ||
 		n.Incarnation != l.Incarnation {
-		return Process{}
+		return hookNote{}
 	}
-	return n.Owner
+	return n
 }
 
 // hookTool is the AI tool whose hook runs this command: the nearest process above it that is neither a

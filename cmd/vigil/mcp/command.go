@@ -65,7 +65,8 @@ wait. What happens is logged on standard error, never the text of a task or a ma
 // serveMCP is the command: it serves until the client closes its end, a signal comes,
 // or the process that started it is gone.
 func serveMCP(ctx context.Context, a *cli.App, who *life.Flags, wait time.Duration) error {
-	l, managed, err := who.Joining(a, life.Owner())
+	own := life.Owner()
+	l, managed, err := who.Joining(a, own)
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,7 @@ func serveMCP(ctx context.Context, a *cli.App, who *life.Flags, wait time.Durati
 		go life.WhenGone(ctx, p, func() { stop(agent.ErrParentGone) })
 	}
 	d := newDesk(a, conn, l, managed, wait)
+	d.mine = !managed && l.Owner == own
 	err = d.serve(ctx, stop, &mcp.IOTransport{Reader: io.NopCloser(a.In), Writer: unclosed{a.Out}})
 	if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 		return sig
@@ -145,7 +147,7 @@ func (d *mcpDesk) enter(ctx context.Context) {
 	pause := joinPause / 16
 	for ctx.Err() == nil {
 		call, cancel := context.WithTimeout(ctx, d.callLimit())
-		d.began = d.life.Incarnation == 0
+		d.began = d.life.Incarnation == 0 || d.mine
 		worker, err := client.Join(call, d.conn.Client,
 			client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
 		cancel()

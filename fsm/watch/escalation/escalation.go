@@ -33,12 +33,13 @@ func (s *State) escalate(e noun.Escalation) {
 		s.indexEscalation(was, -1)
 		was.State, was.Closed, was.CloseBy, was.CloseAt, was.Note, was.AckBy, was.AckAt = noun.EscalationOpen,
 			0, "", 0, "", "", 0
+		was.Acked = 0
 		was.Reopened++
 		s.indexEscalation(was, +1)
 		s.escalationEvent("escalation.reopened", was, "it has come back: "+was.Reason())
 	case s.forgotten(was):
 		s.indexEscalation(was, -1)
-		was.State, was.AckBy, was.AckAt = noun.EscalationOpen, "", 0
+		was.State, was.AckBy, was.AckAt, was.Acked = noun.EscalationOpen, "", 0, 0
 		s.indexEscalation(was, +1)
 		s.escalationEvent("escalation.reopened", was, fmt.Sprintf("it has happened again, %s after it was the last time: %s",
 			now.Sub(was.Last).Round(time.Second), was.Reason()))
@@ -52,7 +53,7 @@ func (s *State) escalate(e noun.Escalation) {
 		worse = s.Meta.Level >= core.LevelRetry // who knows of it knows of something less urgent
 		s.indexEscalation(was, -1)
 		if was.Priority = e.Priority; worse && was.State == noun.EscalationAcknowledged {
-			was.State, was.AckBy, was.AckAt = noun.EscalationOpen, "", 0
+			was.State, was.AckBy, was.AckAt, was.Acked = noun.EscalationOpen, "", 0, 0
 		}
 		s.indexEscalation(was, +1)
 	}
@@ -67,7 +68,7 @@ func (s *State) escalate(e noun.Escalation) {
 func (v *View) forgotten(e *noun.Escalation) bool {
 	set := &v.Meta.Settings.Escalation
 	return e.State == noun.EscalationAcknowledged && v.Level() >= core.LevelRetry && set.Remind > 0 &&
-		v.Meta.Clock.Sub(e.Last) >= max(set.Remind, set.Cooldown)
+		v.Meta.Clock.Sub(max(e.Last, e.Acked)) >= max(set.Remind, set.Cooldown)
 }
 
 // weightOfOpening is what an escalation weighs beside its event: its facts, its sentence and its notice.
@@ -174,6 +175,9 @@ func (c AckEscalation) Apply(of *core.State) noun.Outcome {
 	s.unannounce(e)
 	s.indexEscalation(e, -1)
 	e.State, e.AckBy, e.AckAt = noun.EscalationAcknowledged, noun.Clip(c.By, noun.MaxMailFrom), s.Entry.Wall
+	if s.Level() >= core.LevelRetry {
+		e.Acked = s.Meta.Clock
+	}
 	s.indexEscalation(e, +1)
 	s.escalationEvent("escalation.acknowledged", e, "by "+core.Nobody(e.AckBy))
 	return noun.Outcome{}

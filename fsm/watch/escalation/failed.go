@@ -32,7 +32,7 @@ func (s *State) taskMoved(m core.TaskMove) {
 }
 
 func (s *State) failedMore(t *noun.Task) {
-	if !s.givesWay() || isLook(t) {
+	if !s.givesWay() || isLook(t) || s.RoleTable.Get(t.Role).Retired { // nobody could try it again
 		return
 	}
 	e := noun.Escalation{Kind: noun.EscTaskFailed, Subject: s.RoleName(t.Role), Priority: noun.MailNormal,

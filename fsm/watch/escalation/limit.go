@@ -18,7 +18,8 @@ const looksAtOnce = 8
 
 // ofAgents are the kinds whose subject is an agent and that no watchdog closes when it goes.
 var ofAgents = [...]noun.EscalationKind{noun.EscStuckProcess, noun.EscBreaker, noun.EscBrokenStart,
-	noun.EscMailUnanswered, noun.EscAgentStuck, noun.EscPrompt, noun.EscOverseerDown, noun.EscUnproven}
+	noun.EscMailUnanswered, noun.EscAgentStuck, noun.EscPrompt, noun.EscNeedsInput,
+	noun.EscOverseerDown, noun.EscUnproven}
 
 // openEscalation orders those that are not closed: the least urgent first, then the oldest.
 type openEscalation struct {

@@ -60,6 +60,9 @@ func (v *View) Climb(id noun.AgentID) Climb {
 		if c.Seen = l.At; l.Inc == a.Inc && (v.Lifesign(a) < l.At || v.outspoken(a, l)) {
 			c.Ladder = *l
 		}
+		if l.Held && v.Paused(a) == "" {
+			c.Ladder = noun.Ladder{}
+		}
 	}
 	switch g.Kind() {
 	case judge.AgentStalled, judge.AgentUnresponsive, judge.AgentDeaf:
@@ -129,6 +132,9 @@ func (v *View) wordsOnly(a *noun.Agent) uint32 {
 	l := a.Notes().Ladder
 	if l == nil || l.Inc != a.Inc || v.Level() < core.LevelRetry || v.gotOn(a, l) {
 		return 0
+	}
+	if l.Held { // no word has ended that one
+		return max(l.Episodes, 1) - 1
 	}
 	return l.Episodes
 }

@@ -59,6 +59,7 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 			l.Began, l.Restarts, l.Episodes = old.Began, old.Restarts, old.Episodes+1
 			text = fmt.Sprintf("%s; it has answered %d nudges in a row and not got on", because, old.Episodes)
 		}
+		l.Held = s.Level() >= core.LevelRetry && l.Steps > 1 && s.Paused(a) != ""
 		switch why := s.unrestartable(a, &g); {
 		case l.Steps == 1:
 		case l.Restarts > 0 && a.Notes().Ladder.Rung == noun.RungRestart:

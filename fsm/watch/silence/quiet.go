@@ -155,6 +155,10 @@ func (s *State) reviewExcuse(a *noun.Agent) {
 	if ri.excused, ri.excuser = ri.excuses.last(); ri.excused < was {
 		rm := s.RoomTable.Mut(a.Room)
 		rm.Quiet = max(rm.Quiet, min(was, s.Meta.Clock))
+	} else if ri.excused > was && s.Level() >= core.LevelRetry { // it works, though it says no word: no answer is due
+		if rm := s.RoomTable.Mut(a.Room); rm.Asked != nil {
+			s.withdrawAsked(rm)
+		}
 	}
 	s.placeRoom(s.RoomTable.Get(a.Room))
 }

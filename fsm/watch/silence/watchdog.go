@@ -94,8 +94,8 @@ func (c WarnRoom) Apply(of *core.State) noun.Outcome {
 		s.escalateUntaken(rm, &q)
 		return noun.Outcome{Room: rm.ID, Rev: rm.Rev}
 	}
-	if was {
-		s.untakenOver(rm.ID)
+	if was { // what the human was told, that nothing is canceled, is no longer so
+		s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscUntaken, Subject: rm.Name})
 	}
 	s.askRoom(rm)
 	s.Event("room.stalling", core.About{Room: rm.ID},

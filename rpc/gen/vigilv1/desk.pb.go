@@ -921,7 +921,8 @@ type InboxItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The same as long as it is the same thing: "escalation/7", "prompt/web/a#3".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// A kind of escalation, or prompt, needs_input, parked, unserved, half_open, task_failed.
+	// A kind of escalation (with escalation, task_failed is about the tasks of a role), or prompt,
+	// needs_input, parked, unserved, half_open, task_failed (of one task).
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// urgent, high, normal or low
 	Priority string `protobuf:"bytes,3,opt,name=priority,proto3" json:"priority,omitempty"`

@@ -555,7 +555,8 @@ type WorkRequest struct {
 	// instance what a Retry-After said; absent: by the rules of the role.
 	After *durationpb.Duration `protobuf:"bytes,52,opt,name=after,proto3" json:"after,omitempty"`
 	// With FailTask: what the attempt has made all the same, for instance a result whose hand-off was refused. It is
-	// kept for people among the late_results of the task. A cluster that is being upgraded does not keep it.
+	// kept for people among the late_results of the task. A cluster that is being upgraded refuses it
+	// (old_servers): say the failure without it then.
 	Result        string `protobuf:"bytes,53,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

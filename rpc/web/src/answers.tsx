@@ -70,7 +70,7 @@ export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.
             keys="t"
             kind="primary"
             done="The task is in the queue again."
-            sure={`Task ${i.task} goes back into the queue, its deaths forgiven.`}
+            sure={`Task ${i.task} goes back into the queue; what counted against it is forgotten.`}
             go={() => post(`${task}:unquarantine`, { if_rev: i.task_rev })}
             then={again}
           />

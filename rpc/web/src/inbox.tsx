@@ -125,6 +125,7 @@ const kinds: Record<string, string> = {
 };
 
 export function kindName(i: InboxItem): string {
+  if (i.kind === "task_failed" && i.escalation) return "Tasks of a role failed";
   return kinds[i.kind ?? ""] ?? sentence(words(i.kind));
 }
 

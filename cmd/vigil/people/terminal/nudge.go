@@ -19,7 +19,7 @@ func NewNudgeCommand(a *cli.App) *cobra.Command {
 		Short: "Type a line into an agent's terminal, to wake one that hangs at a prompt",
 		Long: `Type a line, and then Enter, into the terminal of an agent that runs with a runner of
 kind tmux. Without a text it is asked how it is getting on. The text is in no event or
-log; that it was nudged, by whom and why, is an event. Nothing is typed while the agent
+log; that somebody nudged it, by whom and why, is an event. Nothing is typed while the agent
 is frozen. At a permission prompt, whose Enter takes what is highlighted there, the line is
 typed only with --answer. Look at the effect with vigil agent screen.`,
 		Example: `  vigil nudge web/builder

@@ -1234,7 +1234,8 @@ class InboxItem(_InboxItemAlways, total=False):
     key: str
     """The same as long as it is the same thing: "escalation/7", "prompt/web/a#3"."""
     kind: str
-    """A kind of escalation, or prompt, needs_input, parked, unserved, half_open, task_failed."""
+    """A kind of escalation (with escalation, task_failed is about the tasks of a role), or prompt,
+    needs_input, parked, unserved, half_open, task_failed (of one task)."""
     mail: Digits
     priority: str
     """urgent, high, normal or low."""
@@ -3147,7 +3148,7 @@ class WorkRequest(_WorkRequestAlways, total=False):
     result: str
     """With FailTask: what the attempt has made all the same, for instance a result whose hand-off was
     refused. It is kept for people among the late_results of the task. A cluster that is being
-    upgraded does not keep it."""
+    upgraded refuses it (old_servers): say the failure without it then."""
     retryable: bool
     """With FailTask: another attempt may succeed."""
     text: str

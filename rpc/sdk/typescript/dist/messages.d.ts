@@ -1022,7 +1022,10 @@ export interface InboxItem {
   incarnation_raw?: Digits;
   /** The same as long as it is the same thing: "escalation/7", "prompt/web/a#3". */
   key?: string;
-  /** A kind of escalation, or prompt, needs_input, parked, unserved, half_open, task_failed. */
+  /**
+   * A kind of escalation (with escalation, task_failed is about the tasks of a role), or prompt,
+   * needs_input, parked, unserved, half_open, task_failed (of one task).
+   */
   kind?: string;
   /** It is still so; what is over waits only to be closed. */
   lasts: boolean;
@@ -2666,7 +2669,7 @@ export interface WorkRequest {
   /**
    * With FailTask: what the attempt has made all the same, for instance a result whose hand-off was
    * refused. It is kept for people among the late_results of the task. A cluster that is being
-   * upgraded does not keep it.
+   * upgraded refuses it (old_servers): say the failure without it then.
    */
   result?: string;
   /** With FailTask: another attempt may succeed. */
