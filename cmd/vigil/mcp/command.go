@@ -65,8 +65,7 @@ wait. What happens is logged on standard error, never the text of a task or a ma
 // serveMCP is the command: it serves until the client closes its end, a signal comes,
 // or the process that started it is gone.
 func serveMCP(ctx context.Context, a *cli.App, who *life.Flags, wait time.Duration) error {
-	own := life.Owner()
-	l, managed, err := who.Joining(a, own)
+	l, managed, err := who.Joining(a, life.Owner())
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,6 @@ func serveMCP(ctx context.Context, a *cli.App, who *life.Flags, wait time.Durati
 		go life.WhenGone(ctx, p, func() { stop(agent.ErrParentGone) })
 	}
 	d := newDesk(a, conn, l, managed, wait)
-	d.mine = !managed && l.Owner == own
 	err = d.serve(ctx, stop, &mcp.IOTransport{Reader: io.NopCloser(a.In), Writer: unclosed{a.Out}})
 	if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 		return sig
@@ -147,7 +145,7 @@ func (d *mcpDesk) enter(ctx context.Context) {
 	pause := joinPause / 16
 	for ctx.Err() == nil {
 		call, cancel := context.WithTimeout(ctx, d.callLimit())
-		d.began = d.life.Incarnation == 0 || d.mine
+		d.began = d.life.Incarnation == 0
 		worker, err := client.Join(call, d.conn.Client,
 			client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
 		cancel()

@@ -35,8 +35,7 @@ type mcpDesk struct {
 	mu      sync.Mutex
 	life    *life.Life
 	worker  *client.Worker // nil: not in the room yet
-	mine    bool           // by hand: the process that started this one is the life's, and may start it again
-	began   bool           // this process has begun the life, or one before it of the same owner
+	began   bool           // this process has begun the life
 	outside error          // why not
 	over    error          // why this life is over
 	job     *client.Job    // the task that is held
