@@ -59,18 +59,20 @@ func (f *testFleet) secondHost(name, declared string) {
 }
 
 // hookedRunner has a tool with hooks, which are shells as those of AI tools: its program is a copy of
-// the shell, so that it is none. In its first life it runs another tool beneath it, in the next one after it.
+// the shell, so that it is none, and so is that of one of its hooks, as of one in Python. In its first life it
+// runs another tool beneath it, in the next one after it.
 const hookedRunner = `name: hooked
 program: sh
 args:
   - -c
   - |
-    cp "$(command -v sh)" tool || exit
+    cp "$(command -v sh)" tool && cp tool script || exit
     said='sh -c "vigil remember --best-effort --field session_id -"'
     hook() { printf 'echo "{\\"session_id\\":\\"%s\\"}" | %s\n' "$1" "$said"; }
     { hook inner; echo 'sh -c "vigil declare healthy --best-effort --after in-tool"'
       echo 'sh -c "vigil task progress --best-effort inner"'; } >inner.sh
-    { hook outer; echo 'sh -c "vigil task progress --best-effort outer"'
+    echo 'vigil task progress --best-effort "$1"' >hook.sh
+    { hook outer; echo './script hook.sh outer'
       echo 'vigil declare in-tool --for 20m'; echo './tool inner.sh'; echo :; } >outer.sh
     hook after >after.sh
     vigil wait-for-task --start >task.txt || exit
