@@ -133,7 +133,8 @@ func TestRpmByItsMetadata(t *testing.T) {
 		t.Errorf("the rpm brings something in /etc:\n%s", listed)
 	}
 	for _, path := range []string{"/usr/lib/sysusers.d/vigil.conf", "/usr/lib/tmpfiles.d/vigil.conf",
-		"/usr/share/vigil/server.yaml", "/usr/share/vigil/agentd.yaml", "/usr/share/man/man1/vigil.1.gz", "/usr/share/doc/vigil/examples/runners.d/command.yaml"} {
+		"/usr/share/vigil/server.yaml", "/usr/share/vigil/agentd.yaml", "/usr/share/man/man1/vigil.1.gz",
+		"/usr/share/doc/vigil/examples/runners.d/command.yaml"} {
 		if !strings.Contains(listed, " "+path+"\n") {
 			t.Errorf("the rpm has no %s", path)
 		}

@@ -88,7 +88,8 @@ func TestRunnerExamplesKnowUsageLimits(t *testing.T) {
 			`"message": "Please retry in 15.002899939s."`, "seconds", "15.002899939"},
 		{"gemini-cli", "[API Error: You have exhausted your capacity on this model. Your quota will reset after 5h22m.]",
 			"minutes", "22"},
-		{"gemini-cli", "[API Error: [{\n  \"error\": {\n    \"code\": 429,\n    \"status\": \"RESOURCE_EXHAUSTED\"\n", "", ""},
+		{"gemini-cli", "[API Error: [{\n  \"error\": {\n    \"code\": 429,\n    \"status\": " +
+			"\"RESOURCE_EXHAUSTED\"\n", "", ""},
 		{"opencode", "Error: Rate limit exceeded", "", ""},
 		{"opencode", "\x1b[91m\x1b[1mError: \x1b[0mRate limit exceeded", "", ""},
 	} {

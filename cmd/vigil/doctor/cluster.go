@@ -111,7 +111,8 @@ func (l *list) judgeGossip(c *Cluster) {
 	}
 	for _, h := range c.Hosts {
 		if h.GetGossipAddr() != "" && h.GetState() != "left" {
-			l.note("network", "host "+h.GetName()+" gossips and no server does: a host that has died is noticed by its stream alone",
+			l.note("network", "host "+h.GetName()+
+				" gossips and no server does: a host that has died is noticed by its stream alone",
 				"set gossip.bind in server.yaml of each server (docs/guide/servers.md)")
 			return // one line for all
 		}

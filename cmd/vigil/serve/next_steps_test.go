@@ -41,16 +41,19 @@ func TestJoinRefusesLoopbackWhereTheOthersAreNot(t *testing.T) {
 		{nil, "127.0.0.1:7420"},
 		{[]string{"--addr", "10.0.0.2:7420"}, "127.0.0.1:7421"},
 		{[]string{"--raft-addr", "10.0.0.2:7421"}, "127.0.0.1:7420"},
-		{[]string{"--addr", "0.0.0.0:7420", "--advertise-addr", "localhost:7420", "--raft-addr", "10.0.0.2:7421"}, "localhost:7420"},
+		{[]string{"--addr", "0.0.0.0:7420", "--advertise-addr", "localhost:7420", "--raft-addr", "10.0.0.2:7421"},
+			"localhost:7420"},
 		{[]string{"--addr", "10.0.0.2:7420", "--raft-addr", "[::1]:7421"}, "[::1]:7421"},
 	} {
 		var out bytes.Buffer
-		cmd := newJoinCmd(&cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &out}, Getenv: os.Getenv})
+		cmd := newJoinCmd(&cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &out},
+			Getenv: os.Getenv})
 		cmd.SetArgs(append([]string{token.String(), "--config", file, "--data-dir", data}, tt.more...))
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		err := cmd.ExecuteContext(t.Context())
-		if err == nil || !strings.Contains(err.Error(), tt.named) || !strings.Contains(err.Error(), "--raft-addr HERE:7421") ||
+		if err == nil || !strings.Contains(err.Error(), tt.named) ||
+			!strings.Contains(err.Error(), "--raft-addr HERE:7421") ||
 			!strings.Contains(err.Error(), "192.0.2.1:7420") {
 			t.Errorf("join %v: %v", tt.more, err)
 		}
@@ -88,7 +91,8 @@ func TestJoinTakesTheAddressesThatFit(t *testing.T) {
 // What is printed to be copied is whole: it names addresses, the files of the unit where those are meant, and never
 // has root start by hand what the unit's account must be able to open.
 func TestNextStepsAreWhole(t *testing.T) {
-	token := join.Token{Addrs: []string{"10.0.0.1:7420"}, Pin: strings.Repeat("0a", 32), ID: 7, Secret: []byte("0123456789abcdef")}
+	token := join.Token{Addrs: []string{"10.0.0.1:7420"}, Pin: strings.Repeat("0a", 32), ID: 7,
+		Secret: []byte("0123456789abcdef")}
 	server := func(data, addr string) *conf.Server {
 		set := conf.DefaultServer()
 		set.DataDir, set.AdvertiseAddr, set.RaftAddr = data, addr, strings.Replace(addr, "7420", "7421", 1)
@@ -101,12 +105,16 @@ func TestNextStepsAreWhole(t *testing.T) {
 	}{
 		{"the unit's server", howToStart(unitConf, unitData), []string{"chown -R vigil: /var/lib/vigil-server",
 			"systemctl enable --now vigil-server"}, "--config"},
-		{"its file, other data", howToStart(unitConf, "/srv/data"), []string{"vigil server --config /etc/vigil/server.yaml"}, "systemctl"},
+		{"its file, other data", howToStart(unitConf, "/srv/data"),
+			[]string{"vigil server --config /etc/vigil/server.yaml"}, "systemctl"},
 		{"a server by hand", howToStart("d/server.yaml", "d"), []string{"vigil server --config d/server.yaml"}, "systemctl"},
-		{"the unit's agentd", howAgentdStarts(agentdConf, agentdData), []string{"systemctl enable --now vigil-agentd"}, "--config"},
-		{"agentd by hand", howAgentdStarts("d/agentd.yaml", "d"), []string{"vigil agentd --config d/agentd.yaml"}, "systemctl"},
+		{"the unit's agentd", howAgentdStarts(agentdConf, agentdData),
+			[]string{"systemctl enable --now vigil-agentd"}, "--config"},
+		{"agentd by hand", howAgentdStarts("d/agentd.yaml", "d"),
+			[]string{"vigil agentd --config d/agentd.yaml"}, "systemctl"},
 		{"others, by the unit", howOthersJoin(unitConf, server(unitData, "10.0.0.1:7420"), token),
-			[]string{"--config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server --addr HERE:7420 --raft-addr HERE:7421 vigil1."}, "PORT"},
+			[]string{"--config /etc/vigil/server.yaml --data-dir /var/lib/vigil-server " +
+				"--addr HERE:7420 --raft-addr HERE:7421 vigil1."}, "PORT"},
 		{"others, by hand", howOthersJoin("d/server.yaml", server("d", "s1.example.org:7420"), token),
 			[]string{"vigil server join --addr HERE:7420 --raft-addr HERE:7421 vigil1."}, "--config"},
 		{"others, on loopback", howOthersJoin(unitConf, server(unitData, "127.0.0.1:7420"), token),
