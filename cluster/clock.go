@@ -21,9 +21,10 @@ const (
 //   - A gap between two readings counts for at most 2 s: a leader that was paused or
 //     starved does not charge the lost time to agents that could not reach it.
 //   - The wait for a commit counts for at most 1 s: renewals that came meanwhile
-//     stand behind it. After one that has counted as much, nothing counts for 2 s, so
-//     that renewals that were given up are sent again before a lease ends. The same
-//     holds at the begin of a stint: an election held them up.
+//     stand behind it. After one of 1 s or more nothing counts for 2 s, so that renewals
+//     that were given up are sent again before a lease ends. The same holds at the begin
+//     of a stint: an election held them up. Between two such rests the clock counts 1 s
+//     at least, but for the first wait of a stint, which may lie within that at its begin.
 //   - Nothing counts while the clock is held: nobody reaches the leader; see reach.go.
 //
 // So a disk that is slow for ever slows the clock down, and never stops it.
@@ -34,13 +35,15 @@ type clock struct {
 	rest time.Time // nothing counts before
 	held bool
 
-	open  int           // entries that are sealed and not yet applied
-	spent time.Duration // what the wait for the oldest of them has counted so far
+	open   int           // entries that are sealed and not yet applied
+	waited time.Time     // when the wait for the oldest of them began
+	spent  time.Duration // what that has counted so far
+	earned time.Duration // what the clock has counted since the last rest
 }
 
 func newClock(start noun.Time) *clock {
 	t := time.Now()
-	return &clock{at: start, last: t, rest: t.Add(clockRest)}
+	return &clock{at: start, last: t, rest: t.Add(clockRest), earned: clockWait}
 }
 
 // now reads the clock. Stamps taken one after the other never decrease.
@@ -67,6 +70,7 @@ func (c *clock) read() time.Time {
 		gap = min(gap, clockWait-c.spent)
 		c.spent += gap
 	}
+	c.earned += gap
 	c.at = c.at.Add(gap)
 	return t
 }
@@ -75,7 +79,10 @@ func (c *clock) read() time.Time {
 func (c *clock) seal() noun.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.read()
+	t := c.read()
+	if c.open == 0 {
+		c.waited = t
+	}
 	c.open++
 	return c.at
 }
@@ -85,11 +92,11 @@ func (c *clock) settled() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.read()
-	if c.spent >= clockWait { // a shorter one brings no rest, or the clock could stand still for ever
-		c.rest = t.Add(clockRest)
+	if t.Sub(c.waited) >= clockWait && c.earned >= clockWait { // or the clock could stand still for ever
+		c.rest, c.earned = t.Add(clockRest), 0
 	}
 	c.open--
-	c.spent = 0
+	c.waited, c.spent = t, 0
 }
 
 // hold stops the clock, or lets it go on.

@@ -90,3 +90,38 @@ func TestL10ClockLeavesOutSlowCommits(t *testing.T) {
 		at(4900 * time.Millisecond)
 	})
 }
+
+// A wait that begins in the rest at the begin of a stint has counted little, and has held up renewals all the same.
+func TestL10FirstSlowCommitOfAStintIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock(0)
+		time.Sleep(100 * time.Millisecond)
+		c.seal()
+		time.Sleep(2700 * time.Millisecond)
+		c.settled()
+		counted := c.now()
+		time.Sleep(clockRest)
+		if late := c.now().Sub(counted); counted == 0 || counted >= noun.Time(clockWait) || late != 0 {
+			t.Errorf("the wait has counted %v, the rest behind it %v", time.Duration(counted), late)
+		}
+	})
+}
+
+// A disk that is slow for ever slows the clock down, and never stops it.
+func TestClockGoesOnBehindASlowDisk(t *testing.T) {
+	for _, slow := range []time.Duration{500 * time.Millisecond, 999 * time.Millisecond, time.Second,
+		1500 * time.Millisecond, 2 * time.Second, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClock(0)
+			c.seal()
+			for begun := time.Now(); time.Since(begun) < time.Hour; {
+				c.seal()
+				time.Sleep(slow)
+				c.settled()
+			}
+			if got := time.Duration(c.now()); got < time.Hour/10 {
+				t.Errorf("with commits of %v the clock counts %v in an hour", slow, got)
+			}
+		})
+	}
+}

@@ -325,6 +325,7 @@ class Life:
     def _beat_loop(self) -> None:
         due = now() + self._ttl / 4
         look = 0.0
+        told = False  # that nobody hears the beats
         while not self._left.is_set():
             job = self._job
             until = min(due, look or due) if job is not None else due
@@ -345,12 +346,14 @@ class Life:
             began = now()
             try:
                 self._beat()
-                due = now() + self._ttl / 4
+                due, told = now() + self._ttl / 4, False
             except OVER as e:
                 self.end(e)
                 return
             except (VigilError, OSError, ValueError) as e:
-                log.debug("a beat of %s had no answer: %s", self.agent, e)
+                if not told and now() - self._proven > self._ttl / 2:
+                    log.warning("no beat of %s was heard for half a lease, more follow, after: %s", self.agent, e)
+                    told = True
                 due = began + min(AGAIN, self._ttl / 10)  # at once when it was waited for longer
 
     def _beat(self) -> None:

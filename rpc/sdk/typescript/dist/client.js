@@ -278,6 +278,7 @@ export class Client {
     }
     /** Decides what a call means that ended without an answer. */
     lost(t, route, addr, e) {
+        this.wire.drop(addr);
         if (e.late || e.stale)
             this.servers.leave(route, e.late ? addr : "");
         else

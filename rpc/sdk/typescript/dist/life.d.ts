@@ -4,6 +4,8 @@ import { type VigilError } from "./errors.js";
 import { Job } from "./job.js";
 import { Kept } from "./kept.js";
 import type { Calls, Speaker, WorkRequest } from "./messages.js";
+/** Is told what a life cannot do now, and why; null: it has got through again. */
+export type Trouble = (what: "waiting" | "beats", e: VigilError | null) => void;
 /** One life. Its signal comes when it is over; the reason says why. */
 export declare class Life {
     readonly client: Client;
@@ -26,8 +28,8 @@ export declare class Life {
     readonly mails: Kept;
     private constructor();
     get signal(): AbortSignal;
-    /** Joins and starts to beat. trouble is told why waiting takes longer. */
-    static join(client: Client, speaker: Speaker, signal: AbortSignal, trouble: (e: VigilError) => void): Promise<Life>;
+    /** Joins and starts to beat. */
+    static join(client: Client, speaker: Speaker, signal: AbortSignal, trouble: Trouble): Promise<Life>;
     /** Joins the room. A task that was held is lost unless the answer names it. */
     private enter;
     /** Leaves the room at once; a task that is held goes back to its role. It does not fail. */

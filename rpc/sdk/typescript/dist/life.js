@@ -42,7 +42,7 @@ export class Life {
     get signal() {
         return this.over.signal;
     }
-    /** Joins and starts to beat. trouble is told why waiting takes longer. */
+    /** Joins and starts to beat. */
     static async join(client, speaker, signal, trouble) {
         signal.throwIfAborted();
         const life = new Life(client, speaker, trouble);
@@ -121,11 +121,14 @@ export class Life {
             const began = now();
             try {
                 await this.prove();
+                this.trouble("beats", null);
                 due = now() + this.ttl / 4;
             }
             catch (e) {
                 if (final(e))
                     return this.end(e);
+                if (now() - this.proven > this.ttl / 2)
+                    this.trouble("beats", e);
                 due = began + Math.min(AGAIN, this.ttl / 10); // at once when it was waited for longer
             }
         }
@@ -204,7 +207,7 @@ export class Life {
                     if (t.tries === 0)
                         t.began = now();
                     else if (now() - t.began > QUIET)
-                        this.trouble(e);
+                        this.trouble("waiting", e);
                     t.tries++;
                 }
                 this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells
@@ -326,7 +329,7 @@ export class Life {
                     if (!unanswered(e))
                         throw e;
                     if (now() - t.began > QUIET)
-                        this.trouble(e);
+                        this.trouble("waiting", e);
                 }
                 t.tries++;
                 this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells

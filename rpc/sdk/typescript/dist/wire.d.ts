@@ -44,6 +44,11 @@ export declare class Wire {
     /** Has calls open new connections from now on, with the newest certificate. Those under way go on. */
     renew(): void;
     close(): void;
+    /**
+     * Closes the idle connections to a server that has not answered on one of them. Where a network has cut them off
+     * without a word, each would cost a call its time.
+     */
+    drop(addr: string): void;
     /** Sends one request and reads the whole answer within so many milliseconds. Its error is a Lost. */
     exchange(addr: string, request: Request, signals: AbortSignal[], timeout: number): Promise<Answer>;
     /** Sends one request of a call that has so many ms left; gives the answer when its head is there. Its error is a Lost. */

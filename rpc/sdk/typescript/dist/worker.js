@@ -85,7 +85,7 @@ class Work {
     options;
     log;
     stop;
-    trouble = "";
+    trouble = { waiting: "", beats: "" }; // the code that was last told of each
     constructor(handler, options, log, stop) {
         this.handler = handler;
         this.options = options;
@@ -97,7 +97,7 @@ class Work {
             `it goes on trying ${client.addrs.join(", ")}`), 5000);
         let life;
         try {
-            life = await Life.join(client, speaker, this.stop, (e) => this.worse(e));
+            life = await Life.join(client, speaker, this.stop, (what, e) => this.worse(what, e));
         }
         catch (e) {
             if (this.stop.aborted)
@@ -121,16 +121,22 @@ class Work {
             await life.leave("the agent ended", BYE);
         }
     }
-    worse(e) {
-        if (e.code !== this.trouble)
+    worse(what, e) {
+        const told = this.trouble[what];
+        const code = e?.code ?? "";
+        this.trouble[what] = code;
+        if (!e || code === told)
+            return;
+        if (what === "waiting")
             this.log(`vigil: waiting goes on in spite of: ${e.message}`);
-        this.trouble = e.code;
+        else if (!told)
+            this.log(`vigil: no beat was heard for half a lease, more follow, after: ${e.message}`);
     }
     async loop(life) {
         let job;
         while (!this.stop.aborted) {
             job ??= await life.wait(this.stop);
-            this.trouble = "";
+            this.trouble.waiting = "";
             job = await this.run(life, job);
             if (life.signal.aborted)
                 throw life.signal.reason;

@@ -345,6 +345,7 @@ export class Client {
 
   /** Decides what a call means that ended without an answer. */
   private lost(t: Trial, route: Route, addr: string, e: Lost): Outcome {
+    this.wire.drop(addr);
     if (e.late || e.stale) this.servers.leave(route, e.late ? addr : "");
     else this.servers.failed(addr, e.message);
     const error = e.late ? new Timeout(e.message, { cause: e }) : new Unavailable(e.message, { cause: e });

@@ -33,6 +33,9 @@ const BROKEN_OFF = 1000; // ms that a join which was broken off waits for its an
 const final = (e: unknown): boolean =>
   e instanceof Superseded || e instanceof Stopped || e instanceof NotFound || e instanceof Denied;
 
+/** Is told what a life cannot do now, and why; null: it has got through again. */
+export type Trouble = (what: "waiting" | "beats", e: VigilError | null) => void;
+
 /** One life. Its signal comes when it is over; the reason says why. */
 export class Life {
   agent = "";
@@ -55,7 +58,7 @@ export class Life {
   private constructor(
     readonly client: Client,
     speaker: Speaker,
-    private readonly trouble: (e: VigilError) => void,
+    private readonly trouble: Trouble,
   ) {
     this.speaker = speaker;
   }
@@ -64,12 +67,12 @@ export class Life {
     return this.over.signal;
   }
 
-  /** Joins and starts to beat. trouble is told why waiting takes longer. */
+  /** Joins and starts to beat. */
   static async join(
     client: Client,
     speaker: Speaker,
     signal: AbortSignal,
-    trouble: (e: VigilError) => void,
+    trouble: Trouble,
   ): Promise<Life> {
     signal.throwIfAborted();
     const life = new Life(client, speaker, trouble);
@@ -145,9 +148,11 @@ export class Life {
       const began = now();
       try {
         await this.prove();
+        this.trouble("beats", null);
         due = now() + this.ttl / 4;
       } catch (e) {
         if (final(e)) return this.end(e as VigilError);
+        if (now() - this.proven > this.ttl / 2) this.trouble("beats", e as VigilError);
         due = began + Math.min(AGAIN, this.ttl / 10); // at once when it was waited for longer
       }
     }
@@ -219,7 +224,7 @@ export class Life {
           }
           if (!e.fleeting && !(e instanceof Rejoin)) throw this.judged(e);
           if (t.tries === 0) t.began = now();
-          else if (now() - t.began > QUIET) this.trouble(e);
+          else if (now() - t.began > QUIET) this.trouble("waiting", e);
           t.tries++;
         }
         this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells
@@ -332,7 +337,7 @@ export class Life {
         } catch (e) {
           link.signal.throwIfAborted();
           if (!unanswered(e)) throw e;
-          if (now() - t.began > QUIET) this.trouble(e);
+          if (now() - t.began > QUIET) this.trouble("waiting", e);
         }
         t.tries++;
         this.hurry.abort(); // the servers may have been away for longer than the lease; a beat tells

@@ -87,6 +87,19 @@ export class Wire {
     this.agent.destroy();
   }
 
+  /**
+   * Closes the idle connections to a server that has not answered on one of them. Where a network has cut them off
+   * without a word, each would cost a call its time.
+   */
+  drop(addr: string): void {
+    if (isSocket(addr)) return;
+    const { host, port } = splitAddr(addr)!;
+    for (const [name, idle] of Object.entries(this.agent.freeSockets)) {
+      if (!name.startsWith(`${host}:${port}:`)) continue;
+      for (const socket of [...(idle ?? [])]) socket.destroy();
+    }
+  }
+
   /** Sends one request and reads the whole answer within so many milliseconds. Its error is a Lost. */
   async exchange(addr: string, request: Request, signals: AbortSignal[], timeout: number): Promise<Answer> {
     const link = new Linked(...signals);

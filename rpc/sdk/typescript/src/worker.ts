@@ -102,7 +102,7 @@ function tokenOf(): string {
 
 /** The loop of a worker. */
 class Work {
-  private trouble = "";
+  private readonly trouble = { waiting: "", beats: "" }; // the code that was last told of each
 
   constructor(
     private readonly handler: Handler,
@@ -122,7 +122,7 @@ class Work {
     );
     let life: Life;
     try {
-      life = await Life.join(client, speaker, this.stop, (e) => this.worse(e));
+      life = await Life.join(client, speaker, this.stop, (what, e) => this.worse(what, e));
     } catch (e) {
       if (this.stop.aborted) return;
       throw e;
@@ -140,16 +140,20 @@ class Work {
     }
   }
 
-  private worse(e: VigilError): void {
-    if (e.code !== this.trouble) this.log(`vigil: waiting goes on in spite of: ${e.message}`);
-    this.trouble = e.code;
+  private worse(what: "waiting" | "beats", e: VigilError | null): void {
+    const told = this.trouble[what];
+    const code = e?.code ?? "";
+    this.trouble[what] = code;
+    if (!e || code === told) return;
+    if (what === "waiting") this.log(`vigil: waiting goes on in spite of: ${e.message}`);
+    else if (!told) this.log(`vigil: no beat was heard for half a lease, more follow, after: ${e.message}`);
   }
 
   private async loop(life: Life): Promise<void> {
     let job: Job | undefined;
     while (!this.stop.aborted) {
       job ??= await life.wait(this.stop);
-      this.trouble = "";
+      this.trouble.waiting = "";
       job = await this.run(life, job);
       if (life.signal.aborted) throw life.signal.reason;
     }

@@ -256,3 +256,25 @@ test("what has little time asks another server within it", async (t) => {
   assert.equal((await client.call("Fleet.GetTask", { task: 7 }, { timeout: 3 })).task, "7");
   assert.deepEqual([silent.heard.length, good.heard.length], [1, 1]);
 });
+
+test("connections that a network has cut off cost one call its time, not one each", async (t) => {
+  let dead = new Set(); // connections whose answers are lost from now on
+  const all = new Set();
+  let hold = [];
+  const { client } = await serve(t, async (_, res) => {
+    all.add(res.socket);
+    if (dead.has(res.socket)) return;
+    if (hold) await new Promise((go) => hold.push(go));
+    say(res, 200, { agent: {} });
+  });
+  const look = () => client.call("Fleet.GetAgent", { agent: "web/a" }, { timeout: 0.2 });
+  const several = Promise.all(Array.from({ length: 8 }, look));
+  while (hold.length < 8) await new Promise((go) => setTimeout(go, 1));
+  const waiting = hold;
+  hold = undefined;
+  for (const go of waiting) go();
+  await several;
+  dead = new Set(all);
+  await assert.rejects(look(), Timeout);
+  await look();
+});
