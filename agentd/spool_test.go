@@ -267,9 +267,11 @@ func TestEndWaitsForAResultThatCannotBeRead(t *testing.T) {
 	one := next(t, p.started)
 	next(t, r.starts)
 	leave(t, spoolOf(t, one.spec), "01", results.Completion{Agent: "demo/r1", Incarnation: 5, Task: 7, Attempt: 1})
+	var completed atomic.Bool
 	r.set(func() {
+		r.onWork = func(*vigilv1.CompleteTaskRequest) error { completed.Store(true); return nil }
 		r.onExit = func(*vigilv1.ReportExitRequest) error {
-			if len(r.completed) != 1 {
+			if !completed.Load() {
 				t.Error("the end came before the completion")
 			}
 			return nil
