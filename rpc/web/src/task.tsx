@@ -84,6 +84,23 @@ export function TaskView(): JSX.Element {
           <dd>
             {clock(t.created_at)} <span class="faint">by {t.created_by || "–"}</span>
           </dd>
+          {t.parent && (
+            <>
+              <dt>Comes from</dt>
+              <dd>
+                <a href={link(`/task/${t.parent}`)}>task {t.parent}</a>
+                <span class="faint">{t.hops > 0 && ` handed on ${plural(t.hops, "time")} in a row`}</span>
+              </dd>
+            </>
+          )}
+          {t.next && (
+            <>
+              <dt>Handed on as</dt>
+              <dd>
+                <a href={link(`/task/${t.next}`)}>task {t.next}</a>
+              </dd>
+            </>
+          )}
           {t.assigned && (
             <>
               <dt>Claimed</dt>
@@ -119,7 +136,13 @@ export function TaskView(): JSX.Element {
           <dd class="num">{t.priority}</dd>
         </dl>
       </Card>
-      <Card title="Text">{t.text ? <pre class="words">{t.text}</pre> : <Empty>It has none.</Empty>}</Card>
+      <Card title="Text">
+        {t.text ? (
+          <pre class="words">{t.text}</pre>
+        ) : (
+          <Empty>{t.text_gone ? "It was dropped, since a budget of its room was full." : "It has none."}</Empty>
+        )}
+      </Card>
       <Card title={t.result ? "Result" : "Last note"}>
         {t.result || t.note ? (
           <pre class="words">{t.result || t.note}</pre>
@@ -136,6 +159,18 @@ export function TaskView(): JSX.Element {
               </li>
             ))}
           </ul>
+        </Card>
+      )}
+      {t.late_results.length > 0 && (
+        <Card title="Results that came too late to count" wide>
+          {t.late_results.map((r) => (
+            <div key={r.attempt}>
+              <p class="faint">
+                Attempt {r.attempt}, life {r.incarnation}, {clock(r.at)}
+              </p>
+              <pre class="words">{r.result}</pre>
+            </div>
+          ))}
         </Card>
       )}
       <Card title="What happened since this page was opened" wide>

@@ -96,6 +96,21 @@ for (const [path, name, wanted] of [
   await seen(name);
 }
 
+// A task's way from hand to hand, what came too late, and that its text is gone: as the API says it.
+await page.route(/\/v1\/tasks\/42(\?|$)/, async (route) => {
+  const ids = { id: "42", parent: "41", next: "43", room: "demo", role: "words" };
+  const lists = { failed: [], late_results: [{ attempt: 1, incarnation: "7", result: "<b>late</b>" }] };
+  const json = { ...ids, ...lists, state: "COMPLETED", title: "handed on", hops: 2, text_gone: true };
+  await route.fulfill({ json });
+});
+await at("/task/42");
+const facts = page.locator("dl.facts", { hasText: "Comes from" });
+await facts.getByText("handed on 2 times in a row").waitFor();
+if ((await facts.getByRole("link").allTextContents()).join() !== "task 41,task 43") fault("a task names no neighbours");
+await page.getByText("<b>late</b>").waitFor();
+await page.getByText("It was dropped").waitFor();
+await seen("handed-on");
+
 // The rest of the bar on a phone, by keyboard alone.
 await page.setViewportSize({ width: 390, height: 844 });
 await page.locator(".more summary").focus();
