@@ -87,7 +87,7 @@ func (p *people) renew(h *trust.Holder, kind trust.Kind, id string, s trust.Stam
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	chain, err := p.root.Leaf(csr, trust.Name{Cluster: p.cluster, Kind: kind, ID: id}, s, nil, time.Now())
+	chain, err := p.root.Leaf(csr, trust.Name{Cluster: p.cluster, Kind: kind, ID: id}, s, nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}

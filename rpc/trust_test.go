@@ -28,7 +28,7 @@ const testCluster = "0b6f0a3e-8f0e-4c5b-9a53-0f5f6f3f2a11"
 type testSigner struct{ *trust.Authority }
 
 func (s testSigner) Sign(csr []byte, n trust.Name, st trust.Stamp, sans []string) ([]*x509.Certificate, error) {
-	return s.Leaf(csr, n, st, sans, time.Now())
+	return s.Leaf(csr, n, st, sans)
 }
 
 func (s testSigner) SignIssuer([]byte, trust.Name, trust.Stamp) ([]*x509.Certificate, error) {

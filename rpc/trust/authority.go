@@ -21,7 +21,6 @@ import (
 const (
 	rootYears   = 10
 	issuerDays  = 90
-	leafDays    = 30
 	backdated   = 24 * time.Hour // for machines whose clocks are behind
 	mostSANs    = 32
 	mostCSRSize = 8 << 10
@@ -130,7 +129,7 @@ func (a *Authority) Issuer(request []byte, server Name, s Stamp, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	from, to := within(a.Chain[0], now, issuerDays)
+	from, to := within(a.Chain[0], now)
 	t := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: "vigil issuer on " + server.ID},
 		NotBefore: from, NotAfter: to, ExtraExtensions: []pkix.Extension{ext},
@@ -150,7 +149,7 @@ func (a *Authority) Issuer(request []byte, server Name, s Stamp, now time.Time) 
 // Leaf signs the certificate of a holder, whose request it gets in DER. sans are the IP addresses
 // and DNS names under which others than our own programs find a server.
 func (a *Authority) Leaf(
-	request []byte, holder Name, s Stamp, sans []string, now time.Time,
+	request []byte, holder Name, s Stamp, sans []string,
 ) ([]*x509.Certificate, error) {
 	csr, err := parseRequest(request)
 	if err != nil {
@@ -166,10 +165,12 @@ func (a *Authority) Leaf(
 	if err != nil {
 		return nil, err
 	}
-	from, to := within(a.Chain[0], now, leafDays)
 	t := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: holder.Short()},
-		NotBefore: from, NotAfter: to, ExtraExtensions: []pkix.Extension{ext}, BasicConstraintsValid: true,
+		// The dates of its issuer, which is on the same server and just as old at most: a clock that is wrong by
+		// years when a server renews its certificate must not hide it from Python, Node.js and browsers.
+		NotBefore: a.Chain[0].NotBefore, NotAfter: a.Chain[0].NotAfter,
+		ExtraExtensions: []pkix.Extension{ext}, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		URIs:        []*url.URL{holder.URI()},
@@ -191,10 +192,10 @@ func (a *Authority) Leaf(
 	return append([]*x509.Certificate{cert}, a.Chain...), nil
 }
 
-// within gives the dates of what a signer signs. They lie within its own, and its own began before:
+// within gives the dates of an issuer that a root signs. They lie within its own, and its own began before:
 // verifiers look at a chain as it was when its leaf began.
-func within(signer *x509.Certificate, now time.Time, days int) (from, to time.Time) {
-	span := time.Duration(days) * 24 * time.Hour
+func within(signer *x509.Certificate, now time.Time) (from, to time.Time) {
+	const span = issuerDays * 24 * time.Hour
 	from = now.Add(-backdated)
 	if latest := signer.NotAfter.Add(-span); from.After(latest) {
 		from = latest // this clock is ahead, or the signer is old

@@ -7,8 +7,7 @@
 // Wall clocks decide nothing between programs of vigil. A leaf carries the cluster time and the
 // epoch in which it was issued and the generation of its holder, to be compared with the replicated
 // state. The dates of X.509 are there for browsers and tools. [Roots.Verify] therefore looks at a chain as
-// it was when its leaf was issued, and whoever issues keeps the dates of a leaf within those of its issuer,
-// whatever the local clock says.
+// it was when its leaf began, and a leaf has the dates of its issuer, whatever the local clock says.
 //
 // No private key ever leaves the machine that made it, except the root's, which its operator may
 // move away.

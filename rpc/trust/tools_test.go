@@ -22,7 +22,7 @@ func page(t *testing.T) (url, ca string) {
 	cluster := NewCluster()
 	root := must(NewRoot(cluster, now))(t)
 	name := Name{cluster, Server, "s1"}
-	s1 := join(t, issuer(t, root, name, now), name, Stamp{Clock: 1, Generation: 1}, now,
+	s1 := join(t, issuer(t, root, name, now), name, Stamp{Clock: 1, Generation: 1},
 		"127.0.0.1", "localhost")
 	l := tls.NewListener(must(net.Listen("tcp", "127.0.0.1:0"))(t), s1.Server(false, "http/1.1"))
 	srv := &http.Server{Handler: http.HandlerFunc(

@@ -110,7 +110,7 @@ func (f *Founding) makeIdentity(dir trust.Dir) error {
 		return err
 	}
 	leaf, err := certified(func(csr []byte) ([]*certificate, error) {
-		return issuer.Leaf(csr, self, stamp, sans(f.Conf.Addr, f.Conf.AdvertiseAddr), now)
+		return issuer.Leaf(csr, self, stamp, sans(f.Conf.Addr, f.Conf.AdvertiseAddr))
 	})
 	if err != nil {
 		return err

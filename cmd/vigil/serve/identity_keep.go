@@ -33,7 +33,7 @@ func (i *identity) Sign(csr []byte, holder trust.Name, s trust.Stamp, sans []str
 	if err != nil {
 		return nil, err
 	}
-	return issuer.Leaf(csr, holder, s, sans, time.Now())
+	return issuer.Leaf(csr, holder, s, sans)
 }
 
 // SignIssuer implements vouch.Signer where the root's key is.

@@ -27,7 +27,7 @@ func TestIssuingKeyIsReplacedInTime(t *testing.T) {
 	}
 	self := trust.Name{Cluster: roots.Cluster, Kind: trust.Server, ID: "s1"}
 	leaf, err := certified(func(csr []byte) ([]*certificate, error) {
-		return root.Leaf(csr, self, trust.Stamp{Generation: 2}, nil, time.Now())
+		return root.Leaf(csr, self, trust.Stamp{Generation: 2}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestOnlyServersReachTheLog(t *testing.T) {
 	for kind, want := range map[trust.Kind]string{trust.Server: "s1", trust.Host: "", trust.User: ""} {
 		leaf, err := certified(func(csr []byte) ([]*certificate, error) {
 			name := trust.Name{Cluster: roots.Cluster, Kind: kind, ID: "s1"}
-			return root.Leaf(csr, name, trust.Stamp{Generation: 1}, nil, now)
+			return root.Leaf(csr, name, trust.Stamp{Generation: 1}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)

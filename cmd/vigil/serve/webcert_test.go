@@ -178,7 +178,7 @@ func TestOperatorsCertificateIsForOthers(t *testing.T) {
 	}
 	self := trust.Name{Cluster: roots.Cluster, Kind: trust.Server, ID: "s1"}
 	leaf, err := certified(func(csr []byte) ([]*certificate, error) {
-		return root.Leaf(csr, self, trust.Stamp{Generation: 1}, []string{"127.0.0.1"}, time.Now())
+		return root.Leaf(csr, self, trust.Stamp{Generation: 1}, []string{"127.0.0.1"})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func server(t *testing.T, root *trust.Authority, roots *trust.Roots) *trust.Hold
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := (&trust.Authority{Chain: chain, Key: key}).Leaf(csr, name, trust.Stamp{}, nil, time.Now())
+	leaf, err := (&trust.Authority{Chain: chain, Key: key}).Leaf(csr, name, trust.Stamp{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
