@@ -1,9 +1,11 @@
 package fsm
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -368,5 +370,52 @@ func TestHealthyLifeClearsTheBudget(t *testing.T) {
 	d.must(ReportExit{Host: h, Agent: 1, Inc: sp.Inc, Code: 1})
 	if a := d.agent("demo/b"); a.Failures != 1 || a.NotBefore != 0 {
 		t.Fatalf("%d failures in a row after a healthy life", a.Failures)
+	}
+}
+
+// L3: a life that has left its room is nobody's for a task, for as long as it works outside. Another one is
+// started for what waits, no more of them than the role has, and when the life is back nothing is ended.
+func TestL3LivesOutsideTheirRoomTakeNoTask(t *testing.T) {
+	for _, level := range []uint32{core.Baseline, core.LevelRetry} {
+		d := newDrive(t)
+		if level > core.Baseline {
+			d.must(RaiseLevel{Level: level})
+		}
+		h := d.host("h1", "worker")
+		d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Start, r.Replicas = noun.StartOnDemand, 2 }))
+		wanting := func(want ...string) {
+			t.Helper()
+			var got []string
+			for id := range d.s.Wanting() {
+				got = append(got, d.s.Agent(id).Name)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("level %d: %q are to be started, want %q", level, got, want)
+			}
+		}
+		d.must(CreateTask{Room: "demo", Role: "b"})
+		sp := d.start("demo/b", h)
+		wanting() // it runs and has yet to join
+		d.must(Join{Speaker: sp})
+		d.pass(time.Second)
+		d.must(Leave{Speaker: sp, Reason: "interrupted"})
+		if level == core.Baseline {
+			wanting()
+			d.must(RaiseLevel{Level: core.LevelRetry})
+		}
+		wanting("demo/b.2")
+		d.s = reload(t, d.s)
+		wanting("demo/b.2")
+		d.must(CreateTask{Room: "demo", Role: "b"})
+		d.start("demo/b.2", h)
+		wanting()
+		d.must(Join{Speaker: sp})
+		d.must(Claim{Speaker: sp})
+		wanting()
+		for _, name := range []string{"demo/b", "demo/b.2"} {
+			if a := d.agent(name); a.Proc != noun.ProcRunning || a.Order != noun.NoOrder {
+				t.Errorf("level %d: %s is %s with the order %s", level, name, a.Proc, a.Order)
+			}
+		}
 	}
 }

@@ -42,7 +42,7 @@ func (p *planner) plan(s *fsm.View, l look) (out plan) {
 // An agent goes back to the host that ran it before, where its files are. Other
 // agents go to the host with the fewest agents of the same role, then to the one
 // with the smallest share of its capacity in use. The host that has just failed to
-// start the agent, or was lost with it, is the last choice. Of agents that the
+// start the agent, was lost with it, or saw it fail again, is the last choice. Of agents that the
 // brake paces it plans as many as the brake lets through, and one at least: cluster
 // time moves on with an entry, though what is in it is refused.
 func (p *planner) starts(s *fsm.View, l look) []fsm.Command {
@@ -162,11 +162,24 @@ func (b *offers) take(a *noun.Agent, home *site) noun.HostID {
 	return st.host
 }
 
-// failedOn tells whether the host was the last to run the agent and could not
-// start it, or was lost with it.
+// elsewhereAfter is how many failures in a row count against the host, too: what every life there dies of may be
+// the host's. After the first one the agent's files are worth more.
+const elsewhereAfter = 2
+
+// failedOn tells whether the host was the last to run the agent and could not start it, was lost with it, or
+// had the last of several lives that failed, as before the trial of a breaker.
 func failedOn(a *noun.Agent, h noun.HostID) bool {
 	x := a.LastExit
-	return x != nil && (x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitFenceEnded) && x.Host == h
+	if x == nil || x.Host != h {
+		return false
+	}
+	switch x.Kind {
+	case noun.ExitStartFailed, noun.ExitFenceEnded:
+		return true
+	case noun.ExitCrash, noun.ExitTimedOut:
+		return a.Failures >= elsewhereAfter || a.Parked
+	}
+	return false
 }
 
 // Len is heap.Interface.

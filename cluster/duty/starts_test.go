@@ -1,6 +1,7 @@
 package duty
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -148,6 +149,42 @@ func TestStartsGoBackHome(t *testing.T) {
 	w.pass(20 * time.Second)
 	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("after a failed start planned %q, want %q", got, want)
+	}
+}
+
+// An agent that crashes again and again is tried on another host, the trial after its breaker too: what it dies
+// of may be its host's.
+func TestStartsLeaveTheHostOfCrashes(t *testing.T) {
+	w := newWorld(t)
+	hosts := map[string]noun.HostID{"h1": w.host("h1")}
+	w.must(room("r", noun.RoleSpec{Name: "x"}))
+	crash := func(want string) {
+		t.Helper()
+		plan := starts(&w.s.View, 10)
+		if got := w.show(plan); !slices.Equal(got, []string{want}) {
+			t.Fatalf("planned %q, want %q", got, want)
+		}
+		w.carry(plan)
+		a := w.s.AgentByName("r/x")
+		w.accept(a.Host)
+		w.exit("r/x", noun.ExitNone)
+		for until := max(a.NotBefore, w.s.Clock()+1); w.s.Clock() < until; {
+			for _, h := range hosts {
+				w.beat(h)
+			}
+			w.pass(min(20*time.Second, until.Sub(w.s.Clock())))
+		}
+	}
+	crash("start r/x#1 on h1")
+	hosts["h2"] = w.host("h2")
+	crash("start r/x#2 on h1") // after one failure where its files are
+	for n, at := 3, "h2"; ; n++ {
+		parked := w.s.AgentByName("r/x").Parked
+		crash(fmt.Sprintf("start r/x#%d on %s", n, at))
+		if parked {
+			break // that was the trial
+		}
+		at = map[string]string{"h1": "h2", "h2": "h1"}[at]
 	}
 }
 

@@ -234,7 +234,7 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
 	c.That(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
-	live, paused, lives, off := uint32(0), uint32(0), uint32(0), uint32(0)
+	live, paused, lives, off, spare := uint32(0), uint32(0), uint32(0), uint32(0), uint32(0)
 	on := map[noun.HostID]uint32{}
 	for _, id := range r.Agents {
 		a := s.AgentTable.Get(id)
@@ -244,6 +244,9 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		if a.Paused {
 			paused++
 		}
+		if s.atHand(ShadowOf(a)) {
+			spare++
+		}
 		if a.Proc == noun.ProcOrdered || a.Proc.Fenced() {
 			lives++
 			on[a.Host]++
@@ -252,6 +255,8 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 			off++
 		}
 	}
+	c.That(spare == ri.spare, "role %s counts %d agents that are free for tasks, there are %d", r.Spec.Name, ri.spare,
+		spare)
 	c.That(paused == ri.paused, "role %s counts %d paused agents, there are %d", r.Spec.Name, ri.paused, paused)
 	c.That(lives == ri.lives &&
 		off == ri.off, "role %s counts %d lives and %d agents that are off, there are %d and %d",

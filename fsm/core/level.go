@@ -104,7 +104,7 @@ func (c RaiseLevel) Apply(s *State) noun.Outcome {
 	case c.Level <= s.Meta.Level:
 		return Refuse(noun.Conflict, "the cluster is at feature level %d already", s.Meta.Level)
 	}
-	s.Meta.Level = c.Level
+	s.recountSpare(func() { s.Meta.Level = c.Level })
 	s.Hooks.LevelRaised.Call(c.Level)
 	s.Event("cluster.level_raised", About{},
 		fmt.Sprintf("every server reads feature level %d: what came with it begins", c.Level))

@@ -20,12 +20,40 @@ type shadow struct {
 	pause bool
 	park  bool // waits for the end of a breaker's or a usage limit's pause
 	off   bool // stopped by a human, or no longer declared
+	out   bool // runs outside its room, where it has been
 }
 
 func ShadowOf(a *noun.Agent) shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
 		a.Task != 0 || a.Paused || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() &&
-			!a.Stopped, a.Stopped || a.Retired}
+			!a.Stopped, a.Stopped || a.Retired,
+		a.Proc == noun.ProcRunning && a.Part == noun.PartDisconnected && a.Since > a.StartedAt}
+}
+
+// atHand tells that the agent counts as one that is free for a task, or will be. A life that has left its room may
+// stay away for hours, at what a human has given it.
+func (v *View) atHand(w shadow) bool {
+	switch {
+	case w.busy, w.out && v.Level() >= LevelRetry:
+		return false
+	}
+	return w.part != noun.PartDisconnected || w.proc == noun.ProcOrdered || w.proc.Fenced()
+}
+
+// recountSpare counts those that are outside their rooms anew, around a change of what they count as.
+func (s *State) recountSpare(change func()) {
+	var out []shadow
+	for _, a := range s.AgentTable.From(0) {
+		if w := ShadowOf(a); w.out {
+			out = append(out, w)
+			s.countAgent(w, -1)
+		}
+	}
+	change()
+	for _, w := range out {
+		s.countAgent(w, +1)
+		s.reviewDemand(w.role)
+	}
 }
 
 // indexAgent adds (by 1) or takes away (by -1) an agent's share of the indexes.
@@ -87,7 +115,7 @@ func (s *State) countAgent(w shadow, by int) {
 	if w.park {
 		s.parked += d
 	}
-	if !w.busy && (w.part != noun.PartDisconnected || w.proc == noun.ProcOrdered || w.proc.Fenced()) {
+	if s.atHand(w) {
 		ri.spare += d
 	}
 	if w.host == 0 {

@@ -210,7 +210,7 @@ type roleIndex struct {
 	Tasks           [noun.TaskQuarantined + 1]uint32
 	live            uint32
 	starting        uint32   // agents ordered or accepted
-	spare           uint32   // agents that run, or will, and hold no task
+	spare           uint32   // agents that run in their room, or will, and hold no task
 	free            IdSet    // agents that a start by hand may take
 	ordered         IdSet    // agents with a start order that is not accepted
 	missing         []uint32 // replicas without an agent, see grow.go
