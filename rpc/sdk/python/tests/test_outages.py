@@ -104,17 +104,16 @@ class Waits(unittest.TestCase):
 class Gaps(unittest.TestCase):
     """A process that was frozen has its attempt when it goes on."""
 
-    def call(self, answers):
+    def call(self, answers, clock="now"):
         """A call during whose first attempt the process stands still for longer than it is repeated."""
-        real, ahead = _trial.now, [0.0]
+        real, ahead = getattr(_trial, clock), [0.0]
 
         def answer(*_):
             if ahead[0] == 0:
                 ahead[0] = 1000.0
             return answers.pop(0) if answers else (503, {"code": "no_leader", "message": "nobody"})
         with Fake({"POST /v1/rooms/web/tasks": answer}) as f, vigil.Client(f.addr, attempt=0.5) as c, \
-                mock.patch("vigil._trial.now", lambda: real() + ahead[0]), \
-                mock.patch("vigil._client.now", lambda: real() + ahead[0]):
+                mock.patch("vigil._trial." + clock, lambda: real() + ahead[0]):
             try:
                 return c.tasks.create("web", "builder", "x").id, f
             except vigil.VigilError as e:
@@ -132,6 +131,12 @@ class Gaps(unittest.TestCase):
     def test_a_session_that_has_ended_meanwhile_leaves_it_open(self):
         found, f = self.call([(504, {"code": "unknown_outcome", "message": "lost"}),
                               (409, {"code": "unknown_session", "message": "it has ended"}), (200, TASK)])
+        self.assertIsInstance(found, vigil.UnknownOutcome)
+        self.assertEqual(f.count("POST /v1/rooms/web/tasks"), 2)
+
+    def test_so_it_is_where_the_clock_of_spans_stands_still_while_the_machine_is_asleep(self):
+        found, f = self.call([(504, {"code": "unknown_outcome", "message": "lost"}),
+                              (409, {"code": "unknown_session", "message": "it has ended"}), (200, TASK)], "wall")
         self.assertIsInstance(found, vigil.UnknownOutcome)
         self.assertEqual(f.count("POST /v1/rooms/web/tasks"), 2)
 

@@ -145,7 +145,8 @@ class Client:
                 stands()
 
         while True:
-            t.sent, stood = now(), 0.0
+            t.sends()
+            stood = 0.0
             try:
                 for event in self._sse("/v1/events", request, scope, begun):
                     request["after"] = event["seq"]
@@ -197,7 +198,7 @@ class Client:
             except errors.UnknownSession:
                 # Within the limit no attempt can have been carried out in a session that has ended since.
                 self._sessions.drop(ticket)
-                late = now() - t.began >= t.until
+                late = t.elapsed() >= t.until
                 if late and t.last is not None:
                     raise _out_of_time(t.last) from None  # an earlier attempt may have been carried out
                 if late or n == RENEWALS:
@@ -234,7 +235,7 @@ class Client:
               ticket: Optional[Ticket], repeat: str) -> Json:
         """One attempt. _Again asks for another one."""
         t.tries += 1
-        t.sent = now()
+        t.sends()
         route = self._servers.park if m.parked else self._servers.lead
         try:
             # What is said once is worth nothing later, so finding a server is part of its time.
@@ -388,7 +389,7 @@ def _said(t: Trial) -> List[str]:
     """What an agent says renews its lease only when it has just said it, so calls say how old they are."""
     if t.tries > 1:
         return ["Vigil-Repeat: 1"]
-    age = int((now() - t.began) * 1000)
+    age = int(t.elapsed() * 1000)
     return [f"Vigil-Said: {age}"] if age > 0 else []
 
 

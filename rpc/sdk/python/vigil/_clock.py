@@ -16,6 +16,9 @@ if hasattr(time, "CLOCK_BOOTTIME"):
 else:
     now = time.monotonic
 
+wall = time.time
+"""The clock of the day: it goes on while a machine is asleep on which now() does not, as on macOS."""
+
 
 def seconds(span: Span) -> float:
     return span.total_seconds() if isinstance(span, datetime.timedelta) else float(span)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Optional
+from typing import Optional, Tuple
 
-from ._clock import now
+from ._clock import now, wall
 from ._errors import VigilError
 from ._wire import Scope
 
@@ -18,7 +18,7 @@ class Trial:
 
     def __init__(self, retry_for: float, scope: Optional[Scope]) -> None:
         self.began, self.until, self.scope = now(), retry_for, scope
-        self.sent = self.began  # when the last attempt began
+        self._born = self._sent = (self.began, wall())  # of the call, and of its last attempt
         self.more = 0.0  # until when it is asked after a gap
         self.tries = self.hops = 0
         self.fresh = False  # the identity was shown anew
@@ -26,10 +26,17 @@ class Trial:
         self.warned = False
         self.last: Optional[VigilError] = None
 
+    def elapsed(self) -> float:
+        """The seconds since it began."""
+        return _since(self._born)
+
+    def sends(self) -> None:
+        """An attempt begins."""
+        self._sent = (now(), wall())
+
     def left(self) -> float:
         """The seconds that are left."""
-        t = now()
-        return max(self.until - (t - self.began), self.more - t)
+        return max(self.until - self.elapsed(), self.more - now())
 
     def over(self, attempt: float) -> bool:
         """Tells whether its time is over. Time in which the process stood still was no time to ask: after such a gap it
@@ -37,7 +44,7 @@ class Trial:
         if self.left() > 0:
             return False
         t = now()
-        if self.stood or t - self.sent <= GAP:
+        if self.stood or _since(self._sent) <= GAP:
             return True
         self.stood, self.more = True, t + max(min(self.until, attempt), 0.001)
         return False
@@ -52,3 +59,9 @@ class Trial:
             scope.ended.wait(d)
         else:
             threading.Event().wait(d)
+
+
+def _since(then: Tuple[float, float]) -> float:
+    """The seconds since then, by whichever clock says more: where one stands still while a machine is asleep, the
+    cluster does not."""
+    return max(now() - then[0], wall() - then[1])

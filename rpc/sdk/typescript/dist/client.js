@@ -5,7 +5,7 @@ import { lines } from "./lines.js";
 import { failure, fromBody, header, methodOf, requestOf } from "./request.js";
 import { Servers } from "./servers.js";
 import { Sessions } from "./sessions.js";
-import { Linked, now, pause } from "./spans.js";
+import { elapsed, Linked, moment, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { aged, left, outOfTime, over } from "./trial.js";
 import { find, trustOf } from "./where.js";
@@ -173,16 +173,18 @@ export class Client {
     trial(method, options) {
         const link = new Linked(options.signal, this.life.signal);
         const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
+        const born = moment();
         return {
             method,
-            began: now(),
+            began: born.at,
+            born,
             until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
             link,
             signal: link.signal,
             tries: 0,
             hops: 0,
             fresh: false,
-            sent: now(),
+            sent: born,
             stood: false,
             more: 0,
             last: undefined,
@@ -215,7 +217,7 @@ export class Client {
                 this.sessions.drop(ticket);
                 // Within the limit no attempt can have been carried out in a session that has ended since, so a new number
                 // is safe. After it an earlier one may have been.
-                const late = now() - t.began >= t.until;
+                const late = elapsed(t.born) >= t.until;
                 if (late && t.last)
                     throw outOfTime(t);
                 if (late || n === RENEWALS)
@@ -249,7 +251,7 @@ export class Client {
     }
     async attempt(t, request) {
         t.tries++;
-        t.sent = now();
+        t.sent = moment();
         const route = t.method.parked ? this.servers.park : this.servers.lead;
         for (const addr of this.servers.order(route)) {
             if (left(t) <= 0)

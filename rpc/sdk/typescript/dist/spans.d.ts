@@ -5,6 +5,17 @@ export declare function span(seconds: number): Duration;
 export declare function milliseconds(text: string | undefined, otherwise: number): number;
 /** Milliseconds of a clock that never goes back. */
 export declare const now: () => number;
+/** A point in time by two clocks. */
+export interface Moment {
+    readonly at: number;
+    readonly wall: number;
+}
+export declare const moment: () => Moment;
+/**
+ * The milliseconds since then, by whichever of the two clocks says more: the one that never goes back stands still
+ * while a machine is suspended, the cluster does not.
+ */
+export declare const elapsed: (then: Moment) => number;
 /** What a timer takes for so many milliseconds; for ever is nearly 25 days. */
 export declare const delay: (ms: number) => number;
 /** Waits so many milliseconds, or until a signal comes first. It does not fail. */

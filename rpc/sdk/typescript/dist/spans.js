@@ -13,6 +13,12 @@ export function milliseconds(text, otherwise) {
 }
 /** Milliseconds of a clock that never goes back. */
 export const now = () => performance.now();
+export const moment = () => ({ at: now(), wall: Date.now() });
+/**
+ * The milliseconds since then, by whichever of the two clocks says more: the one that never goes back stands still
+ * while a machine is suspended, the cluster does not.
+ */
+export const elapsed = (then) => Math.max(now() - then.at, Date.now() - then.wall);
 /** The longest that a timer of the runtime can be set to, in ms: nearly 25 days. */
 const LONGEST = 2 ** 31 - 1;
 /** What a timer takes for so many milliseconds; for ever is nearly 25 days. */

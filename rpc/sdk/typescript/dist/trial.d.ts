@@ -1,17 +1,18 @@
 import type { Method } from "./calls.js";
 import { Timeout, type VigilError } from "./errors.js";
-import { type Linked } from "./spans.js";
+import { type Linked, type Moment } from "./spans.js";
 /** One call with its attempts. */
 export interface Trial {
     readonly method: Method;
     readonly began: number;
+    readonly born: Moment;
     readonly until: number;
     readonly link: Linked;
     readonly signal: AbortSignal;
     tries: number;
     hops: number;
     fresh: boolean;
-    sent: number;
+    sent: Moment;
     stood: boolean;
     more: number;
     last: VigilError | undefined;

@@ -1,6 +1,6 @@
 // One call with its attempts.
 import { Timeout } from "./errors.js";
-import { now } from "./spans.js";
+import { elapsed, now } from "./spans.js";
 // ms between two attempts that tell of a process which stood still: frozen, or its machine asleep.
 const GAP = 15_000;
 /**
@@ -11,14 +11,14 @@ export function over(t, attempt) {
     const at = now();
     if (left(t) > 0)
         return false;
-    if (t.stood || at - t.sent <= GAP)
+    if (t.stood || elapsed(t.sent) <= GAP)
         return true;
     t.stood = true;
     t.more = at + Math.min(t.until, attempt);
     return false;
 }
 /** The ms that are left of a call. */
-export const left = (t) => Math.max(t.until - (now() - t.began), t.more - now());
+export const left = (t) => Math.max(t.until - elapsed(t.born), t.more - now());
 export function outOfTime(t) {
     const why = t.last ? `: ${t.last.message}` : "";
     return new Timeout(`there was no answer within ${Math.round(t.until / 100) / 10} s${why}`, { cause: t.last });
@@ -27,6 +27,6 @@ export function outOfTime(t) {
 export function aged(t) {
     if (t.tries > 1)
         return { "vigil-repeat": "1" };
-    const age = Math.floor(now() - t.began);
+    const age = Math.floor(elapsed(t.born));
     return age > 0 ? { "vigil-said": String(age) } : {};
 }

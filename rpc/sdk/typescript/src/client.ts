@@ -18,7 +18,7 @@ import type { Calls, Event } from "./messages.js";
 import { failure, fromBody, header, methodOf, requestOf, type ErrorBody, type Message } from "./request.js";
 import { Servers, type Route } from "./servers.js";
 import { Sessions } from "./sessions.js";
-import { Linked, now, pause } from "./spans.js";
+import { elapsed, Linked, moment, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { aged, left, outOfTime, over, type Trial } from "./trial.js";
 import { find, trustOf, type Place } from "./where.js";
@@ -242,16 +242,18 @@ export class Client {
   private trial(method: Method, options: CallOptions): Trial {
     const link = new Linked(options.signal, this.life.signal);
     const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
+    const born = moment();
     return {
       method,
-      began: now(),
+      began: born.at,
+      born,
       until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
       link,
       signal: link.signal,
       tries: 0,
       hops: 0,
       fresh: false,
-      sent: now(),
+      sent: born,
       stood: false,
       more: 0,
       last: undefined,
@@ -282,7 +284,7 @@ export class Client {
         this.sessions.drop(ticket);
         // Within the limit no attempt can have been carried out in a session that has ended since, so a new number
         // is safe. After it an earlier one may have been.
-        const late = now() - t.began >= t.until;
+        const late = elapsed(t.born) >= t.until;
         if (late && t.last) throw outOfTime(t);
         if (late || n === RENEWALS) throw e;
       } finally {
@@ -313,7 +315,7 @@ export class Client {
 
   private async attempt(t: Trial, request: Request): Promise<Outcome> {
     t.tries++;
-    t.sent = now();
+    t.sent = moment();
     const route = t.method.parked ? this.servers.park : this.servers.lead;
     for (const addr of this.servers.order(route)) {
       if (left(t) <= 0) break; // beats of a short lease: the next one begins with the next address

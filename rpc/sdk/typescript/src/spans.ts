@@ -18,6 +18,20 @@ export function milliseconds(text: string | undefined, otherwise: number): numbe
 /** Milliseconds of a clock that never goes back. */
 export const now = (): number => performance.now();
 
+/** A point in time by two clocks. */
+export interface Moment {
+  readonly at: number; // of now
+  readonly wall: number;
+}
+
+export const moment = (): Moment => ({ at: now(), wall: Date.now() });
+
+/**
+ * The milliseconds since then, by whichever of the two clocks says more: the one that never goes back stands still
+ * while a machine is suspended, the cluster does not.
+ */
+export const elapsed = (then: Moment): number => Math.max(now() - then.at, Date.now() - then.wall);
+
 /** The longest that a timer of the runtime can be set to, in ms: nearly 25 days. */
 const LONGEST = 2 ** 31 - 1;
 

@@ -227,6 +227,24 @@ test("a process that stood still asks once more, and not for ever", async (t) =>
   }
 });
 
+test("N22: a write during which the machine was asleep is not done twice", async (t) => {
+  const real = Date.now;
+  t.after(() => (Date.now = real));
+  const codes = ["unknown_outcome", "unknown_session"];
+  const { client, heard } = await serve(t, (_, res) => {
+    Date.now = () => real() + 1_000_000; // asleep for longer than a session lasts: the other clock stood still
+    const code = codes.shift();
+    if (code) return say(res, code === "unknown_session" ? 409 : 503, { code, message: "no" });
+    say(res, 200, { id: "1", state: "QUEUED", room: "web", role: "builder" });
+  });
+  await assert.rejects(client.tasks.create("web", "builder", "x"), Timeout); // it may have been done the first time
+  const sent = heard.filter((h) => h.path === "/v1/rooms/web/tasks");
+  assert.deepEqual(
+    sent.map((h) => h.headers["idempotency-key"]),
+    ["17-1", "17-1"],
+  );
+});
+
 test("what happens between two streams is seen by who waits", async (t) => {
   let streams = 0;
   let state = "PENDING";
