@@ -200,3 +200,54 @@ func TestL11TaskThatTakesHostsDown(t *testing.T) {
 		}
 	}
 }
+
+// A task whose holder leaves as it dies of it, say since a handler panicked or its program's owner is gone, is no
+// death that anybody reports: six in a row call a human. Progress begins the row anew, and who leaves since it was told to
+// stop is no one of them.
+func TestL11TaskWhoseHoldersLeave(t *testing.T) {
+	for _, level := range []uint32{0, core.LevelRetry} {
+		x := newDrive(t)
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.room("r", noun.RoleSpec{Name: "a", TTL: time.Hour})
+		id := x.must(CreateTask{Room: "r", Role: "a"}).Task
+		leave := func(n int, gets, stopped bool) {
+			t.Helper()
+			for range n {
+				me := x.hand("r/a")
+				w := Work{Speaker: me, Task: id, Attempt: x.must(Claim{Speaker: me, Start: level > 0}).Attempt}
+				x.pass(time.Second)
+				if gets {
+					x.must(ProgressTask{Work: w, Note: "gets on"})
+				}
+				if stopped {
+					x.must(SetAgent{Agent: "r/a", Stop: true, By: "ann"})
+				}
+				x.must(Leave{Speaker: me, Reason: "its process has ended"})
+				if stopped {
+					x.must(SetAgent{Agent: "r/a", By: "ann"})
+				}
+			}
+		}
+		leave(5, false, false)
+		leave(1, true, false)
+		leave(5, false, false)
+		leave(2, false, true)
+		if k := x.s.Task(id); k.State != noun.TaskPending || k.Kills+k.Charged != 0 {
+			t.Fatalf("level %d: %+v", level, k)
+		}
+		leave(1, false, false)
+		k := x.s.Task(id)
+		if level == 0 {
+			if k.State != noun.TaskPending || k.Retry != nil {
+				t.Errorf("before the level: %+v", k)
+			}
+			continue
+		}
+		if k.State != noun.TaskQuarantined || !strings.Contains(k.Result, "or left their room") ||
+			!escalated(x.s, noun.EscTaskQuarantined, noun.TaskSubject(id)) {
+			t.Errorf("after six: %s: %s", k.State, k.Result)
+		}
+	}
+}

@@ -165,8 +165,8 @@ func (s *State) recover(t *noun.Task, e *ending) {
 	switch {
 	case sinks && !deadly:
 		deadly = true
-		t.Result = fmt.Sprintf("%d incarnations in a row were lost with their host or its agentd while they held it "+
-			"and had not got on with it", lost)
+		t.Result = fmt.Sprintf("%d incarnations in a row were lost with their host or its agentd, or left their room, "+
+			"while they held it and had not got on with it", lost)
 	case deadly:
 		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
 	case failed:
@@ -189,12 +189,12 @@ func (s *State) recover(t *noun.Task, e *ending) {
 	s.Promote(t.Role)
 }
 
-// lostPerKill is how many lives lost with their host weigh as much as one that died by itself: hosts
-// are lost for reasons of their own.
+// lostPerKill is how many lives that are lost with their host, or leave, weigh as much as one that died by
+// itself: hosts are lost, and agents leave, for reasons of their own.
 const lostPerKill = 2
 
-// noteLost counts a life that is lost with its host or its daemon against the task that it holds, unless it has got
-// on with it. A task that uses up the memory of its host ends everything there, again and again, and nobody's
+// noteLost counts a life that is lost with its host or its daemon, or that leaves, against the task that it holds,
+// unless it has got on with it. A task that uses up the memory of its host ends everything there, again and again, and nobody's
 // exit code says so.
 func (s *State) noteLost(a *noun.Agent) {
 	if a.Task == 0 || !s.retries() || s.RoleTable.Get(a.Role).Half != nil {

@@ -214,7 +214,8 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 	return noun.Outcome{}
 }
 
-// Leave makes it DISCONNECTED at once and recovers what it held (law L5).
+// Leave makes it DISCONNECTED at once and recovers what it held (law L5). Its process may leave as it dies of the
+// task, so that with a task in hand counts like a life that is lost with its host, unless it was told to stop.
 type Leave struct {
 	Speaker
 	Reason string
@@ -234,6 +235,9 @@ func (c Leave) Apply(s *State) noun.Outcome {
 		why = "left"
 	}
 	s.Event("agent.left", About{Agent: a, Task: a.Task}, noun.Clip(why, noun.MaxReason))
+	if a.Order != noun.StopOrder && !s.StopWish(a) {
+		s.noteLost(a)
+	}
 	s.disconnect(a.ID, "its holder left", false)
 	return out
 }

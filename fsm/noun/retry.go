@@ -30,8 +30,8 @@ type Retry struct {
 	NotBefore Time
 	Row       uint32    // attempts that failed since the task was created or a human had it tried again
 	Reasons   []Failure // of the last of them, oldest first, at most ReasonsKept; replaced, never changed
-	// Lost is how many lives in a row were lost with their host or its daemon while they held the task and
-	// had not got on with it. Such an end is nobody's fault, but one task may be the cause of all of them.
+	// Lost is how many lives in a row were lost with their host or its daemon, or left, while they held the task
+	// and had not got on with it. Such an end is nobody's fault, but one task may be the cause of all of them.
 	Lost uint32
 }
 

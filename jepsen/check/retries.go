@@ -14,8 +14,11 @@ const (
 	ended    = "its holder ended: "
 )
 
-// uncharged are the ends of attempts that are nobody's fault.
+// uncharged are the ends of attempts that are nobody's fault. Many of them in a row quarantine the task all the same.
 var uncharged = []string{"its holder left", "the fence of its holder ended"}
+
+// lostPerKill is how many of those weigh as much as a life that died of it.
+const lostPerKill = 2
 
 // probePauses are the waits before the next probe of a half-open role after so many that failed,
 // of which half is certain.
@@ -41,6 +44,7 @@ type tried struct {
 	failed   uint32 // attempts that were given back
 	charged  uint32 // at most so many attempts that failed while the role was not half-open
 	killed   uint32 // at most so many lives that died of it, the same
+	lost     uint32 // at most so many that left or were lost with their host, the same
 	wait     time.Duration
 	waits    history.Event // since then
 	over     string        // COMPLETED, ...
@@ -200,10 +204,12 @@ func (a *assayer) lost(x *tried, h *halfOpen, e history.Event) {
 		h.failed(e)
 	}
 	a.leaves(x, h, e.Task)
-	if h == nil && !slices.Contains(uncharged, e.Text) {
+	if h == nil && slices.Contains(uncharged, e.Text) {
+		x.lost++
+	} else if h == nil { // a life that ends by order, or its host's, is lost, too
 		x.charged++
 		if !back {
-			x.killed++
+			x.killed, x.lost = x.killed+1, x.lost+1
 		}
 	}
 	if back {
@@ -220,7 +226,8 @@ func (a *assayer) lost(x *tried, h *halfOpen, e history.Event) {
 		x.over = quarantined
 	}
 	a.judged(1)
-	died := x.over == quarantined && x.killed >= a.rules.Kills && a.rules.Kills > 0
+	died := x.over == quarantined && a.rules.Kills > 0 &&
+		(x.killed >= a.rules.Kills || x.lost >= lostPerKill*a.rules.Kills)
 	if !died && (a.rules.Attempts == 0 || x.charged < a.rules.Attempts) {
 		a.found(Finding{From: e.Got, To: e.Got, Events: []history.Event{e}},
 			"task %d is %s, but of its attempts at most %d have failed, and %d lives died of it, while %s/%s was not "+

@@ -50,6 +50,14 @@ func (o *outageBook) back(task uint64, attempt uint32, word string) *outageBook 
 	return o
 }
 
+// leaves has so many holders of the task leave.
+func (o *outageBook) leaves(task uint64, attempts uint32) *outageBook {
+	for n := range attempts {
+		o.claim(task, n+1).says("task.recovered", task, n+1, "its holder left")
+	}
+	return o
+}
+
 func (o *outageBook) half() *outageBook {
 	return o.says("role.half_open", 0, 0, "fetch: 5 of 6 failed")
 }
@@ -110,6 +118,10 @@ func retryCases() []trialCase {
 			"at most 1 have failed"),
 		c("charged since its holder left", fail(newOutage(1).claim(1, 1).says("task.recovered", 1, 1,
 			"its holder left").claim(1, 2), 2), Broken, "at most 1 have failed"),
+		c("four holders left, one after the other", newOutage(1).leaves(1, 3).claim(1, 4).
+			says("task.quarantined", 1, 4, diedOfIt+", or left").end(1, quarantined), Kept, ""),
+		c("quarantined after three have left", newOutage(1).leaves(1, 2).claim(1, 3).
+			says("task.quarantined", 1, 3, "its holder left"), Broken, "at most 0 have failed"),
 		c("two lives died of it", crash(newOutage(1).claim(1, 1), 1, 1).claim(1, 2).
 			says("task.quarantined", 1, 2, diedOfIt).end(1, quarantined), Kept, ""),
 		c("quarantined for deaths in an outage", crash(newOutage(1).half().after(600).claim(1, 1), 1, 1).

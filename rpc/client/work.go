@@ -23,7 +23,7 @@ const fullAfter = time.Minute
 // for each, one at a time, until ctx ends or this life is over, and leaves. Where tasks are queued it costs
 // one write a task: the end of one takes and starts the next. What do
 // returns becomes the task's result; its error fails the task, for another attempt
-// when it wraps ErrRetry. That is said until a server has taken it, however long all are away; a result that is
+// when it wraps ErrRetry; so does its panic, which then goes on. That is said until a server has taken it, however long all are away; a result that is
 // refused fails the task, too. The context of do ends when nobody wants its result any more, and is Traced: tasks
 // that do creates under it join the trace of the job. Work returns nil when ctx has ended.
 func Work(ctx context.Context, c *Client, cfg WorkerConfig,
@@ -81,8 +81,11 @@ func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string
 	}
 	watch, over := context.WithCancel(j.ctx)
 	go j.watch(watch)
-	result, err := do(ctx, j)
-	over()
+	result, err := func() (string, error) {
+		defer over()
+		defer j.panicked(parent)
+		return do(ctx, j)
+	}()
 	if j.ctx.Err() != nil {
 		return nil, nil
 	}
@@ -103,6 +106,20 @@ func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string
 		err = fmt.Errorf("complete task %d: %w", j.Task.GetId(), err)
 	}
 	return next, err
+}
+
+// panicked says of a job whose function panics that its attempt has failed, before the panic goes on and ends
+// the process: who has left the room by then is taken for one that gave the task back.
+func (j *Job) panicked(ctx context.Context) {
+	what := recover()
+	if what == nil {
+		return
+	}
+	if j.ctx.Err() == nil {
+		// what cannot be said is lost: the panic counts
+		_ = j.lastWords(ctx, End{Failure: &Failure{Reason: clip(fmt.Sprintf("panic: %v", what)), Retryable: true}})
+	}
+	panic(what)
 }
 
 // tell says how the job has ended, and gives the next one where that comes with it. It outlives whole outages: the

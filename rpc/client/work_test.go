@@ -165,3 +165,30 @@ func TestWorkLeavesItsResultWithAgentd(t *testing.T) {
 		}
 	}
 }
+
+// A panic of the function fails its attempt, for another one, before it ends the process.
+func TestWorkSaysAPanic(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		if _, err := create(t.Context(), c, "one"); err != nil {
+			t.Fatal(err)
+		}
+		what := func() (what any) {
+			defer func() { what = recover() }()
+			err := client.Work(t.Context(), c, client.WorkerConfig{Agent: "web/builder"},
+				func(context.Context, *client.Job) (string, error) { panic(strings.Repeat("no such model ", 1000)) })
+			t.Errorf("it has not panicked: %v", err)
+			return nil
+		}()
+		if text, ok := what.(string); !ok || !strings.HasPrefix(text, "no such model") {
+			t.Errorf("the panic was %v", what)
+		}
+		_, _, left := f.figures()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		x := f.tasks[0]
+		if left != 1 || !f.failed.GetRetryable() || !strings.HasPrefix(x.Result, "panic: no such model") ||
+			len(x.Result) > 1<<10 {
+			t.Errorf("left %d times, retryable %v: %.80s", left, f.failed.GetRetryable(), x.Result)
+		}
+	})
+}
