@@ -80,7 +80,7 @@ export class Client {
     async single(name, message, options = {}) {
         const method = { ...methodOf(name), repeat: "never" };
         const request = this.request(method, message);
-        const t = this.trial(method, options);
+        const t = this.trial(method, options, true);
         try {
             return (await this.repeat(t, request));
         }
@@ -170,12 +170,13 @@ export class Client {
         const ms = Math.min(grown, Math.max(100, (now() - t.began) / 4));
         await pause(ms / 2 + (Math.random() * ms) / 2, t.signal);
     }
-    trial(method, options) {
+    trial(method, options, once = false) {
         const link = new Linked(options.signal, this.life.signal);
         const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
         const born = moment();
         return {
             method,
+            once,
             began: born.at,
             born,
             until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
@@ -308,7 +309,7 @@ export class Client {
         if (error.http === 401 && !t.fresh && this.wire.authenticates) {
             t.fresh = true; // nothing was done; the connection may have shown a certificate that was renewed since
             this.wire.renew();
-            return { error, next: t.method.repeat === "never" ? "give up" : "now" };
+            return { error, next: t.once ? "give up" : "now" };
         }
         if (error.fleeting) {
             this.servers.leave(route, addr);
@@ -344,6 +345,11 @@ export class Client {
             for await (const line of lines(answer))
                 text.push(line);
             const error = failure(addr, answer.statusCode ?? 0, Buffer.from(text.join("\n")));
+            if (error.http === 401 && !t.fresh && this.wire.authenticates) {
+                t.fresh = true; // as judge does
+                this.wire.renew();
+                return this.open(t, request);
+            }
             if (error.fleeting)
                 this.servers.leave(this.servers.park, addr);
             throw error;

@@ -143,7 +143,7 @@ export class Client {
   ): Promise<Calls[M]["response"]> {
     const method: Method = { ...methodOf(name), repeat: "never" };
     const request = this.request(method, message as Message);
-    const t = this.trial(method, options);
+    const t = this.trial(method, options, true);
     try {
       return (await this.repeat(t, request)) as Calls[M]["response"];
     } finally {
@@ -239,12 +239,13 @@ export class Client {
     await pause(ms / 2 + (Math.random() * ms) / 2, t.signal);
   }
 
-  private trial(method: Method, options: CallOptions): Trial {
+  private trial(method: Method, options: CallOptions, once = false): Trial {
     const link = new Linked(options.signal, this.life.signal);
     const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
     const born = moment();
     return {
       method,
+      once,
       began: born.at,
       born,
       until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
@@ -372,7 +373,7 @@ export class Client {
     if (error.http === 401 && !t.fresh && this.wire.authenticates) {
       t.fresh = true; // nothing was done; the connection may have shown a certificate that was renewed since
       this.wire.renew();
-      return { error, next: t.method.repeat === "never" ? "give up" : "now" };
+      return { error, next: t.once ? "give up" : "now" };
     }
     if (error.fleeting) {
       this.servers.leave(route, addr);
@@ -405,6 +406,11 @@ export class Client {
       const text: string[] = [];
       for await (const line of lines(answer)) text.push(line);
       const error = failure(addr, answer.statusCode ?? 0, Buffer.from(text.join("\n")));
+      if (error.http === 401 && !t.fresh && this.wire.authenticates) {
+        t.fresh = true; // as judge does
+        this.wire.renew();
+        return this.open(t, request);
+      }
       if (error.fleeting) this.servers.leave(this.servers.park, addr);
       throw error;
     }
