@@ -5,7 +5,7 @@ import { lines } from "./lines.js";
 import { failure, fromBody, header, methodOf, requestOf } from "./request.js";
 import { Servers } from "./servers.js";
 import { Sessions } from "./sessions.js";
-import { elapsed, Linked, moment, now, pause } from "./spans.js";
+import { delay, elapsed, Linked, moment, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { aged, left, outOfTime, over } from "./trial.js";
 import { find, trustOf } from "./where.js";
@@ -199,7 +199,7 @@ export class Client {
         for (let n = 0;; n++) {
             let ticket;
             try {
-                ticket = await this.sessions.take(t.signal);
+                ticket = await this.ticket(t);
             }
             catch (e) {
                 if (!(e instanceof Full))
@@ -227,6 +227,18 @@ export class Client {
             finally {
                 this.sessions.put(ticket);
             }
+        }
+    }
+    /** A number for a write, within the time of its call. The session that is opened for it may be for others, too. */
+    async ticket(t) {
+        const link = new Linked(t.signal);
+        const timer = setTimeout(() => link.abort(outOfTime(t)), delay(left(t)));
+        try {
+            return await this.sessions.take(link.signal);
+        }
+        finally {
+            clearTimeout(timer);
+            link.end();
         }
     }
     /** Sends the request until it is answered. */

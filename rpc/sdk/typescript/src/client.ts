@@ -17,8 +17,8 @@ import { lines } from "./lines.js";
 import type { Calls, Event } from "./messages.js";
 import { failure, fromBody, header, methodOf, requestOf, type ErrorBody, type Message } from "./request.js";
 import { Servers, type Route } from "./servers.js";
-import { Sessions } from "./sessions.js";
-import { elapsed, Linked, moment, now, pause } from "./spans.js";
+import { Sessions, type Ticket } from "./sessions.js";
+import { delay, elapsed, Linked, moment, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { aged, left, outOfTime, over, type Trial } from "./trial.js";
 import { find, trustOf, type Place } from "./where.js";
@@ -270,7 +270,7 @@ export class Client {
     for (let n = 0; ; n++) {
       let ticket;
       try {
-        ticket = await this.sessions.take(t.signal);
+        ticket = await this.ticket(t);
       } catch (e) {
         if (!(e instanceof Full)) throw e;
         return this.repeat({ ...t, method: { ...t.method, repeat: "unsent" } }, request); // what frees memory gets through
@@ -291,6 +291,18 @@ export class Client {
       } finally {
         this.sessions.put(ticket);
       }
+    }
+  }
+
+  /** A number for a write, within the time of its call. The session that is opened for it may be for others, too. */
+  private async ticket(t: Trial): Promise<Ticket> {
+    const link = new Linked(t.signal);
+    const timer = setTimeout(() => link.abort(outOfTime(t)), delay(left(t)));
+    try {
+      return await this.sessions.take(link.signal);
+    } finally {
+      clearTimeout(timer);
+      link.end();
     }
   }
 

@@ -266,6 +266,13 @@ test("a certificate that was renewed is taken up by waits and streams", async (t
   assert.equal(heard.filter((h) => h.path === "/v1/work:beat").length, 1);
 });
 
+test("the time of a write is over also while its session is opened", async (t) => {
+  const { client } = await serve(t, (_, res) => say(res, 200, { id: "1" }));
+  client.sessions.open = () => new Promise(() => undefined); // nobody answers
+  const late = client.tasks.create("web", "builder", "x", { timeout: 0.1 });
+  await assert.rejects(late, (e) => e instanceof Timeout && /within 0.1 s/.test(e.message));
+});
+
 test("what happens between two streams is seen by who waits", async (t) => {
   let streams = 0;
   let state = "PENDING";
