@@ -177,6 +177,15 @@ class Numbers(unittest.TestCase):
 
 
 class Results(unittest.TestCase):
+    def test_a_title_that_is_taken_from_a_text_is_one_that_servers_take(self):
+        texts = {"\n \t\n\x1b[1mdo\tit\x00\r\nsecond": "[1mdo it", "": "builder", "\r\n\t": "builder",
+                 "\U0001f600" * 100: "\U0001f600" * 80}
+        with Fake({"POST /v1/rooms/web/tasks": lambda *_: (200, TASK)}) as f, vigil.Client(f.addr) as c:
+            for text, title in texts.items():
+                self.assertEqual(vigil.Handoff("builder", text).title, title)
+                c.tasks.create("web", "builder", text)
+                self.assertEqual(f.heard[-1][2]["title"], title)
+
     def test_wait_looks_where_events_may_not_be_read(self):
         states = ["PENDING", "COMPLETED"]
         answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state=states.pop(0), result='{"ok": true}')),

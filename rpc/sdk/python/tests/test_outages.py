@@ -34,6 +34,15 @@ class Streams(unittest.TestCase):
             self.assertEqual(next(c.events("web"))["seq"], "9")
         self.assertEqual(len(streams), 2)
 
+    def test_a_certificate_that_was_renewed_is_taken_up_by_a_stream(self):
+        old = [(401, {"code": "auth_expired", "message": "it is too old"})]
+        with Fake({"GET /v1/events": lambda *_: old.pop() if old else lambda send: send(event(9))}) as f, \
+                vigil.Client(f.addr) as c, mock.patch("vigil._servers.Servers.secure", True), \
+                mock.patch.object(c._servers, "redial") as redial:
+            self.assertEqual(next(c.events("web", since=8))["seq"], "9")
+            redial.assert_called_once()
+        self.assertEqual([path.rpartition("after=")[2] for *_, path in f.heard], ["8", "8"])
+
     def test_streams_that_do_not_begin_are_not_tried_for_ever(self):
         with Fake({"GET /v1/events": lambda *_: (503, {"code": "no_leader", "message": "nobody"})}) as f, \
                 vigil.Client(f.addr, retry_for=0.3) as c, self.assertRaises(vigil.NoLeader):

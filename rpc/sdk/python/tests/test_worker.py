@@ -191,6 +191,19 @@ class Held(unittest.TestCase):
         room.run(fn, until=lambda: room.fake.count("POST /v1/work:leave"))
         self.assertEqual(room.said(), [("fail", {"text": "the worker was stopped (SIGTERM)", "retryable": True})])
 
+    def test_a_function_that_makes_another_exception_of_the_interrupt_gives_its_task_back(self):
+        room = Room("one")
+
+        def fn(job):
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(PATIENCE)
+            except BaseException:
+                raise ValueError("the tool was interrupted")
+        with mock.patch.object(_Signals, "_follow"):  # the thread that tells the job has not come to it yet
+            room.run(fn, until=lambda: room.fake.count("POST /v1/work:leave"))
+        self.assertEqual(room.said(), [("fail", {"text": "the worker was stopped (SIGTERM)", "retryable": True})])
+
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
     def test_a_child_of_the_function_says_nothing_of_its_end(self):
         room, children = Room("one", "two"), []

@@ -336,8 +336,8 @@ class Client:
                 yield value
 
     def _lines(self, verb: str, path: str, headers: List[str], body: Optional[bytes], scope: Optional[Scope],
-               stands: Optional[Callable[[], None]]) -> Iterator[bytes]:
-        """The lines of an answer as they come."""
+               stands: Optional[Callable[[], None]], fresh: bool = False) -> Iterator[bytes]:
+        """The lines of an answer as they come. fresh: the identity was just read anew."""
         if self._closed.is_set():
             raise errors.Closed()
         wire = self._servers.wire(self._servers.park, scope)
@@ -349,6 +349,10 @@ class Client:
             if status != 200:
                 text = b"".join(wire.chunks(head, now() + self._attempt))
                 e = failure(Answer(status, head, text), head.get("vigil-leader", ""))
+                if isinstance(e, (errors.AuthDenied, errors.AuthExpired)) and not fresh and self._servers.secure:
+                    self._servers.redial()  # as _judge does
+                    yield from self._lines(verb, path, headers, body, scope, stands, True)
+                    return
                 if e.fleeting:
                     self._servers.leave(self._servers.park, wire.addr)
                 raise e

@@ -15,7 +15,7 @@ from . import _trace, _usage
 from ._clock import Span, duration, now, seconds
 from ._errors import VigilError
 from ._fork import anew, keep
-from ._tasks import Task, text_of
+from ._tasks import Task, text_of, title_of
 from ._wire import Scope
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Handoff:
     def __init__(self, role: str, text: object = "", *, title: str = "", result: object = "",
                  priority: int = 0) -> None:
         self.role, self.text, self.result, self.priority = role, text_of(text), result, priority
-        self.title = title or (self.text.splitlines()[0][:80] if self.text.strip() else role)
+        self.title = title or title_of(self.text, role)
 
 
 class Stopping(VigilError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Union
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 OVER = ("COMPLETED", "FAILED", "CANCELED", "QUARANTINED")
 MAX_RESULT = 256 << 10  # bytes
+MAX_TITLE = 80  # characters of a title that is taken from the text
 _LOOK = 1.0  # s between looks, where no events may be read
 _QUIET = 60.0  # s without an event after which one looks all the same
 
@@ -85,6 +87,12 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def title_of(text: str, otherwise: str) -> str:
+    """The title of a text: its first line that says something, without what servers refuse in a title."""
+    lines = ("".join(" " if unicodedata.category(c) == "Cc" else c for c in line).strip() for line in text.split("\n"))
+    return next((line for line in lines if line), otherwise)[:MAX_TITLE].strip()
+
+
 class Tasks:
     """The tasks of a cluster: vigil.Client().tasks. Safe for threads."""
 
@@ -103,8 +111,7 @@ class Tasks:
         it again gets the one that is there, as long as it is kept, and Conflict when that says something else.
         """
         body = text_of(text)
-        line = body.splitlines()[0] if body.strip() else role
-        message: Dict[str, Any] = {"room": room, "role": role, "title": title or line[:80], "text": body}
+        message: Dict[str, Any] = {"room": room, "role": role, "title": title or title_of(body, role), "text": body}
         if priority:
             message["priority"] = priority
         if expect is not None:

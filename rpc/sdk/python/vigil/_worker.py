@@ -236,7 +236,7 @@ class Worker:
             error = e
         if os.getpid() != pid:  # the function has forked, and this is the child: the parent says how the job ends
             raise error or SystemExit(0)
-        if isinstance(error, _Signal):
+        if isinstance(error, _Signal) or error is not None and self._stop is not None:
             self._tell()  # whoever was to do so may not have come to it yet
         stopping = isinstance(job.cause, Stopping)
         if job.cancelled.is_set() and not stopping:

@@ -67,6 +67,8 @@ export declare class Client {
     private request;
     /** Repeats the request under a number. Where the cluster has no session to spare it goes without one. */
     private write;
+    /** A number for a write, within the time of its call. The session that is opened for it may be for others, too. */
+    private ticket;
     /** Sends the request until it is answered. */
     private repeat;
     private checkTime;

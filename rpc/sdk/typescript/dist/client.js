@@ -5,7 +5,7 @@ import { lines } from "./lines.js";
 import { failure, fromBody, header, methodOf, requestOf } from "./request.js";
 import { Servers } from "./servers.js";
 import { Sessions } from "./sessions.js";
-import { elapsed, Linked, moment, now, pause } from "./spans.js";
+import { delay, elapsed, Linked, moment, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { aged, left, outOfTime, over } from "./trial.js";
 import { find, trustOf } from "./where.js";
@@ -80,7 +80,7 @@ export class Client {
     async single(name, message, options = {}) {
         const method = { ...methodOf(name), repeat: "never" };
         const request = this.request(method, message);
-        const t = this.trial(method, options);
+        const t = this.trial(method, options, true);
         try {
             return (await this.repeat(t, request));
         }
@@ -170,12 +170,13 @@ export class Client {
         const ms = Math.min(grown, Math.max(100, (now() - t.began) / 4));
         await pause(ms / 2 + (Math.random() * ms) / 2, t.signal);
     }
-    trial(method, options) {
+    trial(method, options, once = false) {
         const link = new Linked(options.signal, this.life.signal);
         const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
         const born = moment();
         return {
             method,
+            once,
             began: born.at,
             born,
             until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
@@ -198,7 +199,7 @@ export class Client {
         for (let n = 0;; n++) {
             let ticket;
             try {
-                ticket = await this.sessions.take(t.signal);
+                ticket = await this.ticket(t);
             }
             catch (e) {
                 if (!(e instanceof Full))
@@ -226,6 +227,18 @@ export class Client {
             finally {
                 this.sessions.put(ticket);
             }
+        }
+    }
+    /** A number for a write, within the time of its call. The session that is opened for it may be for others, too. */
+    async ticket(t) {
+        const link = new Linked(t.signal);
+        const timer = setTimeout(() => link.abort(outOfTime(t)), delay(left(t)));
+        try {
+            return await this.sessions.take(link.signal);
+        }
+        finally {
+            clearTimeout(timer);
+            link.end();
         }
     }
     /** Sends the request until it is answered. */
@@ -308,7 +321,7 @@ export class Client {
         if (error.http === 401 && !t.fresh && this.wire.authenticates) {
             t.fresh = true; // nothing was done; the connection may have shown a certificate that was renewed since
             this.wire.renew();
-            return { error, next: t.method.repeat === "never" ? "give up" : "now" };
+            return { error, next: t.once ? "give up" : "now" };
         }
         if (error.fleeting) {
             this.servers.leave(route, addr);
@@ -344,6 +357,11 @@ export class Client {
             for await (const line of lines(answer))
                 text.push(line);
             const error = failure(addr, answer.statusCode ?? 0, Buffer.from(text.join("\n")));
+            if (error.http === 401 && !t.fresh && this.wire.authenticates) {
+                t.fresh = true; // as judge does
+                this.wire.renew();
+                return this.open(t, request);
+            }
             if (error.fleeting)
                 this.servers.leave(this.servers.park, addr);
             throw error;

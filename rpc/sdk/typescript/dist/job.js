@@ -1,6 +1,6 @@
 // One claimed attempt at a task, as its handler sees it.
 import { Superseded, Timeout } from "./errors.js";
-import { clip, delay, now, pause, span, textOf } from "./spans.js";
+import { clip, delay, now, pause, span, textOf, titleOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
 import { checked } from "./trace.js";
 import { tell } from "./usage.js";
@@ -27,13 +27,7 @@ export class Handoff {
     constructor(role, text = "", options = {}) {
         this.role = role;
         this.text = textOf(text);
-        this.title =
-            options.title ??
-                (this.text
-                    .split("\n")
-                    .find((l) => l.trim() !== "")
-                    ?.slice(0, 80) ||
-                    role);
+        this.title = options.title ?? titleOf(this.text, role);
         this.result = textOf(options.result);
         this.priority = options.priority ?? 0;
     }

@@ -32,6 +32,8 @@ export declare class Linked {
 }
 /** At most so many bytes of a text, cut between characters. */
 export declare function clip(text: string, most: number): string;
+/** The title of a text: its first line that says something, without what servers refuse in a title. */
+export declare function titleOf(text: string, otherwise: string): string;
 /** Text as it is, nothing as "", anything else as JSON. */
 export declare function textOf(value: unknown): string;
 /** JSON; a bigint is digits, as the wire writes numbers of 64 bits. */

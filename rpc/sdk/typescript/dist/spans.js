@@ -80,6 +80,12 @@ export function clip(text, most) {
         end--;
     return bytes.subarray(0, end).toString();
 }
+const MAX_TITLE = 80; // characters of a title that is taken from the text
+/** The title of a text: its first line that says something, without what servers refuse in a title. */
+export function titleOf(text, otherwise) {
+    const lines = text.split("\n").map((line) => line.replace(/\p{Cc}/gu, " ").trim());
+    return [...(lines.find((line) => line !== "") ?? otherwise)].slice(0, MAX_TITLE).join("").trim();
+}
 /** Text as it is, nothing as "", anything else as JSON. */
 export function textOf(value) {
     if (value === undefined || value === null)

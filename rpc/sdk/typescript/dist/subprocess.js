@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { delay } from "./spans.js";
 const KEPT = 1 << 20; // bytes of the output of a command that are kept
+const HELD = 2000; // ms for which the output of a command is read after its end
 /** A command has ended with another exit code than 0, by a signal, or since its time was over. */
 export class CommandFailed extends Error {
     ran;
@@ -26,6 +27,8 @@ export class Running {
         this.gone = new Promise((resolve) => {
             const done = () => {
                 clearTimeout(this.killer);
+                if (this.ending && this.grouped)
+                    this.kill("SIGKILL"); // what it has left in its group, too
                 resolve();
             };
             if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined)
@@ -72,7 +75,16 @@ export function ended(child, input) {
     child.stdin?.end(input ?? "");
     return new Promise((resolve, reject) => {
         child.once("error", reject);
-        child.once("close", (code, signal) => resolve({ code, signal, stdout: out.text(), stderr: err.text() }));
+        const done = (code, signal) => {
+            clearTimeout(timer);
+            child.stdout?.destroy();
+            child.stderr?.destroy();
+            resolve({ code, signal, stdout: out.text(), stderr: err.text() });
+        };
+        let timer;
+        // What the command has left running may hold its output open.
+        child.once("exit", (code, signal) => (timer = setTimeout(() => done(code, signal), HELD)));
+        child.once("close", done);
     });
 }
 /** Why a command counts as failed; undefined: it does not. */

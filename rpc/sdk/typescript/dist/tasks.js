@@ -1,8 +1,7 @@
 // Tasks, as who gives them out sees them.
 import { Timeout } from "./errors.js";
-import { delay, Linked, now, pause, span, textOf } from "./spans.js";
+import { delay, Linked, now, pause, span, textOf, titleOf } from "./spans.js";
 import { checked, here } from "./trace.js";
-const MAX_TITLE = 80; // characters of a title that is taken from the text
 const LOOK = 60_000; // ms without an event after which one looks all the same
 const BLIND = 1000; // ms between looks, where events may not be read
 /** A task that was waited for has ended otherwise than by completion. */
@@ -33,15 +32,11 @@ export class Tasks {
         const { title, priority, expect, after, traceparent, key, ...call } = options;
         const body = textOf(text);
         const trace = traceparent === undefined ? here() : checked(traceparent);
-        const line = body
-            .split("\n")
-            .find((l) => l.trim() !== "")
-            ?.trim() ?? role;
         const message = {
             room,
             role,
             text: body,
-            title: title ?? [...line].slice(0, MAX_TITLE).join(""),
+            title: title ?? titleOf(body, role),
             ...(priority !== undefined && { priority }),
             ...(trace && { traceparent: trace }),
             ...(key && { key }),

@@ -4,6 +4,7 @@ import { type Linked, type Moment } from "./spans.js";
 /** One call with its attempts. */
 export interface Trial {
     readonly method: Method;
+    readonly once: boolean;
     readonly began: number;
     readonly born: Moment;
     readonly until: number;

@@ -61,7 +61,12 @@ export class Wire {
     }
     /** Has calls open new connections from now on, with the newest certificate. Those under way go on. */
     renew() {
-        this.agent = this.open();
+        try {
+            this.agent = this.open();
+        }
+        catch {
+            // What was read before may still be good.
+        }
     }
     close() {
         this.agent.destroy();

@@ -17,8 +17,8 @@ import { lines } from "./lines.js";
 import type { Calls, Event } from "./messages.js";
 import { failure, fromBody, header, methodOf, requestOf, type ErrorBody, type Message } from "./request.js";
 import { Servers, type Route } from "./servers.js";
-import { Sessions } from "./sessions.js";
-import { elapsed, Linked, moment, now, pause } from "./spans.js";
+import { Sessions, type Ticket } from "./sessions.js";
+import { delay, elapsed, Linked, moment, now, pause } from "./spans.js";
 import { Tasks } from "./tasks.js";
 import { aged, left, outOfTime, over, type Trial } from "./trial.js";
 import { find, trustOf, type Place } from "./where.js";
@@ -143,7 +143,7 @@ export class Client {
   ): Promise<Calls[M]["response"]> {
     const method: Method = { ...methodOf(name), repeat: "never" };
     const request = this.request(method, message as Message);
-    const t = this.trial(method, options);
+    const t = this.trial(method, options, true);
     try {
       return (await this.repeat(t, request)) as Calls[M]["response"];
     } finally {
@@ -239,12 +239,13 @@ export class Client {
     await pause(ms / 2 + (Math.random() * ms) / 2, t.signal);
   }
 
-  private trial(method: Method, options: CallOptions): Trial {
+  private trial(method: Method, options: CallOptions, once = false): Trial {
     const link = new Linked(options.signal, this.life.signal);
     const timeout = options.timeout === undefined ? Infinity : options.timeout * 1000;
     const born = moment();
     return {
       method,
+      once,
       began: born.at,
       born,
       until: Math.min(timeout, method.parked ? Infinity : this.retryFor),
@@ -269,7 +270,7 @@ export class Client {
     for (let n = 0; ; n++) {
       let ticket;
       try {
-        ticket = await this.sessions.take(t.signal);
+        ticket = await this.ticket(t);
       } catch (e) {
         if (!(e instanceof Full)) throw e;
         return this.repeat({ ...t, method: { ...t.method, repeat: "unsent" } }, request); // what frees memory gets through
@@ -290,6 +291,18 @@ export class Client {
       } finally {
         this.sessions.put(ticket);
       }
+    }
+  }
+
+  /** A number for a write, within the time of its call. The session that is opened for it may be for others, too. */
+  private async ticket(t: Trial): Promise<Ticket> {
+    const link = new Linked(t.signal);
+    const timer = setTimeout(() => link.abort(outOfTime(t)), delay(left(t)));
+    try {
+      return await this.sessions.take(link.signal);
+    } finally {
+      clearTimeout(timer);
+      link.end();
     }
   }
 
@@ -372,7 +385,7 @@ export class Client {
     if (error.http === 401 && !t.fresh && this.wire.authenticates) {
       t.fresh = true; // nothing was done; the connection may have shown a certificate that was renewed since
       this.wire.renew();
-      return { error, next: t.method.repeat === "never" ? "give up" : "now" };
+      return { error, next: t.once ? "give up" : "now" };
     }
     if (error.fleeting) {
       this.servers.leave(route, addr);
@@ -405,6 +418,11 @@ export class Client {
       const text: string[] = [];
       for await (const line of lines(answer)) text.push(line);
       const error = failure(addr, answer.statusCode ?? 0, Buffer.from(text.join("\n")));
+      if (error.http === 401 && !t.fresh && this.wire.authenticates) {
+        t.fresh = true; // as judge does
+        this.wire.renew();
+        return this.open(t, request);
+      }
       if (error.fleeting) this.servers.leave(this.servers.park, addr);
       throw error;
     }

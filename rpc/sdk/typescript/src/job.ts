@@ -4,7 +4,7 @@ import type { ChildProcess, SpawnOptions } from "node:child_process";
 import { Superseded, Timeout, type VigilError } from "./errors.js";
 import type { Life } from "./life.js";
 import type { DeclareRequest, Mail, SendMailRequest, Task } from "./messages.js";
-import { clip, delay, now, pause, span, textOf } from "./spans.js";
+import { clip, delay, now, pause, span, textOf, titleOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start, type Ran, type RunOptions } from "./subprocess.js";
 import { checked } from "./trace.js";
 import { tell } from "./usage.js";
@@ -39,13 +39,7 @@ export class Handoff {
   ) {
     this.role = role;
     this.text = textOf(text);
-    this.title =
-      options.title ??
-      (this.text
-        .split("\n")
-        .find((l) => l.trim() !== "")
-        ?.slice(0, 80) ||
-        role);
+    this.title = options.title ?? titleOf(this.text, role);
     this.result = textOf(options.result);
     this.priority = options.priority ?? 0;
   }

@@ -96,6 +96,14 @@ export function clip(text: string, most: number): string {
   return bytes.subarray(0, end).toString();
 }
 
+const MAX_TITLE = 80; // characters of a title that is taken from the text
+
+/** The title of a text: its first line that says something, without what servers refuse in a title. */
+export function titleOf(text: string, otherwise: string): string {
+  const lines = text.split("\n").map((line) => line.replace(/\p{Cc}/gu, " ").trim());
+  return [...(lines.find((line) => line !== "") ?? otherwise)].slice(0, MAX_TITLE).join("").trim();
+}
+
 /** Text as it is, nothing as "", anything else as JSON. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return "";

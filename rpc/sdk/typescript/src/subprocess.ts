@@ -4,6 +4,7 @@ import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process"
 import { delay } from "./spans.js";
 
 const KEPT = 1 << 20; // bytes of the output of a command that are kept
+const HELD = 2000; // ms for which the output of a command is read after its end
 
 /** How a command is run. */
 export interface RunOptions {
@@ -54,6 +55,7 @@ export class Running {
     this.gone = new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(this.killer);
+        if (this.ending && this.grouped) this.kill("SIGKILL"); // what it has left in its group, too
         resolve();
       };
       if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return done();
@@ -105,7 +107,16 @@ export function ended(child: ChildProcess, input: string | undefined): Promise<R
   child.stdin?.end(input ?? "");
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code, signal) => resolve({ code, signal, stdout: out.text(), stderr: err.text() }));
+    const done = (code: number | null, signal: NodeJS.Signals | null): void => {
+      clearTimeout(timer);
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      resolve({ code, signal, stdout: out.text(), stderr: err.text() });
+    };
+    let timer: NodeJS.Timeout | undefined;
+    // What the command has left running may hold its output open.
+    child.once("exit", (code, signal) => (timer = setTimeout(() => done(code, signal), HELD)));
+    child.once("close", done);
   });
 }
 

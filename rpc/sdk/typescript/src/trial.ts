@@ -10,6 +10,7 @@ const GAP = 15_000;
 /** One call with its attempts. */
 export interface Trial {
   readonly method: Method;
+  readonly once: boolean; // it is worth nothing later: one attempt
   readonly began: number; // by the clock of now
   readonly born: Moment; // the same, for what must not miss that the machine was asleep
   readonly until: number; // ms after began

@@ -80,7 +80,11 @@ export class Wire {
 
   /** Has calls open new connections from now on, with the newest certificate. Those under way go on. */
   renew(): void {
-    this.agent = this.open();
+    try {
+      this.agent = this.open();
+    } catch {
+      // What was read before may still be good.
+    }
   }
 
   close(): void {

@@ -245,6 +245,34 @@ test("N22: a write during which the machine was asleep is not done twice", async
   );
 });
 
+test("a certificate that was renewed is taken up by waits and streams", async (t) => {
+  const { client, heard } = await serve(t, (h, res, heard) => {
+    if (heard.filter((o) => o.path === h.path).length === 1 || h.path === "/v1/work:beat")
+      return say(res, 401, { code: "auth_expired", message: "it is too old" });
+    if (h.path.startsWith("/v1/events")) return res.end('{"result":{"seq":"5","kind":"k"}}\n');
+    say(res, 200, { attempt: "1" });
+  });
+  let renewed = 0;
+  Object.defineProperty(client.wire, "authenticates", { get: () => true });
+  client.wire.renew = () => renewed++;
+  assert.equal((await client.call("Work.Wait", { speaker: { agent: "web/builder" } })).attempt, "1");
+  const seen = [];
+  for await (const e of client.events("web", { after: 4, follow: false })) seen.push(e.seq);
+  assert.deepEqual(seen, ["5"]);
+  assert.equal(renewed, 2);
+  await assert.rejects(client.single("Work.Renew", { speaker: { agent: "web/builder" } }), {
+    code: "auth_expired",
+  });
+  assert.equal(heard.filter((h) => h.path === "/v1/work:beat").length, 1);
+});
+
+test("the time of a write is over also while its session is opened", async (t) => {
+  const { client } = await serve(t, (_, res) => say(res, 200, { id: "1" }));
+  client.sessions.open = () => new Promise(() => undefined); // nobody answers
+  const late = client.tasks.create("web", "builder", "x", { timeout: 0.1 });
+  await assert.rejects(late, (e) => e instanceof Timeout && /within 0.1 s/.test(e.message));
+});
+
 test("what happens between two streams is seen by who waits", async (t) => {
   let streams = 0;
   let state = "PENDING";

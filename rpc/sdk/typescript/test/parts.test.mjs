@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { errorOf, NotFound, VigilError } from "../dist/errors.js";
 import { lines } from "../dist/lines.js";
 import { Sessions } from "../dist/sessions.js";
-import { clip, delay, json, Linked, milliseconds, span, textOf } from "../dist/spans.js";
+import { Handoff } from "../dist/index.js";
+import { clip, delay, json, Linked, milliseconds, span, textOf, titleOf } from "../dist/spans.js";
 
 const never = new AbortController().signal;
 
@@ -58,6 +59,18 @@ test("texts are cut between characters, and what is no text is JSON", () => {
     ["a", "", "", '{"a":"1"}', "0"],
   );
   assert.equal(json({ n: 18446744073709551615n }), '{"n":"18446744073709551615"}');
+});
+
+test("a title that is taken from a text is one that servers take", () => {
+  for (const [text, title] of [
+    ["\n \t\n\u001b[1mdo\tit\u0000\r\nsecond", "[1mdo it"],
+    ["", "builder"],
+    ["\r\n\t", "builder"],
+    ["\u{1f600}".repeat(100), "\u{1f600}".repeat(80)],
+  ]) {
+    assert.equal(titleOf(text, "builder"), title);
+    assert.equal(new Handoff("builder", text).title, title);
+  }
 });
 
 test("lines come whole, however a stream is cut", async () => {

@@ -36,6 +36,36 @@ test("a command gives what it printed, and its failure says so", async () => {
 });
 
 test(
+  "a command is over when it has ended, though what it left running holds its output",
+  { skip: process.platform === "win32", timeout: 60_000 },
+  async () => {
+    const left = await job().run("sh", ["-c", "sleep 300 & echo $!"]);
+    const inner = Number(left.stdout);
+    assert.ok(inner > 1);
+    process.kill(inner, "SIGKILL"); // it ran on, as the command wanted
+  },
+);
+
+test(
+  "what a command leaves in its group when it obeys SIGTERM is killed",
+  { skip: process.platform !== "linux", timeout: 60_000 },
+  async () => {
+    const j = job();
+    const inner = `sh -c 'trap "" TERM; echo $$; exec sleep 300'`;
+    const child = j.spawn("sh", ["-c", `${inner} & exec sleep 300`], {
+      stdio: ["ignore", "pipe", "inherit"],
+      grace: 50,
+    });
+    const pid = Number(await new Promise((resolve) => child.stdout.once("data", (d) => resolve(d.toString()))));
+    assert.ok(runs(pid));
+    j.cancel();
+    await j.tidy();
+    for (let i = 0; runs(pid) && i < 500; i++) await new Promise((r) => setTimeout(r, 10));
+    assert.equal(runs(pid), false);
+  },
+);
+
+test(
   "what a command has started ends with it when nobody wants the result, by SIGKILL when it must",
   { skip: process.platform !== "linux" },
   async () => {
