@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -203,17 +204,23 @@ func TestN30RoleStaysOpen(t *testing.T) {
 				x.attempt(i%4, i%2 == 1)
 			}
 		},
-		"far apart": func(x *outage) {
-			for i := range 8 {
-				x.attempt(i%4, true)
+		"far apart, and some succeed": func(x *outage) { // with no success among them, it half-opens at any pace
+			for i := range 12 {
+				x.attempt(i%4, i%5 != 4)
 				x.jump(20 * time.Second)
 			}
 		},
-		"final ones": func(x *outage) {
-			for range 8 {
-				x.must(Join{Speaker: x.me[0]})
-				out := x.must(Claim{Speaker: x.me[0]})
-				x.must(FailTask{Work: Work{Speaker: x.me[0], Task: out.Task, Attempt: out.Attempt}, Reason: "nonsense"})
+		"nine final ones": func(x *outage) {
+			for range 9 {
+				x.final(0)
+			}
+		},
+		"final ones, and some succeed": func(x *outage) {
+			for range 3 {
+				for range 4 {
+					x.final(0)
+				}
+				x.attempt(0, false)
 			}
 		},
 		"who leaves": func(x *outage) {
@@ -236,6 +243,132 @@ func TestN30RoleStaysOpen(t *testing.T) {
 				t.Errorf("%+v", x.half())
 			}
 		})
+	}
+}
+
+// final has an agent claim what is offered and fail it for good; 0: nothing is offered.
+func (x *outage) final(agent int) noun.TaskID {
+	x.t.Helper()
+	x.must(Join{Speaker: x.me[agent]})
+	out := x.do(Claim{Speaker: x.me[agent]})
+	if out.Code != noun.NoTask {
+		x.must(FailTask{Work: Work{Speaker: x.me[agent], Task: out.Task, Attempt: out.Attempt}, Reason: "401"})
+	}
+	return out.Task
+}
+
+// Failures in a row half-open a role at any pace, of one agent with two tasks; the escalation names the agents.
+func TestN30FailuresInARowHalfOpen(t *testing.T) {
+	x := newOutage(t, 1, 2, func(r *noun.RoleSpec) { r.AttemptLimit = 1000 })
+	for i := range 5 {
+		if x.half() != nil {
+			t.Fatalf("after %d failures: %+v", i, x.half())
+		}
+		x.attempt(0, true)
+		x.jump(10 * time.Minute)
+	}
+	if h := x.half(); h == nil || h.Failed != 5 || h.Ended != 5 || h.Final {
+		t.Fatalf("%+v", h)
+	}
+	e := x.escalated()
+	if e == nil || !slices.Contains(e.Facts, noun.KV{Key: "agents", Value: "demo/w"}) {
+		t.Errorf("%+v", e)
+	}
+	if texts := x.eventTexts("role.half_open"); len(texts) != 1 ||
+		!strings.Contains(texts[0], "5 of the last 5 attempts failed, all of them of demo/w, the last one") {
+		t.Errorf("%q", texts)
+	}
+}
+
+// A role that ends its tasks with nothing but final failures has lost what they depend on: it does not go through
+// all that wait. Once one succeeds, final failures are verdicts again.
+func TestN30FinalFailuresHalfOpen(t *testing.T) {
+	x := newOutage(t, 4, 40)
+	x.attempt(0, false)
+	n := 0
+	for ; x.half() == nil; n++ {
+		if x.final(n%4) == 0 || n == 30 {
+			t.Fatalf("after %d final failures: %+v", n, x.s.Role(x.role).Endings)
+		}
+	}
+	if h := x.half(); n != noun.EndingsKept || !h.Final || h.Failed != uint32(n) {
+		t.Fatalf("after %d: %+v", n, h)
+	}
+	if e := x.escalated(); !slices.Contains(e.Facts,
+		noun.KV{Key: "agents", Value: "demo/w.4, demo/w.3, demo/w.2, demo/w"}) {
+		t.Errorf("%+v", e.Facts)
+	}
+	begin := x.clock
+	for tried := 0; tried < 6; {
+		if x.final(0) != 0 {
+			tried++
+			continue
+		}
+		at, _ := x.s.NextTimer()
+		x.clock = max(x.clock+1, at)
+		x.apply(x.entry())
+	}
+	if span := x.clock.Sub(begin); x.half() == nil || x.half().Missed != 6 || span < 25*time.Second {
+		t.Errorf("6 probes in %s: %+v", span, x.half())
+	}
+	x.s = reload(t, x.s) // L12
+	x.probe(false)
+	if h := x.half(); h == nil || h.Final || h.Allowed != 2 {
+		t.Fatalf("%+v", h)
+	}
+	x.final(0)
+	if h := x.half(); h == nil || h.Allowed != 2 || h.Missed != 0 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// A lone agent that dies of what is wrong with it, say its login has ended, does not take task after task down: its
+// role half-opens, although its breaker parks it first.
+func TestN30LoneAgentThatDies(t *testing.T) {
+	x := newOutage(t, 1, 12, func(r *noun.RoleSpec) { r.Runner = "worker"; r.TTL = time.Minute })
+	h := x.host("h1", "worker")
+	for x.clock < noun.Time(3*time.Hour) {
+		x.clock += noun.Time(500 * time.Millisecond)
+		x.beat(h, BeatFence|BeatVouch, x.running()...)
+		for a := range x.s.Agents("") {
+			x.live(h, a, true, noun.Time(1000*time.Hour))
+		}
+	}
+	n, a := x.s.Counts().Tasks, x.agent("demo/w")
+	if x.half() == nil || n[noun.TaskQuarantined] > 1 || n[noun.TaskFailed] > 0 || a.Failures < 6 {
+		t.Errorf("%v, half-open %+v, %d failures", n, x.half(), a.Failures)
+	}
+}
+
+// L11: the death of the trial of a parked agent costs its task neither an attempt nor a death, but it counts like a
+// life that is lost, since one task may be the cause of all of them.
+func TestN30DeathOfATrial(t *testing.T) {
+	for _, limit := range []uint32{3, 9} {
+		x := newOutage(t, 1, 1, func(r *noun.RoleSpec) {
+			r.Runner, r.TTL, r.KillLimit, r.AttemptLimit = "worker", time.Minute, limit, 30
+		})
+		h := x.host("h1", "worker")
+		id, trials := x.tasks[0], uint32(0)
+		for x.s.Task(id).State != noun.TaskQuarantined {
+			a := x.agent("demo/w")
+			if x.clock > noun.Time(48*time.Hour) {
+				t.Fatalf("limit %d: after %d trials %+v", limit, trials, x.s.Task(id))
+			}
+			x.clock += noun.Time(time.Second)
+			x.beat(h, BeatFence|BeatVouch, x.running()...)
+			was := *a
+			x.live(h, x.agent("demo/w"), true, noun.Time(1000*time.Hour))
+			if was.Parked && was.Task != 0 && x.agent("demo/w").Task == 0 {
+				trials++
+			}
+			k := x.s.Task(id)
+			if want := min(limit, 5); k.Kills > want || k.Charged > want || k.Retried().Lost != trials {
+				t.Fatalf("limit %d, %d trials: %+v, %+v", limit, trials, k, k.Retried())
+			}
+		}
+		if want := uint32(18); limit == 9 && trials != want || limit == 3 && trials != 0 {
+			t.Errorf("limit %d: %d trials", limit, trials)
+		}
 	}
 }
 

@@ -202,8 +202,8 @@ func TestL11TaskThatTakesHostsDown(t *testing.T) {
 }
 
 // A task whose holder leaves as it dies of it, say since a handler panicked or its program's owner is gone, is no
-// death that anybody reports: six in a row call a human. Progress begins the row anew, and who leaves since it was told to
-// stop is no one of them.
+// death that anybody reports: six in a row call a human. Progress begins the row anew, and who leaves since it was told
+// to stop is no one of them.
 func TestL11TaskWhoseHoldersLeave(t *testing.T) {
 	for _, level := range []uint32{0, core.LevelRetry} {
 		x := newDrive(t)
@@ -245,7 +245,7 @@ func TestL11TaskWhoseHoldersLeave(t *testing.T) {
 			}
 			continue
 		}
-		if k.State != noun.TaskQuarantined || !strings.Contains(k.Result, "or left their room") ||
+		if k.State != noun.TaskQuarantined || !strings.Contains(k.Result, "left their room, or died") ||
 			!escalated(x.s, noun.EscTaskQuarantined, noun.TaskSubject(id)) {
 			t.Errorf("after six: %s: %s", k.State, k.Result)
 		}

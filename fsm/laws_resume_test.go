@@ -97,7 +97,7 @@ func TestResumeValueWithWhichNobodyGetsOn(t *testing.T) {
 	old := newResuming(t, Baseline)
 	old.fail()
 	old.fail()
-	if a := old.agent("demo/b"); a.Resume != "chat-1" || a.Unresumed != 0 || a.ResumeOf != 0 {
+	if a := old.agent("demo/b"); a.Resume != "chat-1" || a.Unresumed != 0 || a.Resumed != 0 {
 		t.Errorf("before the level: %+v", a)
 	}
 }
@@ -131,11 +131,6 @@ func TestResumeValueIsKept(t *testing.T) {
 		}, true},
 		"there was progress": {func(x *resuming) {
 			x.must(ProgressTask{Work: x.work(), Note: "half"})
-			x.crash()
-		}, true},
-		"it said the value again": {func(x *resuming) {
-			x.begin()
-			x.must(SetResume{Speaker: x.me, Resume: "chat-1"})
 			x.crash()
 		}, true},
 		"it was restarted": {func(x *resuming) {
@@ -178,5 +173,52 @@ func TestResumeValueIsKept(t *testing.T) {
 				t.Errorf("%q after the next failure", got)
 			}
 		})
+	}
+}
+
+// Tools say their value again at the start of each life: that shows nothing, and a conversation that nothing can
+// go on with ("Prompt is too long") is forgotten all the same. Nor does a task die of it, until a fresh one has seen
+// it; and then as ever, since the task may be the cause.
+func TestResumeValueThatToolsSayAgain(t *testing.T) {
+	for _, level := range []uint32{Baseline, core.LevelRetry} {
+		x := &resuming{drive: newDrive(t)}
+		if level > Baseline {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.h = x.host("h1", "worker")
+		x.room("demo", managed("b"))
+		id := x.must(CreateTask{Room: "demo", Role: "b"}).Task
+		chat := "chat-1"
+		life := func(kills uint32, resume string) {
+			t.Helper()
+			x.begin()
+			x.must(SetResume{Speaker: x.me, Resume: chat})
+			x.must(Join{Speaker: x.me})
+			out := x.must(Claim{Speaker: x.me})
+			x.must(StartTask{Work: Work{Speaker: x.me, Task: out.Task, Attempt: out.Attempt}})
+			x.crash()
+			if k := x.s.Task(id); k.Kills != kills || x.agent("demo/b").Resume != resume {
+				t.Fatalf("level %d: %d deaths, want %d, resume value %q, want %q", level, k.Kills, kills,
+					x.agent("demo/b").Resume, resume)
+			}
+			x.s = reload(t, x.s) // L12
+		}
+		life(1, chat)
+		if level == Baseline {
+			life(2, chat)
+			life(3, chat)
+			continue
+		}
+		life(1, chat)
+		life(1, "")
+		chat = "chat-2"
+		life(2, chat)
+		if k := x.s.Task(id); k.State != noun.TaskPending || x.events("agent.resume_forgotten") != 1 {
+			t.Fatalf("%+v", k)
+		}
+		life(3, chat)
+		if k := x.s.Task(id); k.State != noun.TaskQuarantined {
+			t.Errorf("%+v", k)
+		}
 	}
 }

@@ -165,7 +165,7 @@ func (s *State) complete(a *noun.Agent, t *noun.Task, result string) {
 		s.recovered(a) // now, since one that claims its next task in this entry has no other moment
 	}
 	s.putDown(a, t)
-	s.ended(t, false, "")
+	s.ended(t, endDone, "")
 	t.Result = result
 	s.Event("task.completed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
 	s.Move(t, noun.TaskCompleted)
@@ -311,6 +311,7 @@ func (c *FailTask) end(s *State) noun.Outcome {
 			after: c.After})
 		return s.worked(a, t)
 	}
+	s.ended(t, endFinal, "its holder said that it cannot be done")
 	t.Result = c.Reason
 	s.Event("task.failed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "its holder said so")
 	s.Move(t, noun.TaskFailed)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"vigil/fsm/due"
@@ -15,10 +16,14 @@ import (
 // tasks are tried then, each time another one, so that no task that always fails holds the role.
 // One that succeeds allows 2 at once, then 4, then 8, then the role opens. Whatever fails
 // meanwhile costs its task nothing. A final failure is the verdict of an agent about one task: it
-// counts as neither failure nor success.
+// counts as neither failure nor success, unless a role ends its tasks with nothing else.
 
 const (
-	failedTasks   = 3 // a role half-opens when so many of its tasks have failed, or more
+	failedTasks   = 3  // a role half-opens when so many of its tasks have failed, or more
+	failedTasksOf = 2  // the same of one with fewer agents than failedTasks: each task ends several of their lives
+	finalMost     = 10 // final failures count when there are so many, and no success ...
+	finalTasks    = 5  // ... at so many tasks
+	agentsNamed   = 5  // of those whose attempts failed
 	outlivesTimes = 10
 	outlivesLeast = time.Minute
 )
@@ -27,53 +32,130 @@ const (
 var probePause = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 15 * time.Second,
 	30 * time.Second, time.Minute}
 
+// How an attempt has ended.
+type end uint8
+
+const (
+	endDone end = iota
+	endFailed
+	endFinal // its holder says that the task cannot be done
+)
+
 // ended takes note that an attempt at a task has ended, before the task changes.
-func (s *State) ended(t *noun.Task, failed bool, why string) {
+func (s *State) ended(t *noun.Task, how end, why string) {
 	if !s.retries() {
 		return
 	}
 	r := s.RoleTable.Mut(t.Role)
 	if r.Half != nil {
-		s.probed(r, t, failed, why)
+		if how != endFinal || r.Half.Final {
+			s.probed(r, t, how != endDone, why)
+		}
 		return
 	}
 	ran := time.Duration(0)
 	if t.State.Held() {
 		ran = s.Meta.Clock.Sub(t.ChangedAt)
 	}
-	r.NoteEnding(noun.Ending{At: s.Meta.Clock, Task: t.ID, Ran: ran, Failed: failed})
-	if failed {
+	r.NoteEnding(noun.Ending{At: s.Meta.Clock, Task: t.ID, Ran: ran, Failed: how == endFailed,
+		Final: how == endFinal, Agent: t.Holder})
+	if how != endDone {
 		s.judgeRole(r, why)
 	}
 }
 
-// judgeRole half-opens a role when most of the last attempts have failed.
-func (s *State) judgeRole(r *noun.Role, why string) {
-	set := &s.Meta.Settings.Retry
-	var failures, all uint32
-	var ran []time.Duration
+// failing are endings of which enough have failed.
+type failing struct {
+	failures, all uint32
+	ran           []time.Duration
+	tasks         map[noun.TaskID]struct{}
+	agents        []noun.AgentID // the first agentsNamed, by their first failure
+}
+
+// add counts an ending.
+func (f *failing) add(e *noun.Ending, final bool) {
+	if f.all++; !e.Failed && !(e.Final && final) {
+		return
+	}
+	if f.failures++; f.tasks == nil {
+		f.tasks = map[noun.TaskID]struct{}{}
+	}
+	f.ran = append(f.ran, e.Ran)
+	f.tasks[e.Task] = struct{}{}
+	if len(f.agents) < agentsNamed && e.Agent != 0 && !slices.Contains(f.agents, e.Agent) {
+		f.agents = append(f.agents, e.Agent)
+	}
+}
+
+// finalCounts tells that final failures count: a role that judges its tasks does some of them.
+func finalCounts(endings []noun.Ending) bool {
+	var finals int
 	tasks := map[noun.TaskID]struct{}{}
-	for _, e := range r.Endings {
-		if s.Meta.Clock.Sub(e.At) > set.Window {
-			continue
-		}
-		if all++; e.Failed {
-			failures++
-			ran = append(ran, e.Ran)
+	for _, e := range endings {
+		switch {
+		case e.Final:
+			finals++
 			tasks[e.Task] = struct{}{}
+		case !e.Failed:
+			return false
 		}
 	}
-	if set.Failures == 0 || failures < set.Failures || 2*failures <= all || len(tasks) < failedTasks {
+	return finals >= finalMost && len(tasks) >= finalTasks
+}
+
+// failingOf judges the last endings of a role: most of those within the window have failed or, at any pace, all of
+// the last ones; nil: neither.
+func (s *State) failingOf(r *noun.Role, final bool) (f *failing, within string) {
+	set := &s.Meta.Settings.Retry
+	recent, row := &failing{}, &failing{}
+	for i := range slices.Backward(r.Endings) {
+		e := &r.Endings[i]
+		if e.Final && !final {
+			continue
+		}
+		if s.Meta.Clock.Sub(e.At) <= set.Window {
+			recent.add(e, final)
+		}
+		if row.all < set.Failures {
+			row.add(e, final)
+		}
+	}
+	least := failedTasks
+	if r.Spec.Replicas < failedTasks {
+		least = failedTasksOf
+	}
+	switch {
+	case set.Failures == 0:
+	case recent.failures >= set.Failures && 2*recent.failures > recent.all && len(recent.tasks) >= least:
+		return recent, fmt.Sprintf(" within %s", set.Window)
+	case row.failures >= set.Failures && len(row.tasks) >= least:
+		return row, ""
+	}
+	return nil, ""
+}
+
+// judgeRole half-opens a role when most of the last attempts have failed.
+func (s *State) judgeRole(r *noun.Role, why string) {
+	final := finalCounts(r.Endings)
+	f, within := s.failingOf(r, final)
+	if f == nil {
 		return
+	}
+	failures, all, ran := f.failures, f.all, f.ran
+	names, whose := s.agentNames(f.agents), ""
+	if len(f.agents) == 1 && names != "" {
+		whose = ", all of them of " + names
+	} else if names != "" {
+		whose = ", of " + names
 	}
 	slices.Sort(ran)
 	r.Half = &noun.HalfOpen{Since: s.Meta.Clock, Allowed: 1, Next: s.Meta.Clock.Add(s.probeWait(r, 0)),
-		Outlives: max(outlivesTimes*ran[len(ran)/2], outlivesLeast), Failed: failures, Ended: all, Why: why}
+		Outlives: max(outlivesTimes*ran[len(ran)/2], outlivesLeast), Failed: failures, Ended: all, Why: why, Final: final}
 	r.Endings, r.Rev = nil, s.Meta.Index
 	s.halfOpen.Set(r.ID)
 	s.Event("role.half_open", About{Room: r.Room},
-		fmt.Sprintf("%s: %d of the last %d attempts failed within %s, the last one: %s; "+
-			"single tasks are tried, the others wait", r.Spec.Name, failures, all, set.Window, why))
+		fmt.Sprintf("%s: %d of the last %d attempts failed%s%s, the last one: %s; "+
+			"single tasks are tried, the others wait", r.Spec.Name, failures, all, within, whose, why))
 	ri := s.roleIndexOf(r.ID)
 	for ri.Pending.Len() > 0 {
 		q, _ := ri.Pending.Min()
@@ -85,7 +167,19 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 		Room: s.RoomTable.Get(r.Room).Name,
 		Facts: []noun.KV{{Key: "failed", Value: strconv.FormatUint(uint64(failures), 10)},
 			{Key: "of", Value: strconv.FormatUint(uint64(all), 10)},
-			{Key: "last", Value: noun.Clip(why, noun.MaxTitle)}}})
+			{Key: "last", Value: noun.Clip(why, noun.MaxTitle)},
+			{Key: "agents", Value: names}}})
+}
+
+// agentNames are the names of agents, in this order; removed ones are left out.
+func (v *View) agentNames(ids []noun.AgentID) string {
+	var names []string
+	for _, id := range ids {
+		if a := v.AgentTable.Get(id); a != nil {
+			names = append(names, a.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // probeWait is the wait before the next probe after so many that missed.
@@ -120,7 +214,7 @@ func (s *State) succeeded(r *noun.Role, at int) {
 	}
 	r.ChangeHalf(func(h *noun.HalfOpen) {
 		h.Probes = slices.Delete(h.Probes, at, at+1)
-		h.Allowed, h.Missed, h.Next = h.Allowed*2, 0, s.Meta.Clock
+		h.Allowed, h.Missed, h.Next, h.Final = h.Allowed*2, 0, s.Meta.Clock, false
 	})
 	s.armRole(r.ID)
 }

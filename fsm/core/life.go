@@ -24,6 +24,9 @@ func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen, n.Answered, n.Taken = "", 0, nil, 0, false })
 	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
+	if s.retries() && a.Resume != "" {
+		a.Resumed = inc
+	}
 	l := s.LeaseTable.Mut(a.ID)
 	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
 	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, due.Row{})
@@ -51,12 +54,12 @@ func (s *State) grantFence(a *noun.Agent) *noun.Lease {
 func (s *State) disconnect(id noun.AgentID, why string, charge bool) {
 	a := s.AgentTable.Mut(id)
 	was := ShadowOf(a)
-	s.release(a, why, charge, false)
+	s.release(a, &ending{why: why, charge: charge})
 	s.Settle(a, was)
 }
 
 // release is disconnect without settling, for callers that change more.
-func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
+func (s *State) release(a *noun.Agent, e *ending) {
 	if a.Part != noun.PartDisconnected {
 		a.Part, a.Since = noun.PartDisconnected, s.Meta.Clock
 	}
@@ -68,10 +71,10 @@ func (s *State) release(a *noun.Agent, why string, charge, killed bool) {
 		if !a.Managed {
 			s.Tally.Exits[noun.ExitGone]++
 			a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitGone,
-				Reason: why, Task: a.Task}
+				Reason: e.why, Task: a.Task}
 		}
 		a.Task = 0
-		s.recover(t, &ending{why: why, charge: charge, killed: killed})
+		s.recover(t, e)
 	}
 }
 
@@ -90,7 +93,7 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	if a.Order != noun.StopOrder {
 		s.noteLost(a)
 	}
-	s.release(a, "the fence of its holder ended", false, false)
+	s.release(a, &ending{why: "the fence of its holder ended"})
 	a.Proc, a.Order, a.OrderReason, a.Overdue = noun.ProcLost, noun.NoOrder, "", false
 	a.Note(func(n *noun.Notes) { n.Stuck = "" }) // nobody is left who could say that it is gone
 	if !proven && s.confirmed(a) {
@@ -115,13 +118,24 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	if (x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered) && a.Order != noun.StopOrder {
 		s.noteLost(a)
 	}
-	s.release(a, "its holder ended: "+x.Sentence(), fault, x.Kind == noun.ExitCrash)
+	trial := fault && s.tried(a)
+	if trial {
+		s.noteLost(a)
+	}
+	s.release(a, &ending{why: "its holder ended: " + x.Sentence(), charge: fault, trial: trial,
+		killed: x.Kind == noun.ExitCrash && (trial || !s.unblamed(a, &x, worked))})
 	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck = "" })
 	s.charge(a, &x, worked)
 	s.judgeResume(a, &x, worked)
 	s.Settle(a, was)
+}
+
+// tried tells that the present life is the trial of an agent that its breaker has parked, and that it has done
+// nothing. It dies of what the ones before it died of, and tasks are not to be used up on that.
+func (v *View) tried(a *noun.Agent) bool {
+	return v.retries() && a.Parked && a.Notes().ParkedWhy == "" && !a.Useful()
 }
 
 // OpenStop opens a stop order for an incarnation that may run.
@@ -155,7 +169,7 @@ func (s *State) intend(a *noun.Agent, reason string) {
 	case a.Proc.Fenced():
 		s.OpenStop(a, reason)
 	case a.Part != noun.PartDisconnected:
-		s.release(a, reason, false, false)
+		s.release(a, &ending{why: reason})
 	}
 }
 

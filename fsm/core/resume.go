@@ -8,8 +8,8 @@ type SetResume struct {
 	Resume string
 }
 
-// Apply keeps the value for the next life. Who says one has a conversation to go on with, so what
-// earlier lives could not go on with is forgotten.
+// Apply keeps the value for the next life. It says nothing of whether lives get on with it: tools say
+// theirs again at the start of each life.
 func (c SetResume) Apply(s *State) noun.Outcome {
 	a, no := s.speaker(&c.Speaker)
 	if a == nil {
@@ -28,9 +28,6 @@ func (c SetResume) Apply(s *State) noun.Outcome {
 	}
 	was := ShadowOf(a)
 	a.Resume = c.Resume
-	if s.Level() >= LevelRetry {
-		a.ResumeOf, a.Unresumed = a.Inc, 0
-	}
 	s.Settle(a, was)
 	return a.Outcome()
 }
@@ -44,13 +41,13 @@ const unresumedMost = 2
 // that the life has shown progress with its task. Ends that are nobody's fault say nothing of it, nor
 // do starts of which nothing ever ran.
 func (s *State) judgeResume(a *noun.Agent, x *noun.Exit, worked bool) {
-	if s.Level() < LevelRetry || a.Resume == "" || a.ResumeOf == a.Inc { // it has not begun with it
+	if !s.resumed(a) {
 		return
 	}
 	switch {
 	case worked || a.Useful():
 		a.Unresumed = 0
-	case x.Kind != noun.ExitCrash && x.Kind != noun.ExitTimedOut:
+	case !unresumed(x):
 	case a.Unresumed+1 < unresumedMost:
 		a.Unresumed++
 	default:
@@ -58,4 +55,26 @@ func (s *State) judgeResume(a *noun.Agent, x *noun.Exit, worked bool) {
 		s.Event("agent.resume_forgotten", About{Agent: a, Host: a.Host}, noun.Plural(unresumedMost, "start")+
 			" in a row with its resume value failed without progress; the next one begins afresh")
 	}
+}
+
+// resumed tells that the present life began with a resume value, and that there is one yet.
+func (v *View) resumed(a *noun.Agent) bool {
+	return v.Level() >= LevelRetry && a.Resume != "" && a.Resumed == a.Inc
+}
+
+// unresumed tells that such an end may come from the resume value.
+func unresumed(x *noun.Exit) bool { return x.Kind == noun.ExitCrash || x.Kind == noun.ExitTimedOut }
+
+// unblamed tells whether a death is none of the task's that the agent holds, as the conversation with which its life
+// began may be the cause, and counts that: so often that the value is forgotten and a fresh conversation gets to
+// see the task, and no more, since a task may be the cause as well.
+func (s *State) unblamed(a *noun.Agent, x *noun.Exit, worked bool) bool {
+	t := s.TaskTable.Mut(a.Task)
+	if t == nil || !s.resumed(a) || !unresumed(x) || worked || a.Useful() || t.Retried().Spared >= unresumedMost {
+		return false
+	}
+	if s.RoleTable.Get(a.Role).Half == nil { // else nothing counts
+		t.ChangeRetry(func(r *noun.Retry) { r.Spared++ })
+	}
+	return true
 }

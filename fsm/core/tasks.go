@@ -147,14 +147,14 @@ func (s *State) recover(t *noun.Task, e *ending) {
 		t.ChangeRetry(func(r *noun.Retry) { r.Lost = 0 })
 	}
 	if e.failed() {
-		s.ended(t, true, e.why)
+		s.ended(t, endFailed, e.why)
 		s.noteFailure(t, e)
 	}
 	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil
-	if e.charge && !half {
+	if e.charge && !half && !e.trial {
 		t.Charged++
 	}
-	if e.killed && !half {
+	if e.killed && !half && !e.trial {
 		t.Kills++
 	}
 	a := s.AgentTable.Mut(t.Holder)
@@ -165,8 +165,8 @@ func (s *State) recover(t *noun.Task, e *ending) {
 	switch {
 	case sinks && !deadly:
 		deadly = true
-		t.Result = fmt.Sprintf("%d incarnations in a row were lost with their host or its agentd, or left their room, "+
-			"while they held it and had not got on with it", lost)
+		t.Result = fmt.Sprintf("%d incarnations in a row were lost with their host or its agentd, left their room, "+
+			"or died at the trial of a parked agent, while they held it and had not got on with it", lost)
 	case deadly:
 		t.Result = fmt.Sprintf("%d incarnations died or had to be ended while they held it", t.Kills)
 	case failed:
@@ -194,8 +194,8 @@ func (s *State) recover(t *noun.Task, e *ending) {
 const lostPerKill = 2
 
 // noteLost counts a life that is lost with its host or its daemon, or that leaves, against the task that it holds,
-// unless it has got on with it. A task that uses up the memory of its host ends everything there, again and again, and nobody's
-// exit code says so.
+// unless it has got on with it. A task that uses up the memory of its host ends everything there, again and again,
+// and nobody's exit code says so.
 func (s *State) noteLost(a *noun.Agent) {
 	if a.Task == 0 || !s.retries() || s.RoleTable.Get(a.Role).Half != nil {
 		return
@@ -451,7 +451,7 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped, t.Hops = 0, 0, false, "", "", 0, 0
-	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost = 0, nil, 0 })
+	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost, r.Spared = 0, nil, 0, 0 })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
 	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))

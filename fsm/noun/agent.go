@@ -128,8 +128,8 @@ type Agent struct {
 
 	RoleRev uint64 // LifeRev of its role when its newest life was ordered
 
-	ResumeOf  Incarnation // the life that has said Resume; 0: it was before anybody took note of that
-	Unresumed uint32      // lives in a row that began with Resume and failed without progress
+	Resumed   Incarnation // the newest life that began with a resume value
+	Unresumed uint32      // lives in a row that did and failed without progress
 }
 
 // Notes are what only few agents have at a time; they are kept apart so that the
@@ -322,7 +322,7 @@ func (a *Agent) ForgetResume() {
 }
 
 // DropResume forgets the resume value. The next one that a life says is kept.
-func (a *Agent) DropResume() { a.Resume, a.ResumeOf, a.Unresumed = "", 0, 0 }
+func (a *Agent) DropResume() { a.Resume, a.Resumed, a.Unresumed = "", 0, 0 }
 
 func (x *Exit) Sentence() string {
 	how := fmt.Sprintf("exited with code %d", x.Code)

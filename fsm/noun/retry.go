@@ -33,6 +33,8 @@ type Retry struct {
 	// Lost is how many lives in a row were lost with their host or its daemon, or left, while they held the task
 	// and had not got on with it. Such an end is nobody's fault, but one task may be the cause of all of them.
 	Lost uint32
+	// Spared is how many deaths did not count, since the conversation with which the life began may be the cause.
+	Spared uint32
 }
 
 // Failure is why an attempt failed: the words of its holder, or vigil's when it gave none.
@@ -53,7 +55,8 @@ func (t *Task) Retried() Retry {
 // ChangeRetry changes a copy, since views keep what they see; one with nothing in it is dropped.
 func (t *Task) ChangeRetry(change func(*Retry)) {
 	r := t.Retried()
-	if change(&r); r.NotBefore == 0 && r.Row == 0 && len(r.Reasons) == 0 && r.Lost == 0 {
+	if change(&r); r.NotBefore == 0 && r.Row == 0 && len(r.Reasons) == 0 && r.Lost == 0 &&
+		r.Spared == 0 {
 		t.Retry = nil
 		return
 	}
@@ -79,7 +82,7 @@ type RetrySettings struct {
 	First time.Duration // before the second attempt; doubled with each further one ...
 	Most  time.Duration // ... up to this
 	// A role half-opens when so many attempts fail within Window, more than half of those that
-	// end, at 3 tasks or more. 0: never.
+	// end, or so many in a row at any pace; at 3 tasks or more, 2 of a role of 1 or 2 agents. 0: never.
 	Failures uint32
 	Window   time.Duration
 }
@@ -93,6 +96,8 @@ type Ending struct {
 	Task   TaskID
 	Ran    time.Duration // since the attempt was claimed or, later, started
 	Failed bool
+	Final  bool    // its holder said that the task cannot be done; it has not Failed
+	Agent  AgentID // that held it; 0: none
 }
 
 // MostProbes is how many tasks of a half-open role are tried at once before it opens.
@@ -112,6 +117,7 @@ type HalfOpen struct {
 	Ended    uint32
 	Why      string // why the last attempt failed, in vigil's words
 	Armed    Time   // when its timer is set; 0: none
+	Final    bool   // final failures count as failures, until a task succeeds
 }
 
 // Probe is a task that a half-open role tries.

@@ -67,7 +67,7 @@ var SettingTable = []setting{
 		Max: 30 * day, Dur: func(s *Settings) *time.Duration { return &s.Retry.Most }},
 	{Name: "circuit_failures",
 		help: "a role half-opens when so many attempts at its tasks fail within circuit_window, " +
-			"more than half of those that end; 0: never",
+			"more than half of those that end, or in a row at any pace; 0: never",
 		Min: 0, Max: EndingsKept, num32: func(s *Settings) *uint32 { return &s.Retry.Failures }},
 	{Name: "circuit_window", help: "window of circuit_failures", Min: 1000, Max: day / 24,
 		Dur: func(s *Settings) *time.Duration { return &s.Retry.Window }},
