@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -101,6 +102,30 @@ func TestInquiryGoesToWhoeverIsThere(t *testing.T) {
 	x.must(x.warning())
 	if n := len(x.room().Asked); n != 0 {
 		t.Errorf("%d inquiries to agents that are not there", n)
+	}
+}
+
+// Of a role with many agents those are asked who are there, not only where they are the first of it.
+func TestInquiryGoesBeyondThoseThatAreOff(t *testing.T) {
+	for _, level := range []uint32{core.Baseline, core.LevelRetry} {
+		x := newSilentRoom(t)
+		if level > core.Baseline {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.must(CompleteTask{Work: x.work()})
+		x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{{Name: "a", Replicas: 10,
+			AckLimit: 7 * 24 * time.Hour, PendingLimit: 7 * 24 * time.Hour}}, By: "ann"})
+		x.must(Leave{Speaker: x.me})
+		x.must(Join{Speaker: Speaker{Agent: "r/a.10"}})
+		x.jump(10*time.Minute + time.Second)
+		x.must(x.warning())
+		if level == core.Baseline {
+			if n := len(x.room().Asked); n != 0 {
+				t.Errorf("%d inquiries before the level", n)
+			}
+		} else if m := x.asked(); m.To != x.agent("r/a.10").ID {
+			t.Errorf("asked: %+v", m)
+		}
 	}
 }
 

@@ -2,10 +2,12 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 )
@@ -300,5 +302,38 @@ func TestL10WhoWritesIsNotStalled(t *testing.T) {
 	d.joinBy("r/a")
 	if got := d.agent("r/a").Notes().MailAt; got != 0 {
 		t.Errorf("a new life has written at %s", time.Duration(got))
+	}
+}
+
+// L8: mail that nobody has acknowledged does not go with its addressee without a word; the event names few senders.
+func TestL8MailThatGoesWithItsAgentIsSaid(t *testing.T) {
+	for _, level := range []uint32{core.Baseline, core.LevelRetry} {
+		d := newDrive(t)
+		if level > core.Baseline {
+			d.must(RaiseLevel{Level: level})
+		}
+		d.room("demo", noun.RoleSpec{Name: "b", Replicas: 3})
+		for _, from := range []string{"ann", "bob", "ann", "cat", "dan", "eve"} {
+			d.must(SendMail{From: from, To: "demo/b.2", Body: "look"})
+		}
+		sp := Speaker{Agent: "demo/b.3", Inc: d.must(Join{Speaker: Speaker{Agent: "demo/b.3"}}).Inc}
+		done := d.must(SendMail{From: "ann", To: "demo/b.3", Body: "look"}).Mail
+		d.must(ReadMail{Speaker: sp})
+		d.must(AckMail{Speaker: sp, Mail: done})
+		d.must(Leave{Speaker: sp})
+		d.room("demo", noun.RoleSpec{Name: "b", Replicas: 1})
+		var got []string
+		for ev := range d.s.Events(0) {
+			if ev.Kind == "mail.dropped" {
+				got = append(got, ev.Text)
+			}
+		}
+		var want []string
+		if level > core.Baseline {
+			want = []string{"6 mails without an acknowledgement, from ann, bob, cat and 2 more: their addressee is gone"}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("level %d: %q, want %q", level, got, want)
+		}
 	}
 }

@@ -2,10 +2,12 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -367,4 +369,70 @@ func TestTaskLimitsAreRefused(t *testing.T) {
 	d.want(noun.NotFound, CancelTask{Task: 99})
 	d.want(noun.NotFound, CompleteTask{Work: Work{Speaker: sp, Task: 99, Attempt: 1}, Result: ""})
 	d.must(SetResume{Speaker: sp, Resume: "x"})
+}
+
+// L3: priority holds for what is offered, too, as long as nobody has claimed it: with one replica an urgent task
+// waited for the whole of a lower one. What is put back keeps its place.
+func TestL3UrgentTasksTakeThePlaceOfLowerOnes(t *testing.T) {
+	for _, level := range []uint32{core.Baseline, core.LevelRetry} {
+		d := newDrive(t)
+		if level > core.Baseline {
+			d.must(RaiseLevel{Level: level})
+		}
+		d.room("demo", noun.RoleSpec{Name: "b", Replicas: 2})
+		add := func(prio int32, after time.Duration) noun.TaskID {
+			return d.must(CreateTask{Room: "demo", Role: "b", Priority: prio, After: after}).Task
+		}
+		pending := func(want ...noun.TaskID) {
+			t.Helper()
+			d.s = reload(t, d.s)
+			var got []noun.TaskID
+			for id := noun.TaskID(1); d.s.Task(id) != nil; id++ {
+				if d.s.Task(id).State == noun.TaskPending {
+					got = append(got, id)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("level %d: %d are offered, want %d", level, got, want)
+			}
+		}
+		first, second := add(0, 0), add(0, 0)
+		urgent := add(5, 0)
+		if level == core.Baseline {
+			pending(first, second)
+			continue
+		}
+		pending(first, urgent) // the newer of two equal ones makes room
+		same := add(0, 0)
+		pending(first, urgent)
+		later := add(3, time.Minute)
+		d.pass(time.Minute)
+		pending(urgent, later)
+		d.must(CancelTask{Task: urgent})
+		pending(first, later) // by its place, before those that came behind it
+		d.must(RetryTask{Task: urgent})
+		pending(urgent, later)
+		d.must(CancelTask{Task: later})
+		d.must(CancelTask{Task: urgent})
+		pending(first, second)
+		d.must(CancelTask{Task: first})
+		pending(second, same)
+	}
+}
+
+// A task that is claimed is not put back for a more urgent one, nor does a task overtake an equal one.
+func TestL3UrgentTasksLeaveWhatIsClaimed(t *testing.T) {
+	d := newDrive(t)
+	d.must(RaiseLevel{Level: core.LevelRetry})
+	d.room("demo", noun.RoleSpec{Name: "b"})
+	held := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+	sp := Speaker{Agent: "demo/b", Inc: d.must(Join{Speaker: Speaker{Agent: "demo/b"}}).Inc}
+	d.must(Claim{Speaker: sp})
+	low := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+	urgent := d.must(CreateTask{Room: "demo", Role: "b", Priority: 9}).Task
+	d.must(CreateTask{Room: "demo", Role: "b", Priority: 9})
+	if a, b, c := d.s.Task(held), d.s.Task(low), d.s.Task(urgent); !a.State.Held() || b.State != noun.TaskQueued ||
+		c.State != noun.TaskPending {
+		t.Errorf("the held one is %s, the low one %s, the urgent one %s", a.State, b.State, c.State)
+	}
 }

@@ -125,6 +125,7 @@ func (w *twin) elapse(to noun.Time, turned map[string]bool) (came bool) {
 		}
 		if next.notBefore != 0 { // else what was due before has ended it
 			w.move(next, noun.TaskQueued)
+			w.overtake(next.role)
 			came = true
 		}
 	}
@@ -441,7 +442,22 @@ func (w *twin) create(role string, prio int32, after time.Duration) noun.TaskID 
 	}
 	// A new task does not overtake one that waits: the head of the queue is promoted.
 	w.move(t, noun.TaskQueued)
+	w.overtake(role)
 	return t.id
+}
+
+// overtake has the first task that waits change places with the last one that is offered, where it is more urgent.
+func (w *twin) overtake(role string) {
+	first, last := w.first(role, noun.TaskQueued), (*twinTask)(nil)
+	for id := noun.TaskID(1); id <= w.lastTask; id++ {
+		if t := w.tasks[id]; t.role == role && t.state == noun.TaskPending && (last == nil || t.prio <= last.prio) {
+			last = t
+		}
+	}
+	if w.retries && first != nil && last != nil && first.prio > last.prio {
+		first.state, first.changed = noun.TaskPending, w.now
+		last.state, last.changed = noun.TaskQueued, w.now
+	}
 }
 
 // same compares everything visible.

@@ -342,7 +342,27 @@ func (s *State) enqueue(r *noun.Role, t *noun.Task) {
 		s.Move(t, noun.TaskPending)
 	default:
 		s.Move(t, noun.TaskQueued)
+		s.overtake(r)
 	}
+}
+
+// overtake offers the first task of the queue in the place of the last one that is offered, where that is of a
+// lower priority and nobody has claimed it: urgent work would wait for the whole of it. That one keeps its place
+// in the queue. A half-open role chooses by itself what it tries.
+func (s *State) overtake(r *noun.Role) {
+	ri := s.roleIndexOf(r.ID)
+	if _, later := s.growing.Get(r.ID); later || r.Below != 0 || r.Half != nil || s.Level() < LevelRetry ||
+		ri.Queued.Len() == 0 || ri.Pending.Len() == 0 || s.RoomTable.Get(r.Room).Sweep.Cancels() {
+		return
+	}
+	first, _ := ri.Queued.Min()
+	last, _ := ri.Pending.Max()
+	if first.prio <= last.prio {
+		return
+	}
+	s.Move(s.TaskTable.Mut(last.Id), noun.TaskQueued)
+	ri.Queued.Set(last)
+	s.Move(s.TaskTable.Mut(first.Id), noun.TaskPending)
 }
 
 // CancelTask ends a task by a human's word (law L9).

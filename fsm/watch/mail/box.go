@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"vigil/fsm/core"
@@ -81,16 +82,38 @@ func (s *State) removeMail(id noun.MailID) {
 	s.MailTable.Del(id)
 }
 
-// dropMailbox removes the mail of an agent that goes.
-func (s *State) dropMailbox(id noun.AgentID) {
+// dropMailbox removes the mail of an agent that goes, and says so of what nobody has acknowledged.
+func (s *State) dropMailbox(a *noun.Agent) {
+	id := a.ID
 	box := s.boxes[id]
 	if box == nil {
 		return
+	}
+	if len(box.open) > 0 && s.Meta.Level >= core.LevelRetry {
+		s.Event("mail.dropped", core.About{Agent: a}, fmt.Sprintf("%s without an acknowledgement, from %s: their "+
+			"addressee is gone", noun.Plural(len(box.open), "mail"), s.senders(box.open)))
 	}
 	for _, mail := range slices.Concat(box.open, box.closed) {
 		s.removeMail(mail)
 	}
 	delete(s.boxes, id)
+}
+
+// sendersNamed bounds the senders that an event names.
+const sendersNamed = 3
+
+// senders names those of some mails, the first of them, each once.
+func (v *View) senders(list []noun.MailID) string {
+	var names []string
+	for _, id := range list {
+		if from := v.MailTable.Get(id).From; !slices.Contains(names, from) {
+			names = append(names, from)
+		}
+	}
+	if more := len(names) - sendersNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:sendersNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (s *State) fireMail(id noun.MailID) {

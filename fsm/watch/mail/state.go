@@ -27,7 +27,7 @@ func Install(c *core.State) *State {
 	s.reset(struct{}{})
 	h := core.Attach(c, s)
 	h.AgentRows = append(h.AgentRows, s.boxRows)
-	h.AgentGoes.Add(func(a *noun.Agent) { s.dropMailbox(a.ID) })
+	h.AgentGoes.Add(s.dropMailbox)
 	h.SettingsPut.Add(s.rearmMail)
 	h.Calls = append(h.Calls, s.calls)
 	h.MailChanged.Add(s.lookAt)

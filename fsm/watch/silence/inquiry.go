@@ -34,7 +34,7 @@ func (s *State) askRoom(rm *noun.Room) {
 				continue
 			}
 			for _, id := range r.Agents {
-				if len(others) < maxAsked {
+				if len(others) < maxAsked && (s.Level() < core.LevelRetry || s.there(id)) {
 					others = append(others, id)
 				}
 			}
@@ -42,16 +42,21 @@ func (s *State) askRoom(rm *noun.Room) {
 	}
 	var asked []noun.MailID
 	for _, id := range append(holders, others...) {
-		a := s.AgentTable.Get(id)
-		if a == nil || a.Part == noun.PartDisconnected {
+		if !s.there(id) {
 			continue
 		}
-		if m := s.Hooks.Write(core.Letter{To: a, From: noun.WatchedBy, Kind: "room-inquiry",
+		if m := s.Hooks.Write(core.Letter{To: s.AgentTable.Get(id), From: noun.WatchedBy, Kind: "room-inquiry",
 			Priority: noun.MailHigh, Subject: roomInquirySubject, Body: roomInquiryBody}).Mail; m != 0 {
 			asked = append(asked, m)
 		}
 	}
 	rm.Asked = asked
+}
+
+// there tells that an agent is in its room, so that it can answer.
+func (v *View) there(id noun.AgentID) bool {
+	a := v.AgentTable.Get(id)
+	return a != nil && a.Part != noun.PartDisconnected
 }
 
 // withdrawAsked closes what was asked of a room's agents and nobody has answered: the room
