@@ -556,6 +556,27 @@ func TestErrorOnTheTerminal(t *testing.T) {
 	}
 }
 
+// An error stands above the prompt at which the tool waits, and hides it: quiet, it counts as that prompt, so a word
+// typed there comes before the watchdog of its room cancels the task. Servers of an older level do not say so.
+func TestQuietErrorOnTheTerminalCountsAsItsPrompt(t *testing.T) {
+	limit := noun.DefaultSettings().Prompt.Idle
+	for quiet, want := range map[bool]judge.Kind{true: judge.AgentStalled, false: judge.AgentDegraded} {
+		x := newWatched(t)
+		x.see(noun.PromptError, quiet)
+		x.beating(limit + time.Second)
+		if v := x.verdict(); v != judge.AgentDegraded {
+			t.Errorf("quiet %v, before the level: %s", quiet, v)
+		}
+		x.must(RaiseLevel{Level: core.LevelRetry})
+		if v := x.verdict(); v != want {
+			t.Errorf("quiet %v: %s, want %s", quiet, v, want)
+		}
+		if c := x.climb(); quiet && c.Next != noun.RungNudge {
+			t.Errorf("next is %s (%s), want a nudge", c.Next, c.Why)
+		}
+	}
+}
+
 // Text that flows over a terminal makes no stalled agent healthy, since a spinner flows for
 // ever; but with it a second proof is missing, and a careful ladder asks a human instead of
 // restarting. Quiet, the same agent is interrupted and restarted (incident I41).

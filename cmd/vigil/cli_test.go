@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -389,6 +390,50 @@ func TestClaimByHandKeepsBeatingAndIsKeptForItsAgent(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(dir, "vigil", "web%builder.json")); err != nil ||
 		!strings.Contains(string(b), `"task":0`) {
 		t.Errorf("kept %s (%v), want no task", b, err)
+	}
+}
+
+// A result that is too large was refused, which ended the life of a shipped loop as a crash, each time, until its
+// task was quarantined and the result lost. Of a file as much is kept as fits.
+func TestResultOfAFileIsCutToWhatFits(t *testing.T) {
+	s := newCanned(t)
+	env := map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "9",
+		"VIGIL_TOKEN": "secret", "XDG_RUNTIME_DIR": t.TempDir()}
+	s.task = &vigilv1.Task{Id: 41, Attempt: 2, Title: "Build"}
+	s.agent = &vigilv1.GetAgentResponse{Agent: &vigilv1.Agent{Task: 41}, Task: s.task}
+	file := filepath.Join(t.TempDir(), "result.txt")
+	for _, c := range []struct{ holds, want string }{
+		{strings.Repeat("x", cli.MaxTaskText), ""},
+		{strings.Repeat("\u20ac", 100_000), "...\n[cut: it had 300000 bytes]"},
+		{strings.Repeat("y", 5<<20), "...\n[cut: it had 5242880 bytes]"},
+		{"a\xff\x00b", "a\uFFFD\x00b"},
+	} {
+		if err := os.WriteFile(file, []byte(c.holds), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []string{file, "-"} {
+			s.said = nil
+			code, _, errs := terminalRun{env: env, in: c.holds}.do(t, "task", "complete", "--result-file", from)
+			if code != 0 || len(s.said) != 1 {
+				t.Fatalf("%d bytes: exit code %d, %q, said %d times", len(c.holds), code, errs, len(s.said))
+			}
+			kept, _, _ := strings.Cut(strings.TrimPrefix(s.said[0], "complete "), ` {"agent"`)
+			switch cut := strings.HasPrefix(c.want, "..."); {
+			case c.want == "" && (kept != c.holds || errs != ""):
+				t.Errorf("%d bytes, which fit: %d kept, %q", len(c.holds), len(kept), errs)
+			case cut && (!strings.HasSuffix(kept, c.want) || len(kept) > cli.MaxTaskText ||
+				len(kept) < cli.MaxTaskText-4 || !utf8.ValidString(kept) || !strings.HasPrefix(c.holds, kept[:200_000]) ||
+				!strings.Contains(errs, strings.Trim(c.want[strings.Index(c.want, "it had"):], "]"))):
+				t.Errorf("%d bytes: %d kept, the end is %q; %q", len(c.holds), len(kept), kept[len(kept)-40:], errs)
+			case c.want != "" && !cut && (kept != c.want || !strings.Contains(errs, "UTF-8")):
+				t.Errorf("%q: %q, %q", c.holds, kept, errs)
+			}
+		}
+	}
+	s.said = nil
+	code, _, errs := terminalRun{env: env}.do(t, "task", "complete", strings.Repeat("x", cli.MaxTaskText+1))
+	if code != cli.ExitUsage || !strings.Contains(errs, "at most 256 KiB are kept") || len(s.said) != 0 {
+		t.Errorf("one that is too large on the command line: exit code %d, %q, %d said", code, errs, len(s.said))
 	}
 }
 

@@ -66,6 +66,7 @@ func (v *View) Signals(id noun.AgentID, leader bool) judge.Signals {
 			now.Sub(sc.QuietAt)
 		g.IdleLimit = v.Meta.Settings.Prompt.Idle
 		g.Exhausted = sc.Kind == noun.PromptUsageLimit && (sc.Excused > now || v.Level() < core.LevelRetry)
+		g.Halted = sc.Kind == noun.PromptError && v.Level() >= core.LevelRetry
 	}
 	if v.Overseer(a) != nil {
 		f := v.OverseerFacts(a)

@@ -120,6 +120,7 @@ type Signals struct {
 	Prompt      noun.PromptKind // on its terminal; PromptUnknown: nobody looks
 	PromptAge   time.Duration   // since when
 	Exhausted   bool            // a usage limit that stands there may not be over yet
+	Halted      bool            // an error that stands there counts as the idle prompt
 	Quiet       bool            // nothing new is printed
 	QuietAge    time.Duration   // since when Quiet is as it is
 	Tooled      bool            // it has used a tool, as its own telemetry tells
@@ -265,10 +266,12 @@ func (g *Signals) unpatrolled() bool {
 // expected tells that the expected completion of its task is still to come.
 func (g *Signals) expected() bool { return g.Expected && g.ExpectLeft >= 0 }
 
-// idling tells that its terminal shows that it does not work: it has stood at the idle prompt,
-// or at a usage limit that may be over, for longer than the limit, and nothing is printed.
+// idling tells that its terminal shows that it does not work: it has stood at the idle prompt, at
+// an error, which hides the prompt below it, or at a usage limit that may be over, for longer than
+// the limit, and nothing is printed.
 func (g *Signals) idling() bool {
-	waits := g.Prompt == noun.PromptIdle || g.Prompt == noun.PromptUsageLimit && !g.Exhausted
+	waits := g.Prompt == noun.PromptIdle || g.Prompt == noun.PromptError && g.Halted ||
+		g.Prompt == noun.PromptUsageLimit && !g.Exhausted
 	return waits && g.Quiet && g.IdleLimit > 0 && g.PromptAge > g.IdleLimit
 }
 

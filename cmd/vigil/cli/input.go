@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -37,6 +38,9 @@ func (a *App) ReadFile(name string) (string, error) {
 
 // maxInput is more than any text that the cluster takes.
 const maxInput = 4 << 20
+
+// maxCounted is how much of a result is read to say how large it is: standard input may have no end.
+const maxCounted = 1 << 30
 
 func limited(name string, b []byte) (string, error) {
 	if len(b) > maxInput {
@@ -103,25 +107,63 @@ type ResultFlag struct{ file string }
 
 // Add adds the flag to a command.
 func (f *ResultFlag) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "result-file", "", "file with the result, - for standard input")
+	cmd.Flags().StringVar(&f.file, "result-file", "",
+		"file with the result, - for standard input; what is too long is cut")
 }
 
-// Read gives the result, which is text or what the file holds.
+// Read gives the result, which is text or what the file holds. Of a file as much is kept as fits, like in the SDKs: a
+// tool that prints more would do so with each attempt, and the loop that runs it has nothing else to end its task with.
 func (f *ResultFlag) Read(a *App, cmd *cobra.Command, text string) (string, error) {
 	if cmd.Flags().Changed("result-file") {
 		if text != "" {
 			return "", Usagef("give the result as text or with --result-file, not both")
 		}
-		var err error
-		if text, err = a.ReadFile(f.file); err != nil {
-			return "", err
-		}
+		return f.kept(a)
 	}
 	if len(text) > MaxTaskText {
 		return "", Usagef("the result has %s, at most %s are kept: put it into a file and name that",
 			term.BytesText(int64(len(text))), term.BytesText(MaxTaskText))
 	}
 	return text, nil
+}
+
+// kept gives what the file holds, as much of it as the cluster keeps, and says so where that is not all.
+func (f *ResultFlag) kept(a *App) (string, error) {
+	in, name := a.In, "standard input"
+	if f.file != "-" {
+		file, _, err := OpenFile(f.file)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		in, name = file, f.file
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxInput))
+	size := int64(len(b))
+	if err == nil && size == maxInput { // the rest is only counted
+		var rest int64
+		rest, err = io.Copy(io.Discard, io.LimitReader(in, maxCounted-maxInput))
+		size += rest
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	text := strings.ToValidUTF8(string(b[:min(len(b), MaxTaskText+utf8.UTFMax)]), "\uFFFD")
+	fits := strings.ToValidUTF8(text[:min(len(text), MaxTaskText)], "")
+	if !strings.HasPrefix(string(b), fits) {
+		fmt.Fprintf(a.Err, "%s: what is no UTF-8 is kept as \uFFFD\n", term.Safe(name))
+	}
+	if len(fits) == len(text) {
+		return text, nil
+	}
+	much := "it had"
+	if size == maxCounted {
+		much = "it had at least"
+	}
+	note := fmt.Sprintf("...\n[cut: %s %d bytes]", much, size)
+	fmt.Fprintf(a.Err, "%s: the result was cut, %s %d bytes and at most %d are kept: put it into a file and name that\n",
+		term.Safe(name), much, size, MaxTaskText)
+	return strings.ToValidUTF8(fits[:MaxTaskText-len(note)], "") + note, nil
 }
 
 // ExpectFlag reads how long a task, or the rest of it, is expected to take.

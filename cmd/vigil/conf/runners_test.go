@@ -77,6 +77,18 @@ func TestRunnerExamplesKnowUsageLimits(t *testing.T) {
 		{"claude-code", "You've hit your weekly limit · resets Sep 18 at 3am (UTC)", "at", "Sep 18 at 3am"},
 		{"claude-code", "You've hit your weekly limit · resets Thu 3pm (UTC)", "at", "Thu 3pm"},
 		{"claude-code", "You've hit your limit", "", ""},
+		{"claude-code", `API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "", ""},
+		{"claude-code", "API Error: Repeated 529 Overloaded errors", "", ""},
+		{"claude-code", "API Error: Connection error.", "", ""},
+		{"claude-code", `Failed to authenticate. API Error: 401 {"type":"error","error":{"type":"authentication_error",` +
+			`"message":"OAuth token has expired."}}`, "", ""},
+		{"claude-code", "Invalid API key · Please run /login", "", ""},
+		{"claude-code", "Credit balance is too low", "", ""},
+		{"codex", `{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}`,
+			"", ""},
+		{"codex", "ERROR: exceeded retry limit, last status: 503 Service Unavailable", "", ""},
+		{"gemini-cli", `[API Error: [{"error": {"code": 503, "message": "The model is overloaded. Please try again later.",` +
+			` "status": "UNAVAILABLE"}}]]`, "", ""},
 		{"codex", "ERROR: You've hit your usage limit. Upgrade to Pro or try again in 3 hours 14 minutes.", "hours", "3"},
 		{"codex", `{"type":"error","message":"You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours."}`,
 			"", ""},
@@ -294,7 +306,8 @@ func TestConversationsAreGoneOnWithAtTheSameTask(t *testing.T) {
 // when its tool fails for another reason.
 func TestRunnerExamplesKnowWhoSpeaksOfUsageLimits(t *testing.T) {
 	const says = "usage limit reached|99999999999 You've hit your usage limit, try again in 3 hours; RESOURCE_EXHAUSTED: " +
-		"retry in 60s, your quota will reset after 5h; the test wants 'Error: rate limit exceeded' of our API"
+		"retry in 60s, your quota will reset after 5h; the test wants 'Error: rate limit exceeded' of our API; " +
+		"API Error: 529, Credit balance is too low, exceeded retry limit, last status: 429"
 	for name, script := range map[string]string{
 		"claude-code": "echo \"  $SAYS\"; exit 1",
 		"codex": `echo '{"type":"thread.started","thread_id":"` + conversation + `"}'; ` +
@@ -365,10 +378,17 @@ func TestRunnerExamplesFail(t *testing.T) {
 		}
 	}
 	b := newToolbox(t)
-	b.put("claude", "echo 'No conversation found with session ID'; exit 1")
-	if code, _, calls, _ := b.run("claude-code", conversation); code != 1 ||
-		!strings.HasSuffix(calls, "vigil remember \n") {
-		t.Errorf("a conversation that is gone is asked for again: code %d\n%s", code, calls)
+	for says, gone := range map[string]bool{"No conversation found with session ID": true, "Prompt is too long": true,
+		"the test says: Prompt is too long": false} {
+		for _, to := range []string{"1", "2"} {
+			b = newToolbox(t)
+			b.write(filepath.Join(b.dir, "conversation-of.txt"), "task 1\n")
+			b.put("claude", "echo '"+says+"' >&"+to+"; exit 1")
+			code, out, calls, _ := b.run("claude-code", conversation)
+			if code != 1 || strings.Contains(calls, "vigil remember \n") != gone || !strings.Contains(out, says) {
+				t.Errorf("after %q on %s: code %d, %q\n%s", says, to, code, out, calls)
+			}
+		}
 	}
 	b = newToolbox(t) // in a terminal
 	b.put("claude",
