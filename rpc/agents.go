@@ -2,8 +2,11 @@ package rpc
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"vigil/fsm"
+	"vigil/fsm/judge"
 	"vigil/fsm/noun"
 	"vigil/rpc/base"
 	"vigil/rpc/form"
@@ -72,18 +75,26 @@ func fits(st *fsm.View, a *noun.Agent) []*vigilv1.HostFit {
 	return out
 }
 
-// ListAgents pages through the agents by name.
+// looked is how many rows an answer looks at whose filter may fit none of them.
+const looked = 10 * base.ScanStep
+
+// ListAgents pages through the agents by name. With a filter of verdicts, each of which is judged anew, an answer
+// ends after a bounded look.
 func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*vigilv1.ListAgentsResponse, error) {
 	var c form.Checks
 	c.OptionalName("room", r.GetRoom())
 	c.OptionalName("role", r.GetRole())
 	c.Line("host", r.GetHost(), form.MaxWho)
-	limit := c.Page(r.GetLimit(), form.DefaultPage)
+	limit, verdicts := c.Page(r.GetLimit(), form.DefaultPage), verdictKinds(&c, r.GetVerdicts())
 	if c.Err != nil {
 		return nil, c.Err
 	}
 	resp := &vigilv1.ListAgentsResponse{}
-	for at := r.GetAfter(); ; {
+	at := r.GetAfter()
+	if room, _, _ := strings.Cut(at, "/"); room < r.GetRoom() {
+		at = r.GetRoom() // what is behind the name of a room begins with its agents
+	}
+	for looks := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -94,12 +105,16 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 			if missing = err; err != nil {
 				return
 			}
+			want.verdicts, want.leader = verdicts, leader
 			seen := 0
 			for a := range st.Agents(at) {
+				if want.room != 0 && a.Room != want.room {
+					return // rooms come one after the other
+				}
 				if more = seen == base.ScanStep || len(resp.Agents) == limit; more {
 					return
 				}
-				seen, at = seen+1, a.Name
+				seen, looks, at = seen+1, looks+1, a.Name
 				if want.match(st, a) {
 					resp.Agents = append(resp.Agents, judgedAgent(st, a, leader))
 				}
@@ -111,21 +126,41 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 		if !more {
 			return resp, nil
 		}
-		if len(resp.Agents) == limit {
+		if len(resp.Agents) == limit || looks >= looked && (len(verdicts) > 0 || r.GetNotFine()) {
 			resp.More, resp.Next = true, at
 			return resp, nil
 		}
 	}
 }
 
+// verdictKinds reads the names of verdicts.
+func verdictKinds(c *form.Checks, names []string) (kinds []judge.Kind) {
+	var known []string
+	for _, k := range judge.Kinds() {
+		known = append(known, k.String())
+	}
+	c.AtMost("verdicts", len(names), len(known))
+	if c.Err != nil {
+		return nil
+	}
+	for _, name := range names {
+		c.Present("verdicts", name, "name one, or leave it out for all")
+		kinds = append(kinds, judge.Kind(c.Word("verdicts", name, known)))
+	}
+	return kinds
+}
+
 type agentFilter struct {
-	room noun.RoomID
-	role string
-	host noun.HostID
+	room     noun.RoomID
+	role     string
+	host     noun.HostID
+	verdicts []judge.Kind // empty: any
+	notFine  bool
+	leader   bool // one is known
 }
 
 func newAgentFilter(st *fsm.View, r *vigilv1.ListAgentsRequest) (w agentFilter, err error) {
-	w.role = r.GetRole()
+	w.role, w.notFine = r.GetRole(), r.GetNotFine()
 	if name := r.GetRoom(); name != "" {
 		room := st.Room(name)
 		if room == nil {
@@ -150,9 +185,17 @@ func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {
 	if w.room != 0 && a.Room != w.room || w.host != 0 && a.Host != w.host {
 		return false
 	}
-	if w.role != "" {
-		r := st.Role(a.Role)
-		return r != nil && r.Spec.Name == w.role
+	if r := st.Role(a.Role); w.role != "" && (r == nil || r.Spec.Name != w.role) {
+		return false
+	}
+	if len(w.verdicts) > 0 {
+		if g := st.Signals(a.ID, w.leader); !slices.Contains(w.verdicts, g.Kind()) {
+			return false
+		}
+	}
+	if w.notFine {
+		v := st.Verdict(a.ID, w.leader)
+		return !v.Fine
 	}
 	return true
 }

@@ -92,7 +92,8 @@ func (m *mailbox) GetMail(_ context.Context, r *vigilv1.GetMailRequest) (*vigilv
 	return out, nil
 }
 
-// ListMail pages through mail by number, as ListTasks through tasks.
+// ListMail pages through mail by number, as ListTasks through tasks. Newest first it ends after a bounded look: pages
+// ask for it again and again.
 func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vigilv1.ListMailResponse, error) {
 	var c form.Checks
 	if r.GetAgent() != "" {
@@ -105,6 +106,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 		return nil, c.Err
 	}
 	resp := &vigilv1.ListMailResponse{}
+	looks := 0
 	for at := noun.MailID(r.GetAfter()); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -120,7 +122,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 				if more = seen == base.ScanStep || len(resp.Mails) == limit; more {
 					return
 				}
-				seen, at = seen+1, x.ID
+				seen, looks, at = seen+1, looks+1, x.ID
 				if (room == 0 || x.Room == room) && wantsMail(st, r, x) {
 					resp.Mails = append(resp.Mails, convertMail(st, x, false))
 				}
@@ -131,7 +133,7 @@ func (m *mailbox) ListMail(ctx context.Context, r *vigilv1.ListMailRequest) (*vi
 			return nil, missing
 		case !more:
 			return resp, nil
-		case len(resp.Mails) == limit:
+		case len(resp.Mails) == limit, r.GetNewestFirst() && looks >= looked:
 			resp.More, resp.Next = true, uint64(at)
 			return resp, nil
 		}
@@ -155,9 +157,16 @@ func mailSource(
 		if a == nil {
 			return nil, 0, base.NoAgent(st, r.GetAgent())
 		}
+		if r.GetNewestFirst() {
+			return st.MailboxBack(a.ID, at), room, nil
+		}
 		return st.Mailbox(a.ID, at), room, nil
+	case r.GetFrom() != "" && r.GetNewestFirst():
+		return st.MailFromBack(r.GetFrom(), at), room, nil
 	case r.GetFrom() != "":
 		return st.MailFrom(r.GetFrom(), at), room, nil
+	case r.GetNewestFirst():
+		return st.MailsBack(at), room, nil
 	}
 	return st.Mails(at), room, nil
 }

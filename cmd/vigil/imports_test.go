@@ -33,7 +33,7 @@ var rooms = [...]struct{ name, imports string }{
 	{"people/terminal", "conf cli term rpc agentd"},
 	{"people/mail", "people/events agent life cli term rpc"},
 	{"people/tasks", "people/usage people/events agent life cli term fsm rpc"},
-	{"people/agents", "people/tasks people/terminal people/usage people/events people/deadlines agent cli term rpc"},
+	{"people/agents", "people/tasks people/terminal people/usage people/events people/deadlines agent cli term fsm rpc"},
 	{"people/hosts", "people/agents cli term rpc"},
 	{"people/rooms", "people/watchdog people/deadlines conf cli term rpc"},
 	{"people", "people/rooms people/hosts people/agents people/tasks people/mail people/terminal people/watchdog " +

@@ -13,10 +13,12 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// What one look reads at most. A fleet that is larger is looked at by room.
+// What one look reads at most. Of a larger fleet the agents are read that somebody has to look at, and then others by
+// name; all of them are seen by room.
 const (
 	mostAgents = 1000
 	mostInbox  = 1000
+	mostPages  = 100 // of one verdict: servers look at 10,000 agents for each
 )
 
 // Pauses of the feed.
@@ -57,7 +59,9 @@ func (f *feed) look(ctx context.Context) (*snapshot, error) {
 	s, desk := &snapshot{}, vigilv1.NewDeskClient(f.c)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.overview, err = desk.GetOverview(ctx, &vigilv1.GetOverviewRequest{Room: f.room, Stale: true})
+		if s.overview, err = desk.GetOverview(ctx, &vigilv1.GetOverviewRequest{Room: f.room, Stale: true}); err == nil {
+			s.agents, s.agentsMore, err = readAgents(ctx, f.c.Fleet, f.room, s.overview.GetVerdicts())
+		}
 		return err
 	})
 	g.Go(func() error {
@@ -66,16 +70,49 @@ func (f *feed) look(ctx context.Context) (*snapshot, error) {
 		return err
 	})
 	g.Go(func() error {
-		list, err := f.c.Fleet.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: f.room, Limit: mostAgents, Stale: true})
-		s.agents, s.agentsMore = list.GetAgents(), list.GetMore()
-		return err
-	})
-	g.Go(func() error {
 		list, err := f.c.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{Stale: true})
 		s.hosts = list.GetHosts()
 		return err
 	})
 	return s, g.Wait()
+}
+
+// readAgents reads the agents of a room, "" for all. Where there are more than one look reads, each verdict that
+// somebody has to look at comes first, as far as the counts say that there are such agents.
+func readAgents(
+	ctx context.Context, c vigilv1.FleetClient, room string, counts map[string]uint32,
+) (agents []*vigilv1.Agent, more bool, err error) {
+	list, err := c.ListAgents(ctx, &vigilv1.ListAgentsRequest{Room: room, Limit: mostAgents, Stale: true})
+	if err != nil || !list.GetMore() {
+		return list.GetAgents(), false, err
+	}
+	seen := map[string]bool{}
+	add := func(list []*vigilv1.Agent) {
+		for _, a := range list {
+			if !seen[a.GetName()] && len(agents) < mostAgents {
+				seen[a.GetName()], agents = true, append(agents, a)
+			}
+		}
+	}
+	for _, verdict := range gravity {
+		if counts[verdict] == 0 {
+			continue
+		}
+		request := &vigilv1.ListAgentsRequest{Room: room, Verdicts: []string{verdict}, NotFine: true, Limit: mostAgents,
+			Stale: true}
+		for range mostPages {
+			page, err := c.ListAgents(ctx, request)
+			if err != nil {
+				return nil, false, err
+			}
+			add(page.GetAgents())
+			if request.After = page.GetNext(); !page.GetMore() || len(agents) == mostAgents {
+				break
+			}
+		}
+	}
+	add(list.GetAgents())
+	return agents, true, nil
 }
 
 // run sends what happens until ctx ends. It returns an error that does not pass: who may not look, a room

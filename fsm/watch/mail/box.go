@@ -3,6 +3,7 @@ package mail
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,6 +233,51 @@ func (v *View) Mailbox(id noun.AgentID, after noun.MailID) iter.Seq[*noun.Mail] 
 			*from = (*from)[1:]
 		}
 	}
+}
+
+// MailsBack yields the mails below id (0: all), newest first.
+func (v *View) MailsBack(before noun.MailID) iter.Seq[*noun.Mail] {
+	return core.Values(v.MailTable.Back(below(before)))
+}
+
+// MailboxBack yields the mails of an agent below id (0: all), newest first.
+func (v *View) MailboxBack(id noun.AgentID, before noun.MailID) iter.Seq[*noun.Mail] {
+	return func(yield func(*noun.Mail) bool) {
+		box := v.boxes[id]
+		if box == nil {
+			return
+		}
+		before = below(before)
+		open, _ := slices.BinarySearch(box.open, before)
+		closed, _ := slices.BinarySearch(box.closed, before)
+		for open+closed > 0 {
+			list, at := box.open, &open
+			if open == 0 || closed > 0 && box.closed[closed-1] > box.open[open-1] {
+				list, at = box.closed, &closed
+			}
+			*at--
+			if !yield(v.Mail(list[*at])) {
+				return
+			}
+		}
+	}
+}
+
+// MailFromBack yields what a sender has sent below id (0: all), newest first.
+func (v *View) MailFromBack(from string, before noun.MailID) iter.Seq[*noun.Mail] {
+	return func(yield func(*noun.Mail) bool) {
+		v.sentBy.Descend(sentMail{from, below(before) - 1}, func(x sentMail) bool {
+			return x.from == from && yield(v.Mail(x.id))
+		})
+	}
+}
+
+// below is the number below which a list begins that goes back; 0: above all mails.
+func below(id noun.MailID) noun.MailID {
+	if id == 0 {
+		return math.MaxUint64
+	}
+	return id
 }
 
 // beyond is the part of a sorted list behind id.

@@ -1744,8 +1744,13 @@ type ListAgentsRequest struct {
 	Host  string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
 	Stale bool                   `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
 	// Names above this one, at most `limit` (1,000; 0: 100).
-	After         string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
-	Limit         uint32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	Limit uint32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only with one of these verdicts: healthy, busy, idle, degraded, needs_input, sleeping, suspect, deaf, stalled,
+	// unresponsive, offline. Empty: any. An answer looks at 10,000 agents at most then: it may have few or none, and more.
+	Verdicts []string `protobuf:"bytes,7,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	// Only those that somebody has to look at: without the ones whose verdict is fine. It is bounded like verdicts.
+	NotFine       bool `protobuf:"varint,8,opt,name=not_fine,json=notFine,proto3" json:"not_fine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1820,6 +1825,20 @@ func (x *ListAgentsRequest) GetLimit() uint32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListAgentsRequest) GetVerdicts() []string {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+func (x *ListAgentsRequest) GetNotFine() bool {
+	if x != nil {
+		return x.NotFine
+	}
+	return false
 }
 
 type ListAgentsResponse struct {
@@ -4344,14 +4363,16 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\x04B\x03\xe0A\x02R\x04task\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x15\n" +
 	"\x06if_rev\x18\x03 \x01(\x04R\x05ifRev\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\x91\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xc8\x01\n" +
 	"\x11ListAgentsRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x14\n" +
 	"\x05stale\x18\x04 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\rR\x05limit\"e\n" +
+	"\x05limit\x18\x06 \x01(\rR\x05limit\x12\x1a\n" +
+	"\bverdicts\x18\a \x03(\tR\bverdicts\x12\x19\n" +
+	"\bnot_fine\x18\b \x01(\bR\anotFine\"e\n" +
 	"\x12ListAgentsResponse\x12'\n" +
 	"\x06agents\x18\x01 \x03(\v2\x0f.vigil.v1.AgentR\x06agents\x12\x12\n" +
 	"\x04more\x18\n" +

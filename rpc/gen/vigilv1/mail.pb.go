@@ -434,9 +434,12 @@ type ListMailRequest struct {
 	// Only this conversation; 0: all.
 	Thread uint64 `protobuf:"varint,5,opt,name=thread,proto3" json:"thread,omitempty"`
 	// Behind this number; at most 1000 a page, 100 by default.
-	After         uint64 `protobuf:"varint,6,opt,name=after,proto3" json:"after,omitempty"`
-	Limit         uint32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	Stale         bool   `protobuf:"varint,8,opt,name=stale,proto3" json:"stale,omitempty"`
+	After uint64 `protobuf:"varint,6,opt,name=after,proto3" json:"after,omitempty"`
+	Limit uint32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	Stale bool   `protobuf:"varint,8,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Newest first; then `after` means below it, 0 from the newest. An answer looks at 10,000 mails at most then: it may
+	// have few or none, and more.
+	NewestFirst   bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -523,6 +526,13 @@ func (x *ListMailRequest) GetLimit() uint32 {
 func (x *ListMailRequest) GetStale() bool {
 	if x != nil {
 		return x.Stale
+	}
+	return false
+}
+
+func (x *ListMailRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
 	}
 	return false
 }
@@ -1001,7 +1011,7 @@ const file_vigil_v1_mail_proto_rawDesc = "" +
 	"\x10SendMailResponse\x12\x14\n" +
 	"\x05mails\x18\x01 \x03(\x04R\x05mails\x12\x16\n" +
 	"\x06thread\x18\x02 \x01(\x04R\x06thread\x12\x12\n" +
-	"\x04note\x18\x03 \x01(\tR\x04note\"\xd1\x01\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"\xf4\x01\n" +
 	"\x0fListMailRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x12\n" +
@@ -1010,7 +1020,8 @@ const file_vigil_v1_mail_proto_rawDesc = "" +
 	"\x06thread\x18\x05 \x01(\x04R\x06thread\x12\x14\n" +
 	"\x05after\x18\x06 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\a \x01(\rR\x05limit\x12\x14\n" +
-	"\x05stale\x18\b \x01(\bR\x05stale\"`\n" +
+	"\x05stale\x18\b \x01(\bR\x05stale\x12!\n" +
+	"\fnewest_first\x18\t \x01(\bR\vnewestFirst\"`\n" +
 	"\x10ListMailResponse\x12$\n" +
 	"\x05mails\x18\x01 \x03(\v2\x0e.vigil.v1.MailR\x05mails\x12\x12\n" +
 	"\x04more\x18\n" +

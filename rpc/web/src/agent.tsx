@@ -1,12 +1,12 @@
 // Agent: how it is and why, what is due, what it did, and its terminal.
 import type { JSX } from "preact";
 import { agentActions } from "./actions";
-import { agentPath, get, read } from "./api";
-import { Write } from "./compose";
+import { agentPath, read } from "./api";
 import { Feed } from "./feed";
 import { clock, sentence, span, taskTone, verdictTone, words } from "./format";
 import { useLive } from "./live";
-import type { Agent, GetAgentResponse, ListDeadlinesResponse, ListMailResponse } from "./messages";
+import { Conversations } from "./mails";
+import type { Agent, GetAgentResponse, ListDeadlinesResponse } from "./messages";
 import { link, params, rest } from "./router";
 import { Output, Screen } from "./screen";
 import { useTimeline } from "./timeline";
@@ -82,7 +82,7 @@ export function AgentView(): JSX.Element {
         </div>
         {tab === "events" && <Feed list={(got.value?.events ?? []).toReversed()} />}
         {tab === "lives" && <PastLives agent={name} />}
-        {tab === "mail" && <Mails agent={name} />}
+        {tab === "mail" && <Conversations agent={name} />}
         {tab === "output" && <Output agent={name} />}
         {tab === "screen" && <Screen agent={name} />}
         {tab === "hosts" && <Fits got={got.value!} />}
@@ -158,7 +158,7 @@ function Facts({ a, at }: { a: Agent; at: number }): JSX.Element {
         <dt>In the room</dt>
         <dd>{words(a.participant)}</dd>
         <dt>Host</dt>
-        <dd>{a.host || "–"}</dd>
+        <dd>{a.host ? <a href={link(`/host/${a.host}`)}>{a.host}</a> : "–"}</dd>
         <dt>Up</dt>
         <dd>
           <Age of={a.up} at={at} />
@@ -297,37 +297,15 @@ function PastLives({ agent }: { agent: string }): JSX.Element {
   );
 }
 
-function Mails({ agent }: { agent: string }): JSX.Element {
-  const list = useLive(
-    (abort) => get<ListMailResponse>("v1/mail", { agent, limit: 100, stale: true }, abort),
-    (e) => e.agent === agent,
-    [agent],
-  );
-  return (
-    <>
-      <Wrong error={list.error} />
-      <Write to={agent.includes(".") ? agent : `${agent}.1`} then={list.again} />
-      <ul class="mails">
-        {(list.value?.mails ?? []).toReversed().map((m) => (
-          <li key={m.id}>
-            <time class="num faint">{clock(m.sent_at)}</time>
-            <b>{m.from}</b>
-            <span class="text">{m.subject}</span>
-            <Badge tone={m.state === "acknowledged" ? "good" : "warn"}>{m.state}</Badge>
-          </li>
-        ))}
-      </ul>
-      {list.value?.mails.length === 0 && <Empty>Its mailbox is empty.</Empty>}
-    </>
-  );
-}
-
 function Fits({ got }: { got: GetAgentResponse }): JSX.Element {
   return (
     <ul class="reasons">
       {got.hosts.map((h) => (
         <li key={h.host} class={h.fits ? "good" : "bad"}>
-          <b>{h.host}</b> {h.fits ? "would take its next start" : h.reason}
+          <a href={link(`/host/${h.host}`)}>
+            <b>{h.host}</b>
+          </a>{" "}
+          {h.fits ? "would take its next start" : h.reason}
         </li>
       ))}
     </ul>

@@ -13,7 +13,7 @@ import { Notify, watchInbox } from "./notify";
 import { Palette, search, type Command } from "./palette";
 import { TimelineView } from "./timeline";
 import { Agents, Tasks } from "./lists";
-import { Hosts, Servers } from "./machines";
+import { Hosts, HostView, Servers } from "./machines";
 import { Rooms, RoomView } from "./rooms";
 import { TaskView } from "./task";
 import { AgentView } from "./agent";
@@ -43,6 +43,7 @@ const views: View[] = [
   { name: "apply", title: "Apply a room file", view: Apply, nav: false },
   { name: "room", title: "Room", view: RoomView, nav: false },
   { name: "agent", title: "Agent", view: AgentView, nav: false },
+  { name: "host", title: "Host", view: HostView, nav: false },
   { name: "task", title: "Task", view: TaskView, nav: false },
 ];
 

@@ -38,7 +38,7 @@ function Subject({ e }: { e: Event }): JSX.Element {
       {!e.agent &&
         !e.task &&
         (e.host ? (
-          <a href={link("/hosts")}>{e.host}</a>
+          <a href={link(`/host/${e.host}`)}>{e.host}</a>
         ) : (
           e.room && <a href={link(`/room/${e.room}`)}>{e.room}</a>
         ))}

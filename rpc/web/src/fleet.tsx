@@ -125,7 +125,11 @@ function Tasks({ o }: { o: Overview }): JSX.Element {
               </td>
               <td class="n num">{count(t.count)}</td>
               <td class="n">
-                <Age of={t.oldest} at={overviewAt.value} />
+                {t.oldest && (
+                  <a href={link(`/tasks?state=${t.state}&oldest=1`)} title={`The oldest: ${words(t.state)}`}>
+                    <Age of={t.oldest} at={overviewAt.value} />
+                  </a>
+                )}
               </td>
             </tr>
           ))}

@@ -3,12 +3,10 @@ import type { JSX } from "preact";
 import { read } from "./api";
 import { count, taskTone, verdicts, verdictTone, words } from "./format";
 import { useLive } from "./live";
-import type { Agent, ListAgentsResponse, ListTasksResponse, Task } from "./messages";
+import type { Agent, ListAgentsResponse, ListTasksResponse, Overview, Task } from "./messages";
+import { More, usePages } from "./pages";
 import { link, params } from "./router";
 import { Age, Badge, Card, Empty, Wrong } from "./ui";
-
-/** page is how many rows a list asks for at once. */
-export const page = 200;
 
 export function AgentRows({ list, at }: { list: Agent[]; at: number }): JSX.Element {
   return (
@@ -44,7 +42,9 @@ export function AgentRows({ list, at }: { list: Agent[]; at: number }): JSX.Elem
                 <span class="faint">–</span>
               )}
             </td>
-            <td data-of="on">{a.host || <span class="faint">–</span>}</td>
+            <td data-of="on">
+              {a.host ? <a href={link(`/host/${a.host}`)}>{a.host}</a> : <span class="faint">–</span>}
+            </td>
             <td class="n" data-of="up">
               <Age of={a.up} at={at} />
             </td>
@@ -58,32 +58,55 @@ export function AgentRows({ list, at }: { list: Agent[]; at: number }): JSX.Elem
 
 export function Agents(): JSX.Element {
   const verdict = params.value.get("verdict") ?? "",
-    room = params.value.get("room") ?? "";
-  const list = useLive(
-    (abort) => read<ListAgentsResponse>("v1/agents", { room, limit: 1000 }, abort),
+    room = params.value.get("room") ?? "",
+    after = params.value.get("after") ?? "";
+  const list = usePages(
+    (at, limit, abort) =>
+      read<ListAgentsResponse>("v1/agents", { room, verdicts: verdict ? [verdict] : [], limit, after: at }, abort),
+    (r) => r.agents,
+    (e) => /^(agent|host|room)\./.test(e.kind ?? ""),
+    [room, verdict],
+    5000,
+    after,
+  );
+  const sums = useLive(
+    (abort) => read<Overview>("v1/overview", { room }, abort),
     (e) => /^(agent|host|room)\./.test(e.kind ?? ""),
     [room],
     5000,
   );
-  const all = list.value?.agents ?? [];
-  const shown = verdict ? all.filter((a) => a.verdict?.kind === verdict) : all;
+  const n = (v: string): number => sums.value?.verdicts[v] ?? 0;
   return (
     <Card>
       <div class="filters" role="group" aria-label="Only these">
-        <Choice label="all" on={!verdict} to={`/agents?room=${room}`} />
+        <Choice label={room ? `all of ${room}` : "all"} on={!verdict} to={`/agents?room=${room}`} />
         {verdicts
-          .filter((v) => v === verdict || all.some((a) => a.verdict?.kind === v))
+          .filter((v) => v === verdict || n(v) > 0)
           .map((v) => (
-            <Choice key={v} label={words(v)} on={v === verdict} to={`/agents?verdict=${v}&room=${room}`} />
+            <Choice
+              key={v}
+              label={`${words(v)} ${count(n(v))}`}
+              on={v === verdict}
+              to={`/agents?verdict=${v}&room=${room}`}
+            />
           ))}
+        {room && <Choice label="every room" on={false} to={`/agents?verdict=${verdict}`} />}
       </div>
       <Wrong error={list.error} />
-      <AgentRows list={shown.slice(0, page)} at={list.at} />
-      {list.value && shown.length === 0 && <Empty>No agent is like that.</Empty>}
-      {(shown.length > page || list.value?.more) && (
-        <Empty>{count(page)} are shown of more; choose a room or a verdict.</Empty>
-      )}
+      {after && <Behind name={after} to={`/agents?verdict=${verdict}&room=${room}`} />}
+      {list.value && <AgentRows list={list.value.list} at={list.at} />}
+      {list.value?.list.length === 0 && !list.value.next && <Empty>No agent is like that.</Empty>}
+      <More of={list} to={`/agents?verdict=${verdict}&room=${room}`} />
     </Card>
+  );
+}
+
+/** Behind says that a list begins somewhere in the middle. */
+function Behind({ name, to }: { name: string; to: string }): JSX.Element {
+  return (
+    <p class="line">
+      <span class="faint">Behind {name}.</span> <a href={link(to)}>From the beginning</a>
+    </p>
   );
 }
 
@@ -154,32 +177,51 @@ export const states = [
 
 export function Tasks(): JSX.Element {
   const state = params.value.get("state") ?? "",
-    room = params.value.get("room") ?? "";
-  const list = useLive(
-    (abort) =>
+    room = params.value.get("room") ?? "",
+    role = params.value.get("role") ?? "",
+    oldest = params.value.get("oldest") ?? "",
+    after = params.value.get("after") ?? "";
+  const to = (state: string, oldest: string): string =>
+    `/tasks?state=${state}&room=${room}&role=${role}&oldest=${oldest}`;
+  const list = usePages(
+    (at, limit, abort) =>
       read<ListTasksResponse>(
         "v1/tasks",
-        { room, states: state ? [state] : [], newest_first: true, limit: page },
+        { room, role, states: state ? state.split(",") : [], newest_first: !oldest, limit, after: at },
         abort,
       ),
+    (r) => r.tasks,
     (e) => /^(task|room)\./.test(e.kind ?? ""),
-    [state, room],
+    [state, room, role, oldest],
+    0,
+    after,
   );
   return (
     <Card>
       <div class="filters" role="group" aria-label="Only these">
-        <Choice label="all" on={!state} to={`/tasks?room=${room}`} />
+        <Choice label="all" on={!state} to={to("", oldest)} />
         {states.map((s) => (
-          <Choice key={s} label={words(s)} on={s === state} to={`/tasks?state=${s}&room=${room}`} />
+          <Choice key={s} label={words(s)} on={s === state} to={to(s, oldest)} />
         ))}
+        <Choice label="oldest first" on={!!oldest} to={to(state, oldest ? "" : "1")} />
         <a class="choice new" href={link("/new-task")}>
           New task
         </a>
       </div>
+      {(room || role) && (
+        <p class="line">
+          <span class="faint">
+            Only of {room}
+            {role && `/${role}`}.
+          </span>{" "}
+          <a href={link(`/tasks?state=${state}&oldest=${oldest}`)}>Of every room</a>
+        </p>
+      )}
       <Wrong error={list.error} />
-      {list.value && <TaskRows list={list.value.tasks} at={list.at} />}
-      {list.value?.tasks.length === 0 && <Empty>No task is like that.</Empty>}
-      {list.value?.more && <Empty>These are the newest {count(page)}.</Empty>}
+      {after && <Behind name={`task ${after}`} to={to(state, oldest)} />}
+      {list.value && <TaskRows list={list.value.list} at={list.at} />}
+      {list.value?.list.length === 0 && !list.value.next && <Empty>No task is like that.</Empty>}
+      <More of={list} to={to(state, oldest)} older={!oldest} />
     </Card>
   );
 }

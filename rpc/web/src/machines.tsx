@@ -1,9 +1,13 @@
 // Hosts and servers.
 import type { JSX } from "preact";
 import { get, post, read } from "./api";
-import { hostTone } from "./format";
+import { useState } from "preact/hooks";
+import { clock, count, hostTone, plural, seconds, span, words } from "./format";
+import { AgentRows } from "./lists";
 import { useLive } from "./live";
-import type { Host, ListHostsResponse, ListServersResponse } from "./messages";
+import type { Host, ListAgentsResponse, ListHostsResponse, ListServersResponse, Server } from "./messages";
+import { More, usePages } from "./pages";
+import { link, rest } from "./router";
 import { Act, Age, Badge, Card, Empty, Wrong } from "./ui";
 
 export function Hosts(): JSX.Element {
@@ -24,14 +28,65 @@ export function Hosts(): JSX.Element {
   );
 }
 
+/** few is how many agents the card of a host names. */
+const few = 20;
+
+/** Some names the first agents of a host. It is read when somebody opens it: there may be many hosts. */
+function Some({ host, n }: { host: string; n: number }): JSX.Element {
+  const [open, set] = useState(false);
+  return (
+    <details class="thread" onToggle={(e) => set(e.currentTarget.open)}>
+      <summary>{plural(n, "agent")}</summary>
+      {open && <Names host={host} />}
+    </details>
+  );
+}
+
+function Names({ host }: { host: string }): JSX.Element {
+  const list = useLive(
+    (abort) => read<ListAgentsResponse>("v1/agents", { host, limit: few }, abort),
+    (e) => e.host === host,
+    [host],
+  );
+  return (
+    <>
+      <Wrong error={list.error} />
+      <ul class="rows">
+        {list.value?.agents.map((a) => (
+          <li key={a.name}>
+            <a href={link(`/agent/${a.name}`)}>{a.name}</a>
+          </li>
+        ))}
+      </ul>
+      {list.value?.more && <a href={link(`/host/${host}`)}>All of them</a>}
+    </>
+  );
+}
+
 function HostCard({ h, at, again }: { h: Host; at: number; again: () => void }): JSX.Element {
-  const path = `v1/hosts/${encodeURIComponent(h.name ?? "")}`;
   return (
     <section class="card" aria-label={h.name}>
       <header>
-        <h2>{h.name}</h2>
-        <Badge tone={hostTone(h.drain ? "draining" : h.state)}>{h.drain ? "draining" : h.state}</Badge>
+        <h2>
+          <a href={link(`/host/${h.name}`)}>{h.name}</a>
+        </h2>
+        <HostBadge h={h} />
       </header>
+      <HostFacts h={h} at={at} />
+      {h.running + h.starting > 0 && <Some host={h.name ?? ""} n={h.running + h.starting} />}
+      <Drain h={h} again={again} />
+    </section>
+  );
+}
+
+function HostBadge({ h }: { h: Host }): JSX.Element {
+  return <Badge tone={hostTone(h.drain ? "draining" : h.state)}>{h.drain ? "draining" : h.state}</Badge>;
+}
+
+function HostFacts({ h, at, full }: { h: Host; at: number; full?: boolean }): JSX.Element {
+  const left = h.running + h.starting;
+  return (
+    <>
       <dl class="facts">
         <dt>Agents</dt>
         <dd class="num">
@@ -43,6 +98,27 @@ function HostCard({ h, at, again }: { h: Host; at: number; again: () => void }):
         <dd>
           <Age of={h.heard} at={at} /> <span class="faint">ago</span>
         </dd>
+        {h.drain && (
+          <>
+            <dt>Drain</dt>
+            <dd>
+              {left > 0 ? `${plural(left, "agent")} still here` : "empty"}{" "}
+              <span class="faint">
+                by {h.drain_by || "somebody"}, {clock(h.drain_at)}
+                {h.drain_left && (
+                  <>
+                    ; what works is stopped in <Age of={h.drain_left} at={at} down />
+                  </>
+                )}
+                {h.drain_ends_in && (
+                  <>
+                    ; it ends in <Age of={h.drain_ends_in} at={at} down />
+                  </>
+                )}
+              </span>
+            </dd>
+          </>
+        )}
         <dt>Containment</dt>
         <dd>{h.containment || "–"}</dd>
         <dt>Terminals</dt>
@@ -55,10 +131,10 @@ function HostCard({ h, at, again }: { h: Host; at: number; again: () => void }):
             </Badge>
           ))}
         </dd>
-        {h.pressure && (
+        {(h.pressure || full) && (
           <>
             <dt>Pressure</dt>
-            <dd class="bad">{h.pressure}</dd>
+            <dd class={h.pressure ? "bad" : ""}>{h.pressure || "none"}</dd>
           </>
         )}
         {h.suspect_why && (
@@ -67,33 +143,119 @@ function HostCard({ h, at, again }: { h: Host; at: number; again: () => void }):
             <dd>{h.suspect_why}</dd>
           </>
         )}
+        {full && (
+          <>
+            <dt>Runners</dt>
+            <dd>{h.runners.join(", ") || "–"}</dd>
+            <dt>Labels</dt>
+            <dd>
+              {Object.entries(h.labels)
+                .map(([k, v]) => `${k}=${v}`)
+                .join(", ") || "–"}
+            </dd>
+            <dt>Version</dt>
+            <dd>{h.version || "–"}</dd>
+            {h.unproven > 0 && (
+              <>
+                <dt>In doubt</dt>
+                <dd class="bad">{plural(h.unproven, "life", "lives")} that may go on</dd>
+              </>
+            )}
+            {h.steady_in && (
+              <>
+                <dt>Steady in</dt>
+                <dd class="num">{span(seconds(h.steady_in))}</dd>
+              </>
+            )}
+            {h.kept && (
+              <>
+                <dt>Kept on disk</dt>
+                <dd class="num">{count(Math.round(Number(h.kept.bytes ?? 0) / 1e6))} MB</dd>
+              </>
+            )}
+          </>
+        )}
       </dl>
       {h.warnings.map((w) => (
         <p key={w} class="wrong">
           {w}
         </p>
       ))}
-      <div class="buttons">
-        {h.drain ? (
-          <Act
-            label="End the drain"
-            kind="primary"
-            done={`${h.name} takes agents again.`}
-            go={() => post(`${path}:drain`, { off: true })}
-            then={again}
-          />
-        ) : (
-          <Act
-            label="Drain"
-            done={`${h.name} is drained.`}
-            sure="Its agents move to other hosts, and nothing starts here."
-            go={() => post(`${path}:drain`, {})}
-            then={again}
-          />
-        )}
-      </div>
-    </section>
+    </>
   );
+}
+
+function Drain({ h, again }: { h: Host; again: () => void }): JSX.Element {
+  const path = `v1/hosts/${encodeURIComponent(h.name ?? "")}`;
+  return (
+    <div class="buttons">
+      {h.drain ? (
+        <Act
+          label="End the drain"
+          kind="primary"
+          done={`${h.name} takes agents again.`}
+          go={() => post(`${path}:drain`, { off: true })}
+          then={again}
+        />
+      ) : (
+        <Act
+          label="Drain"
+          done={`${h.name} is drained.`}
+          sure="Its agents move to other hosts, and nothing starts here."
+          go={() => post(`${path}:drain`, {})}
+          then={again}
+        />
+      )}
+    </div>
+  );
+}
+
+/** HostView is one host with all of its agents. */
+export function HostView(): JSX.Element {
+  const name = rest.value;
+  const concerns = (e: { host?: string }): boolean => e.host === name;
+  const host = useLive(
+    (abort) => read<Host>(`v1/hosts/${encodeURIComponent(name)}`, {}, abort),
+    concerns,
+    [name],
+    5000,
+  );
+  const agents = usePages(
+    (after, limit, abort) => read<ListAgentsResponse>("v1/agents", { host: name, limit, after }, abort),
+    (r) => r.agents,
+    concerns,
+    [name],
+    5000,
+  );
+  if (!host.value) return host.error ? <Wrong error={host.error} /> : <Empty>Looking…</Empty>;
+  const h = host.value;
+  return (
+    <div class="grid">
+      <section class="card wide" aria-label="Host">
+        <p class="line">
+          <HostBadge h={h} />
+          <a href={link(`/events?host=${name}`)}>Its events</a>
+          <a href={link("/hosts")}>All hosts</a>
+        </p>
+        <HostFacts h={h} at={host.at} full />
+        <Drain h={h} again={host.again} />
+      </section>
+      <Card title="Agents" wide>
+        <Wrong error={agents.error} />
+        {agents.value && <AgentRows list={agents.value.list} at={agents.at} />}
+        {agents.value?.list.length === 0 && <Empty>No agent is here.</Empty>}
+        <More of={agents} />
+      </Card>
+    </div>
+  );
+}
+
+/** serverState is what a server is in one word. */
+function serverState(s: Server): string {
+  if (s.diverged) return "differs";
+  if (s.leader) return "leads";
+  if (s.silent) return "silent";
+  return s.voter ? "votes" : s.standby ? "standby" : "learns";
 }
 
 export function Servers(): JSX.Element {
@@ -111,6 +273,8 @@ export function Servers(): JSX.Element {
           <tr>
             <th scope="col">Server</th>
             <th scope="col">State</th>
+            <th scope="col">Health</th>
+            <th scope="col">Zone</th>
             <th scope="col">API</th>
             <th scope="col">Raft</th>
             <th scope="col">Version</th>
@@ -124,17 +288,20 @@ export function Servers(): JSX.Element {
               </td>
               <td>
                 <Badge tone={s.diverged ? "bad" : s.leader ? "busy" : s.silent ? "warn" : "good"}>
-                  {s.diverged
-                    ? "differs"
-                    : s.leader
-                      ? "leads"
-                      : s.silent
-                        ? "silent"
-                        : s.voter
-                          ? "votes"
-                          : "learns"}
+                  {serverState(s)}
                 </Badge>
+                {s.standby && serverState(s) !== "standby" && <span class="faint"> standby</span>}
               </td>
+              <td data-of="health">
+                {s.health ? words(s.health) : "–"}
+                {s.silent && (
+                  <span class="faint">
+                    {" "}
+                    not heard for <Age of={s.silent} at={list.at} />
+                  </span>
+                )}
+              </td>
+              <td data-of="zone">{s.zone || <span class="faint">–</span>}</td>
               <td class="mono" data-of="api">
                 {s.api_addr}
               </td>

@@ -1,4 +1,4 @@
-// Mail of a room as conversations.
+// Mail of a room or an agent as conversations.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { read } from "./api";
@@ -6,26 +6,8 @@ import { Write } from "./compose";
 import { clock, plural, priorityTone } from "./format";
 import { useLive } from "./live";
 import type { ListMailResponse, Mail } from "./messages";
+import { More, usePages } from "./pages";
 import { Badge, Empty, Wrong } from "./ui";
-
-/** pages is how many pages of mail are read at most, a thousand each. */
-const pages = 10;
-
-async function all(room: string, abort: AbortSignal): Promise<Mail[]> {
-  let list: Mail[] = [],
-    after = "0";
-  for (let i = 0; i < pages; i++) {
-    const got = await read<ListMailResponse & { more?: boolean; next?: string }>(
-      "v1/mail",
-      { room, limit: 1000, after },
-      abort,
-    );
-    list = [...list, ...got.mails].slice(-1000);
-    if (!got.more || !got.next) break;
-    after = got.next;
-  }
-  return list;
-}
 
 /** Letter is one mail, which may be in the mailbox of several agents. */
 interface Letter {
@@ -34,36 +16,48 @@ interface Letter {
   open: number;
 }
 
-export function Conversations({ room }: { room: string }): JSX.Element {
-  const list = useLive(
-    (abort) => all(room, abort),
-    (e) => e.room === room && /^mail\./.test(e.kind ?? ""),
-    [room],
+/** Conversations are those of a room, or of the mailbox of an agent: the one with the newest mail first. */
+export function Conversations({ room = "", agent = "" }: { room?: string; agent?: string }): JSX.Element {
+  const list = usePages(
+    (after, limit, abort) =>
+      read<ListMailResponse>("v1/mail", { room, agent, newest_first: true, limit, after }, abort),
+    (r) => r.mails,
+    (e) => (agent ? e.agent === agent : e.room === room) && /^mail\./.test(e.kind ?? ""),
+    [room, agent],
     10000,
   );
-  const threads = new Map<string, Letter[]>();
-  for (const m of list.value ?? []) {
+  const threads = new Map<string, Mail[]>();
+  for (const m of list.value?.list ?? []) {
     const id = m.thread && m.thread !== "0" ? m.thread : m.id!;
-    const letters = threads.get(id) ?? [];
+    threads.set(id, [...(threads.get(id) ?? []), m]);
+  }
+  return (
+    <>
+      <Wrong error={list.error} />
+      <Write to={room || (agent.includes(".") ? agent : `${agent}.1`)} then={list.again} />
+      {[...threads].map(([id, mails]) => (
+        <Thread key={id} id={id} letters={lettersOf(mails.toReversed())} again={list.again} />
+      ))}
+      {list.value?.list.length === 0 && !list.value.next && (
+        <Empty>{room ? "Nobody has written here yet." : "Its mailbox is empty."}</Empty>
+      )}
+      <More of={list} older />
+    </>
+  );
+}
+
+/** lettersOf joins the copies of one mail for several agents. */
+function lettersOf(mails: Mail[]): Letter[] {
+  const letters: Letter[] = [];
+  for (const m of mails) {
     const last = letters.at(-1);
     const open = m.state === "acknowledged" ? 0 : 1;
     if (last && last.mail.from === m.from && last.mail.sent_at === m.sent_at && last.mail.subject === m.subject) {
       last.to.push(m.to ?? "");
       last.open += open;
     } else letters.push({ mail: m, to: [m.to ?? ""], open });
-    threads.set(id, letters);
   }
-  const newest = [...threads].toReversed().slice(0, 50);
-  return (
-    <>
-      <Wrong error={list.error} />
-      <Write to={room} then={list.again} />
-      {newest.map(([id, letters]) => (
-        <Thread key={id} id={id} letters={letters} again={list.again} />
-      ))}
-      {list.value && newest.length === 0 && <Empty>Nobody has written here yet.</Empty>}
-    </>
-  );
+  return letters;
 }
 
 function Thread({ id, letters, again }: { id: string; letters: Letter[]; again: () => void }): JSX.Element {

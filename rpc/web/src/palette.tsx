@@ -35,7 +35,7 @@ addEventListener("keydown", (e) => {
   }
 });
 
-const paths: Record<string, string> = { room: "/room/", agent: "/agent/", task: "/task/" };
+const paths: Record<string, string> = { room: "/room/", agent: "/agent/", task: "/task/", host: "/host/" };
 
 export function Palette({ commands }: { commands: Command[] }): JSX.Element | null {
   return open.value ? <Box commands={commands} /> : null;
@@ -68,7 +68,7 @@ function Box({ commands }: { commands: Command[] }): JSX.Element {
             kind: h.kind ?? "",
             name: h.name ?? "",
             text: h.text,
-            go: () => go(h.kind === "host" ? "/hosts" : `${paths[h.kind ?? ""] ?? "/room/"}${h.name}`),
+            go: () => go(`${paths[h.kind ?? ""] ?? "/room/"}${h.name}`),
           })),
         );
         setMore(!!got.more);

@@ -2,10 +2,11 @@
 import type { JSX } from "preact";
 import { read } from "./api";
 import { count, plural, seconds, sentence, span, taskTone, words } from "./format";
-import { AgentRows, page, states } from "./lists";
+import { AgentRows, states } from "./lists";
 import { useLive } from "./live";
 import { Conversations } from "./mails";
-import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room } from "./messages";
+import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room, Task } from "./messages";
+import { page } from "./pages";
 import { link, rest } from "./router";
 import { Badge, Bar, Card, Empty, Wrong } from "./ui";
 import { RoomUsage } from "./usage";
@@ -67,31 +68,42 @@ function RoomCard({ r }: { r: Room }): JSX.Element {
   );
 }
 
+/** shown is how many tasks a column of the board shows. */
+const shown = 12;
+
+/** columns of the board: who waits longest comes first, of what has ended the newest. */
+const columns: { title: string; of: string[]; newest: boolean }[] = [
+  { title: "Waiting", of: ["QUEUED", "PENDING"], newest: false },
+  { title: "At work", of: ["ACKNOWLEDGED", "IN_PROGRESS"], newest: false },
+  { title: "Done", of: ["COMPLETED"], newest: true },
+  { title: "Not done", of: ["FAILED", "QUARANTINED", "CANCELED"], newest: true },
+];
+
+const counted = (r: Room, of: string[]): number => of.reduce((n, s) => n + sumTasks(r, s), 0);
+
+/** board reads a room and, for each column, no more tasks than it shows and the room counts. */
+async function board(name: string, abort: AbortSignal): Promise<{ r: Room; tasks: Task[][] }> {
+  const r = await read<Room>(`v1/rooms/${encodeURIComponent(name)}`, {}, abort);
+  const tasks = columns.map(async ({ of, newest }) => {
+    const limit = Math.min(shown, counted(r, of));
+    if (limit === 0) return [];
+    const ask = { room: name, states: of, newest_first: newest, limit };
+    return (await read<ListTasksResponse>("v1/tasks", ask, abort)).tasks;
+  });
+  return { r, tasks: await Promise.all(tasks) };
+}
+
 export function RoomView(): JSX.Element {
   const name = rest.value;
   const concerns = (e: { room?: string }): boolean => e.room === name;
-  const room = useLive((abort) => read<Room>(`v1/rooms/${encodeURIComponent(name)}`, {}, abort), concerns, [
-    name,
-  ]);
+  const room = useLive((abort) => board(name, abort), concerns, [name]);
   const agents = useLive(
     (abort) => read<ListAgentsResponse>("v1/agents", { room: name, limit: page }, abort),
     concerns,
     [name],
   );
-  const tasks = useLive(
-    (abort) => read<ListTasksResponse>("v1/tasks", { room: name, newest_first: true, limit: page }, abort),
-    concerns,
-    [name],
-  );
   if (!room.value) return room.error ? <Wrong error={room.error} /> : <Empty>Looking…</Empty>;
-  const r = room.value,
-    list = tasks.value?.tasks ?? [];
-  const columns: [string, string[]][] = [
-    ["Waiting", ["QUEUED", "PENDING"]],
-    ["At work", ["ACKNOWLEDGED", "IN_PROGRESS"]],
-    ["Done", ["COMPLETED"]],
-    ["Not done", ["FAILED", "QUARANTINED", "CANCELED"]],
-  ];
+  const { r, tasks } = room.value;
   return (
     <div class="grid">
       {r.paused && (
@@ -152,14 +164,15 @@ export function RoomView(): JSX.Element {
           </>
         }>
         <div class="board">
-          {columns.map(([title, of]) => {
-            const these = list.filter((t) => of.includes(t.state ?? ""));
+          {columns.map(({ title, of, newest }, at) => {
+            const n = counted(r, of),
+              all = `/tasks?room=${name}&state=${of.join(",")}&oldest=${newest ? "" : "1"}`;
             return (
               <section key={title} aria-label={title}>
                 <h3>
-                  {title} <span class="num">{these.length}</span>
+                  {title} <span class="num">{count(n)}</span>
                 </h3>
-                {these.slice(0, 12).map((t) => (
+                {tasks[at]!.map((t) => (
                   <a key={t.id} class="note" href={link(`/task/${t.id}`)}>
                     <span class="t">{t.title || `Task ${t.id}`}</span>
                     <span class="faint">
@@ -168,6 +181,7 @@ export function RoomView(): JSX.Element {
                     </span>
                   </a>
                 ))}
+                {n > shown && <a href={link(all)}>All {count(n)}</a>}
               </section>
             );
           })}
@@ -178,6 +192,12 @@ export function RoomView(): JSX.Element {
       </Card>
       <Card title="Agents" wide>
         {agents.value && <AgentRows list={agents.value.agents} at={agents.at} />}
+        {agents.value?.more && (
+          <p class="line">
+            <span class="faint">These are the first {count(page)}.</span>{" "}
+            <a href={link(`/agents?room=${name}`)}>All agents of {name}</a>
+          </p>
+        )}
       </Card>
     </div>
   );

@@ -2,9 +2,10 @@
 import type { JSX } from "preact";
 import { post, read } from "./api";
 import { Feed } from "./feed";
-import { clock, plural, sentence, taskTone, words } from "./format";
+import { clock, plural, seconds, sentence, span, taskTone, words } from "./format";
 import { useLive } from "./live";
-import type { Task } from "./messages";
+import type { Event, ListEventsResponse, Task } from "./messages";
+import { gather } from "./pages";
 import { link, rest } from "./router";
 import { events } from "./stream";
 import { Used } from "./usage";
@@ -173,9 +174,132 @@ export function TaskView(): JSX.Element {
           ))}
         </Card>
       )}
-      <Card title="What happened since this page was opened" wide>
-        <Feed list={events.value.filter((e) => e.task === t.id).slice(0, 50)} />
-      </Card>
+      <History t={t} />
     </div>
   );
+}
+
+/** most is how many events of a task are read. */
+const most = 1000;
+
+/** Attempt is what events say of one. */
+interface Attempt {
+  n: number;
+  agent: string;
+  life: string;
+  claimed?: string | undefined;
+  ended?: string | undefined;
+  end: string;
+  said: string;
+}
+
+const ends = /^task\.(completed|failed|quarantined|canceled|recovered)$/;
+
+/** attemptsOf puts events, the oldest first, together as attempts; said by the task is what they do not hold. */
+function attemptsOf(list: Event[], t: Task): Attempt[] {
+  const all: Attempt[] = [];
+  for (const e of list) {
+    const kind = e.kind ?? "";
+    const over = ends.test(kind);
+    let a = all.findLast((x) => (e.attempt > 0 ? x.n === e.attempt : true));
+    if (kind === "task.claimed" || (!a && e.attempt > 0)) {
+      a = { n: e.attempt, agent: e.agent ?? "", life: e.incarnation ?? "", end: "", said: "" };
+      if (kind === "task.claimed") a.claimed = e.at;
+      all.push(a);
+    }
+    if (a && over && !a.end) {
+      a.ended = e.at;
+      a.end = words(kind.slice("task.".length));
+      a.said = kind === "task.completed" ? "" : (e.text ?? "");
+    }
+  }
+  const last = all.at(-1);
+  for (const a of all) {
+    const failed = t.failed.find((f) => f.attempt === a.n);
+    const late = t.late_results.find((r) => r.attempt === a.n);
+    a.said = failed?.reason ?? late?.result ?? a.said;
+    if (a === last && a.n === t.attempt) a.said = t.result || t.note || a.said;
+  }
+  return all;
+}
+
+/** History is all that servers still know of a task: its attempts, and what has happened. */
+function History({ t }: { t: Task }): JSX.Element {
+  const back = useLive(
+    (abort) =>
+      gather(
+        (before, limit) =>
+          read<ListEventsResponse>("v1/events:back", { task: t.id, before, limit }, abort),
+        (r) => r.events,
+        most,
+      ),
+    () => false,
+    [t.id],
+  );
+  const old = back.value?.list ?? [],
+    newest = Number(old[0]?.seq ?? 0);
+  const all = [...events.value.filter((e) => e.task === t.id && Number(e.seq) > newest), ...old];
+  const attempts = attemptsOf(all.toReversed(), t).toReversed();
+  const whole = all.some((e) => e.kind === "task.created");
+  return (
+    <>
+      <Card title="Attempts" wide>
+        <Wrong error={back.error} />
+        {attempts.length > 0 && (
+          <table class="list">
+            <thead>
+              <tr>
+                <th scope="col" class="n">
+                  Attempt
+                </th>
+                <th scope="col">Holder</th>
+                <th scope="col">Claimed</th>
+                <th scope="col" class="n">
+                  Took
+                </th>
+                <th scope="col">How it ended</th>
+                <th scope="col">What was said</th>
+              </tr>
+            </thead>
+            <tbody>
+              {attempts.map((a) => (
+                <tr key={`${a.n} ${a.claimed}`}>
+                  <td class="n num">{a.n}</td>
+                  <td>
+                    <a href={link(`/agent/${a.agent}`)}>{a.agent}</a>
+                    {a.life && <span class="faint"> #{a.life}</span>}
+                  </td>
+                  <td class="num" data-of="claimed">
+                    {a.claimed ? clock(a.claimed) : "–"}
+                  </td>
+                  <td class="n num" data-of="took">
+                    <Took a={a} />
+                    {t.expect && <span class="faint"> of {span(seconds(t.expect))}</span>}
+                  </td>
+                  <td>{a.end ? <Badge tone={a.end === "completed" ? "good" : "bad"}>{a.end}</Badge> : "goes on"}</td>
+                  <td class="text">{a.said}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        {back.value && attempts.length === 0 && <Empty>Nobody has had it, as far as is known.</Empty>}
+        {back.value && !whole && (
+          <Empty>
+            {back.value.next ? "Older events were not looked at." : "Older events of it are gone: this is not all."}
+          </Empty>
+        )}
+      </Card>
+      <Card title="What happened" wide side={<a href={link(`/events?task=${t.id}`)}>As events</a>}>
+        <Feed list={all.slice(0, 100)} />
+      </Card>
+    </>
+  );
+}
+
+/** Took is how long an attempt has taken, or takes. */
+function Took({ a }: { a: Attempt }): JSX.Element {
+  if (!a.claimed) return <>–</>;
+  const until = a.ended ? Date.parse(a.ended) : Date.now();
+  return <>{span(Math.max(0, (until - Date.parse(a.claimed)) / 1000))}</>;
 }

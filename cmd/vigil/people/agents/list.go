@@ -8,6 +8,7 @@ import (
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
+	"vigil/fsm/judge"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -38,9 +39,19 @@ func newListCmd(a *cli.App) *cobra.Command {
 	flags.StringVar(&request.Room, "room", "", "only of this room")
 	flags.StringVar(&request.Role, "role", "", "only of this role")
 	flags.StringVar(&request.Host, "host", "", "only on this host")
+	flags.StringSliceVar(&request.Verdicts, "verdict", nil, "only with this verdict, such as stalled; several with commas")
 	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
 	_ = cmd.RegisterFlagCompletionFunc("host", a.Every(cli.HostNames))
+	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(verdictWords(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// verdictWords are the verdicts that an agent can have.
+func verdictWords() (words []cobra.Completion) {
+	for _, k := range judge.Kinds() {
+		words = append(words, k.String())
+	}
+	return words
 }
 
 // Print prints agents, one line each, or as JSON.

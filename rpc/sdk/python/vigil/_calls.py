@@ -269,7 +269,7 @@ METHODS: Dict[str, Method] = {
     ),
     "Fleet.ListAgents": Method(
         (
-            Route("GET", "/v1/agents", (), ("room", "role", "host", "stale", "after", "limit",), False),
+            Route("GET", "/v1/agents", (), ("room", "role", "host", "stale", "after", "limit", "verdicts", "not_fine",), False),
         ),
         "always", numbered=False, parked=False, long=False, streams=False,
     ),
@@ -402,7 +402,7 @@ METHODS: Dict[str, Method] = {
     ),
     "Mailbox.ListMail": Method(
         (
-            Route("GET", "/v1/mail", (), ("agent", "from", "room", "unacknowledged", "thread", "after", "limit", "stale",), False),
+            Route("GET", "/v1/mail", (), ("agent", "from", "room", "unacknowledged", "thread", "after", "limit", "stale", "newest_first",), False),
         ),
         "always", numbered=False, parked=False, long=False, streams=False,
     ),

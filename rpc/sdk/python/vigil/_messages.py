@@ -1207,7 +1207,8 @@ class Identity(_IdentityAlways, total=False):
 class _InboxItemAlways(TypedDict):
     actions: List[str]
     """What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack,
-    close, retry, unquarantine, cancel, release_brake, reopen, confirm_dead."""
+    close, retry, retry_failed (all failed tasks of the role), unquarantine, cancel, release_brake,
+    reopen, confirm_dead."""
     lasts: bool
     """It is still so; what is over waits only to be closed."""
     reasons: List[Reason]
@@ -1377,9 +1378,16 @@ class ListAgentsRequest(TypedDict, total=False):
     """Names above this one, at most `limit` (1,000; 0: 100)."""
     host: str
     limit: int
+    not_fine: bool
+    """Only those that somebody has to look at: without the ones whose verdict is fine. It is bounded
+    like verdicts."""
     role: str
     room: str
     stale: bool
+    verdicts: List[str]
+    """Only with one of these verdicts: healthy, busy, idle, degraded, needs_input, sleeping, suspect,
+    deaf, stalled, unresponsive, offline. Empty: any. An answer looks at 10,000 agents at most then:
+    it may have few or none, and more."""
 
 
 class _ListAgentsResponseAlways(TypedDict):
@@ -1567,6 +1575,9 @@ _ListMailRequestFields = TypedDict(
         # Only what this agent, human or tool has sent.
         "from": "str",
         "limit": "int",
+        # Newest first; then `after` means below it, 0 from the newest. An answer looks at 10,000
+        # mails at most then: it may have few or none, and more.
+        "newest_first": "bool",
         # Only what is for agents of this room.
         "room": "str",
         "stale": "bool",

@@ -416,7 +416,7 @@ export const methods: Readonly<Record<keyof Calls, Method>> = {
   },
   "Fleet.ListAgents": {
     routes: [
-      { verb: "GET", path: "/v1/agents", variables: [], query: ["room", "role", "host", "stale", "after", "limit"], body: false },
+      { verb: "GET", path: "/v1/agents", variables: [], query: ["room", "role", "host", "stale", "after", "limit", "verdicts", "not_fine"], body: false },
     ],
     repeat: "always",
     numbered: false,
@@ -637,7 +637,7 @@ export const methods: Readonly<Record<keyof Calls, Method>> = {
   },
   "Mailbox.ListMail": {
     routes: [
-      { verb: "GET", path: "/v1/mail", variables: [], query: ["agent", "from", "room", "unacknowledged", "thread", "after", "limit", "stale"], body: false },
+      { verb: "GET", path: "/v1/mail", variables: [], query: ["agent", "from", "room", "unacknowledged", "thread", "after", "limit", "stale", "newest_first"], body: false },
     ],
     repeat: "always",
     numbered: false,

@@ -1004,7 +1004,8 @@ export interface InboxItem {
   ack_by?: string;
   /**
    * What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack,
-   * close, retry, unquarantine, cancel, release_brake, reopen, confirm_dead.
+   * close, retry, retry_failed (all failed tasks of the role), unquarantine, cancel, release_brake,
+   * reopen, confirm_dead.
    */
   actions: string[];
   /** For how long, in cluster time. */
@@ -1144,9 +1145,20 @@ export interface ListAgentsRequest {
   after?: string;
   host?: string;
   limit?: number;
+  /**
+   * Only those that somebody has to look at: without the ones whose verdict is fine. It is bounded
+   * like verdicts.
+   */
+  not_fine?: boolean;
   role?: string;
   room?: string;
   stale?: boolean;
+  /**
+   * Only with one of these verdicts: healthy, busy, idle, degraded, needs_input, sleeping, suspect,
+   * deaf, stalled, unresponsive, offline. Empty: any. An answer looks at 10,000 agents at most
+   * then: it may have few or none, and more.
+   */
+  verdicts?: string[];
 }
 
 export interface ListAgentsResponse {
@@ -1310,6 +1322,11 @@ export interface ListMailRequest {
   /** Only what this agent, human or tool has sent. */
   from?: string;
   limit?: number;
+  /**
+   * Newest first; then `after` means below it, 0 from the newest. An answer looks at 10,000 mails
+   * at most then: it may have few or none, and more.
+   */
+  newest_first?: boolean;
   /** Only what is for agents of this room. */
   room?: string;
   stale?: boolean;
