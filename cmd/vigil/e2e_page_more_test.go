@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -103,5 +104,23 @@ func TestPageLiftsBudgetsFromNPM(t *testing.T) {
 	browse(t, dir, 3*time.Minute, "lift.mjs", c.page(), shots(t), "thrifty/a", "frugal/a")
 	for _, task := range kept {
 		c.completed(task)
+	}
+}
+
+// The page of a large fleet, of which the API tells what a real one of this machine could not be: lists go on behind
+// their first rows, and numbers are those of the fleet and not of what is shown.
+func TestPageOfALargeFleetFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	assets, err := filepath.Abs(filepath.Join("..", "..", "rpc", "web", "assets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "large.mjs", assets, shots(t))
+	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Errorf("the browser's run ended with %v", err)
 	}
 }

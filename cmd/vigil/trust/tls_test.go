@@ -56,7 +56,7 @@ func TestLocalTLS(t *testing.T) {
 		return root.Issuer(csr, s1, trust.Stamp{Generation: 1}, now)
 	})
 	leaf := signed(t, func(csr []byte) ([]*x509.Certificate, error) {
-		return issuer.Leaf(csr, s1, trust.Stamp{Clock: int64(time.Hour), Generation: 4}, []string{"127.0.0.1"}, now)
+		return issuer.Leaf(csr, s1, trust.Stamp{Clock: int64(time.Hour), Generation: 4}, []string{"127.0.0.1"})
 	})
 	for name, a := range map[string]*trust.Authority{trust.LeafFiles: leaf, trust.IssuerFiles: issuer} {
 		if err := dir.Put(name, a); err != nil {

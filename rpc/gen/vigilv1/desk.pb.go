@@ -953,7 +953,7 @@ type InboxItem struct {
 	Verdict string    `protobuf:"bytes,20,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	Reasons []*Reason `protobuf:"bytes,21,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack, close, retry,
-	// retry_failed (all failed tasks of the role), unquarantine, cancel, release_brake, reopen, confirm_dead.
+	// unquarantine, cancel, release_brake, reopen, confirm_dead.
 	Actions []string `protobuf:"bytes,22,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Revisions of agent and task, for these actions.
 	AgentRev uint64 `protobuf:"varint,23,opt,name=agent_rev,json=agentRev,proto3" json:"agent_rev,omitempty"`

@@ -1207,8 +1207,7 @@ class Identity(_IdentityAlways, total=False):
 class _InboxItemAlways(TypedDict):
     actions: List[str]
     """What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack,
-    close, retry, retry_failed (all failed tasks of the role), unquarantine, cancel, release_brake,
-    reopen, confirm_dead."""
+    close, retry, unquarantine, cancel, release_brake, reopen, confirm_dead."""
     lasts: bool
     """It is still so; what is over waits only to be closed."""
     reasons: List[Reason]

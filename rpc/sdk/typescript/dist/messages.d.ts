@@ -1004,8 +1004,7 @@ export interface InboxItem {
   ack_by?: string;
   /**
    * What a human can do, the usual answer first: answer, nudge, restart, stop, unpark, lift, ack,
-   * close, retry, retry_failed (all failed tasks of the role), unquarantine, cancel, release_brake,
-   * reopen, confirm_dead.
+   * close, retry, unquarantine, cancel, release_brake, reopen, confirm_dead.
    */
   actions: string[];
   /** For how long, in cluster time. */
