@@ -26,7 +26,7 @@ func TestL7CertificateOfAnotherIsNotTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain, err := root.Leaf(csr, n, trust.Stamp{}, nil, time.Now())
+		chain, err := root.Leaf(csr, n, trust.Stamp{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
