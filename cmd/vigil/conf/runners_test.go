@@ -377,11 +377,10 @@ func TestRunnerExamplesFail(t *testing.T) {
 			t.Errorf("%s: exit code %d, output %q, calls\n%s", name, code, out, calls)
 		}
 	}
-	b := newToolbox(t)
 	for says, gone := range map[string]bool{"No conversation found with session ID": true, "Prompt is too long": true,
 		"the test says: Prompt is too long": false} {
 		for _, to := range []string{"1", "2"} {
-			b = newToolbox(t)
+			b := newToolbox(t)
 			b.write(filepath.Join(b.dir, "conversation-of.txt"), "task 1\n")
 			b.put("claude", "echo '"+says+"' >&"+to+"; exit 1")
 			code, out, calls, _ := b.run("claude-code", conversation)
@@ -390,7 +389,7 @@ func TestRunnerExamplesFail(t *testing.T) {
 			}
 		}
 	}
-	b = newToolbox(t) // in a terminal
+	b := newToolbox(t) // in a terminal
 	b.put("claude",
 		`echo "claude $*" >>"$BIN/calls"; echo "No conversation found with session ID: $VIGIL_RESUME" >&2; exit 1`)
 	if code, out, calls, _ := b.run("claude-code-tmux", conversation); code != 1 ||

@@ -40,7 +40,8 @@ func newPauseAllCmd(a *cli.App, verb, short, long string, pause bool) *cobra.Com
 					return err
 				}
 				line := "everything is paused" + a.EndsText(span) +
-					": no starts, no task is claimed; what runs goes on. `vigil resume` ends it"
+					": no starts, no task is claimed; what runs goes on, until `vigil agent stop --all` ends " +
+					"that. `vigil resume` ends the pause"
 				if !pause {
 					line = "the fleet is resumed"
 				}

@@ -25,9 +25,14 @@ func newStopCmd(a *cli.App) *cobra.Command {
 		"nothing of it runs", &vigilv1.SetAgentRequest{Desired: "stopped"})
 	cmd.Long = `Stop an agent and keep it stopped, whatever else asks for it, until a human starts it or until the
 end that was given to the stop: it is started then, as if a human had asked for it. A later stop
-replaces the end; one without --for and --until takes it away.`
+replaces the end; one without --for and --until takes it away.
+
+With --room or --all, everything of a room or of the fleet that is not stopped yet is. ` + "`vigil agent start`" + `
+with the same flag starts what is stopped; a stop with --for or --until ends by itself. A role that
+starts its agents on demand, and tasks that come later, do not start what is stopped.`
 	cmd.Example = `  vigil agent stop web/builder --for 2h --why "its disk is being replaced"
-  vigil agent stop web/builder --until 15:00`
+  vigil agent stop web/builder --until 15:00
+  vigil agent stop --all --for 1h --why "they break the main branch"`
 	return cmd
 }
 
@@ -35,27 +40,40 @@ func newSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentR
 	var wait bool
 	var end cli.UntilFlags
 	stop := request.GetDesired() == "stopped"
+	many := &several{App: a, verb: verb, did: "started"}
+	many.fits = func(g *vigilv1.Agent) bool { return g.GetDesired() == "stopped" }
+	if stop {
+		many.did = "stopped"
+		many.fits = func(g *vigilv1.Agent) bool { return g.GetDesired() != "stopped" }
+	}
 	cmd := &cobra.Command{
-		Use:               verb + " ROOM/ROLE[.N]...",
+		Use:               verb + " [ROOM/ROLE[.N]...]",
 		Short:             short,
-		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.Every(cli.AgentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			span, err := end.Read(cmd, a.Now())
 			if err != nil {
 				return err
 			}
-			return each(a, cmd, args, wait,
-				func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-					return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(),
-						By: a.Me(), IfRev: request.GetIfRev(), Fresh: request.GetFresh(),
-						Reason: request.GetReason(), For: span})
-				})
+			chosen, err := many.chosen(cmd, args)
+			if err != nil {
+				return err
+			}
+			many.change = func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
+				return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(),
+					By: a.Me(), IfRev: request.GetIfRev(), Fresh: request.GetFresh(),
+					Reason: request.GetReason(), For: span})
+			}
+			if chosen {
+				return many.run(cmd)
+			}
+			return each(a, cmd, args, wait, many.change)
 		},
 	}
 	cmd.Flags().Uint64Var(&request.IfRev, "if-rev", 0, "only when this is the agent's revision")
 	waitFlag(cmd, &wait, until)
 	cli.WhyFlag(cmd, &request.Reason)
+	many.add(cmd)
 	if stop {
 		end.Add(cmd, "the stop")
 	}
