@@ -81,7 +81,7 @@ func TestN08MisspeltWordsAreUnderstood(t *testing.T) {
 		"agent stop web/builder --for 400d":                "flag --for: 400d is not possible, give 1s to 365d",
 
 		"agent list extra":       `vigil agent list takes no arguments, "extra" is one: write vigil agent list`,
-		"agent stop":             "vigil agent stop needs an argument: write vigil agent stop ROOM/ROLE",
+		"agent stop":             "name an agent, see `vigil agent list`, or choose with --room or --all",
 		"host undrain east west": "vigil host undrain takes 1 argument, not 2: write vigil host undrain HOST",
 		"context set prod":       "vigil context set needs at least 2 arguments, there is only 1: write",
 		"room delete":            "vigil room delete needs an argument: write vigil room delete ROOM",
