@@ -3,7 +3,6 @@ package mail
 import (
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,7 +274,7 @@ func (v *View) MailFromBack(from string, before noun.MailID) iter.Seq[*noun.Mail
 // below is the number below which a list begins that goes back; 0: above all mails.
 func below(id noun.MailID) noun.MailID {
 	if id == 0 {
-		return math.MaxUint64
+		return ^noun.MailID(0)
 	}
 	return id
 }
