@@ -23,8 +23,8 @@ func (f *largeFleet) ListAgents(
 ) (*vigilv1.ListAgentsResponse, error) {
 	f.asked++
 	resp := &vigilv1.ListAgentsResponse{}
-	for i, looked := slices.IndexFunc(f.agents, func(a *vigilv1.Agent) bool { return a.GetName() > r.GetAfter() }), 0; i >= 0 &&
-		i < len(f.agents); i++ {
+	behind := func(a *vigilv1.Agent) bool { return a.GetName() > r.GetAfter() }
+	for i, looked := slices.IndexFunc(f.agents, behind), 0; i >= 0 && i < len(f.agents); i++ {
 		if len(resp.Agents) == int(r.GetLimit()) || looked == 10_000 && len(r.GetVerdicts()) > 0 {
 			resp.More, resp.Next = true, f.agents[i-1].GetName()
 			break
@@ -66,7 +66,8 @@ func TestTheGravestComeFirstInALargeFleet(t *testing.T) {
 		t.Errorf("servers were asked %d times", f.asked)
 	}
 	f.agents, f.asked = f.agents[:500], 0
-	if agents, more, err = readAgents(t.Context(), f, "", counts); err != nil || more || len(agents) != 500 || f.asked != 1 {
+	agents, more, err = readAgents(t.Context(), f, "", counts)
+	if err != nil || more || len(agents) != 500 || f.asked != 1 {
 		t.Errorf("of a small fleet: %d agents, more: %v, asked %d times, %v", len(agents), more, f.asked, err)
 	}
 }

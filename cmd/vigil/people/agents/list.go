@@ -42,7 +42,8 @@ func newListCmd(a *cli.App) *cobra.Command {
 	flags.StringSliceVar(&request.Verdicts, "verdict", nil, "only with this verdict, such as stalled; several with commas")
 	_ = cmd.RegisterFlagCompletionFunc("room", a.Every(cli.RoomNames)) // the flags are there
 	_ = cmd.RegisterFlagCompletionFunc("host", a.Every(cli.HostNames))
-	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(verdictWords(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("verdict",
+		cobra.FixedCompletions(verdictWords(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
