@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -76,6 +77,78 @@ var modelsSay = []string{
 	"Credit balances are rounded down.",
 	"Request timed out after 30 s in 2 of 40 tests; the others pass.",
 	"Done. Login expired sessions are removed; the page says: Please run /login.",
+}
+
+// Claude Code has printed errors in the place of the answer and ended with 0: the task is not done with that, and the
+// agent is parked as after a failing exit.
+func TestRunnerExamplesTakeNoErrorForAnAnswer(t *testing.T) {
+	all := examples(t)
+	for _, c := range claudeSays {
+		b := newToolbox(t)
+		b.write(filepath.Join(b.bin, "says"), c.says+"\n")
+		b.put("claude", `cat "$BIN/says"`)
+		code, out, calls, result := b.run("claude-code", "")
+		if code != 1 || strings.Contains(calls, "task complete") || result != "" ||
+			parkedBy(all, "claude-code", out) == nil {
+			t.Errorf("%q with exit code 0: code %d, result %q, output %q, calls\n%s", c.says, code, result, out, calls)
+		}
+	}
+	for _, says := range append([]string{
+		"API Error: 529 is what the log shows at noon.\nIt follows three lines of the proxy:\n\none\ntwo",
+		strings.Join(modelsSay, "\n") + "\nAPI Error: Rate limit reached",
+		errorPage,
+	}, modelsSay...) {
+		b := newToolbox(t)
+		b.write(filepath.Join(b.bin, "says"), says+"\n")
+		b.put("claude", `cat "$BIN/says"`)
+		if code, out, calls, result := b.run("claude-code", ""); code != 7 || result != says+"\n" {
+			t.Errorf("the answer %q: code %d, result %q, output %q, calls\n%s", says, code, result, out, calls)
+		}
+	}
+	b := newToolbox(t) // no outage: a crash, after which the conversation is another one
+	b.put("claude", "echo 'Prompt is too long'")
+	if code, out, calls, result := b.run("claude-code", ""); code != 1 || result != "" ||
+		!strings.HasSuffix(calls, "vigil remember \n") || parkedBy(all, "claude-code", out) != nil {
+		t.Errorf("a conversation that is too long: code %d, result %q, output %q, calls\n%s", code, result, out, calls)
+	}
+}
+
+// The other tools say elsewhere that they have failed, and have ended with 0 after that, too.
+func TestRunnerExamplesBelieveTheToolsThatTheyHaveFailed(t *testing.T) {
+	all := examples(t)
+	const began = `echo '{"type":"thread.started","thread_id":"` + conversation + `"}'; `
+	const refused = `echo '[API Error: {"error": {"status": "RESOURCE_EXHAUSTED"}}]' >&2; `
+	const red = `printf '\033[91m\033[1mError: \033[0m`
+	for _, c := range []struct {
+		runner, says string
+		failed       bool
+	}{
+		{"codex", began + `echo '{"type":"turn.failed","error":{"message":"You have hit your usage limit."}}'`, true},
+		{"codex", began + `echo half >result.txt
+			echo '{"type":"turn.failed","error":{"message":"Selected model is at capacity. Try another."}}'`, true},
+		{"codex", began + `echo done >result.txt; echo '{"type":"error","message":"Reconnecting... 1/5"}'
+			echo '{"type":"item.completed","item":{"text":"{\"type\":\"turn.failed\"}"}}'
+			echo '{"type":"turn.completed"}'`, false},
+		{"gemini-cli", refused, true},
+		{"gemini-cli", refused + "echo done", false}, // it has tried again
+		{"opencode", red + `Rate limit exceeded\n' >&2`, true},
+		{"opencode", `echo half; echo '→ Read a.go' >&2; ` + red + `AI_APICallError: quota exceeded\n' >&2`, true},
+		{"opencode", red + `File not found\n' >&2; echo done`, false}, // one of its own commands
+		{"opencode", `printf 'Error: rate limit exceeded\n\033[31mError: usage limit\n' >&2; echo done`, false},
+	} {
+		b := newToolbox(t)
+		tool, _, _ := strings.Cut(c.runner, "-")
+		b.put(tool, c.says)
+		code, out, calls, result := b.run(c.runner, "")
+		switch {
+		case !c.failed && (code != 7 || result != "done\n"):
+			t.Errorf("%s, an answer by %s: code %d, result %q, output %q, calls\n%s",
+				c.runner, c.says, code, result, out, calls)
+		case c.failed && (code != 1 || strings.Contains(calls, "task complete") ||
+			strings.Contains(calls, "task fail") || parkedBy(all, c.runner, out) == nil):
+			t.Errorf("%s after %s: code %d, output %q, calls\n%s", c.runner, c.says, code, out, calls)
+		}
+	}
 }
 
 // What Claude Code says of limits, outages and logins parks its agent, until the time that it names. What a model
