@@ -216,3 +216,13 @@ func TestClaudeCodeShowsItsLimitsInATerminal(t *testing.T) {
 		}
 	}
 }
+
+// Claude Code kills what a turn has left in the background when the turn ends, so the shipped runner has it run all in
+// the foreground, for long.
+func TestClaudeCodeRunsNothingInTheBackground(t *testing.T) {
+	b := newToolbox(t)
+	b.put("claude", `echo "$CLAUDE_CODE_DISABLE_BACKGROUND_TASKS $BASH_DEFAULT_TIMEOUT_MS $BASH_MAX_TIMEOUT_MS"`)
+	if code, out, _, result := b.run("claude-code", ""); code != 7 || result != "1 1800000 7200000\n" {
+		t.Errorf("exit code %d, output %q: what it is told is %q", code, out, result)
+	}
+}
