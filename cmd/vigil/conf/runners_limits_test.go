@@ -1,0 +1,228 @@
+package conf
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/agentd/runner"
+)
+
+// parkedBy gives the rule of a shipped runner by which an agent is parked whose tool has failed and printed this, as
+// agentd looks for it; nil: none, the end is a crash.
+func parkedBy(all map[string]runner.Runner, name, out string) *runner.UsageLimit {
+	for _, u := range all[name].UsageLimits {
+		if regexp.MustCompile(u.Pattern).MatchString(out) {
+			return &u
+		}
+	}
+	return nil
+}
+
+// errorPage is what a gateway says instead of the API.
+const errorPage = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n" +
+	"<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
+
+// claudeSays are errors of Claude Code that park its agent: by when (the group "at" of the rule) or for how long.
+var claudeSays = []struct {
+	says, at string
+	after    time.Duration
+}{
+	{"Claude AI usage limit reached|1750708800", "1750708800", time.Hour},
+	{"Claude usage limit reached. Your limit will reset at 3pm (America/Lima).", "3pm", time.Hour},
+	{"You've hit your limit · resets 1pm (Europe/Lisbon)", "1pm", time.Hour},
+	{"You've hit your session limit · resets 12:50am (America/Los_Angeles)", "12:50am", time.Hour},
+	{"You’ve hit your weekly limit · resets Sep 18 at 3am (UTC)", "Sep 18 at 3am", time.Hour},
+	{"You've hit your weekly limit · resets Mon 12:00am", "Mon 12:00am", time.Hour},
+	{"You've hit your org's monthly usage limit", "", time.Hour},
+	{"You've hit your monthly spend limit · raise it in the settings", "", time.Hour},
+	{"You've reached your Fable 5 limit. Run /usage-credits to continue or switch models with /model", "", time.Hour},
+	{"You're out of extra usage · resets 7pm (Europe/Berlin)", "7pm", time.Hour},
+	{"You’re out of extra usage · resets Feb 4, 8pm (Europe/Budapest)", "Feb 4, 8pm", time.Hour},
+	{"You're out of extra usage. Please retry later.", "", time.Hour},
+	{"5-hour limit reached ∙ resets 3pm\n     /upgrade to increase your usage limit.", "3pm", time.Hour},
+	{"Opus weekly limit reached ∙ resets Oct 6, 1pm", "Oct 6, 1pm", time.Hour},
+	{"API Error: Rate limit reached", "", 2 * time.Minute},
+	{"API Error: Request rejected (429) · this may be a temporary capacity issue.", "", 2 * time.Minute},
+	{"API Error: Server is temporarily limiting requests (not your usage limit) · Rate limited", "", 2 * time.Minute},
+	{"API Error: Unable to connect to API (ECONNREFUSED)", "", 2 * time.Minute},
+	{"API Error: Connection closed mid-response. The response above may be incomplete.", "", 2 * time.Minute},
+	{"API Error: Response stalled mid-stream. The response above may be incomplete.", "", 2 * time.Minute},
+	{"API Error: 529 Overloaded", "", 2 * time.Minute},
+	{"API Error: 502 " + errorPage, "", 2 * time.Minute},
+	{"Request timed out", "", 2 * time.Minute},
+	{"Login expired · Please run /login", "", 15 * time.Minute},
+	{"OAuth token revoked · Please run /login", "", 15 * time.Minute},
+	{"Please run /login · API Error: 401 authentication_error", "", 15 * time.Minute},
+	{"Failed to authenticate: OAuth session expired and could not be refreshed", "", 15 * time.Minute},
+	{"Invalid API key · Fix external API key", "", 15 * time.Minute},
+	{"Credit balance is too low", "", 15 * time.Minute},
+}
+
+// modelsSay are answers that speak of such errors. Each is one, and parks nobody when the tool fails after it, too.
+var modelsSay = []string{
+	"The log has `API Error: Rate limit reached` three times: the client does not wait between its requests.",
+	"- You've hit your limit · resets 1pm is shown when the quota is used up",
+	"> You're out of extra usage · resets 7pm (Europe/Berlin)",
+	"You've hit your limit of three retries per request, so the fourth is refused.",
+	"You've reached your daily limit. Upgrade to continue.",
+	"You're out of luck: usage of the old API ends in May.",
+	"Rate limit reached is what the server answers now.",
+	"The weekly limit reached production today.",
+	"Speed limit reached",
+	"Invalid API keys are refused with 401 now, and the test shows it.",
+	"Please run /login once in the container, then start the tests.",
+	"Credit balances are rounded down.",
+	"Request timed out after 30 s in 2 of 40 tests; the others pass.",
+	"Done. Login expired sessions are removed; the page says: Please run /login.",
+}
+
+// Claude Code has printed errors in the place of the answer and ended with 0: the task is not done with that, and the
+// agent is parked as after a failing exit.
+func TestRunnerExamplesTakeNoErrorForAnAnswer(t *testing.T) {
+	all := examples(t)
+	for _, c := range claudeSays {
+		b := newToolbox(t)
+		b.write(filepath.Join(b.bin, "says"), c.says+"\n")
+		b.put("claude", `cat "$BIN/says"`)
+		code, out, calls, result := b.run("claude-code", "")
+		if code != 1 || strings.Contains(calls, "task complete") || result != "" ||
+			parkedBy(all, "claude-code", out) == nil {
+			t.Errorf("%q with exit code 0: code %d, result %q, output %q, calls\n%s", c.says, code, result, out, calls)
+		}
+	}
+	for _, says := range append([]string{
+		"API Error: 529 is what the log shows at noon.\nIt follows three lines of the proxy:\n\none\ntwo",
+		strings.Join(modelsSay, "\n") + "\nAPI Error: Rate limit reached",
+		errorPage,
+	}, modelsSay...) {
+		b := newToolbox(t)
+		b.write(filepath.Join(b.bin, "says"), says+"\n")
+		b.put("claude", `cat "$BIN/says"`)
+		if code, out, calls, result := b.run("claude-code", ""); code != 7 || result != says+"\n" {
+			t.Errorf("the answer %q: code %d, result %q, output %q, calls\n%s", says, code, result, out, calls)
+		}
+	}
+	b := newToolbox(t) // no outage: a crash, after which the conversation is another one
+	b.put("claude", "echo 'Prompt is too long'")
+	if code, out, calls, result := b.run("claude-code", ""); code != 1 || result != "" ||
+		!strings.HasSuffix(calls, "vigil remember \n") || parkedBy(all, "claude-code", out) != nil {
+		t.Errorf("a conversation that is too long: code %d, result %q, output %q, calls\n%s", code, result, out, calls)
+	}
+}
+
+// The other tools say elsewhere that they have failed, and have ended with 0 after that, too.
+func TestRunnerExamplesBelieveTheToolsThatTheyHaveFailed(t *testing.T) {
+	all := examples(t)
+	const began = `echo '{"type":"thread.started","thread_id":"` + conversation + `"}'; `
+	const refused = `echo '[API Error: {"error": {"status": "RESOURCE_EXHAUSTED"}}]' >&2; `
+	const red = `printf '\033[91m\033[1mError: \033[0m`
+	for _, c := range []struct {
+		runner, says string
+		failed       bool
+	}{
+		{"codex", began + `echo '{"type":"turn.failed","error":{"message":"You have hit your usage limit."}}'`, true},
+		{"codex", began + `echo half >result.txt
+			echo '{"type":"turn.failed","error":{"message":"Selected model is at capacity. Try another."}}'`, true},
+		{"codex", began + `echo done >result.txt; echo '{"type":"error","message":"Reconnecting... 1/5"}'
+			echo '{"type":"item.completed","item":{"text":"{\"type\":\"turn.failed\"}"}}'
+			echo '{"type":"turn.completed"}'`, false},
+		{"gemini-cli", refused, true},
+		{"gemini-cli", refused + "echo done", false}, // it has tried again
+		{"opencode", red + `Rate limit exceeded\n' >&2`, true},
+		{"opencode", `echo half; echo '→ Read a.go' >&2; ` + red + `AI_APICallError: quota exceeded\n' >&2`, true},
+		{"opencode", red + `File not found\n' >&2; echo done`, false}, // one of its own commands
+		{"opencode", `printf 'Error: rate limit exceeded\n\033[31mError: usage limit\n' >&2; echo done`, false},
+	} {
+		b := newToolbox(t)
+		tool, _, _ := strings.Cut(c.runner, "-")
+		b.put(tool, c.says)
+		code, out, calls, result := b.run(c.runner, "")
+		switch {
+		case !c.failed && (code != 7 || result != "done\n"):
+			t.Errorf("%s, an answer by %s: code %d, result %q, output %q, calls\n%s",
+				c.runner, c.says, code, result, out, calls)
+		case c.failed && (code != 1 || strings.Contains(calls, "task complete") ||
+			strings.Contains(calls, "task fail") || parkedBy(all, c.runner, out) == nil):
+			t.Errorf("%s after %s: code %d, output %q, calls\n%s", c.runner, c.says, code, out, calls)
+		}
+	}
+}
+
+// What Claude Code says of limits, outages and logins parks its agent, until the time that it names. What a model
+// writes of them does not.
+func TestClaudeCodeIsParkedByItsOwnWordsOnly(t *testing.T) {
+	all := examples(t)
+	for _, c := range claudeSays {
+		u := parkedBy(all, "claude-code", "before\n"+c.says+"\nafter\n")
+		if u == nil {
+			t.Errorf("%q is not recognized", c.says)
+			continue
+		}
+		at := ""
+		re := regexp.MustCompile(u.Pattern)
+		if i := re.SubexpIndex("at"); i >= 0 {
+			at = re.FindStringSubmatch(c.says)[i]
+		}
+		if at != c.at || u.After != c.after {
+			t.Errorf("%q parks until %q, or for %s; want %q, %s", c.says, at, u.After, c.at, c.after)
+		}
+	}
+	for _, says := range append([]string{
+		"  API Error: Rate limit reached", "| You've hit your limit · resets 1pm", "API Errors: 529",
+		"API Error: 400 invalid_request_error", "the API Error: Unable to connect to API (ECONNREFUSED)",
+	}, modelsSay...) {
+		if u := parkedBy(all, "claude-code", "before\n"+says+"\nafter\n"); u != nil {
+			t.Errorf("%q parks by %s", says, u.Pattern)
+		}
+	}
+}
+
+// In its terminal the same words stand behind a mark, or in a menu; a text about them is none.
+func TestClaudeCodeShowsItsLimitsInATerminal(t *testing.T) {
+	prompts, err := runner.CompilePrompts(examples(t)["claude-code-tmux"].Prompts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := strings.Repeat("─", 80)
+	idle := "\n" + box + "\n❯ \n" + box + "\n  ? for shortcuts"
+	menu := "❯ /rate-limit-options\n" + box + "\n What do you want to do?\n\n"
+	const ask = "\n Enter to confirm · Esc to cancel"
+	for screen, want := range map[string]string{
+		"● You're out of extra usage · resets 7pm (Europe/Berlin)" + idle: "usage_limit",
+		"  ⎿\u00a0 You’ve hit your session limit · resets 4:20am (Europe/Warsaw)\n" +
+			"     /upgrade to go on." + idle: "usage_limit",
+		"  ⎿  Session limit reached ∙ resets 9:30pm" + idle:                          "usage_limit",
+		"⏺ You've reached your Fable 5 limit. Run /usage-credits to continue" + idle: "usage_limit",
+		"Claude usage limit reached. Your limit will reset at 3pm." + idle:           "usage_limit",
+		menu + " ❯ 1. Stop and wait for limit to reset\n   2. Request more\n" + ask:  "usage_limit",
+		menu + " ❯ 1. Upgrade your plan\n   2. Stop and wait for limit to reset\n" +
+			ask: "usage_limit",
+		"● Login expired · Please run /login" + idle:                               "error",
+		"● API Error: Rate limit reached" + idle:                                   "error",
+		"● Say \"You've hit your limit · resets 1pm\" there." + idle:               "idle",
+		"● The menu has these lines:\n  - Stop and wait for limit to reset" + idle: "idle",
+		"● You've hit your limit of three retries, so the fourth fails." + idle:    "idle",
+		"● Its message is now: usage limit reached, try again later" + idle:        "idle",
+	} {
+		m, ok := prompts.Match(runner.Tidy(screen))
+		if got := map[bool]string{true: m.Kind}[ok]; got != want {
+			t.Errorf("%q is taken for %q by rule %d, want %q", screen, got, m.Rule, want)
+		}
+		if strings.HasSuffix(screen, ask) && !runner.Chooses(runner.Tidy(screen)) {
+			t.Errorf("a nudge would be typed into %q", screen)
+		}
+	}
+}
+
+// Claude Code kills what a turn has left in the background when the turn ends, so the shipped runner has it run all in
+// the foreground, for long.
+func TestClaudeCodeRunsNothingInTheBackground(t *testing.T) {
+	b := newToolbox(t)
+	b.put("claude", `echo "$CLAUDE_CODE_DISABLE_BACKGROUND_TASKS $BASH_DEFAULT_TIMEOUT_MS $BASH_MAX_TIMEOUT_MS"`)
+	if code, out, _, result := b.run("claude-code", ""); code != 7 || result != "1 1800000 7200000\n" {
+		t.Errorf("exit code %d, output %q: what it is told is %q", code, out, result)
+	}
+}
