@@ -55,7 +55,7 @@ func newListServersCmd(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"peers"},
 		Short:   "List the servers of the cluster",
-		Long: "Lists the servers of the cluster. With --figures each of them is asked for its part in raft: term, last\n" +
+		Long: "List the servers of the cluster. With --figures each of them is asked for its part in raft: term, last\n" +
 			"entry of its log, entries that it has still to apply, sizes of log and snapshot, commit times of the\n" +
 			"last minute where it leads, and whose API does not answer it.",
 		Args: cobra.NoArgs,
