@@ -30,6 +30,8 @@ func (r *Replica) Answer(line string) string {
 		return r.entrance.answerSeat(f[1])
 	case len(f) == 4 && f[0] == refusedQuestion:
 		return r.agreement.answer(f[2], f[3])
+	case len(f) == 2 && f[0] == figuresQuestion:
+		return r.figures.answer()
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ type metrics struct {
 	beats         prometheus.Counter
 	batch         prometheus.Histogram
 	commit        prometheus.Histogram
+	recent        prometheus.Summary // of the same in the last minute, not registered
 	apply         prometheus.Histogram
 	snapshotPause prometheus.Histogram
 	snapshotTime  prometheus.Histogram
@@ -51,6 +52,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		batch: histogram("batch_commands", "Commands in one proposed log entry.",
 			prometheus.ExponentialBuckets(1, 16, 4)),
 		commit: histogram("commit_seconds", "From sealing an entry to its answer, on the leader.", latency()),
+		recent: newCommitTimes(),
 		apply:  histogram("apply_seconds", "Time to apply one log entry.", latency()),
 		snapshotPause: histogram("snapshot_pause_seconds",
 			"Time that a snapshot or copy kept entries from being applied.", []float64{.001, .01, .1}),

@@ -45,6 +45,14 @@ func (r *reachability) Reaches(id string) ReachWord {
 	return ReachLost
 }
 
+// reachedAt is when the API of that server last answered this one; zero: it was not tried.
+func (r *reachability) reachedAt(id string) time.Time {
+	if p := r.reach.Load(); p != nil {
+		return (*p).Reached(id)
+	}
+	return time.Time{}
+}
+
 // watchReach looks, as long as this server leads, whether anybody reaches its API.
 // When nobody does, beats cannot arrive: cluster time stands still, and the office
 // goes to a server that is reached. The others are asked over the port of the log,

@@ -65,10 +65,10 @@ func (d *door) between(i, j int) time.Time {
 }
 
 // withDoors makes three servers whose APIs can be shut; they have announced themselves.
-func withDoors(t *testing.T) (*clustertest.Cluster, *doors) {
+func withDoors(t *testing.T, more ...clustertest.Option) (*clustertest.Cluster, *doors) {
 	d := &doors{}
-	c := clustertest.New(t, 3,
-		clustertest.OnOpen(func(i int, r *cluster.Replica) { r.SetReach(&door{d, i}) }))
+	c := clustertest.New(t, 3, append(more,
+		clustertest.OnOpen(func(i int, r *cluster.Replica) { r.SetReach(&door{d, i}) }))...)
 	k := c.Client()
 	for i := range 3 {
 		do(t, k, fsm.PutServer{ID: c.ID(i), RaftAddr: c.Addr(i), Features: cluster.FeatureLevel})

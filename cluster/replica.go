@@ -35,6 +35,7 @@ type Replica struct {
 	*identity
 	*members
 	*reachability
+	*figures
 	entrance  *entrance
 	agreement *agreement
 	audit     *audit
@@ -67,6 +68,7 @@ func Open(cfg Config) (*Replica, error) {
 		agreement: &agreement{n}, audit: newAudit(n),
 		levels: &levels{n}, trailing: &trailing{node: n},
 		snapNow: make(chan struct{}, 1), again: make(chan struct{}, 1)}
+	r.figures = &figures{node: n, reach: r.reachedAt}
 	r.stints.changed = make(chan struct{})
 	if err := r.awaitDisk(r.openAll); err != nil {
 		if !errors.Is(err, logstore.ErrDiskStuck) { // else it is still at work

@@ -279,7 +279,9 @@ func (b *batcher) settle(s *sealed) {
 	}
 	b.answering.Add(-1)
 	s.stint.clock.settled()
-	b.met.commit.Observe(time.Since(s.at).Seconds())
+	took := time.Since(s.at).Seconds()
+	b.met.commit.Observe(took)
+	b.met.recent.Observe(took)
 	b.mu.Lock()
 	b.flying--
 	if ans != nil && ans.more && b.stint == s.stint {

@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 
@@ -107,7 +109,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 			}
 			want.verdicts, want.leader = verdicts, leader
 			seen := 0
-			for a := range st.Agents(at) {
+			for a := range want.behind(st, at) {
 				if want.room != 0 && a.Room != want.room {
 					return // rooms come one after the other
 				}
@@ -179,6 +181,39 @@ func newAgentFilter(st *fsm.View, r *vigilv1.ListAgentsRequest) (w agentFilter, 
 		w.host = h.ID
 	}
 	return w, nil
+}
+
+// behind yields the agents behind the named one that may match, in the order of View.Agents: of one host only those
+// that are, or were last, on it.
+func (w *agentFilter) behind(st *fsm.View, after string) iter.Seq[*noun.Agent] {
+	if w.host == 0 {
+		return st.Agents(after)
+	}
+	list := make([]*noun.Agent, 0, 64)
+	for _, id := range st.AgentsOn(w.host) {
+		list = append(list, st.Agent(id))
+	}
+	slices.SortFunc(list, func(a, b *noun.Agent) int { return inOrder(st, a, b) })
+	at := 0
+	if last := st.AgentByName(after); last != nil {
+		at, _ = slices.BinarySearchFunc(list, last, func(a, b *noun.Agent) int { return inOrder(st, a, b) })
+		if at < len(list) && list[at].ID == last.ID {
+			at++
+		}
+	} else {
+		room, _, _ := strings.Cut(after, "/")
+		at, _ = slices.BinarySearchFunc(list, room, func(a *noun.Agent, room string) int {
+			return strings.Compare(st.RoomByID(a.Room).Name, room)
+		})
+	}
+	return slices.Values(list[at:])
+}
+
+// inOrder compares agents as View.Agents orders them.
+func inOrder(st *fsm.View, a, b *noun.Agent) int {
+	ra, rb := st.RoomByID(a.Room), st.RoomByID(b.Room)
+	return cmp.Or(strings.Compare(ra.Name, rb.Name),
+		cmp.Compare(slices.Index(ra.Roles, a.Role), slices.Index(rb.Roles, b.Role)), cmp.Compare(a.Index, b.Index))
 }
 
 func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {

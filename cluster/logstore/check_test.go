@@ -83,7 +83,7 @@ func (d *diskLog) open() (*opening, error) {
 	d.t.Helper()
 	o := &opening{fatal: make(chan error, 8)}
 	var err error
-	o.dir, err = OpenDir(d.dir, Disk{Limit: 5 * time.Second, Fatal: func(err error) { o.fatal <- err }, after: d.after})
+	o.dir, err = OpenDir(d.dir, Disk{Limit: time.Minute, Fatal: func(err error) { o.fatal <- err }, after: d.after})
 	if err != nil {
 		d.t.Fatal(err)
 	}

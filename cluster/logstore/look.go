@@ -161,6 +161,17 @@ func sizeOf(path string) (bytes int64, err error) {
 	return bytes, err
 }
 
+// LogBytes is the length of the files of the log in a data directory, of either kind; 0: they cannot be seen.
+func LogBytes(path string) (bytes int64) {
+	d := &Dir{Path: path}
+	for _, at := range []string{d.boltFile(), d.walFolder()} {
+		if n, err := sizeOf(at); err == nil {
+			bytes += n
+		}
+	}
+	return bytes
+}
+
 var errLooks = errors.New("the data is only looked at")
 
 // seenSnapshots reads what raft's own store of snapshots wrote; that one makes and tries out a directory.

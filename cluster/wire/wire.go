@@ -23,7 +23,7 @@ const (
 	openBound   = 5 * time.Second // for a handshake and the first line together
 	lineBound   = 512             // bytes of the first line
 	rpcBound    = 5 * time.Second // see raft.NetworkTransportConfig
-	answerBound = 64              // bytes of an answer
+	answerBound = 8 << 10         // bytes of an answer
 	askBound    = time.Second     // for a question, its handshake and its answer
 	revokedLook = time.Second     // how often revoked servers are looked for
 	pooled      = 4               // connections to one server that are kept

@@ -239,6 +239,13 @@ func (f *trustFleet) unpackDebug(texts ...string) {
 			f.t.Errorf("%d servers have %s in the archive", len(found), name)
 		}
 	}
+	for name, word := range map[string]string{"agents.json": `"name": "web/words"`, "rooms.json": `"name": "web"`,
+		"settings.json": "watchdog_threshold", "servers.json": "logBytes", "agents-not-fine.json": "{"} {
+		held, err := os.ReadFile(filepath.Join(dir, "vigil-debug", name))
+		if spaced := strings.ReplaceAll(string(held), ":  ", ": "); err != nil || !strings.Contains(spaced, word) {
+			f.t.Errorf("%s: %v, without %s: %s", name, err, word, held)
+		}
+	}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -62,11 +62,17 @@ func (c *Service) servers(ctx context.Context) ([]*vigilv1.Server, error) {
 
 // ListServers lists the servers of the cluster.
 func (c *Service) ListServers(
-	ctx context.Context, _ *vigilv1.ListServersRequest,
+	ctx context.Context, r *vigilv1.ListServersRequest,
 ) (*vigilv1.ListServersResponse, error) {
 	servers, err := c.servers(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.GetFigures() && c.Members != nil {
+		said := c.Members.Figures(ctx)
+		for _, s := range servers {
+			s.Figures = said[s.GetId()]
+		}
 	}
 	return &vigilv1.ListServersResponse{Servers: servers}, nil
 }

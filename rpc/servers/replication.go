@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/rpc/gen/vigilv1"
 )
 
 // Member is a server as the replication sees it.
@@ -21,6 +22,8 @@ type Member struct {
 // leader only and return fsm.ErrNotLeader elsewhere.
 type Members interface {
 	List(ctx context.Context) ([]Member, error)
+	// Figures is what each server says of its part in raft, by id.
+	Figures(ctx context.Context) map[string]*vigilv1.RaftFigures
 	// Add waits until the server has its vote, or as a standby until it has caught up.
 	Add(ctx context.Context, id, raftAddr string, standby bool) error
 	// Vote gives a standby its vote, or makes a voter a standby: that is refused when less than a majority

@@ -57,6 +57,32 @@ func (d Dir) Put(name string, a *Authority) error {
 	return d.write(name+".crt", certPEM(a.Chain), 0o644) // for people and tools; nothing here reads it
 }
 
+// LeafEnds tells until when the leaf can be used, or renewed at least. Its own dates are those of its issuer, and servers
+// go by its age in cluster time, which this machine cannot know: that is reckoned from when it was written, and so may
+// come out too early where cluster time stood still.
+func (d Dir) LeafEnds() (time.Time, error) {
+	leaf, err := d.Get(LeafFiles)
+	if err != nil {
+		return time.Time{}, err
+	}
+	info, err := os.Stat(d.path(LeafFiles + ".key"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	ends := leaf.Chain[0].NotAfter
+	if len(leaf.Chain[0].URIs) != 1 {
+		return ends, nil
+	}
+	holder, err := ParseName(leaf.Chain[0].URIs[0].String())
+	if err != nil {
+		return time.Time{}, err
+	}
+	if aged := info.ModTime().Add(LifeOf(holder.Kind) + Grace); aged.Before(ends) {
+		ends = aged
+	}
+	return ends, nil
+}
+
 // PromoteRoot has the root that is to come take the place of the present one, whose key is no more.
 func (d Dir) PromoteRoot() error {
 	err := os.Rename(d.path(NextRootFiles+".key"), d.path(RootFiles+".key"))

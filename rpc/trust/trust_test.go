@@ -302,6 +302,20 @@ func TestFiles(t *testing.T) {
 	if info := must(os.Stat(path))(t); info.Mode().Perm() != 0o600 {
 		t.Errorf("the key has mode %o", info.Mode().Perm())
 	}
+	written := now.Add(-35 * 24 * time.Hour).Truncate(time.Second)
+	if err := os.Chtimes(path, written, written); err != nil {
+		t.Fatal(err)
+	}
+	if ends := must(d.LeafEnds())(t); !ends.Equal(written.Add(Life + Grace)) {
+		t.Errorf("a certificate of %v that nobody renewed ends at %v", written, ends)
+	}
+	later := now.Add(365 * 24 * time.Hour)
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if ends := must(d.LeafEnds())(t); !ends.Equal(leaf.Chain[0].NotAfter) {
+		t.Errorf("a certificate outlives its dates: %v", ends)
+	}
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}

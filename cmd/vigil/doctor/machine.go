@@ -31,7 +31,7 @@ type Machine struct {
 	PPM     float64 // how much the kernel is told to run the clock faster (+) or slower than the machine's own
 	Astray  bool    // no time service keeps the clock
 	Now     time.Time
-	Until   time.Time // end of the certificate; zero: there is none
+	Until   time.Time // from then on the certificate cannot even be renewed; zero: there is none
 	MTU     map[string]int
 	Unified bool // control groups of version 2 are there
 

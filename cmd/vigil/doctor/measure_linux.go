@@ -130,8 +130,8 @@ func (m *Machine) measure(addrs ...string) {
 // measureTrust looks at the identity: when it ends, and who may read its keys.
 func (m *Machine) measureTrust() {
 	dir := filepath.Join(m.Dir, "trust")
-	if leaf, err := trust.Dir(dir).Get(trust.LeafFiles); err == nil {
-		m.Until = leaf.Chain[0].NotAfter
+	if ends, err := trust.Dir(dir).LeafEnds(); err == nil {
+		m.Until = ends
 	}
 	keys, _ := filepath.Glob(filepath.Join(dir, "*.key")) // the pattern is sound
 	for _, key := range append(keys, filepath.Join(m.Dir, "host_key")) {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"vigil/cluster"
 	"vigil/cluster/duty"
@@ -60,6 +61,28 @@ func (m members) List(context.Context) ([]servers.Member, error) {
 			Silent: silence(s)})
 	}
 	return list, nil
+}
+
+func (m members) Figures(context.Context) map[string]*vigilv1.RaftFigures {
+	out := map[string]*vigilv1.RaftFigures{}
+	for id, f := range m.replica.Survey() {
+		if f.Err != "" {
+			out[id] = &vigilv1.RaftFigures{Error: f.Err}
+			continue
+		}
+		to := &vigilv1.RaftFigures{State: strings.ToLower(f.State), Term: f.Term, LastIndex: f.LastIndex,
+			CommitIndex: f.CommitIndex, AppliedIndex: f.AppliedIndex, LogEntries: f.LogEntries,
+			LogBytes: uint64(max(0, f.LogBytes)), SnapshotIndex: f.SnapshotIndex,
+			SnapshotBytes: uint64(max(0, f.SnapshotBytes)), Hears: map[string]*durationpb.Duration{}}
+		for other, since := range f.Hears {
+			to.Hears[other] = durationpb.New(since)
+		}
+		if f.CommitP50 > 0 {
+			to.CommitP50, to.CommitP99 = durationpb.New(f.CommitP50), durationpb.New(f.CommitP99)
+		}
+		out[id] = to
+	}
+	return out
 }
 
 // silence is for how long a server is silent that is called suspect or dead.

@@ -50,24 +50,33 @@ func Table(servers []*vigilv1.Server) *term.Table {
 }
 
 func newListServersCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var figures bool
+	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"peers"},
 		Short:   "List the servers of the cluster",
-		Args:    cobra.NoArgs,
+		Long: "List the servers of the cluster. With --figures each of them is asked for its part in raft: term, last\n" +
+			"entry of its log, entries that it has still to apply, sizes of log and snapshot, commit times of the\n" +
+			"last minute where it leads, and whose API does not answer it.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{})
+				list, err := c.Cluster.ListServers(ctx, &vigilv1.ListServersRequest{Figures: figures})
 				if err != nil {
 					return err
 				}
 				if a.JSON {
 					return a.PrintJSON(list)
 				}
+				if figures {
+					return a.PrintTable(figuresTable(list.GetServers()), "No servers are known.")
+				}
 				return a.PrintTable(Table(list.GetServers()), "No servers are known.")
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&figures, "figures", false, "ask each server for its part in raft")
+	return cmd
 }
 
 func newAddServerCmd(a *cli.App) *cobra.Command {

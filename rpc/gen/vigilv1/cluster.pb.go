@@ -564,7 +564,9 @@ type Server struct {
 	// It has no vote and is kept to take the place of a server that is lost.
 	Standby bool `protobuf:"varint,21,opt,name=standby,proto3" json:"standby,omitempty"`
 	// What fails together, as its configuration says; empty: not said.
-	Zone          string `protobuf:"bytes,22,opt,name=zone,proto3" json:"zone,omitempty"`
+	Zone string `protobuf:"bytes,22,opt,name=zone,proto3" json:"zone,omitempty"`
+	// Only if they were asked for.
+	Figures       *RaftFigures `protobuf:"bytes,23,opt,name=figures,proto3" json:"figures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -690,6 +692,162 @@ func (x *Server) GetZone() string {
 	return ""
 }
 
+func (x *Server) GetFigures() *RaftFigures {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
+// RaftFigures are what a server says of its part in raft, at most 2 s old.
+type RaftFigures struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// leader, follower, candidate or shutdown
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Term  uint64 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	// Of the log on its disk.
+	LastIndex    uint64 `protobuf:"varint,3,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	CommitIndex  uint64 `protobuf:"varint,4,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
+	AppliedIndex uint64 `protobuf:"varint,5,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	// On its disk.
+	LogEntries uint64 `protobuf:"varint,6,opt,name=log_entries,json=logEntries,proto3" json:"log_entries,omitempty"`
+	// Of the files of its log, as they are long.
+	LogBytes uint64 `protobuf:"varint,7,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	// The last entry that its newest snapshot holds; 0: it has none.
+	SnapshotIndex uint64 `protobuf:"varint,8,opt,name=snapshot_index,json=snapshotIndex,proto3" json:"snapshot_index,omitempty"`
+	SnapshotBytes uint64 `protobuf:"varint,9,opt,name=snapshot_bytes,json=snapshotBytes,proto3" json:"snapshot_bytes,omitempty"`
+	// Of the last minute, from an entry's sealing to its answer, on the leader. Absent: nothing was committed.
+	CommitP50 *durationpb.Duration `protobuf:"bytes,10,opt,name=commit_p50,json=commitP50,proto3" json:"commit_p50,omitempty"`
+	CommitP99 *durationpb.Duration `protobuf:"bytes,11,opt,name=commit_p99,json=commitP99,proto3" json:"commit_p99,omitempty"`
+	// By server: how long ago its API answered this one.
+	Hears map[string]*durationpb.Duration `protobuf:"bytes,12,rep,name=hears,proto3" json:"hears,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Why the server was not heard; empty: it was. Then nothing else is set.
+	Error         string `protobuf:"bytes,13,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaftFigures) Reset() {
+	*x = RaftFigures{}
+	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaftFigures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaftFigures) ProtoMessage() {}
+
+func (x *RaftFigures) ProtoReflect() protoreflect.Message {
+	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaftFigures.ProtoReflect.Descriptor instead.
+func (*RaftFigures) Descriptor() ([]byte, []int) {
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RaftFigures) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *RaftFigures) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetLastIndex() uint64 {
+	if x != nil {
+		return x.LastIndex
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetCommitIndex() uint64 {
+	if x != nil {
+		return x.CommitIndex
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetAppliedIndex() uint64 {
+	if x != nil {
+		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetLogEntries() uint64 {
+	if x != nil {
+		return x.LogEntries
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetLogBytes() uint64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetSnapshotIndex() uint64 {
+	if x != nil {
+		return x.SnapshotIndex
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetSnapshotBytes() uint64 {
+	if x != nil {
+		return x.SnapshotBytes
+	}
+	return 0
+}
+
+func (x *RaftFigures) GetCommitP50() *durationpb.Duration {
+	if x != nil {
+		return x.CommitP50
+	}
+	return nil
+}
+
+func (x *RaftFigures) GetCommitP99() *durationpb.Duration {
+	if x != nil {
+		return x.CommitP99
+	}
+	return nil
+}
+
+func (x *RaftFigures) GetHears() map[string]*durationpb.Duration {
+	if x != nil {
+		return x.Hears
+	}
+	return nil
+}
+
+func (x *RaftFigures) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 type DiagnoseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -698,7 +856,7 @@ type DiagnoseRequest struct {
 
 func (x *DiagnoseRequest) Reset() {
 	*x = DiagnoseRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +868,7 @@ func (x *DiagnoseRequest) String() string {
 func (*DiagnoseRequest) ProtoMessage() {}
 
 func (x *DiagnoseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[6]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +881,7 @@ func (x *DiagnoseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiagnoseRequest.ProtoReflect.Descriptor instead.
 func (*DiagnoseRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 // Diagnosis holds no secret, no text of tasks or mail, and no screen.
@@ -749,7 +907,7 @@ type Diagnosis struct {
 
 func (x *Diagnosis) Reset() {
 	*x = Diagnosis{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +919,7 @@ func (x *Diagnosis) String() string {
 func (*Diagnosis) ProtoMessage() {}
 
 func (x *Diagnosis) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[7]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +932,7 @@ func (x *Diagnosis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
 func (*Diagnosis) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Diagnosis) GetServer() string {
@@ -849,7 +1007,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +1019,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[8]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +1032,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSettingsRequest) GetStale() bool {
@@ -898,7 +1056,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +1068,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[9]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +1081,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Settings) GetValues() map[string]string {
@@ -964,7 +1122,7 @@ type PutSettingsRequest struct {
 
 func (x *PutSettingsRequest) Reset() {
 	*x = PutSettingsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1134,7 @@ func (x *PutSettingsRequest) String() string {
 func (*PutSettingsRequest) ProtoMessage() {}
 
 func (x *PutSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[10]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1147,7 @@ func (x *PutSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSettingsRequest.ProtoReflect.Descriptor instead.
 func (*PutSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PutSettingsRequest) GetValues() map[string]string {
@@ -1007,14 +1165,17 @@ func (x *PutSettingsRequest) GetBy() string {
 }
 
 type ListServersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With what each server says of its part in raft. They are asked for it, which takes up to a second while
+	// one of them is silent.
+	Figures       bool `protobuf:"varint,1,opt,name=figures,proto3" json:"figures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1187,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[11]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1200,14 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListServersRequest) GetFigures() bool {
+	if x != nil {
+		return x.Figures
+	}
+	return false
 }
 
 type ListServersResponse struct {
@@ -1051,7 +1219,7 @@ type ListServersResponse struct {
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1231,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[12]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1244,7 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListServersResponse) GetServers() []*Server {
@@ -1098,7 +1266,7 @@ type AddServerRequest struct {
 
 func (x *AddServerRequest) Reset() {
 	*x = AddServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1278,7 @@ func (x *AddServerRequest) String() string {
 func (*AddServerRequest) ProtoMessage() {}
 
 func (x *AddServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[13]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1291,7 @@ func (x *AddServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddServerRequest.ProtoReflect.Descriptor instead.
 func (*AddServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AddServerRequest) GetId() string {
@@ -1155,7 +1323,7 @@ type AddServerResponse struct {
 
 func (x *AddServerResponse) Reset() {
 	*x = AddServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1335,7 @@ func (x *AddServerResponse) String() string {
 func (*AddServerResponse) ProtoMessage() {}
 
 func (x *AddServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[14]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1348,7 @@ func (x *AddServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddServerResponse.ProtoReflect.Descriptor instead.
 func (*AddServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 type PromoteServerRequest struct {
@@ -1192,7 +1360,7 @@ type PromoteServerRequest struct {
 
 func (x *PromoteServerRequest) Reset() {
 	*x = PromoteServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1372,7 @@ func (x *PromoteServerRequest) String() string {
 func (*PromoteServerRequest) ProtoMessage() {}
 
 func (x *PromoteServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[15]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1385,7 @@ func (x *PromoteServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteServerRequest.ProtoReflect.Descriptor instead.
 func (*PromoteServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PromoteServerRequest) GetServer() string {
@@ -1235,7 +1403,7 @@ type PromoteServerResponse struct {
 
 func (x *PromoteServerResponse) Reset() {
 	*x = PromoteServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1415,7 @@ func (x *PromoteServerResponse) String() string {
 func (*PromoteServerResponse) ProtoMessage() {}
 
 func (x *PromoteServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[16]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1428,7 @@ func (x *PromoteServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteServerResponse.ProtoReflect.Descriptor instead.
 func (*PromoteServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 type DemoteServerRequest struct {
@@ -1274,7 +1442,7 @@ type DemoteServerRequest struct {
 
 func (x *DemoteServerRequest) Reset() {
 	*x = DemoteServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1454,7 @@ func (x *DemoteServerRequest) String() string {
 func (*DemoteServerRequest) ProtoMessage() {}
 
 func (x *DemoteServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[17]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1467,7 @@ func (x *DemoteServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemoteServerRequest.ProtoReflect.Descriptor instead.
 func (*DemoteServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DemoteServerRequest) GetServer() string {
@@ -1324,7 +1492,7 @@ type DemoteServerResponse struct {
 
 func (x *DemoteServerResponse) Reset() {
 	*x = DemoteServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1504,7 @@ func (x *DemoteServerResponse) String() string {
 func (*DemoteServerResponse) ProtoMessage() {}
 
 func (x *DemoteServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[18]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1517,7 @@ func (x *DemoteServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemoteServerResponse.ProtoReflect.Descriptor instead.
 func (*DemoteServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 type RemoveServerRequest struct {
@@ -1363,7 +1531,7 @@ type RemoveServerRequest struct {
 
 func (x *RemoveServerRequest) Reset() {
 	*x = RemoveServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1543,7 @@ func (x *RemoveServerRequest) String() string {
 func (*RemoveServerRequest) ProtoMessage() {}
 
 func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[19]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1556,7 @@ func (x *RemoveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerRequest.ProtoReflect.Descriptor instead.
 func (*RemoveServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RemoveServerRequest) GetServer() string {
@@ -1413,7 +1581,7 @@ type RemoveServerResponse struct {
 
 func (x *RemoveServerResponse) Reset() {
 	*x = RemoveServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1593,7 @@ func (x *RemoveServerResponse) String() string {
 func (*RemoveServerResponse) ProtoMessage() {}
 
 func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[20]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1606,7 @@ func (x *RemoveServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveServerResponse.ProtoReflect.Descriptor instead.
 func (*RemoveServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 type TransferLeadershipRequest struct {
@@ -1451,7 +1619,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1631,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[21]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1644,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TransferLeadershipRequest) GetTo() string {
@@ -1495,7 +1663,7 @@ type TransferLeadershipResponse struct {
 
 func (x *TransferLeadershipResponse) Reset() {
 	*x = TransferLeadershipResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1675,7 @@ func (x *TransferLeadershipResponse) String() string {
 func (*TransferLeadershipResponse) ProtoMessage() {}
 
 func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[22]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1688,7 @@ func (x *TransferLeadershipResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TransferLeadershipResponse) GetLeader() string {
@@ -1545,7 +1713,7 @@ type AnnounceServerRequest struct {
 
 func (x *AnnounceServerRequest) Reset() {
 	*x = AnnounceServerRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1725,7 @@ func (x *AnnounceServerRequest) String() string {
 func (*AnnounceServerRequest) ProtoMessage() {}
 
 func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[23]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1738,7 @@ func (x *AnnounceServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerRequest.ProtoReflect.Descriptor instead.
 func (*AnnounceServerRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AnnounceServerRequest) GetId() string {
@@ -1630,7 +1798,7 @@ type AnnounceServerResponse struct {
 
 func (x *AnnounceServerResponse) Reset() {
 	*x = AnnounceServerResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1810,7 @@ func (x *AnnounceServerResponse) String() string {
 func (*AnnounceServerResponse) ProtoMessage() {}
 
 func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[24]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1823,7 @@ func (x *AnnounceServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceServerResponse.ProtoReflect.Descriptor instead.
 func (*AnnounceServerResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 type ReportHashRequest struct {
@@ -1670,7 +1838,7 @@ type ReportHashRequest struct {
 
 func (x *ReportHashRequest) Reset() {
 	*x = ReportHashRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1850,7 @@ func (x *ReportHashRequest) String() string {
 func (*ReportHashRequest) ProtoMessage() {}
 
 func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[25]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1863,7 @@ func (x *ReportHashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashRequest.ProtoReflect.Descriptor instead.
 func (*ReportHashRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportHashRequest) GetServer() string {
@@ -1727,7 +1895,7 @@ type ReportHashResponse struct {
 
 func (x *ReportHashResponse) Reset() {
 	*x = ReportHashResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1907,7 @@ func (x *ReportHashResponse) String() string {
 func (*ReportHashResponse) ProtoMessage() {}
 
 func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[26]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1920,7 @@ func (x *ReportHashResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportHashResponse.ProtoReflect.Descriptor instead.
 func (*ReportHashResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{26}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 type ReportViewsRequest struct {
@@ -1767,7 +1935,7 @@ type ReportViewsRequest struct {
 
 func (x *ReportViewsRequest) Reset() {
 	*x = ReportViewsRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1947,7 @@ func (x *ReportViewsRequest) String() string {
 func (*ReportViewsRequest) ProtoMessage() {}
 
 func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[27]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1960,7 @@ func (x *ReportViewsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsRequest.ProtoReflect.Descriptor instead.
 func (*ReportViewsRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{27}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReportViewsRequest) GetServer() string {
@@ -1828,7 +1996,7 @@ type HeardHost struct {
 
 func (x *HeardHost) Reset() {
 	*x = HeardHost{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +2008,7 @@ func (x *HeardHost) String() string {
 func (*HeardHost) ProtoMessage() {}
 
 func (x *HeardHost) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[28]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +2021,7 @@ func (x *HeardHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeardHost.ProtoReflect.Descriptor instead.
 func (*HeardHost) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{28}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *HeardHost) GetHost() uint32 {
@@ -1885,7 +2053,7 @@ type ReportViewsResponse struct {
 
 func (x *ReportViewsResponse) Reset() {
 	*x = ReportViewsResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2065,7 @@ func (x *ReportViewsResponse) String() string {
 func (*ReportViewsResponse) ProtoMessage() {}
 
 func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[29]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2078,7 @@ func (x *ReportViewsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportViewsResponse.ProtoReflect.Descriptor instead.
 func (*ReportViewsResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{29}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 type SaveSnapshotRequest struct {
@@ -1921,7 +2089,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2101,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[30]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2114,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{30}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 type SnapshotChunk struct {
@@ -1958,7 +2126,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2138,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[31]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2151,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{31}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -2007,7 +2175,7 @@ type RestoreSnapshotRequest struct {
 
 func (x *RestoreSnapshotRequest) Reset() {
 	*x = RestoreSnapshotRequest{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[32]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2187,7 @@ func (x *RestoreSnapshotRequest) String() string {
 func (*RestoreSnapshotRequest) ProtoMessage() {}
 
 func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[32]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2200,7 @@ func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{32}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RestoreSnapshotRequest) GetData() []byte {
@@ -2066,7 +2234,7 @@ type RestoreSnapshotResponse struct {
 
 func (x *RestoreSnapshotResponse) Reset() {
 	*x = RestoreSnapshotResponse{}
-	mi := &file_vigil_v1_cluster_proto_msgTypes[33]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2246,7 @@ func (x *RestoreSnapshotResponse) String() string {
 func (*RestoreSnapshotResponse) ProtoMessage() {}
 
 func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_vigil_v1_cluster_proto_msgTypes[33]
+	mi := &file_vigil_v1_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2259,7 @@ func (x *RestoreSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*RestoreSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{33}
+	return file_vigil_v1_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RestoreSnapshotResponse) GetIndex() uint64 {
@@ -2175,7 +2343,7 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fHostStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xea\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9b\x03\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\traft_addr\x18\x02 \x01(\tR\braftAddr\x12\x19\n" +
@@ -2191,7 +2359,31 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"gossipAddr\x121\n" +
 	"\x06silent\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x06silent\x12\x18\n" +
 	"\astandby\x18\x15 \x01(\bR\astandby\x12\x12\n" +
-	"\x04zone\x18\x16 \x01(\tR\x04zone\"\x11\n" +
+	"\x04zone\x18\x16 \x01(\tR\x04zone\x12/\n" +
+	"\afigures\x18\x17 \x01(\v2\x15.vigil.v1.RaftFiguresR\afigures\"\xc1\x04\n" +
+	"\vRaftFigures\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x1d\n" +
+	"\n" +
+	"last_index\x18\x03 \x01(\x04R\tlastIndex\x12!\n" +
+	"\fcommit_index\x18\x04 \x01(\x04R\vcommitIndex\x12#\n" +
+	"\rapplied_index\x18\x05 \x01(\x04R\fappliedIndex\x12\x1f\n" +
+	"\vlog_entries\x18\x06 \x01(\x04R\n" +
+	"logEntries\x12\x1b\n" +
+	"\tlog_bytes\x18\a \x01(\x04R\blogBytes\x12%\n" +
+	"\x0esnapshot_index\x18\b \x01(\x04R\rsnapshotIndex\x12%\n" +
+	"\x0esnapshot_bytes\x18\t \x01(\x04R\rsnapshotBytes\x128\n" +
+	"\n" +
+	"commit_p50\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\tcommitP50\x128\n" +
+	"\n" +
+	"commit_p99\x18\v \x01(\v2\x19.google.protobuf.DurationR\tcommitP99\x126\n" +
+	"\x05hears\x18\f \x03(\v2 .vigil.v1.RaftFigures.HearsEntryR\x05hears\x12\x14\n" +
+	"\x05error\x18\r \x01(\tR\x05error\x1aS\n" +
+	"\n" +
+	"HearsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01\"\x11\n" +
 	"\x0fDiagnoseRequest\"\xdb\x01\n" +
 	"\tDiagnosis\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x18\n" +
@@ -2226,8 +2418,9 @@ const file_vigil_v1_cluster_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x14\n" +
-	"\x12ListServersRequest\"A\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\".\n" +
+	"\x12ListServersRequest\x12\x18\n" +
+	"\afigures\x18\x01 \x01(\bR\afigures\"A\n" +
 	"\x13ListServersResponse\x12*\n" +
 	"\aservers\x18\x01 \x03(\v2\x10.vigil.v1.ServerR\aservers\"c\n" +
 	"\x10AddServerRequest\x12\x13\n" +
@@ -2317,7 +2510,7 @@ func file_vigil_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_vigil_v1_cluster_proto_rawDescData
 }
 
-var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_vigil_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*GetHealthRequest)(nil),           // 0: vigil.v1.GetHealthRequest
 	(*GetHealthResponse)(nil),          // 1: vigil.v1.GetHealthResponse
@@ -2325,99 +2518,106 @@ var file_vigil_v1_cluster_proto_goTypes = []any{
 	(*StatusRequest)(nil),              // 3: vigil.v1.StatusRequest
 	(*StatusResponse)(nil),             // 4: vigil.v1.StatusResponse
 	(*Server)(nil),                     // 5: vigil.v1.Server
-	(*DiagnoseRequest)(nil),            // 6: vigil.v1.DiagnoseRequest
-	(*Diagnosis)(nil),                  // 7: vigil.v1.Diagnosis
-	(*GetSettingsRequest)(nil),         // 8: vigil.v1.GetSettingsRequest
-	(*Settings)(nil),                   // 9: vigil.v1.Settings
-	(*PutSettingsRequest)(nil),         // 10: vigil.v1.PutSettingsRequest
-	(*ListServersRequest)(nil),         // 11: vigil.v1.ListServersRequest
-	(*ListServersResponse)(nil),        // 12: vigil.v1.ListServersResponse
-	(*AddServerRequest)(nil),           // 13: vigil.v1.AddServerRequest
-	(*AddServerResponse)(nil),          // 14: vigil.v1.AddServerResponse
-	(*PromoteServerRequest)(nil),       // 15: vigil.v1.PromoteServerRequest
-	(*PromoteServerResponse)(nil),      // 16: vigil.v1.PromoteServerResponse
-	(*DemoteServerRequest)(nil),        // 17: vigil.v1.DemoteServerRequest
-	(*DemoteServerResponse)(nil),       // 18: vigil.v1.DemoteServerResponse
-	(*RemoveServerRequest)(nil),        // 19: vigil.v1.RemoveServerRequest
-	(*RemoveServerResponse)(nil),       // 20: vigil.v1.RemoveServerResponse
-	(*TransferLeadershipRequest)(nil),  // 21: vigil.v1.TransferLeadershipRequest
-	(*TransferLeadershipResponse)(nil), // 22: vigil.v1.TransferLeadershipResponse
-	(*AnnounceServerRequest)(nil),      // 23: vigil.v1.AnnounceServerRequest
-	(*AnnounceServerResponse)(nil),     // 24: vigil.v1.AnnounceServerResponse
-	(*ReportHashRequest)(nil),          // 25: vigil.v1.ReportHashRequest
-	(*ReportHashResponse)(nil),         // 26: vigil.v1.ReportHashResponse
-	(*ReportViewsRequest)(nil),         // 27: vigil.v1.ReportViewsRequest
-	(*HeardHost)(nil),                  // 28: vigil.v1.HeardHost
-	(*ReportViewsResponse)(nil),        // 29: vigil.v1.ReportViewsResponse
-	(*SaveSnapshotRequest)(nil),        // 30: vigil.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),              // 31: vigil.v1.SnapshotChunk
-	(*RestoreSnapshotRequest)(nil),     // 32: vigil.v1.RestoreSnapshotRequest
-	(*RestoreSnapshotResponse)(nil),    // 33: vigil.v1.RestoreSnapshotResponse
-	nil,                                // 34: vigil.v1.StatusResponse.TasksEntry
-	nil,                                // 35: vigil.v1.StatusResponse.HostStatesEntry
-	nil,                                // 36: vigil.v1.Settings.ValuesEntry
-	nil,                                // 37: vigil.v1.Settings.DefaultsEntry
-	nil,                                // 38: vigil.v1.Settings.HelpEntry
-	nil,                                // 39: vigil.v1.PutSettingsRequest.ValuesEntry
-	(*WatchdogStats)(nil),              // 40: vigil.v1.WatchdogStats
-	(*durationpb.Duration)(nil),        // 41: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 42: google.protobuf.Timestamp
-	(*UnservedRole)(nil),               // 43: vigil.v1.UnservedRole
+	(*RaftFigures)(nil),                // 6: vigil.v1.RaftFigures
+	(*DiagnoseRequest)(nil),            // 7: vigil.v1.DiagnoseRequest
+	(*Diagnosis)(nil),                  // 8: vigil.v1.Diagnosis
+	(*GetSettingsRequest)(nil),         // 9: vigil.v1.GetSettingsRequest
+	(*Settings)(nil),                   // 10: vigil.v1.Settings
+	(*PutSettingsRequest)(nil),         // 11: vigil.v1.PutSettingsRequest
+	(*ListServersRequest)(nil),         // 12: vigil.v1.ListServersRequest
+	(*ListServersResponse)(nil),        // 13: vigil.v1.ListServersResponse
+	(*AddServerRequest)(nil),           // 14: vigil.v1.AddServerRequest
+	(*AddServerResponse)(nil),          // 15: vigil.v1.AddServerResponse
+	(*PromoteServerRequest)(nil),       // 16: vigil.v1.PromoteServerRequest
+	(*PromoteServerResponse)(nil),      // 17: vigil.v1.PromoteServerResponse
+	(*DemoteServerRequest)(nil),        // 18: vigil.v1.DemoteServerRequest
+	(*DemoteServerResponse)(nil),       // 19: vigil.v1.DemoteServerResponse
+	(*RemoveServerRequest)(nil),        // 20: vigil.v1.RemoveServerRequest
+	(*RemoveServerResponse)(nil),       // 21: vigil.v1.RemoveServerResponse
+	(*TransferLeadershipRequest)(nil),  // 22: vigil.v1.TransferLeadershipRequest
+	(*TransferLeadershipResponse)(nil), // 23: vigil.v1.TransferLeadershipResponse
+	(*AnnounceServerRequest)(nil),      // 24: vigil.v1.AnnounceServerRequest
+	(*AnnounceServerResponse)(nil),     // 25: vigil.v1.AnnounceServerResponse
+	(*ReportHashRequest)(nil),          // 26: vigil.v1.ReportHashRequest
+	(*ReportHashResponse)(nil),         // 27: vigil.v1.ReportHashResponse
+	(*ReportViewsRequest)(nil),         // 28: vigil.v1.ReportViewsRequest
+	(*HeardHost)(nil),                  // 29: vigil.v1.HeardHost
+	(*ReportViewsResponse)(nil),        // 30: vigil.v1.ReportViewsResponse
+	(*SaveSnapshotRequest)(nil),        // 31: vigil.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),              // 32: vigil.v1.SnapshotChunk
+	(*RestoreSnapshotRequest)(nil),     // 33: vigil.v1.RestoreSnapshotRequest
+	(*RestoreSnapshotResponse)(nil),    // 34: vigil.v1.RestoreSnapshotResponse
+	nil,                                // 35: vigil.v1.StatusResponse.TasksEntry
+	nil,                                // 36: vigil.v1.StatusResponse.HostStatesEntry
+	nil,                                // 37: vigil.v1.RaftFigures.HearsEntry
+	nil,                                // 38: vigil.v1.Settings.ValuesEntry
+	nil,                                // 39: vigil.v1.Settings.DefaultsEntry
+	nil,                                // 40: vigil.v1.Settings.HelpEntry
+	nil,                                // 41: vigil.v1.PutSettingsRequest.ValuesEntry
+	(*WatchdogStats)(nil),              // 42: vigil.v1.WatchdogStats
+	(*durationpb.Duration)(nil),        // 43: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 44: google.protobuf.Timestamp
+	(*UnservedRole)(nil),               // 45: vigil.v1.UnservedRole
 }
 var file_vigil_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: vigil.v1.GetHealthResponse.watchdog:type_name -> vigil.v1.HealthWatchdog
-	40, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
-	41, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
-	34, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
+	42, // 1: vigil.v1.HealthWatchdog.stats:type_name -> vigil.v1.WatchdogStats
+	43, // 2: vigil.v1.StatusResponse.clock:type_name -> google.protobuf.Duration
+	35, // 3: vigil.v1.StatusResponse.tasks:type_name -> vigil.v1.StatusResponse.TasksEntry
 	5,  // 4: vigil.v1.StatusResponse.servers:type_name -> vigil.v1.Server
-	35, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
-	42, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
-	43, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
-	41, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
-	41, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
-	36, // 10: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
-	37, // 11: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
-	38, // 12: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
-	39, // 13: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
-	5,  // 14: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
-	28, // 15: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
-	3,  // 16: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
-	0,  // 17: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
-	8,  // 18: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
-	10, // 19: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
-	11, // 20: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
-	13, // 21: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
-	19, // 22: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
-	15, // 23: vigil.v1.Cluster.PromoteServer:input_type -> vigil.v1.PromoteServerRequest
-	17, // 24: vigil.v1.Cluster.DemoteServer:input_type -> vigil.v1.DemoteServerRequest
-	21, // 25: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
-	23, // 26: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
-	25, // 27: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
-	27, // 28: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
-	6,  // 29: vigil.v1.Cluster.Diagnose:input_type -> vigil.v1.DiagnoseRequest
-	30, // 30: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
-	32, // 31: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
-	4,  // 32: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
-	1,  // 33: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
-	9,  // 34: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
-	9,  // 35: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
-	12, // 36: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
-	14, // 37: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
-	20, // 38: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
-	16, // 39: vigil.v1.Cluster.PromoteServer:output_type -> vigil.v1.PromoteServerResponse
-	18, // 40: vigil.v1.Cluster.DemoteServer:output_type -> vigil.v1.DemoteServerResponse
-	22, // 41: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
-	24, // 42: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
-	26, // 43: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
-	29, // 44: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
-	7,  // 45: vigil.v1.Cluster.Diagnose:output_type -> vigil.v1.Diagnosis
-	31, // 46: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
-	33, // 47: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
-	32, // [32:48] is the sub-list for method output_type
-	16, // [16:32] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	36, // 5: vigil.v1.StatusResponse.host_states:type_name -> vigil.v1.StatusResponse.HostStatesEntry
+	44, // 6: vigil.v1.StatusResponse.pause_at:type_name -> google.protobuf.Timestamp
+	45, // 7: vigil.v1.StatusResponse.unserved:type_name -> vigil.v1.UnservedRole
+	43, // 8: vigil.v1.StatusResponse.pause_ends_in:type_name -> google.protobuf.Duration
+	43, // 9: vigil.v1.Server.silent:type_name -> google.protobuf.Duration
+	6,  // 10: vigil.v1.Server.figures:type_name -> vigil.v1.RaftFigures
+	43, // 11: vigil.v1.RaftFigures.commit_p50:type_name -> google.protobuf.Duration
+	43, // 12: vigil.v1.RaftFigures.commit_p99:type_name -> google.protobuf.Duration
+	37, // 13: vigil.v1.RaftFigures.hears:type_name -> vigil.v1.RaftFigures.HearsEntry
+	38, // 14: vigil.v1.Settings.values:type_name -> vigil.v1.Settings.ValuesEntry
+	39, // 15: vigil.v1.Settings.defaults:type_name -> vigil.v1.Settings.DefaultsEntry
+	40, // 16: vigil.v1.Settings.help:type_name -> vigil.v1.Settings.HelpEntry
+	41, // 17: vigil.v1.PutSettingsRequest.values:type_name -> vigil.v1.PutSettingsRequest.ValuesEntry
+	5,  // 18: vigil.v1.ListServersResponse.servers:type_name -> vigil.v1.Server
+	29, // 19: vigil.v1.ReportViewsRequest.views:type_name -> vigil.v1.HeardHost
+	43, // 20: vigil.v1.RaftFigures.HearsEntry.value:type_name -> google.protobuf.Duration
+	3,  // 21: vigil.v1.Cluster.Status:input_type -> vigil.v1.StatusRequest
+	0,  // 22: vigil.v1.Cluster.GetHealth:input_type -> vigil.v1.GetHealthRequest
+	9,  // 23: vigil.v1.Cluster.GetSettings:input_type -> vigil.v1.GetSettingsRequest
+	11, // 24: vigil.v1.Cluster.PutSettings:input_type -> vigil.v1.PutSettingsRequest
+	12, // 25: vigil.v1.Cluster.ListServers:input_type -> vigil.v1.ListServersRequest
+	14, // 26: vigil.v1.Cluster.AddServer:input_type -> vigil.v1.AddServerRequest
+	20, // 27: vigil.v1.Cluster.RemoveServer:input_type -> vigil.v1.RemoveServerRequest
+	16, // 28: vigil.v1.Cluster.PromoteServer:input_type -> vigil.v1.PromoteServerRequest
+	18, // 29: vigil.v1.Cluster.DemoteServer:input_type -> vigil.v1.DemoteServerRequest
+	22, // 30: vigil.v1.Cluster.TransferLeadership:input_type -> vigil.v1.TransferLeadershipRequest
+	24, // 31: vigil.v1.Cluster.AnnounceServer:input_type -> vigil.v1.AnnounceServerRequest
+	26, // 32: vigil.v1.Cluster.ReportHash:input_type -> vigil.v1.ReportHashRequest
+	28, // 33: vigil.v1.Cluster.ReportViews:input_type -> vigil.v1.ReportViewsRequest
+	7,  // 34: vigil.v1.Cluster.Diagnose:input_type -> vigil.v1.DiagnoseRequest
+	31, // 35: vigil.v1.Cluster.SaveSnapshot:input_type -> vigil.v1.SaveSnapshotRequest
+	33, // 36: vigil.v1.Cluster.RestoreSnapshot:input_type -> vigil.v1.RestoreSnapshotRequest
+	4,  // 37: vigil.v1.Cluster.Status:output_type -> vigil.v1.StatusResponse
+	1,  // 38: vigil.v1.Cluster.GetHealth:output_type -> vigil.v1.GetHealthResponse
+	10, // 39: vigil.v1.Cluster.GetSettings:output_type -> vigil.v1.Settings
+	10, // 40: vigil.v1.Cluster.PutSettings:output_type -> vigil.v1.Settings
+	13, // 41: vigil.v1.Cluster.ListServers:output_type -> vigil.v1.ListServersResponse
+	15, // 42: vigil.v1.Cluster.AddServer:output_type -> vigil.v1.AddServerResponse
+	21, // 43: vigil.v1.Cluster.RemoveServer:output_type -> vigil.v1.RemoveServerResponse
+	17, // 44: vigil.v1.Cluster.PromoteServer:output_type -> vigil.v1.PromoteServerResponse
+	19, // 45: vigil.v1.Cluster.DemoteServer:output_type -> vigil.v1.DemoteServerResponse
+	23, // 46: vigil.v1.Cluster.TransferLeadership:output_type -> vigil.v1.TransferLeadershipResponse
+	25, // 47: vigil.v1.Cluster.AnnounceServer:output_type -> vigil.v1.AnnounceServerResponse
+	27, // 48: vigil.v1.Cluster.ReportHash:output_type -> vigil.v1.ReportHashResponse
+	30, // 49: vigil.v1.Cluster.ReportViews:output_type -> vigil.v1.ReportViewsResponse
+	8,  // 50: vigil.v1.Cluster.Diagnose:output_type -> vigil.v1.Diagnosis
+	32, // 51: vigil.v1.Cluster.SaveSnapshot:output_type -> vigil.v1.SnapshotChunk
+	34, // 52: vigil.v1.Cluster.RestoreSnapshot:output_type -> vigil.v1.RestoreSnapshotResponse
+	37, // [37:53] is the sub-list for method output_type
+	21, // [21:37] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_vigil_v1_cluster_proto_init() }
@@ -2432,7 +2632,7 @@ func file_vigil_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vigil_v1_cluster_proto_rawDesc), len(file_vigil_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

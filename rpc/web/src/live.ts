@@ -14,9 +14,13 @@ export interface Live<T> {
   again: () => void;
 }
 
-/** apart is the least time between two reads, in milliseconds, gather how long what happens is gathered. */
+/** apart is the least time between two reads, in milliseconds, gather how long what happens is gathered. Reads take a
+ * tenth of the time at most, which leaves servers in peace that have to look through a large fleet for the rows of a
+ * list; rest is the longest pause for that. */
 const apart = 1000,
-  gather = 150;
+  gather = 150,
+  share = 9,
+  rest = 60_000;
 
 /**
  * useLive reads by load, and again when an event concerns it, when something was missed, and every so many
@@ -33,6 +37,7 @@ export function useLive<T>(
   useEffect(() => {
     let timer = 0,
       last = 0,
+      took = 0,
       busy = false,
       more = false,
       over = false;
@@ -50,6 +55,7 @@ export function useLive<T>(
       } catch (error) {
         if (!over) set((was) => ({ ...was, error }));
       }
+      took = performance.now() - last;
       busy = false;
       if (more && !over) {
         more = false;
@@ -58,7 +64,10 @@ export function useLive<T>(
     };
     const soon = (): void => {
       clearTimeout(timer);
-      timer = window.setTimeout(run, Math.max(gather, last + apart - performance.now()));
+      timer = window.setTimeout(
+        run,
+        Math.max(gather, last + Math.max(apart, took + Math.min(rest, share * took)) - performance.now()),
+      );
     };
     set({ at: 0 });
     setAgain(() => () => void run());

@@ -258,15 +258,140 @@ function serverState(s: Server): string {
   return s.voter ? "votes" : s.standby ? "standby" : "learns";
 }
 
+/** unheardAfter is the silence in seconds from which a server counts as unheard by another, which tries it twice
+ * a second. */
+const unheardAfter = 2;
+
+function megabytes(n: string | undefined): string {
+  return `${count(Math.round(Number(n ?? 0) / 1e5) / 10)} MB`;
+}
+
+function millis(d: string | undefined): string {
+  return d ? `${(seconds(d) * 1000).toFixed(1)} ms` : "–";
+}
+
+/** Raft is what servers say of their part in it. */
+function Raft({ servers }: { servers: Server[] }): JSX.Element {
+  const committed = Math.max(0, ...servers.map((s) => Number(s.figures?.commit_index ?? 0)));
+  return (
+    <table class="list" aria-label="Raft">
+      <thead>
+        <tr>
+          <th scope="col">Server</th>
+          <th scope="col">State</th>
+          <th scope="col">Term</th>
+          <th scope="col">Last entry</th>
+          <th scope="col">Behind</th>
+          <th scope="col">Log</th>
+          <th scope="col">Snapshot</th>
+          <th scope="col">Commit, median</th>
+          <th scope="col">99 %</th>
+        </tr>
+      </thead>
+      <tbody>
+        {servers.map((s) => {
+          const f = s.figures;
+          return !f || f.error ? (
+            <tr key={s.id}>
+              <td>
+                <b>{s.id}</b>
+              </td>
+              <td colSpan={8} class="bad" data-of="state">
+                {f?.error || "not heard"}
+              </td>
+            </tr>
+          ) : (
+            <tr key={s.id}>
+              <td>
+                <b>{s.id}</b>
+              </td>
+              <td data-of="state">{f.state}</td>
+              <td class="num" data-of="term">
+                {count(f.term)}
+              </td>
+              <td class="num" data-of="last entry">
+                {count(f.last_index)}
+              </td>
+              <td class="num" data-of="behind">
+                {count(Math.max(0, committed - Number(f.applied_index ?? 0)))}
+              </td>
+              <td class="num" data-of="log">
+                {plural(f.log_entries, "entry", "entries")}, {megabytes(f.log_bytes)}
+              </td>
+              <td class="num" data-of="snapshot">
+                {Number(f.snapshot_index ?? 0) > 0 ? (
+                  <>
+                    to {count(f.snapshot_index)}, {megabytes(f.snapshot_bytes)}
+                  </>
+                ) : (
+                  "none"
+                )}
+              </td>
+              <td class="num" data-of="commit">
+                {millis(f.commit_p50)}
+              </td>
+              <td class="num" data-of="99 %">
+                {millis(f.commit_p99)}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+/** Hearing shows for each pair of servers whether the API of one answers the other. */
+function Hearing({ servers }: { servers: Server[] }): JSX.Element {
+  return (
+    <table class="list" aria-label="Who hears whom">
+      <thead>
+        <tr>
+          <th scope="col">Server</th>
+          {servers.map((s) => (
+            <th scope="col" key={s.id}>
+              hears {s.id}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {servers.map((s) => (
+          <tr key={s.id}>
+            <td>
+              <b>{s.id}</b>
+            </td>
+            {servers.map((o) => (
+              <td key={o.id} data-of={`hears ${o.id}`}>
+                <Heard from={s} to={o} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Heard({ from, to }: { from: Server; to: Server }): JSX.Element {
+  if (from.id === to.id) return <span class="faint">itself</span>;
+  const since = from.figures?.hears?.[to.id ?? ""];
+  if (!since) return <span class="faint">not known</span>;
+  const s = seconds(since);
+  return s < unheardAfter ? <Badge tone="good">yes</Badge> : <Badge tone="bad">not for {span(s)}</Badge>;
+}
+
 export function Servers(): JSX.Element {
   const list = useLive(
-    (abort) => get<ListServersResponse>("v1/servers", {}, abort),
+    (abort) => get<ListServersResponse>("v1/servers", { figures: true }, abort),
     (e) => /^(server|leader)\./.test(e.kind ?? ""),
     [],
     5000,
   );
+  const servers = list.value?.servers ?? [];
   return (
-    <Card>
+    <div class="grid">
+    <Card title="Servers" wide>
       <Wrong error={list.error} />
       <table class="list">
         <thead>
@@ -281,7 +406,7 @@ export function Servers(): JSX.Element {
           </tr>
         </thead>
         <tbody>
-          {list.value?.servers.map((s) => (
+          {servers.map((s) => (
             <tr key={s.id}>
               <td>
                 <b>{s.id}</b>
@@ -314,5 +439,16 @@ export function Servers(): JSX.Element {
         </tbody>
       </table>
     </Card>
+    {servers.length > 0 && (
+      <>
+        <Card title="Raft" wide>
+          <Raft servers={servers} />
+        </Card>
+        <Card title="Who hears whom" wide>
+          <Hearing servers={servers} />
+        </Card>
+      </>
+    )}
+    </div>
   );
 }

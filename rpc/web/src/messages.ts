@@ -1010,6 +1010,22 @@ export interface PutSettingsRequest {
   values: Record<string, string>;
 }
 
+export interface RaftFigures {
+  applied_index?: string;
+  commit_index?: string;
+  commit_p50?: string;
+  commit_p99?: string;
+  error?: string;
+  hears: Record<string, string>;
+  last_index?: string;
+  log_bytes?: string;
+  log_entries?: string;
+  snapshot_bytes?: string;
+  snapshot_index?: string;
+  state?: string;
+  term?: string;
+}
+
 export interface ReadMailRequest {
   id?: WriteId;
   max?: number;
@@ -1263,6 +1279,7 @@ export interface Server {
   api_addr?: string;
   diverged: boolean;
   features: number;
+  figures?: RaftFigures;
   gossip_addr?: string;
   health?: string;
   id?: string;

@@ -9,7 +9,8 @@ import { link } from "./router";
 export const page = 200;
 const most = 1000;
 
-/** calls is how often servers are asked for one list: an answer ends after a bounded look, perhaps without a row. */
+/** calls is how often servers are asked for each page of a list: an answer ends after a bounded look, perhaps without
+ * a row. */
 const calls = 20;
 
 interface Answer {
@@ -32,7 +33,7 @@ export async function gather<T, R extends Answer>(
 ): Promise<Rows<T>> {
   const list: T[] = [];
   let at = from;
-  for (let i = 0; i < calls && list.length < limit; i++) {
+  for (let i = 0; i < (calls * limit) / page && list.length < limit; i++) {
     const got = await load(at, limit - list.length);
     list.push(...rows(got));
     at = got.next && got.next !== "0" ? got.next : "";
@@ -44,6 +45,8 @@ export async function gather<T, R extends Answer>(
 /** Pages is a list that is read again as useLive does it, with more rows when somebody asks for them. */
 export interface Pages<T> extends Live<Rows<T>> {
   grow: () => void;
+  /** full tells that it grows no more. */
+  full: boolean;
 }
 
 export function usePages<T, R extends Answer>(
@@ -67,7 +70,7 @@ export function usePages<T, R extends Answer>(
     size.current.limit = Math.min(most, size.current.limit + page);
     live.again();
   };
-  return { ...live, grow };
+  return { ...live, grow, full: size.current.limit >= most };
 }
 
 /** More leads on where a list has more; to is its address, to which where to go on is added. */
@@ -76,7 +79,7 @@ export function More<T>({ of, to, older }: { of: Pages<T>; to?: string; older?: 
   if (!v?.next) return null;
   return (
     <p class="line">
-      {v.list.length < most ? (
+      {!of.full ? (
         <button type="button" onClick={of.grow}>
           {older ? "Show older ones" : "Show more"}
         </button>

@@ -40,6 +40,12 @@ const host = {
   ...{ drain: true, drain_by: "ann", drain_at: at("00"), drain_left: "60s", views: [], warnings: [] },
   ...{ runners: ["r"], labels: { zone: "a" }, containment: "sealed", pressure: "memory" },
 };
+const raft = (state, behind) => ({
+  ...{ state, term: "7", last_index: "1000", commit_index: "1000", applied_index: String(1000 - behind) },
+  ...{ log_entries: "400", log_bytes: "67108864", snapshot_index: "900", snapshot_bytes: "1234567" },
+  ...(state === "leader" ? { commit_p50: "0.0025s", commit_p99: "0.0123s" } : {}),
+  hears: { s1: "0.2s", s2: "0.3s", s3: "125s" },
+});
 const machine = (id, more) => ({
   ...{ id, health: "alive", api_addr: "10.0.0.1:7420", raft_addr: "10.0.0.1:7421", version: "1", ...more },
 });
@@ -77,8 +83,9 @@ const answers = {
   "/v1/hosts/h1": () => host,
   "/v1/servers": () => ({
     servers: [
-      machine("s1", { leader: true, voter: true, zone: "east" }),
-      machine("s2", { standby: true, zone: "west" }),
+      machine("s1", { leader: true, voter: true, zone: "east", figures: raft("leader", 0) }),
+      machine("s2", { standby: true, zone: "west", figures: raft("follower", 17) }),
+      machine("s3", { voter: true, figures: { error: "server s3 does not tell: no answer" } }),
     ],
   }),
   "/v1/mail": ({ limit, after }) => {
@@ -178,6 +185,12 @@ await view("hosts", "/hosts", async () => {
 await view("servers", "/servers", async () => {
   await page.getByText("standby").first().waitFor();
   await page.getByText("west").waitFor();
+  await page.getByText("400 entries, 67.1 MB").first().waitFor();
+  await page.getByText("to 900, 1.2 MB").first().waitFor();
+  await page.getByText("2.5 ms").first().waitFor();
+  await page.getByText("17", { exact: true }).waitFor();
+  await page.getByText("server s3 does not tell: no answer").waitFor();
+  await page.getByText("not for 2m 5s").first().waitFor();
 });
 await view("mail", "/agent/web/a?tab=mail", async () => {
   await page.locator(".thread").nth(199).waitFor();

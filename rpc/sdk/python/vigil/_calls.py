@@ -65,7 +65,7 @@ METHODS: Dict[str, Method] = {
     ),
     "Cluster.ListServers": Method(
         (
-            Route("GET", "/v1/servers", (), (), False),
+            Route("GET", "/v1/servers", (), ("figures",), False),
         ),
         "always", numbered=False, parked=False, long=False, streams=False,
     ),

@@ -1643,8 +1643,12 @@ class ListRoomsResponse(_ListRoomsResponseAlways, total=False):
     next: str
 
 
-class ListServersRequest(TypedDict):
+class ListServersRequest(TypedDict, total=False):
     """What Cluster.ListServers takes."""
+
+    figures: bool
+    """With what each server says of its part in raft. They are asked for it, which takes up to a
+    second while one of them is silent."""
 
 
 class ListServersResponse(TypedDict):
@@ -2042,6 +2046,36 @@ class PutUserRequest(TypedDict):
 
     bindings: List[Binding]
     user: str
+
+
+class _RaftFiguresAlways(TypedDict):
+    hears: Dict[str, str]
+    """By server: how long ago its API answered this one."""
+
+
+class RaftFigures(_RaftFiguresAlways, total=False):
+    """RaftFigures are what a server says of its part in raft, at most 2 s old."""
+
+    applied_index: Digits
+    commit_index: Digits
+    commit_p50: Duration
+    """Of the last minute, from an entry's sealing to its answer, on the leader. Absent: nothing was
+    committed."""
+    commit_p99: Duration
+    error: str
+    """Why the server was not heard; empty: it was. Then nothing else is set."""
+    last_index: Digits
+    """Of the log on its disk."""
+    log_bytes: Digits
+    """Of the files of its log, as they are long."""
+    log_entries: Digits
+    """On its disk."""
+    snapshot_bytes: Digits
+    snapshot_index: Digits
+    """The last entry that its newest snapshot holds; 0: it has none."""
+    state: str
+    """leader, follower, candidate or shutdown."""
+    term: Digits
 
 
 class _ReadMailRequestAlways(TypedDict):
@@ -2565,6 +2599,8 @@ class _ServerAlways(TypedDict):
 
 class Server(_ServerAlways, total=False):
     api_addr: str
+    figures: RaftFigures
+    """Only if they were asked for."""
     gossip_addr: str
     health: str
     """Unknown when it cannot be reached from the answering server."""

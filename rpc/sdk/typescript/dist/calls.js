@@ -43,7 +43,7 @@ export const methods = {
   },
   "Cluster.ListServers": {
     routes: [
-      { verb: "GET", path: "/v1/servers", variables: [], query: [], body: false },
+      { verb: "GET", path: "/v1/servers", variables: [], query: ["figures"], body: false },
     ],
     repeat: "always",
     numbered: false,

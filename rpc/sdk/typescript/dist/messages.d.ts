@@ -1376,6 +1376,11 @@ export interface ListRoomsResponse {
 
 /** What Cluster.ListServers takes. */
 export interface ListServersRequest {
+  /**
+   * With what each server says of its part in raft. They are asked for it, which takes up to a
+   * second while one of them is silent.
+   */
+  figures?: boolean;
 }
 
 export interface ListServersResponse {
@@ -1719,6 +1724,34 @@ export interface PutSettingsRequest {
 export interface PutUserRequest {
   bindings: Binding[];
   user: string;
+}
+
+/** RaftFigures are what a server says of its part in raft, at most 2 s old. */
+export interface RaftFigures {
+  applied_index?: Digits;
+  commit_index?: Digits;
+  /**
+   * Of the last minute, from an entry's sealing to its answer, on the leader. Absent: nothing was
+   * committed.
+   */
+  commit_p50?: Duration;
+  commit_p99?: Duration;
+  /** Why the server was not heard; empty: it was. Then nothing else is set. */
+  error?: string;
+  /** By server: how long ago its API answered this one. */
+  hears: Record<string, string>;
+  /** Of the log on its disk. */
+  last_index?: Digits;
+  /** Of the files of its log, as they are long. */
+  log_bytes?: Digits;
+  /** On its disk. */
+  log_entries?: Digits;
+  snapshot_bytes?: Digits;
+  /** The last entry that its newest snapshot holds; 0: it has none. */
+  snapshot_index?: Digits;
+  /** leader, follower, candidate or shutdown. */
+  state?: string;
+  term?: Digits;
 }
 
 export interface ReadMailRequest {
@@ -2170,6 +2203,8 @@ export interface Server {
   api_addr?: string;
   diverged: boolean;
   features: number;
+  /** Only if they were asked for. */
+  figures?: RaftFigures;
   gossip_addr?: string;
   /** Unknown when it cannot be reached from the answering server. */
   health?: string;

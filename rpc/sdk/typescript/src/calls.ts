@@ -76,7 +76,7 @@ export const methods: Readonly<Record<keyof Calls, Method>> = {
   },
   "Cluster.ListServers": {
     routes: [
-      { verb: "GET", path: "/v1/servers", variables: [], query: [], body: false },
+      { verb: "GET", path: "/v1/servers", variables: [], query: ["figures"], body: false },
     ],
     repeat: "always",
     numbered: false,
