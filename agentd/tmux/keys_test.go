@@ -31,6 +31,64 @@ func TestI115StrandedNudgeIsNotGluedToTheNext(t *testing.T) {
 	})
 }
 
+// An agent that opens panes and windows beside its own, and works under another name, is still the one that is looked
+// at, typed to and interrupted: what the session stands for is another pane then (claude-code#49184).
+func TestAgentThatOpensPanes(t *testing.T) {
+	for name, opens := range map[string]string{
+		"a pane":   `tmux split-window "echo other; exec cat"`,
+		"a window": `tmux new-window "echo other; exec cat"; tmux rename-session mine`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "/bin/sh", "-c", `trap 'stty size' WINCH; `+opens+
+				`; echo ready; while :; do read -r line && echo "read <$line>"; done`)
+			s := r.open()
+			shows := func(text string) {
+				t.Helper()
+				until(t, text, func() bool {
+					shown, err := s.Capture(10)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if strings.Contains(shown, "other") {
+						t.Fatalf("another pane is shown: %q", shown)
+					}
+					return strings.Contains(shown, text)
+				})
+			}
+			shows("ready")
+			if active, err := s.tmux(nil, "display-message", "-p", "#{pane_id}"); err != nil ||
+				strings.TrimSpace(active) == agentPane {
+				t.Fatalf("the active pane is %q, %v", active, err)
+			}
+			if err := s.Send("a nudge", true); err != nil {
+				t.Fatal(err)
+			}
+			shows("read <a nudge>")
+			if err := s.Type([]byte("keys\r")); err != nil {
+				t.Fatal(err)
+			}
+			shows("read <keys>")
+			if err := s.Resize(60, 20); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the frame", func() bool {
+				painted, err := s.Paint()
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := ReadFrame(painted)
+				return err == nil && f.Columns == 60 && strings.Contains(f.Text, " 60\n")
+			})
+			if err := s.Interrupt(); err != nil {
+				t.Fatal(err)
+			}
+			if exit := s.Wait(); exit != (Exit{Code: -1, Signal: "interrupt"}) {
+				t.Errorf("%+v", exit)
+			}
+		})
+	}
+}
+
 // A server that stands still shows nothing and types nothing, which is no success: also not where how the client of
 // tmux has ended is taken by somebody else first, as by a shim, which reaps whatever it sees.
 func TestServerThatStandsStill(t *testing.T) {
