@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,10 +25,22 @@ const commandLimit = 10 * time.Second
 // agent has opened beside it.
 const agentPane = "%0"
 
+// leave are commands that end the modes in which tmux shows something of its own in the pane, such as the copy mode of
+// somebody who has scrolled back: keys would go to these. Copy mode ends in all versions of tmux; the others do since
+// 3.2, and before that the commands fail, so nothing is said to be typed.
+var leave = []string{
+	"if-shell", "-F", "-t", agentPane, "#{m:copy-mode,#{pane_mode}}",
+	"send-keys -t " + quote(agentPane) + " -X cancel", ";",
+	"if-shell", "-F", "-t", agentPane, "#{pane_in_mode}", "copy-mode -q -t " + quote(agentPane), ";",
+}
+
 // Send types text into the terminal, as a paste, and then the Enter key when enter is
 // set. It travels over a pipe, so nobody sees it in the list of processes.
 func (s *Session) Send(text string, enter bool) error {
-	var args []string
+	if text == "" && !enter {
+		return nil
+	}
+	args := slices.Clone(leave)
 	if text != "" {
 		args = append(args, "load-buffer", "-b", "vigil", "-", ";", "paste-buffer", "-d", "-p", "-b",
 			"vigil", "-t", agentPane, ";")
@@ -35,16 +48,13 @@ func (s *Session) Send(text string, enter bool) error {
 	if enter {
 		args = append(args, "send-keys", "-t", agentPane, "Enter")
 	}
-	if len(args) == 0 {
-		return nil
-	}
 	_, err := s.tmux([]byte(text), args...)
 	return err
 }
 
 // Interrupt presses the key that interrupts what runs in the terminal (control and c).
 func (s *Session) Interrupt() error {
-	_, err := s.tmux(nil, "send-keys", "-t", agentPane, "C-c")
+	_, err := s.tmux(nil, append(slices.Clone(leave), "send-keys", "-t", agentPane, "C-c")...)
 	return err
 }
 
@@ -59,7 +69,7 @@ func (s *Session) Type(keys []byte) error {
 	for _, b := range keys {
 		line = fmt.Appendf(line, " %02x", b)
 	}
-	_, err := s.tmux(append(line, '\n'), "source-file", "-")
+	_, err := s.tmux(append(line, '\n'), append(slices.Clone(leave), "source-file", "-")...)
 	return err
 }
 

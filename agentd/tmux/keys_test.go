@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -86,6 +87,52 @@ func TestAgentThatOpensPanes(t *testing.T) {
 				t.Errorf("%+v", exit)
 			}
 		})
+	}
+}
+
+// A pane that somebody has left in a mode of tmux, as who scrolls back and detaches, takes what is typed all the same:
+// the mode would have had the Enter of a nudge and the key that interrupts (cli-agent-orchestrator#654).
+func TestModesOfTheTerminalAreLeft(t *testing.T) {
+	r := newRig(t, "/bin/sh", "-c", `echo ready; while read -r line; do echo "read <$line>"; done`)
+	s := r.open()
+	shows := func(text string) {
+		t.Helper()
+		until(t, text, func() bool {
+			shown, err := s.Capture(10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(shown, text)
+		})
+	}
+	shows("ready")
+	modes := [][]string{{"copy-mode"}, {"clock-mode"}, {"copy-mode", "clock-mode"}}
+	for i, mode := range modes {
+		for what, types := range map[string]func(text string) error{
+			"nudge": func(text string) error { return s.Send(text, true) },
+			"enter": func(text string) error { return errors.Join(s.Send(text, false), s.Send("", true)) },
+			"keys":  func(text string) error { return s.Type([]byte(text + "\r")) },
+		} {
+			for _, m := range mode {
+				if _, err := s.tmux(nil, m, "-t", agentPane); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text := fmt.Sprintf("%s %d", what, i)
+			if err := types(text); err != nil {
+				t.Fatalf("%s in %q: %v", what, mode, err)
+			}
+			shows("read <" + text + ">")
+		}
+	}
+	if _, err := s.tmux(nil, "copy-mode", "-t", agentPane); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	if exit := s.Wait(); exit != (Exit{Code: -1, Signal: "interrupt"}) {
+		t.Errorf("%+v", exit)
 	}
 }
 
