@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -22,6 +23,9 @@ func (c *chaos) screen(s *State) Command {
 		return ReportTerminals{Host: host, Boot: pick(c, []string{h.Boot, h.Boot, "x"}),
 			Tool: pick(c, []string{"", "tmux 3.3a"}), Runners: watched, Watched: watched}
 	}
+	if e := newestAbout(s, noun.EscPrompt, a.Name); e != nil && c.one(4) {
+		return CloseEscalation{Escalation: e.ID, By: "ann"}
+	}
 	kind := noun.PromptKind(c.rng.IntN(int(noun.PromptKindsPlus) + 1))
 	if c.one(2) {
 		kind = noun.PromptPermission
@@ -34,6 +38,7 @@ type shownTwin struct {
 	inc   noun.Incarnation
 	kind  noun.PromptKind
 	at    noun.Time
+	from  noun.Time // at, or when a human who was called has closed the escalation about it
 	quiet bool
 }
 
@@ -47,11 +52,12 @@ func shownNow(s *State, m map[noun.AgentID]*shownTwin) {
 }
 
 // The naive twin of screens agrees: what is said of the present life of a process counts, and
-// of no other; a permission prompt calls a human at its limit, and not before; and whoever
+// of no other; a permission prompt calls a human at its limit, and not before, and once more
+// when it stands for as long after that human has closed the escalation; and whoever
 // stands at one is neither late with progress nor on the ladder.
 func TestTwinOfScreensAgrees(t *testing.T) {
 	const limit = 3 * time.Second
-	taken, refused, calls := [noun.PromptKindsPlus]int{}, 0, 0
+	taken, refused, calls, again := [noun.PromptKindsPlus]int{}, 0, 0, 0
 	for _, seed := range seeds(t, 6) {
 		c, s := newChaos(seed, true), New()
 		for _, e := range c.opening() {
@@ -60,12 +66,19 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 		for _, cmd := range []Command{PutSettings{Values: []noun.KV{{Key: "prompt_limit", Value: limit.String()}}}} {
 			s.Apply(c.entry(Request{Cmd: cmd}))
 		}
+		if seed%2 == 1 {
+			s.Apply(c.entry(Request{Cmd: RaiseLevel{Level: core.LevelRetry}}))
+		}
 		m := map[noun.AgentID]*shownTwin{}
 		for range 3000 {
 			c.nurse(s)
 			s.Apply(c.next(s))
 			shownNow(s, m)
 			cmd := c.screen(s)
+			var about noun.Escalation // that is about to be closed
+			if closes, ok := cmd.(CloseEscalation); ok {
+				about = *s.Escalation(closes.Escalation)
+			}
 			out := s.Apply(c.entry(Request{Cmd: cmd})).Outcomes[0]
 			shownNow(s, m)
 			switch cmd := cmd.(type) {
@@ -84,11 +97,11 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				taken[cmd.Kind]++
 				x := m[a.ID]
 				if x == nil {
-					x = &shownTwin{inc: a.Inc, at: s.Clock()}
+					x = &shownTwin{inc: a.Inc, at: s.Clock(), from: s.Clock()}
 					m[a.ID] = x
 				}
 				if x.kind != cmd.Kind {
-					x.kind, x.at = cmd.Kind, s.Clock()
+					x.kind, x.at, x.from = cmd.Kind, s.Clock(), s.Clock()
 				}
 				x.quiet = cmd.Quiet
 			case ReportTerminals:
@@ -97,8 +110,18 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 				}
 				for id, x := range m {
 					if a := s.Agent(id); a.Host == cmd.Host && a.Proc.Fenced() && x.kind != noun.PromptUnknown {
-						x.kind, x.at, x.quiet = noun.PromptUnknown, s.Clock(), false
+						x.kind, x.at, x.from, x.quiet = noun.PromptUnknown, s.Clock(), s.Clock(), false
 					}
+				}
+			case CloseEscalation:
+				a := s.AgentByName(about.Subject)
+				if a == nil || !a.Proc.Fenced() || m[a.ID] == nil || about.State == noun.EscalationClosed || seed%2 == 0 {
+					break
+				}
+				// Who was called for this very prompt, and not for one before it.
+				if x := m[a.ID]; x.kind == noun.PromptPermission && about.Last >= x.from.Add(limit) {
+					x.from = s.Clock()
+					again++
 				}
 			}
 			for a := range s.Agents("") {
@@ -118,17 +141,17 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 					t.Fatalf("seed %d: %s at a prompt is without progress for %s, %+v", seed, a.Name,
 						g.ProgressAge, s.Climb(a.ID))
 				}
-				declared := a.Declared.Holds(s.Clock()) && a.Declared.Waiting == noun.WaitingInput
+				declared := seed%2 == 0 && a.Declared.Holds(s.Clock()) && a.Declared.Waiting == noun.WaitingInput
 				called := a.Screen().Called
-				if late := s.Clock().Sub(x.at) >= limit && !declared && a.Order != noun.StopOrder &&
+				if late := s.Clock().Sub(x.from) >= limit && !declared && a.Order != noun.StopOrder &&
 					!s.Behind(); late && called == 0 {
 					t.Fatalf("seed %d: %s stands at a prompt for %s, and nobody was called", seed, a.Name,
-						s.Clock().Sub(x.at))
+						s.Clock().Sub(x.from))
 				}
 				if called != 0 {
 					calls++
-					if called.Sub(x.at) < limit || !escalated(s, noun.EscPrompt, a.Name) {
-						t.Fatalf("seed %d: a human was called after %s", seed, called.Sub(x.at))
+					if called.Sub(x.from) < limit || !escalated(s, noun.EscPrompt, a.Name) {
+						t.Fatalf("seed %d: a human was called after %s", seed, called.Sub(x.from))
 					}
 				}
 			}
@@ -142,17 +165,22 @@ func TestTwinOfScreensAgrees(t *testing.T) {
 			t.Errorf("no prompt %s was said: the log exercises nothing", k)
 		}
 	}
-	if calls == 0 || refused == 0 {
-		t.Errorf("%d calls, %d refused", calls, refused)
+	if calls == 0 || refused == 0 || again == 0 {
+		t.Errorf("%d calls, %d refused, %d closed", calls, refused, again)
 	}
-	t.Logf("%v taken, %d refused, %d seen called", taken, refused, calls)
+	t.Logf("%v taken, %d refused, %d seen called, %d closed", taken, refused, calls, again)
 }
 
 func escalated(s *State, kind noun.EscalationKind, subject string) bool {
+	return newestAbout(s, kind, subject) != nil
+}
+
+// newestAbout is the newest escalation of this kind and subject; nil: there was none.
+func newestAbout(s *State, kind noun.EscalationKind, subject string) (newest *noun.Escalation) {
 	for e := range s.Escalations(0) {
 		if e.Kind == kind && e.Subject == subject {
-			return true
+			newest = e
 		}
 	}
-	return false
+	return newest
 }
