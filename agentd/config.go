@@ -176,7 +176,7 @@ type Seams struct {
 	// Boot is the boot id; empty: made of the kernel's and the data directory's.
 	// Tests set it.
 	Boot string
-	// Memory gives the available memory in bytes; nil: the kernel's. Tests set it.
+	// Memory gives the available memory in bytes; nil: what kernel and control groups leave. Tests set it.
 	Memory func() (uint64, error)
 	// Disk measures the disk that DataDir is on; nil: the kernel says. Tests set it. It must be safe for concurrent
 	// use, and may hang.
@@ -329,6 +329,6 @@ func (s *Seams) prepare(dir string) {
 		s.Processes = func() (uint64, error) { return freeProcesses("/") }
 	}
 	if s.Memory == nil {
-		s.Memory = availableMemory
+		s.Memory = func() (uint64, error) { return availableMemory("/") }
 	}
 }

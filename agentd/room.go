@@ -31,21 +31,52 @@ func roomAt(folder string) (Room, error) {
 	return room, nil
 }
 
-// availableMemory reads MemAvailable: what new programs can have without swapping.
-func availableMemory() (uint64, error) {
-	f, err := os.Open("/proc/meminfo")
+// availableMemory is what new programs can have without swapping: of the machine, and of what the control group of
+// this process and each above it may have. root is "/", or a folder that stands for it in tests.
+func availableMemory(root string) (uint64, error) {
+	free, err := numberAfter(filepath.Join(root, "proc/meminfo"), "MemAvailable:")
 	if err != nil {
 		return 0, fmt.Errorf("read available memory: %w", err)
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var kib uint64
-		if n, _ := fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &kib); n == 1 {
-			return kib << 10, nil
+	free <<= 10 // kB
+	for _, group := range controlGroups(root) {
+		most, err := number(filepath.Join(group, "memory.max"))
+		if err != nil { // max, or not this controller
+			continue
+		}
+		now, err := number(filepath.Join(group, "memory.current"))
+		if err != nil {
+			continue
+		}
+		// The kernel takes pages of files that nobody has read lately back before it refuses any. Where it does not
+		// tell how many there are, none are believed.
+		cache, _ := numberAfter(filepath.Join(group, "memory.stat"), "inactive_file ")
+		now -= min(cache, now)
+		free = min(free, most-min(now, most))
+	}
+	return free, nil
+}
+
+// controlGroups gives the folders of the control group of this process and of each above it, up to the root of those
+// that it sees. In a container that is the container's own group, and has its bounds; the machine's has none.
+func controlGroups(root string) (folders []string) {
+	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return nil // a kernel without control groups bounds nothing by them
+	}
+	for line := range strings.Lines(string(groups)) {
+		path, unified := strings.CutPrefix(strings.TrimSpace(line), "0::/")
+		if !unified {
+			continue
+		}
+		for path = filepath.Clean("/" + path); ; path = filepath.Dir(path) {
+			folders = append(folders, filepath.Join(root, "sys/fs/cgroup", path))
+			if path == "/" {
+				break
+			}
 		}
 	}
-	return 0, fmt.Errorf("read available memory: /proc/meminfo has no line MemAvailable (%v)", lines.Err())
+	return folders
 }
 
 // freeProcesses tells how many more processes and threads there may be: of the kernel, and of the control group of
@@ -70,21 +101,13 @@ func freeProcesses(root string) (uint64, error) {
 		}
 		left(most, now)
 	}
-	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
-	if err != nil {
-		return free, nil // a kernel without control groups bounds nothing by them
-	}
-	for line := range strings.Lines(string(groups)) {
-		path, unified := strings.CutPrefix(strings.TrimSpace(line), "0::")
-		for ; unified && path != "/" && path != "."; path = filepath.Dir(path) {
-			group := filepath.Join(root, "sys/fs/cgroup", path)
-			most, err := number(filepath.Join(group, "pids.max"))
-			if err != nil { // max, or not this controller
-				continue
-			}
-			if now, err := number(filepath.Join(group, "pids.current")); err == nil {
-				left(most, now)
-			}
+	for _, group := range controlGroups(root) {
+		most, err := number(filepath.Join(group, "pids.max"))
+		if err != nil { // max, or not this controller
+			continue
+		}
+		if now, err := number(filepath.Join(group, "pids.current")); err == nil {
+			left(most, now)
 		}
 	}
 	return free, nil
@@ -101,4 +124,24 @@ func number(name string) (uint64, error) {
 		return 0, fmt.Errorf("%s holds %q and no number", name, text)
 	}
 	return n, nil
+}
+
+// numberAfter reads the number that follows some words at the begin of a line.
+func numberAfter(name, words string) (uint64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), words); ok {
+			var n uint64
+			if _, err := fmt.Sscan(rest, &n); err != nil {
+				return 0, fmt.Errorf("%s holds %q and no number", name, lines.Text())
+			}
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%s has no line %s (%v)", name, strings.TrimSpace(words), lines.Err())
 }

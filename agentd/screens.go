@@ -107,7 +107,9 @@ func (s *site) seeScreen(ctx context.Context, p process, name string, tmux bool,
 
 // saw makes of a look what is true of a life. A prompt counts when it stood still from one look
 // to the next: text that an agent only prints moves on. Once it counts it may be drawn anew; it
-// is gone with the first look that does not find it.
+// is gone with the first look that does not find it. A permission prompt is gone, too, when other words have stood
+// there for two looks: a human has answered it, and the next one has come up in between. Then none is told, and the
+// next one counts in its turn, from its own time on.
 func (c *screens) saw(l *life, got look) {
 	defer c.metrics.looks.Inc()
 	s, now := l.sight, c.config.Clock()
@@ -121,10 +123,11 @@ func (c *screens) saw(l *life, got look) {
 			"incarnation", l.inc, "error", got.err)
 		return // what was seen last stays, and is looked at again
 	}
-	match, matched := s.match, s.matched
+	match, matched, words := s.match, s.matched, s.words
 	if !got.same {
 		s.looked = now
 		match, matched = s.prompts.Match(got.text)
+		words = match.Words(got.text)
 		letters := maphash.String(c.seed, runner.Letters(got.text))
 		switch {
 		case s.looks == 0: // as long as the file has been untouched, for an agent of an earlier daemon
@@ -138,20 +141,27 @@ func (c *screens) saw(l *life, got look) {
 		s.stamp, s.letters = got.stamp, letters
 	}
 	s.looks++
-	sure := matched && (s.now.prompt == match.Kind || s.matched && s.match.Kind == match.Kind &&
-		s.match.Text == match.Text && s.match.Below == match.Below)
+	counts := matched && s.now.prompt == match.Kind
+	sure := counts || matched && s.matched && s.match.Kind == match.Kind &&
+		s.match.Text == match.Text && s.match.Below == match.Below
+	if match.Kind == "permission" {
+		another := counts && words == s.words && words != s.asked
+		untold := s.now.prompt == "none" && s.told.prompt == match.Kind // else nobody hears of the next one
+		sure = sure && !another && !untold
+	}
 	switch {
 	case sure:
 		if s.now.prompt != match.Kind {
 			c.metrics.prompts.WithLabelValues(match.Kind).Inc()
 			c.log.Info("prompt recognized", "agent", l.order.GetAgentName(), "incarnation", l.inc, "kind",
 				match.Kind, "rule", match.Rule)
+			s.asked = words
 		}
 		s.now.prompt = match.Kind
 	case !matched, s.looks > 1, s.now.prompt != "":
 		s.now.prompt = "none"
 	}
-	s.match, s.matched = match, matched
+	s.match, s.matched, s.words = match, matched, words
 	s.now.quiet = now-s.moved >= c.config.QuietAfter
 	c.tell(now, l)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,6 +173,79 @@ func TestPromptIsToldWhenItStands(t *testing.T) {
 	if strings.Contains(x.log.String(), "secret") {
 		t.Error("what stands on a terminal is in the log of agentd")
 	}
+}
+
+// asks is a permission prompt about a command, below what else the tool shows.
+func asks(above, command string) []string {
+	return []string{above, "────────", " Bash command", " " + command, "Do you want to proceed?", "❯ 1. Yes", "  2. No"}
+}
+
+// A permission prompt that takes the place of one that a human has answered between two looks is another one: none is
+// told first, or the cluster would take both for one for which a human was called already. What moves around one
+// that stands, and one that is drawn anew, make none.
+func TestNextPermissionPromptInARowIsAnother(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.paint("begin")
+	x.wants("none", false)
+	x.paint(asks("⠋ running", "rm a")...)
+	x.steps(2)
+	x.wants("permission", false)
+	for i := range 6 {
+		x.paint(append(asks(strings.Repeat("another agent runs\n", i/2+1)+"⠙ running", "rm a"), "12 s")...)
+		x.steps(1)
+	}
+	for i := range 4 { // words that move at each look are no prompt that stands
+		x.paint(asks("⠋ running", "rm a "+strings.Repeat("x", i%2+1))...)
+		x.steps(1)
+	}
+	x.paint(asks("⠋ running", "rm a")...)
+	x.steps(2)
+	none(t, x.screens, "a report of a prompt that stands")
+
+	x.paint(asks("⠋ running", "rm b")...)
+	x.steps(2)
+	x.wants("none", false)
+	x.steps(2)
+	x.wants("permission", false)
+	x.steps(3)
+	none(t, x.screens, "a report of a prompt that stands")
+}
+
+// That a permission prompt has gone is told before the next one is, also when the cluster takes no reports for a while.
+func TestPermissionPromptThatHasGoneIsToldFirst(t *testing.T) {
+	x := newEasel(t, runner.KindTmux)
+	x.paint("begin")
+	x.wants("none", false)
+	x.paint(asks("", "rm a")...)
+	x.steps(2)
+	x.wants("permission", false)
+	down, taken := true, []string(nil)
+	x.set(func() {
+		x.onScreen = func(r *vigilv1.ReportScreenRequest) error {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if down {
+				return no("unavailable")
+			}
+			taken = append(taken, r.GetPrompt())
+			return nil
+		}
+	})
+	x.paint("done")
+	x.steps(1)
+	x.paint(asks("", "rm b")...)
+	x.steps(4)
+	x.mu.Lock()
+	down = false
+	x.mu.Unlock()
+	for last := ""; last != "permission"; last = next(t, x.screens).GetPrompt() {
+		x.steps(1)
+	}
+	until(t, "none, and then the next prompt", func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return slices.Equal(taken, []string{"none", "permission"})
+	})
 }
 
 // A prompt is seen though the log does not tell of it: because somebody removed it, the disk is full, or nobody knows

@@ -24,6 +24,8 @@ type sight struct {
 	moved   time.Duration
 	match   runner.Match // of the last look, of which one more must be sure
 	matched bool
+	words   string // around that match
+	asked   string // those of the permission prompt that counts
 	now     seen
 
 	told   seen // zero: nothing

@@ -171,6 +171,7 @@ var added = []addition{
 		reflect.TypeFor[noun.Cancellation]():     fieldsBefore[noun.Cancellation]("Swept"),
 		reflect.TypeFor[noun.Escalation]():       fieldsBefore[noun.Escalation]("FailedLeft"),
 		reflect.TypeFor[noun.Declaration]():      fieldsBefore[noun.Declaration]("Called"),
+		reflect.TypeFor[noun.Screen]():           fieldsBefore[noun.Screen]("Closed"),
 	}},
 }
 

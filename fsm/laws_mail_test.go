@@ -337,3 +337,32 @@ func TestL8MailThatGoesWithItsAgentIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// L3: an answered mail is work, so a life that has failed before is healthy again when it has lasted, though it does
+// nothing else.
+func TestL3AnsweredMailMakesHealthy(t *testing.T) {
+	x := &hung{drive: newDrive(t)}
+	x.jump(time.Minute)
+	x.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "24h"}}})
+	x.h = x.host("h1", "w")
+	x.room("r", noun.RoleSpec{Name: "a", Runner: "w"})
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.must(CreateTask{Room: "r", Role: "a", Title: "t"})
+	x.me = x.start(hungName, x.h)
+	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
+	x.pass(time.Minute)
+	x.me = x.start(hungName, x.h)
+	x.must(Join{Speaker: x.me})
+	x.must(CancelTask{Task: 1})
+	x.must(AckMail{Speaker: x.me, Mail: x.must(SendMail{From: "ann", To: hungName + ".1", Subject: "s"}).Mail})
+	if n := x.agent(hungName).Failures; n == 0 {
+		t.Fatal("it has not failed")
+	}
+	for end := x.clock.Add(x.s.Settings().HealthyAfter); x.clock < end; {
+		x.clock = x.clock.Add(20 * time.Second)
+		x.beat(x.h, BeatFence|BeatVouch|BeatLease, x.agent(hungName).ID)
+	}
+	if n := x.agent(hungName).Failures; n != 0 {
+		t.Errorf("%d failures are remembered: %+v", n, x.agent(hungName))
+	}
+}

@@ -154,6 +154,79 @@ func TestI43WithoutEyes(t *testing.T) {
 	}
 }
 
+// A human who closes the escalation about a permission prompt has answered it, or believes so. What stands there goes
+// on to be the business of a human: another prompt that came up without a look in between, or the same one. So it
+// calls once more when it has stood for prompt_limit since then, and since when it stands is not forgotten. Who
+// acknowledges it is not called. Servers of an older level do not say so.
+func TestPromptThatStandsWhenItsEscalationIsClosedCallsAgain(t *testing.T) {
+	for level, want := range map[uint32]int{0: 0, core.LevelRetry: 1} {
+		x := newWatched(t)
+		if level > 0 {
+			x.must(RaiseLevel{Level: level})
+		}
+		limit := x.s.Settings().Prompt.Limit
+		x.see(noun.PromptPermission, true)
+		x.must(Declare{Speaker: x.me, Waiting: noun.WaitingInput, For: limit / 2}) // a hook says the same
+		x.beating(limit)
+		e := x.prompts()[0]
+		x.beating(time.Hour)
+		x.must(AckEscalation{Escalation: e.ID, By: "ann"})
+		x.beating(time.Hour)
+		if got := x.prompts(); len(got) != 1 || got[0].State != noun.EscalationAcknowledged || got[0].Count != 1 {
+			t.Fatalf("level %d: %+v for one that somebody looks after", level, got[0])
+		}
+		at := x.agent(hungName).Screen().At
+		x.must(CloseEscalation{Escalation: e.ID, By: "ann"})
+		x.must(CloseEscalation{Escalation: e.ID, By: "bob"}) // too late
+		x.s = reload(t, x.s)                                 // L12
+		x.beating(limit - time.Second)
+		if got := x.calls(); len(got) != 0 {
+			t.Fatalf("level %d: %q before the limit", level, got)
+		}
+		x.beating(time.Second)
+		if got := x.calls(); len(got) != want || len(x.prompts()) != 1+want {
+			t.Fatalf("level %d: %q at the limit", level, got)
+		}
+		x.beating(time.Hour)
+		if got := x.calls(); len(got) != want || x.agent(hungName).Screen().At != at {
+			t.Errorf("level %d: %q an hour later, %+v", level, got, x.agent(hungName).Screen())
+		}
+		x.see(noun.PromptNone, false)
+		x.see(noun.PromptPermission, false)
+		x.beating(limit - time.Second) // the next one has a limit of its own
+		if got := x.prompts(); got[len(got)-1].Count != 1 {
+			t.Errorf("level %d: %+v before the limit of the next prompt", level, got[len(got)-1])
+		}
+	}
+}
+
+// A human who closes an escalation long after its prompt puts nothing off for the next one, and none that is closed
+// when the prompt is gone calls anybody.
+func TestClosingTooLatePutsNothingOff(t *testing.T) {
+	x := newWatched(t)
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	limit := x.s.Settings().Prompt.Limit
+	x.see(noun.PromptPermission, true)
+	x.beating(limit)
+	x.see(noun.PromptNone, false)
+	x.beating(time.Hour)
+	x.see(noun.PromptPermission, true)
+	x.beating(limit - time.Minute)
+	x.must(CloseEscalation{Escalation: x.prompts()[0].ID, By: "ann"})
+	x.beating(time.Minute)
+	if got := x.calls(); !slices.Equal(got, []string{"permission_prompt"}) {
+		t.Fatalf("%q at the limit of the next prompt", got)
+	}
+	x.see(noun.PromptNone, false)
+	for _, e := range x.prompts() {
+		x.must(CloseEscalation{Escalation: e.ID, By: "ann"})
+	}
+	x.beating(time.Hour)
+	if got := x.calls(); len(got) != 0 {
+		t.Errorf("%q for a prompt that has gone", got)
+	}
+}
+
 // calls are the escalations about agents that wait for a human and that nobody has closed.
 func (d *drive) calls() (list []string) {
 	for e := range d.s.Escalations(0) {

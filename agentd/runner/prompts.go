@@ -67,6 +67,19 @@ func (p Prompts) Match(screen string) (Match, bool) {
 	return Match{}, false
 }
 
+// linesAbove is how many lines above what a pattern has matched still tell one prompt from the next: a dialog names
+// there what it asks about. Further up other things may move while it stands.
+const linesAbove = 3
+
+// Words gives the letters of the lines that were matched on a screen, and of some above them: another prompt of the
+// same kind has others, while a clock or a spinner that moves changes none.
+func (m Match) Words(screen string) string {
+	lines := strings.Split(screen, "\n")
+	end := max(0, len(lines)-m.Below)
+	begin := max(0, end-1-strings.Count(m.Text, "\n")-linesAbove)
+	return Letters(strings.Join(lines[begin:end], "\n"))
+}
+
 // control finds what moves a cursor, colours or titles, as it stands in raw output.
 var control = regexp.MustCompile(
 	`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]+[0-~]|[0-~])`)

@@ -76,6 +76,29 @@ func TestLetters(t *testing.T) {
 	}
 }
 
+// What a prompt asks about tells it from the next one, whatever else moves; without such lines it is the prompt alone.
+func TestWords(t *testing.T) {
+	ask := func(above, command, below string) string {
+		return above + "\n Bash command\n " + command + "\nDo you want\nto proceed? 1. Yes\n" + below
+	}
+	m := Match{Kind: "permission", Text: "Do you want\nto proceed? 1.", Below: 2}
+	words := m.Words(ask("x\n───", "rm a", " 2. No\n(12 s)"))
+	if words != "BashcommandrmaDoyouwanttoproceedYes" {
+		t.Errorf("%q", words)
+	}
+	for screen, same := range map[string]bool{
+		ask("another agent runs\n───", "⠙ rm a", " 2. Perhaps\nso"): true,
+		ask("x\n───", "rm b", " 2. No\n(12 s)"):                     false,
+	} {
+		if got := m.Words(screen); (got == words) != same {
+			t.Errorf("%q, want the same: %v", got, same)
+		}
+	}
+	if got := (Match{Text: "a", Below: 0}).Words("a"); got != "a" {
+		t.Errorf("%q of a screen with one line", got)
+	}
+}
+
 // Whatever an agent prints, cleaning and matching it ends and keeps within bounds.
 func FuzzTidy(f *testing.F) {
 	set, err := compile([]Runner{{Name: "a", Program: "sh", Prompts: []Prompt{{Kind: "idle", Pattern: "x.*y"}}}}, "")
@@ -90,6 +113,8 @@ func FuzzTidy(f *testing.F) {
 		if len(tidy) > maxText || strings.ContainsAny(tidy, "\x1b\r\x00") || Tidy(tidy) != tidy {
 			t.Errorf("%q became %q", text, tidy)
 		}
-		set.Prompts("a").Match(tidy)
+		if m, ok := set.Prompts("a").Match(tidy); ok && !strings.Contains(m.Words(tidy), Letters(m.Text)) {
+			t.Errorf("the words of %+v in %q are %q", m, tidy, m.Words(tidy))
+		}
 	})
 }

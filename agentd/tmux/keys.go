@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,19 +20,33 @@ const maxShown = 1 << 20
 // commandLimit bounds one command to the server, which may be frozen.
 const commandLimit = 10 * time.Second
 
+// agentPane is the terminal of the agent: the first one that its server has made, and its alone whatever the agent
+// does with panes, windows and the session. The active one, which the session stands for, may be another that the
+// agent has opened beside it.
+const agentPane = "%0"
+
+// leave are commands that end the modes in which tmux shows something of its own in the pane, such as the copy mode of
+// somebody who has scrolled back: keys would go to these. Copy mode ends in all versions of tmux; the others do since
+// 3.2, and before that the commands fail, so nothing is said to be typed.
+var leave = []string{
+	"if-shell", "-F", "-t", agentPane, "#{m:copy-mode,#{pane_mode}}",
+	"send-keys -t " + quote(agentPane) + " -X cancel", ";",
+	"if-shell", "-F", "-t", agentPane, "#{pane_in_mode}", "copy-mode -q -t " + quote(agentPane), ";",
+}
+
 // Send types text into the terminal, as a paste, and then the Enter key when enter is
 // set. It travels over a pipe, so nobody sees it in the list of processes.
 func (s *Session) Send(text string, enter bool) error {
-	var args []string
+	if text == "" && !enter {
+		return nil
+	}
+	args := slices.Clone(leave)
 	if text != "" {
 		args = append(args, "load-buffer", "-b", "vigil", "-", ";", "paste-buffer", "-d", "-p", "-b",
-			"vigil", "-t", sessionName, ";")
+			"vigil", "-t", agentPane, ";")
 	}
 	if enter {
-		args = append(args, "send-keys", "-t", sessionName, "Enter")
-	}
-	if len(args) == 0 {
-		return nil
+		args = append(args, "send-keys", "-t", agentPane, "Enter")
 	}
 	_, err := s.tmux([]byte(text), args...)
 	return err
@@ -39,7 +54,7 @@ func (s *Session) Send(text string, enter bool) error {
 
 // Interrupt presses the key that interrupts what runs in the terminal (control and c).
 func (s *Session) Interrupt() error {
-	_, err := s.tmux(nil, "send-keys", "-t", sessionName, "C-c")
+	_, err := s.tmux(nil, append(slices.Clone(leave), "send-keys", "-t", agentPane, "C-c")...)
 	return err
 }
 
@@ -50,11 +65,11 @@ func (s *Session) Type(keys []byte) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	line := []byte("send-keys -t " + sessionName + " -H")
+	line := []byte("send-keys -t " + quote(agentPane) + " -H")
 	for _, b := range keys {
 		line = fmt.Appendf(line, " %02x", b)
 	}
-	_, err := s.tmux(append(line, '\n'), "source-file", "-")
+	_, err := s.tmux(append(line, '\n'), append(slices.Clone(leave), "source-file", "-")...)
 	return err
 }
 
@@ -76,9 +91,9 @@ func (s *Session) Resize(columns, rows int) error {
 	if !Fits(columns, rows) {
 		return fmt.Errorf("a terminal of %d columns and %d rows is not made", columns, rows)
 	}
-	args := []string{"resize-window", "-t", sessionName, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows)}
+	args := []string{"resize-window", "-t", agentPane, "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows)}
 	if own { // which resize-window has made manual
-		args = append(args, ";", "set-option", "-w", "-u", "-t", sessionName, "window-size")
+		args = append(args, ";", "set-option", "-w", "-u", "-t", agentPane, "window-size")
 	}
 	_, err := s.tmux(nil, args...)
 	return err
@@ -89,8 +104,8 @@ const paintFormat = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{curs
 
 // Paint gives what the terminal shows with its colours, as ReadFrame reads it.
 func (s *Session) Paint() (string, error) {
-	return s.tmux(nil, "display-message", "-p", "-t", sessionName, paintFormat, ";",
-		"capture-pane", "-p", "-e", "-t", sessionName)
+	return s.tmux(nil, "display-message", "-p", "-t", agentPane, paintFormat, ";",
+		"capture-pane", "-p", "-e", "-t", agentPane)
 }
 
 // Frame is what a terminal shows at one moment.
@@ -119,7 +134,7 @@ func ReadFrame(painted string) (Frame, error) {
 // Capture gives what the terminal shows, without colours, and up to lines of what has
 // scrolled out of it.
 func (s *Session) Capture(lines int) (string, error) {
-	return s.tmux(nil, "capture-pane", "-p", "-J", "-t", sessionName, "-S", strconv.Itoa(-max(lines, 0)))
+	return s.tmux(nil, "capture-pane", "-p", "-J", "-t", agentPane, "-S", strconv.Itoa(-max(lines, 0)))
 }
 
 // tmux runs one command and gives what it prints.

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -29,6 +30,110 @@ func TestI115StrandedNudgeIsNotGluedToTheNext(t *testing.T) {
 		}
 		return strings.Contains(shown, "read <first nudge>") && strings.Contains(shown, "read <second nudge>")
 	})
+}
+
+// An agent that opens panes and windows beside its own, and works under another name, is still the one that is looked
+// at, typed to and interrupted: what the session stands for is another pane then (claude-code#49184).
+func TestAgentThatOpensPanes(t *testing.T) {
+	for name, opens := range map[string]string{
+		"a pane":   `tmux split-window "echo other; exec cat"`,
+		"a window": `tmux new-window "echo other; exec cat"; tmux rename-session mine`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "/bin/sh", "-c", `trap 'stty size' WINCH; `+opens+
+				`; echo ready; while :; do read -r line && echo "read <$line>"; done`)
+			s := r.open()
+			shows := func(text string) {
+				t.Helper()
+				until(t, text, func() bool {
+					shown, err := s.Capture(10)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if strings.Contains(shown, "other") {
+						t.Fatalf("another pane is shown: %q", shown)
+					}
+					return strings.Contains(shown, text)
+				})
+			}
+			shows("ready")
+			if active, err := s.tmux(nil, "display-message", "-p", "#{pane_id}"); err != nil ||
+				strings.TrimSpace(active) == agentPane {
+				t.Fatalf("the active pane is %q, %v", active, err)
+			}
+			if err := s.Send("a nudge", true); err != nil {
+				t.Fatal(err)
+			}
+			shows("read <a nudge>")
+			if err := s.Type([]byte("keys\r")); err != nil {
+				t.Fatal(err)
+			}
+			shows("read <keys>")
+			if err := s.Resize(60, 20); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the frame", func() bool {
+				painted, err := s.Paint()
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := ReadFrame(painted)
+				return err == nil && f.Columns == 60 && strings.Contains(f.Text, " 60\n")
+			})
+			if err := s.Interrupt(); err != nil {
+				t.Fatal(err)
+			}
+			if exit := s.Wait(); exit != (Exit{Code: -1, Signal: "interrupt"}) {
+				t.Errorf("%+v", exit)
+			}
+		})
+	}
+}
+
+// A pane that somebody has left in a mode of tmux, as who scrolls back and detaches, takes what is typed all the same:
+// the mode would have had the Enter of a nudge and the key that interrupts (cli-agent-orchestrator#654).
+func TestModesOfTheTerminalAreLeft(t *testing.T) {
+	r := newRig(t, "/bin/sh", "-c", `echo ready; while read -r line; do echo "read <$line>"; done`)
+	s := r.open()
+	shows := func(text string) {
+		t.Helper()
+		until(t, text, func() bool {
+			shown, err := s.Capture(10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(shown, text)
+		})
+	}
+	shows("ready")
+	modes := [][]string{{"copy-mode"}, {"clock-mode"}, {"copy-mode", "clock-mode"}}
+	for i, mode := range modes {
+		for what, types := range map[string]func(text string) error{
+			"nudge": func(text string) error { return s.Send(text, true) },
+			"enter": func(text string) error { return errors.Join(s.Send(text, false), s.Send("", true)) },
+			"keys":  func(text string) error { return s.Type([]byte(text + "\r")) },
+		} {
+			for _, m := range mode {
+				if _, err := s.tmux(nil, m, "-t", agentPane); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text := fmt.Sprintf("%s %d", what, i)
+			if err := types(text); err != nil {
+				t.Fatalf("%s in %q: %v", what, mode, err)
+			}
+			shows("read <" + text + ">")
+		}
+	}
+	if _, err := s.tmux(nil, "copy-mode", "-t", agentPane); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	if exit := s.Wait(); exit != (Exit{Code: -1, Signal: "interrupt"}) {
+		t.Errorf("%+v", exit)
+	}
 }
 
 // A server that stands still shows nothing and types nothing, which is no success: also not where how the client of

@@ -73,6 +73,7 @@ type Hooks struct {
 
 	Human  Hook[noun.Escalation]          // calls a human; the caller fills in all but numbers and times
 	Over   Hook[noun.Escalation]          // what an escalation of this kind and subject is about is over
+	Closed Hook[noun.Escalation]          // a human says that nothing is left to decide about it
 	Mail   func(Letter) noun.Outcome      // writes to an agent, or says why it is not possible
 	Unread func(*noun.Agent) []*noun.Mail // what waits for an agent, oldest first
 	// MailChanged: something else waits for the agent than before.

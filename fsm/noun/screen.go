@@ -43,6 +43,7 @@ type Screen struct {
 	// the prompt went.
 	Excused Time
 	Called  Time // when a human was called for this prompt; 0: not yet
+	Closed  Time // when a human has closed the escalation about it, though it stood there; 0: nobody has
 }
 
 // PromptSettings are those of prompts.

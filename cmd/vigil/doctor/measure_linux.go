@@ -192,7 +192,7 @@ func (m *Machine) measureLimits() {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err == nil {
 		m.Files = most.Max // daemons raise the other one themselves
 	}
-	m.Tasks = min(tasksLeft("/proc/loadavg", "/proc/sys/kernel/pid_max"), groupLeft())
+	m.Tasks = min(tasksLeft("/proc/loadavg", "/proc/sys/kernel/pid_max"), groupLeft("/proc/self/cgroup", "/sys/fs/cgroup"))
 	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
 	m.Unified = err == nil
 }
@@ -213,15 +213,16 @@ func tasksLeft(load, most string) uint64 {
 	return all - min(all, n)
 }
 
-// groupLeft is how many this control group, and those above it, still allow.
-func groupLeft() uint64 {
+// groupLeft is how many this control group, and those above it, still allow. The root of those that it sees is the
+// own group of a container, and has a bound; the root of a machine has none.
+func groupLeft(own, root string) uint64 {
 	left := uint64(math.MaxUint64)
-	text, err := os.ReadFile("/proc/self/cgroup")
+	text, err := os.ReadFile(own)
 	if err != nil {
 		return left
 	}
 	_, path, _ := strings.Cut(strings.TrimSpace(string(text)), "0::")
-	for dir := filepath.Join("/sys/fs/cgroup", path); strings.HasPrefix(dir, "/sys/fs/cgroup/"); dir = filepath.Dir(dir) {
+	for dir := filepath.Join(root, path); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 		most, e1 := readNumber(filepath.Join(dir, "pids.max")) // "max" is no number: no limit
 		there, e2 := readNumber(filepath.Join(dir, "pids.current"))
 		if e1 == nil && e2 == nil {

@@ -152,6 +152,29 @@ func TestDoctorCountsTasks(t *testing.T) {
 	}
 }
 
+// The bounds of all control groups above this process count, also the one that its container is.
+func TestDoctorCountsTasksOfItsContainer(t *testing.T) {
+	dir := t.TempDir()
+	own, root := filepath.Join(dir, "own"), filepath.Join(dir, "cgroup")
+	if err := os.MkdirAll(filepath.Join(root, "unit"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"pids.max": "300\n", "pids.current": "100\n", "unit/pids.max": "max\n",
+		"unit/pids.current": "3\n"} {
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, group := range []string{"/", "/unit"} {
+		if err := os.WriteFile(own, []byte("9:pids:/\n0::"+group+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := groupLeft(own, root); got != 200 {
+			t.Errorf("in %s: %d left, want 200", group, got)
+		}
+	}
+}
+
 // A configuration that cannot be read is the one thing that is wrong: what was not measured is not judged.
 func TestUnreadConfigurationIsAllThatIsSaid(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gone.yaml")

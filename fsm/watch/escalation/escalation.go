@@ -195,7 +195,9 @@ func (c CloseEscalation) Apply(of *core.State) noun.Outcome {
 		return core.Refuse(noun.Invalid, "the note has %d bytes, at most %d are allowed", len(c.Note),
 			noun.MaxEscalationNote)
 	}
+	about := *e
 	s.close(e, noun.Clip(c.By, noun.MaxMailFrom), c.Note)
+	s.Hooks.Closed.Call(about)
 	return noun.Outcome{}
 }
 

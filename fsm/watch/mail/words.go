@@ -350,6 +350,9 @@ func (c AckMail) Apply(of *core.State) noun.Outcome {
 			n.Answered++
 		}
 	})
+	if s.Meta.Level >= core.LevelRetry { // it is useful now, so it may be healthy again
+		s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
+	}
 	s.Event("mail.acknowledged", core.About{Agent: a}, fmt.Sprintf("mail %d, from %s", m.ID, m.From))
 	s.closeMail(m, noun.MailAcknowledged)
 	s.Touch(a.Room)

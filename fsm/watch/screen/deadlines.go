@@ -24,13 +24,14 @@ func (s *State) typistRow(a *noun.Agent) due.Row {
 // promptRow is the row for which a human must be called for a permission prompt. That the agent has
 // declared it, as hooks do at once, puts nothing off: nobody hears of a declaration. (Before the
 // feature level began it did, until the end of what was declared.) While it lasts the escalation is
-// reminded of, like any other.
+// reminded of, like any other; a prompt that still stands when a human has closed it has its limit anew.
 func (s *State) promptRow(a *noun.Agent) due.Row {
 	sc := a.Screen()
 	if sc == nil || sc.Kind != noun.PromptPermission || sc.Called != 0 || a.Order == noun.StopOrder {
 		return due.Row{}
 	}
-	r := due.Row{Kind: kindPrompt, Of: due.OfAgent(a.ID), From: sc.At, Span: s.Meta.Settings.Prompt.Limit}
+	r := due.Row{Kind: kindPrompt, Of: due.OfAgent(a.ID), From: max(sc.At, sc.Closed),
+		Span: s.Meta.Settings.Prompt.Limit}
 	if d := a.Declared; s.Level() < core.LevelRetry && d.Asks(s.Meta.Clock) {
 		r.Put = due.Hold{Until: d.Until, Why: "it has said itself that it needs input"}
 	}

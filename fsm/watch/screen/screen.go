@@ -54,7 +54,7 @@ func (c ReportScreen) Apply(of *core.State) noun.Outcome {
 		next = noun.Screen{Inc: a.Inc, At: now, QuietAt: now}
 	}
 	if next.Kind != c.Kind {
-		next.Kind, next.At, next.Called = c.Kind, now, 0
+		next.Kind, next.At, next.Called, next.Closed = c.Kind, now, 0, 0
 		next.Excused = min(next.Excused, now)
 		switch {
 		case c.Kind == noun.PromptUsageLimit && s.Level() >= core.LevelRetry:
@@ -124,6 +124,21 @@ func (s *State) callForPrompt(a *noun.Agent) {
 	facts := []noun.KV{{Key: "shown_for", Value: s.Since(next.At).String()},
 		{Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
 	s.call(a, noun.EscPrompt, noun.EscNeedsInput, facts)
+}
+
+// closed has a human called once more who has closed the escalation about a prompt that goes on to stand there, or
+// about the one before it: that nothing is left to decide is not so. Whoever looks after it acknowledges it.
+func (s *State) closed(e noun.Escalation) {
+	a := s.AgentByName(e.Subject)
+	if s.Level() < core.LevelRetry || e.Kind != noun.EscPrompt || a == nil || !a.Shows(noun.PromptPermission) ||
+		a.Screen().Called == 0 {
+		return
+	}
+	a = s.AgentTable.Mut(a.ID)
+	next := *a.Screen()
+	next.Called, next.Closed = 0, s.Meta.Clock
+	a.Note(func(n *noun.Notes) { n.Screen = &next })
+	s.Rearm(core.TimerAgent, uint64(a.ID), &a.Armed, s.AgentRow(a))
 }
 
 // callForInput calls a human for an agent that says that it waits for one. A clock that has jumped over

@@ -24,6 +24,7 @@ func Install(c *core.State) *State {
 	h.AgentFires.Add(s.callForInput)
 	h.AgentFires.Add(s.endTurn)
 	h.AgentChanged.Add(s.lifeOver)
+	h.Closed.Add(s.closed)
 	h.Lasts[noun.EscPrompt] = func(e *noun.Escalation) bool {
 		a := s.AgentByName(e.Agent)
 		return a != nil && a.Shows(noun.PromptPermission)
