@@ -322,6 +322,53 @@ func TestN30FinalFailuresHalfOpen(t *testing.T) {
 	}
 }
 
+// L11: what was away when a role half-opened may end tasks for good later, say a gateway answers 401: five in a row
+// are failed probes, too, and the queue is not gone through without a pause. One that succeeds begins the count anew.
+func TestN30FinalFailuresOfAHalfOpenRole(t *testing.T) {
+	x := newOutage(t, 4, 60)
+	x.trip()
+	// until lets probes end for good for so long, and tells how many did.
+	until := func(span time.Duration) (n int) {
+		t.Helper()
+		for end := x.clock.Add(span); x.clock < end; {
+			if x.final(0) != 0 {
+				n++
+				continue
+			}
+			at, ok := x.s.NextTimer()
+			if !ok {
+				t.Fatalf("no probe comes: %+v", x.half())
+			}
+			x.clock = min(max(x.clock+1, at), end)
+			x.apply(x.entry())
+		}
+		return n
+	}
+	if n := until(time.Minute); n < 7 || n > 13 || !x.half().Final || x.half().Missed == 0 {
+		t.Fatalf("%d tasks were failed in a minute: %+v", n, x.half())
+	}
+	x.s = reload(t, x.s) // L12
+	x.probe(false)
+	if h := x.half(); h == nil || h.Final || h.Finals != 0 || h.Allowed != 2 {
+		t.Fatalf("after a success: %+v", h)
+	}
+	for range 4 {
+		x.final(0)
+	}
+	x.probe(false)
+	for range 4 {
+		x.final(0)
+	}
+	if h := x.half(); h == nil || h.Final || h.Finals != 4 || h.Missed != 0 || h.Allowed != 4 {
+		t.Fatalf("after four, a success and four: %+v", h)
+	}
+	x.s = reload(t, x.s)
+	x.final(0)
+	if h := x.half(); h == nil || !h.Final || h.Missed != 1 || h.Allowed != 2 || x.s.Pending(x.role) != 3 {
+		t.Fatalf("after five in a row: %+v, %d are offered", h, x.s.Pending(x.role))
+	}
+}
+
 // A lone agent that dies of what is wrong with it, say its login has ended, does not take task after task down: its
 // role half-opens, although its breaker parks it first.
 func TestN30LoneAgentThatDies(t *testing.T) {

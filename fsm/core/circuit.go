@@ -16,7 +16,7 @@ import (
 // tasks are tried then, each time another one, so that no task that always fails holds the role.
 // One that succeeds allows 2 at once, then 4, then 8, then the role opens. Whatever fails
 // meanwhile costs its task nothing. A final failure is the verdict of an agent about one task: it
-// counts as neither failure nor success, unless a role ends its tasks with nothing else.
+// counts as neither failure nor success, unless a role, half-open or not, ends its tasks with nothing else.
 
 const (
 	failedTasks   = 3  // a role half-opens when so many of its tasks have failed, or more
@@ -48,7 +48,7 @@ func (s *State) ended(t *noun.Task, how end, why string) {
 	}
 	r := s.RoleTable.Mut(t.Role)
 	if r.Half != nil {
-		if how != endFinal || r.Half.Final {
+		if how != endFinal || s.countFinal(r, t) {
 			s.probed(r, t, how != endDone, why)
 		}
 		return
@@ -62,6 +62,19 @@ func (s *State) ended(t *noun.Task, how end, why string) {
 	if how != endDone {
 		s.judgeRole(r, why)
 	}
+}
+
+// countFinal counts a final failure of a probe, and tells whether it is one that counts: from so many in a row on
+// with which a role half-opens by them. What is away may end tasks in another way than it did at first, and a
+// half-open role would go through all that wait without a pause.
+func (s *State) countFinal(r *noun.Role, t *noun.Task) bool {
+	if !r.Half.Final && r.Half.Probe(t.ID) >= 0 {
+		r.ChangeHalf(func(h *noun.HalfOpen) {
+			h.Finals++
+			h.Final = h.Finals >= finalTasks
+		})
+	}
+	return r.Half.Final
 }
 
 // failing are endings of which enough have failed.
@@ -214,7 +227,7 @@ func (s *State) succeeded(r *noun.Role, at int) {
 	}
 	r.ChangeHalf(func(h *noun.HalfOpen) {
 		h.Probes = slices.Delete(h.Probes, at, at+1)
-		h.Allowed, h.Missed, h.Next, h.Final = h.Allowed*2, 0, s.Meta.Clock, false
+		h.Allowed, h.Missed, h.Next, h.Final, h.Finals = h.Allowed*2, 0, s.Meta.Clock, false, 0
 	})
 	s.armRole(r.ID)
 }

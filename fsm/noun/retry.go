@@ -118,6 +118,7 @@ type HalfOpen struct {
 	Why      string // why the last attempt failed, in vigil's words
 	Armed    Time   // when its timer is set; 0: none
 	Final    bool   // final failures count as failures, until a task succeeds
+	Finals   uint32 // final failures of probes since the last success, counted until Final
 }
 
 // Probe is a task that a half-open role tries.
