@@ -71,7 +71,6 @@ func (s *State) again(t *noun.Task, e *ending) {
 		s.Move(t, noun.TaskQueued)
 	default:
 		s.Move(t, noun.TaskPending)
-		return
 	}
 	s.Promote(t.Role)
 }
@@ -80,7 +79,6 @@ func (s *State) again(t *noun.Task, e *ending) {
 func (s *State) undelay(t *noun.Task) {
 	s.Move(t, noun.TaskQueued)
 	s.Promote(t.Role)
-	s.overtake(s.RoleTable.Get(t.Role))
 	if _, aside := s.Aside[t.ID]; !aside {
 		s.Hooks.RoomResumed.Call(t.Room)
 	}
@@ -98,7 +96,6 @@ func (s *State) urge(t *noun.Task) {
 	if s.RoleTable.Get(t.Role).Half == nil {
 		s.Move(t, noun.TaskQueued)
 		s.Promote(t.Role)
-		s.overtake(s.RoleTable.Get(t.Role))
 		return
 	}
 	s.urging = true

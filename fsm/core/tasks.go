@@ -222,7 +222,8 @@ func (s *State) noteFailure(t *noun.Task, e *ending) {
 }
 
 // Promote keeps as many tasks of a role PENDING as it has replicas: highest
-// priority first, then oldest. Of a half-open role it offers what may be tried.
+// priority first, then oldest. Of a half-open role it offers what may be tried. What is offered and less urgent than
+// what waits, since it has come back or was tried, makes room: urgent work would wait for the whole of it.
 func (s *State) Promote(id noun.RoleID) {
 	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
 	if _, later := s.growing.Get(id); later || r.Below != 0 {
@@ -230,6 +231,9 @@ func (s *State) Promote(id noun.RoleID) {
 	}
 	for s.promotable(r, ri) {
 		s.promoteOne(r, ri)
+	}
+	for s.disordered(r, ri) {
+		s.swapOne(ri)
 	}
 }
 
@@ -334,35 +338,12 @@ func (s *State) newTask(r *noun.Role, title, text, by string, prio int32, parent
 
 // enqueue gives a new task its place.
 func (s *State) enqueue(r *noun.Role, t *noun.Task) {
-	switch {
-	case r.Half != nil:
-		s.Move(t, noun.TaskQueued)
-		s.Promote(r.ID)
-	case s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1):
+	if r.Half == nil && s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
 		s.Move(t, noun.TaskPending)
-	default:
-		s.Move(t, noun.TaskQueued)
-		s.overtake(r)
-	}
-}
-
-// overtake offers the first task of the queue in the place of the last one that is offered, where that is of a
-// lower priority and nobody has claimed it: urgent work would wait for the whole of it. That one keeps its place
-// in the queue. A half-open role chooses by itself what it tries.
-func (s *State) overtake(r *noun.Role) {
-	ri := s.roleIndexOf(r.ID)
-	if _, later := s.growing.Get(r.ID); later || r.Below != 0 || r.Half != nil || s.Level() < LevelRetry ||
-		ri.Queued.Len() == 0 || ri.Pending.Len() == 0 || s.RoomTable.Get(r.Room).Sweep.Cancels() {
 		return
 	}
-	first, _ := ri.Queued.Min()
-	last, _ := ri.Pending.Max()
-	if first.prio <= last.prio {
-		return
-	}
-	s.Move(s.TaskTable.Mut(last.Id), noun.TaskQueued)
-	ri.Queued.Set(last)
-	s.Move(s.TaskTable.Mut(first.Id), noun.TaskPending)
+	s.Move(t, noun.TaskQueued)
+	s.Promote(r.ID)
 }
 
 // CancelTask ends a task by a human's word (law L9).
