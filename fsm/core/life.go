@@ -123,7 +123,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 		s.noteLost(a)
 	}
 	s.release(a, &ending{why: "its holder ended: " + x.Sentence(), charge: fault, trial: trial,
-		killed: x.Kind == noun.ExitCrash && (trial || !s.unblamed(a, &x, worked))})
+		killed: x.Kind == noun.ExitCrash, spared: !trial && unresumed(&x) && s.acquit(a)})
 	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck = "" })

@@ -13,6 +13,7 @@ type ending struct {
 	charge bool   // by a fault of the task or its holder
 	killed bool   // its holder died of it
 	trial  bool   // its holder was the trial of an agent that its breaker has parked: neither counts
+	spared bool   // the conversation with which its holder began may be the cause: neither counts
 	// gaveBack: its holder said so, that it may be tried again, and after which time when it knows.
 	gaveBack bool
 	reason   string // in its holder's words; may be empty

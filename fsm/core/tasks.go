@@ -151,10 +151,11 @@ func (s *State) recover(t *noun.Task, e *ending) {
 		s.noteFailure(t, e)
 	}
 	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil
-	if e.charge && !half && !e.trial {
+	counts := !half && !e.trial && !e.spared
+	if e.charge && counts {
 		t.Charged++
 	}
-	if e.killed && !half && !e.trial {
+	if e.killed && counts {
 		t.Kills++
 	}
 	a := s.AgentTable.Mut(t.Holder)
