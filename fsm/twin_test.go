@@ -403,7 +403,7 @@ func (w *twin) execute(t *testing.T, cmd Command, got noun.Outcome) noun.Code {
 	case Leave:
 		a, no := w.speaker(c.Speaker)
 		if no == noun.OK {
-			w.disconnect(a, false, false)
+			w.disconnect(a, w.retries && a.overdue, false) // over its turn limit, it leaves as it is ended
 		}
 		return no
 	case Claim:

@@ -51,10 +51,10 @@ func (s *State) grantFence(a *noun.Agent) *noun.Lease {
 
 // disconnect ends the participant (leave, lease, exit) and recovers its task in
 // the same step (law L2). The caller may hold no shadow of the agent.
-func (s *State) disconnect(id noun.AgentID, why string, charge bool) {
+func (s *State) disconnect(id noun.AgentID, e *ending) {
 	a := s.AgentTable.Mut(id)
 	was := ShadowOf(a)
-	s.release(a, &ending{why: why, charge: charge})
+	s.release(a, e)
 	s.Settle(a, was)
 }
 
@@ -90,7 +90,7 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	s.Tally.Exits[noun.ExitFenceEnded]++
 	a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitFenceEnded,
 		Reason: why, Task: a.Task, Host: a.Host}
-	if a.Order != noun.StopOrder {
+	if !told(a) {
 		s.noteLost(a)
 	}
 	s.release(a, &ending{why: "the fence of its holder ended"})
@@ -115,7 +115,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	fault := x.Kind == noun.ExitCrash || x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitTimedOut
 	t := s.TaskTable.Get(a.Task)
 	worked := t != nil && t.Progress > t.ChangedAt // the start of a task is no progress
-	if (x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered) && a.Order != noun.StopOrder {
+	if (x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered) && !told(a) {
 		s.noteLost(a)
 	}
 	trial := fault && s.tried(a)
@@ -131,6 +131,9 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	s.judgeResume(a, &x, worked)
 	s.Settle(a, was)
 }
+
+// told tells that the present life was told to end, for no fault of its own: one that is over a limit was not.
+func told(a *noun.Agent) bool { return a.Order == noun.StopOrder && !a.Overdue }
 
 // tried tells that the present life is the trial of an agent that its breaker has parked, and that it has done
 // nothing. It dies of what the ones before it died of, and tasks are not to be used up on that.
