@@ -557,3 +557,52 @@ func TestN30RandomLogsKeepTheLaws(t *testing.T) {
 		t.Error("the logs exercise nothing")
 	}
 }
+
+// L11: a role with nothing but tasks that always fail stays half-open, and tries them slowly. After twenty times their
+// limit failures count again, so that this ends.
+func TestL11HalfOpenRoleGivesBadTasksUp(t *testing.T) {
+	x := newOutage(t, 1, 2, func(r *noun.RoleSpec) { r.AttemptLimit, r.KillLimit = 3, 2 })
+	attempts := map[noun.TaskID]int{}
+	for x.half() == nil {
+		attempts[x.attempt(0, true)]++
+		x.jump(10 * time.Minute)
+	}
+	for x.s.Counts().Tasks[noun.TaskQueued]+x.s.Counts().Tasks[noun.TaskPending] > 0 {
+		id, _ := x.probe(true)
+		if attempts[id]++; attempts[id]%20 == 0 {
+			x.s = reload(t, x.s) // L12
+		}
+	}
+	for _, id := range x.tasks {
+		if k := x.s.Task(id); k.State != noun.TaskFailed || attempts[id] < 60 || attempts[id] > 62 {
+			t.Errorf("after %d attempts: %+v, %+v", attempts[id], k, k.Retried())
+		}
+	}
+	good := x.must(CreateTask{Room: "demo", Role: "w"}).Task // the others are not on its account
+	x.probe(true)
+	if k := x.s.Task(good); k.State != noun.TaskQueued || k.Charged != 0 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// L11: the bad task of a lone agent is given up at its attempt limit, although another one was some days before. Soon
+// after it what they depend on may be away, and the role half-opens.
+func TestL11SecondBadTaskOfALoneAgent(t *testing.T) {
+	for pause, half := range map[time.Duration]bool{time.Hour: true, 25 * time.Hour: false} {
+		x := newOutage(t, 1, 1)
+		bad := func() noun.TaskState {
+			for x.half() == nil && x.attempt(0, true) != 0 {
+				x.jump(10 * time.Minute)
+			}
+			return x.s.Task(x.tasks[len(x.tasks)-1]).State
+		}
+		if st := bad(); st != noun.TaskFailed || x.half() != nil {
+			t.Fatalf("the first one is %s, %+v", st, x.half())
+		}
+		x.jump(pause)
+		x.tasks = append(x.tasks, x.must(CreateTask{Room: "demo", Role: "w"}).Task)
+		if st := bad(); (x.half() != nil) != half || (st == noun.TaskFailed) == half {
+			t.Errorf("%s later it is %s, %+v", pause, st, x.half())
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 // A role half-opens when that shows, instead of using up the attempts of all its tasks. Single
 // tasks are tried then, each time another one, so that no task that always fails holds the role.
 // One that succeeds allows 2 at once, then 4, then 8, then the role opens. Whatever fails
-// meanwhile costs its task nothing. A final failure is the verdict of an agent about one task: it
+// meanwhile costs its task nothing, as long as it may be for what is away. A final failure is the verdict of an agent about one task: it
 // counts as neither failure nor success, unless a role, half-open or not, ends its tasks with nothing else.
 
 const (
@@ -24,6 +24,10 @@ const (
 	finalMost     = 10 // final failures count when there are so many, and no success ...
 	finalTasks    = 5  // ... at so many tasks
 	agentsNamed   = 5  // of those whose attempts failed
+	// shieldTimes is how many times its limit a task of a half-open role may fail before that counts. A hundred
+	// failures in six hours, of one task after the other, are the outage of a night; more is the task's (law L11).
+	shieldTimes   = 20
+	bygoneAfter   = 24 * time.Hour // for so long the failures of a task that was given up speak for its role
 	outlivesTimes = 10
 	outlivesLeast = time.Minute
 )
@@ -116,6 +120,20 @@ func finalCounts(endings []noun.Ending) bool {
 	return finals >= finalMost && len(tasks) >= finalTasks
 }
 
+// Shielded tells that what becomes of attempts at a task costs it nothing, since its role is half-open.
+func (v *View) Shielded(t *noun.Task) bool {
+	r := v.RoleTable.Get(t.Role)
+	limit := max(r.Spec.AttemptLimit, r.Spec.KillLimit) // one of them may be off
+	return r.Half != nil && (limit == 0 || t.Retried().Row < shieldTimes*limit)
+}
+
+// bygone tells that a failure says nothing any more of what its role depends on: the task that was given up may have
+// been the cause. So the next task of a role with one agent, days later, has to fail beside another one.
+func (v *View) bygone(e *noun.Ending) bool {
+	t := v.TaskTable.Get(e.Task)
+	return e.Failed && v.Meta.Clock.Sub(e.At) > bygoneAfter && (t == nil || t.State.Terminal())
+}
+
 // failingOf judges the last endings of a role: most of those within the window have failed or, at any pace, all of
 // the last ones; nil: neither.
 func (s *State) failingOf(r *noun.Role, final bool) (f *failing, within string) {
@@ -129,7 +147,7 @@ func (s *State) failingOf(r *noun.Role, final bool) (f *failing, within string) 
 		if s.Meta.Clock.Sub(e.At) <= set.Window {
 			recent.add(e, final)
 		}
-		if row.all < set.Failures {
+		if row.all < set.Failures && !s.bygone(e) {
 			row.add(e, final)
 		}
 	}

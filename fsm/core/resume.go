@@ -78,8 +78,8 @@ func (s *State) acquit(a *noun.Agent) bool {
 	if !s.Unblamed(a) {
 		return false
 	}
-	if s.RoleTable.Get(a.Role).Half == nil { // else nothing counts
-		s.TaskTable.Mut(a.Task).ChangeRetry(func(r *noun.Retry) { r.Spared++ })
+	if t := s.TaskTable.Mut(a.Task); !s.Shielded(t) { // else nothing counts
+		t.ChangeRetry(func(r *noun.Retry) { r.Spared++ })
 	}
 	return true
 }

@@ -140,7 +140,7 @@ func (s *State) takeTask(a *noun.Agent) {
 }
 
 // recover takes a task from its holder: back to who waits for one, or to an end when its limits are
-// reached. While its role is half-open that costs it nothing. A life that the ladder ends is
+// reached. While its role is half-open that costs it nothing, see Shielded. A life that the ladder ends is
 // counted before.
 func (s *State) recover(t *noun.Task, e *ending) {
 	if t.Progress > t.ChangedAt && t.Retried().Lost > 0 { // it has got on, however the attempt ended
@@ -150,8 +150,8 @@ func (s *State) recover(t *noun.Task, e *ending) {
 		s.ended(t, endFailed, e.why)
 		s.noteFailure(t, e)
 	}
-	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil
-	counts := !half && !e.trial && !e.spared
+	spec, shielded := &s.RoleTable.Get(t.Role).Spec, s.Shielded(t)
+	counts := !shielded && !e.trial && !e.spared
 	if e.charge && counts {
 		t.Charged++
 	}
@@ -198,10 +198,10 @@ const lostPerKill = 2
 // unless it has got on with it. A task that uses up the memory of its host ends everything there, again and again,
 // and nobody's exit code says so.
 func (s *State) noteLost(a *noun.Agent) {
-	if a.Task == 0 || !s.retries() || s.RoleTable.Get(a.Role).Half != nil {
+	t := s.TaskTable.Mut(a.Task)
+	if t == nil || !s.retries() || s.Shielded(t) {
 		return
 	}
-	t := s.TaskTable.Mut(a.Task)
 	t.ChangeRetry(func(r *noun.Retry) {
 		r.Lost++
 		if t.Progress > t.ChangedAt { // the start of a task is no progress

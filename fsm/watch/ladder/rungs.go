@@ -80,7 +80,7 @@ func (s *State) blame(a *noun.Agent) {
 	if a.Proc.Fenced() && s.Unblamed(a) {
 		return
 	}
-	if t := s.TaskTable.Mut(a.Task); t != nil && s.RoleTable.Get(t.Role).Half == nil {
+	if t := s.TaskTable.Mut(a.Task); t != nil && !s.Shielded(t) {
 		t.Kills++
 		t.Stuck = true
 	}
