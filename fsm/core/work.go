@@ -126,7 +126,7 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 		s.Event("agent.joined", About{Agent: a}, "")
 	}
 	a.Since = s.Meta.Clock
-	a.Note(func(n *noun.Notes) { n.Taken = false })
+	a.Note(func(n *noun.Notes) { n.Taken, n.Adopted = false, false })
 	l := s.grantLease(a)
 	l.Vouch = a.Part == noun.PartActive && s.vouched(a)
 	s.Settle(a, was)
