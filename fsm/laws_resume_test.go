@@ -285,3 +285,24 @@ func TestResumeValueWithWhichLivesHang(t *testing.T) {
 		})
 	}
 }
+
+// Failures with a value that an agent has withdrawn say nothing of the next one: two lives have to fail with that.
+func TestResumeValueAfterAnother(t *testing.T) {
+	x := newResuming(t, core.LevelRetry)
+	x.fail()
+	x.begin()
+	x.must(SetResume{Speaker: x.me})
+	x.crash()
+	x.begin()
+	x.must(SetResume{Speaker: x.me, Resume: "chat-2"})
+	x.crash()
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "chat-2" || x.events("agent.resume_forgotten") != 0 {
+		t.Fatalf("%q after one failure", got)
+	}
+	x.s = reload(t, x.s) // L12
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "" || x.events("agent.resume_forgotten") != 1 {
+		t.Errorf("%q after two failures", got)
+	}
+}

@@ -41,7 +41,8 @@ const unresumedMost = 2
 // that the life has shown progress with its task. Ends that are nobody's fault say nothing of it, nor
 // do starts of which nothing ever ran.
 func (s *State) judgeResume(a *noun.Agent, x *noun.Exit, worked bool) {
-	if !s.resumed(a) {
+	if !s.resumed(a) { // whatever it has said is another value than those before
+		a.Unresumed = 0
 		return
 	}
 	switch {
