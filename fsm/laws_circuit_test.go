@@ -606,3 +606,17 @@ func TestL11SecondBadTaskOfALoneAgent(t *testing.T) {
 		}
 	}
 }
+
+// Who looks for the cause has to see that it is in no single agent: beyond those that are named the others are counted.
+func TestN30EscalationCountsTheAgents(t *testing.T) {
+	x := newOutage(t, 8, 20)
+	x.must(PutSettings{Values: []noun.KV{{Key: "circuit_failures", Value: "8"}}})
+	x.trip()
+	const names = "demo/w.8, demo/w.7, demo/w.6, demo/w.5, demo/w.4 and 3 more"
+	if e := x.escalated(); !slices.Contains(e.Facts, noun.KV{Key: "agents", Value: names}) {
+		t.Errorf("%+v", e.Facts)
+	}
+	if texts := x.eventTexts("role.half_open"); len(texts) != 1 || !strings.Contains(texts[0], ", of "+names+", the last") {
+		t.Errorf("%q", texts)
+	}
+}

@@ -86,7 +86,7 @@ type failing struct {
 	failures, all uint32
 	ran           []time.Duration
 	tasks         map[noun.TaskID]struct{}
-	agents        []noun.AgentID // the first agentsNamed, by their first failure
+	agents        []noun.AgentID // each once, by their last failure, the last one first
 }
 
 // add counts an ending.
@@ -99,7 +99,7 @@ func (f *failing) add(e *noun.Ending, final bool) {
 	}
 	f.ran = append(f.ran, e.Ran)
 	f.tasks[e.Task] = struct{}{}
-	if len(f.agents) < agentsNamed && e.Agent != 0 && !slices.Contains(f.agents, e.Agent) {
+	if e.Agent != 0 && !slices.Contains(f.agents, e.Agent) {
 		f.agents = append(f.agents, e.Agent)
 	}
 }
@@ -202,13 +202,16 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 			{Key: "agents", Value: names}}})
 }
 
-// agentNames are the names of agents, in this order; removed ones are left out.
+// agentNames are the names of the first agents, in this order, and how many more there are; removed ones are left out.
 func (v *View) agentNames(ids []noun.AgentID) string {
 	var names []string
 	for _, id := range ids {
 		if a := v.AgentTable.Get(id); a != nil {
 			names = append(names, a.Name)
 		}
+	}
+	if more := len(names) - agentsNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:agentsNamed], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
