@@ -289,6 +289,7 @@ func TestResumeValueWithWhichLivesHang(t *testing.T) {
 // Failures with a value that an agent has withdrawn say nothing of the next one: two lives have to fail with that.
 func TestResumeValueAfterAnother(t *testing.T) {
 	x := newResuming(t, core.LevelRetry)
+	x.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "20"}}})
 	x.fail()
 	x.begin()
 	x.must(SetResume{Speaker: x.me})

@@ -203,7 +203,8 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 	for id := noun.TaskID(1); id <= w.lastTask; id++ {
 		t := w.tasks[id]
 		spec := w.roles[t.role]
-		late := t.state == noun.TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.due ||
+		late := t.state == noun.TaskAcknowledged &&
+			max(t.changed, w.outside(w.agents[t.holder])).Add(spec.AckLimit) <= w.due ||
 			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 &&
 				max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
 		if late {
@@ -214,7 +215,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 	}
 }
 
-// outside is until when an agent may be out of its room by its own word.
+// outside is until when an agent may be out of its room, or not begin with what it holds, by its own word.
 func (w *twin) outside(a *twinAgent) noun.Time {
 	if !w.retries {
 		return 0
@@ -517,6 +518,7 @@ func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(t, 8) {
 		c, s := newChaos(seed, false), New()
 		c.plans, c.retries, c.ends = seed%2 == 1, seed%2 == 0, seed%4 == 0
+		c.demand = seed%3 == 0
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}
