@@ -625,7 +625,8 @@ func TestN30EscalationCountsTheAgents(t *testing.T) {
 	if e := x.escalated(); !slices.Contains(e.Facts, noun.KV{Key: "agents", Value: names}) {
 		t.Errorf("%+v", e.Facts)
 	}
-	if texts := x.eventTexts("role.half_open"); len(texts) != 1 || !strings.Contains(texts[0], ", of "+names+", the last") {
+	if texts := x.eventTexts("role.half_open"); len(texts) != 1 ||
+		!strings.Contains(texts[0], ", of "+names+", the last") {
 		t.Errorf("%q", texts)
 	}
 }

@@ -15,8 +15,9 @@ import (
 // A role half-opens when that shows, instead of using up the attempts of all its tasks. Single
 // tasks are tried then, each time another one, so that no task that always fails holds the role.
 // One that succeeds allows 2 at once, then 4, then 8, then the role opens. Whatever fails
-// meanwhile costs its task nothing, as long as it may be for what is away. A final failure is the verdict of an agent about one task: it
-// counts as neither failure nor success, unless a role, half-open or not, ends its tasks with nothing else.
+// meanwhile costs its task nothing, as long as it may be for what is away. A final failure is the verdict
+// of an agent about one task: it counts as neither failure nor success, unless a role, half-open or not,
+// ends its tasks with nothing else.
 
 const (
 	failedTasks   = 3  // a role half-opens when so many of its tasks have failed, or more

@@ -33,7 +33,7 @@ type Retry struct {
 	// Lost is how many lives in a row were lost with their host or its daemon, or left, while they held the task
 	// and had not got on with it. Such an end is nobody's fault, but one task may be the cause of all of them.
 	Lost uint32
-	// Spared is how many lives that failed did not count, since the conversation with which the life began may be the cause.
+	// Spared is how many failed lives did not count, since the conversation with which they began may be the cause.
 	Spared uint32
 }
 

@@ -122,7 +122,7 @@ func retryCases() []trialCase {
 			fail(newOutage(1).half().after(600).claim(1, 1).back(1, 1, "fail").after(1100).claim(1, 2), 2),
 			Broken, "at most 0 have failed"),
 		c("charged since it had failed twenty times as often as its limits",
-			fail(newOutage(1).half().fails(1, 40), 41).end(1, failed), Kept, ""),
+			fail(newOutage(1).half().fails(1, 40), 41).end(1, failed), Kept, "did not get its answer"),
 		c("charged one failure before that",
 			fail(newOutage(1).half().fails(1, 39), 40).end(1, failed), Broken, "at most 1 have failed"),
 		c("the attempt that half-opened the role was charged",
