@@ -21,6 +21,9 @@ type chaos struct {
 	climbs   bool // leaders take rungs of the ladder
 	retries  bool // failed tasks are put off, and some are created for later
 	circuit  bool // roles half-open
+	verdicts bool // of tasks with circuit: now and then all that end are failed for good, in a run
+	run      int  // words that are left of one
+	demand   bool // one of the roles starts its agents on demand
 	ends     bool // what humans set has an end more often, and is ended by humans less often
 	world    bool // rooms, hosts, settings and servers change too
 	sessions []noun.SessionID
@@ -373,6 +376,10 @@ func (c *chaos) join(s *State) Command {
 // word is what the holder of a task says.
 func (c *chaos) word(s *State) Command {
 	w := c.work(s)
+	if c.run > 0 {
+		c.run--
+		return FailTask{Work: w, Reason: "401", Then: c.then(s)}
+	}
 	switch n := c.rng.IntN(12); {
 	case n < 4:
 		return StartTask{Work: w}
@@ -383,6 +390,9 @@ func (c *chaos) word(s *State) Command {
 	case n < 9:
 		return CompleteTask{Work: w, Result: fmt.Sprint("result ", n), Then: c.then(s)}
 	case n < 11:
+		if c.verdicts && c.one(30) {
+			c.run = 150
+		}
 		if c.retries && s.HalfOpenRoles() == 0 {
 			return FailTask{Work: w, Reason: "no", Retryable: true, After: c.after(), Then: c.then(s)}
 		}

@@ -419,3 +419,62 @@ func TestL3LivesOutsideTheirRoomTakeNoTask(t *testing.T) {
 		}
 	}
 }
+
+// L3: a life that its host brings back is not outside its room as one that a human has given something to do: it joins
+// at once, and nobody else is started for the tasks that it has lost. Once it has joined and leaves, it is.
+func TestL3AdoptedLivesAreExpectedInTheirRoom(t *testing.T) {
+	d := newRetryDrive(t)
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b", func(r *noun.RoleSpec) {
+		r.Start, r.Replicas, r.Policy, r.TTL = noun.StartOnDemand, 3, noun.PolicyFast, time.Minute
+	}))
+	wanting := func(want int) {
+		t.Helper()
+		for range 2 {
+			n := 0
+			for range d.s.Wanting() {
+				n++
+			}
+			if n != want {
+				t.Errorf("%d are to be started, want %d", n, want)
+			}
+			d.s = reload(t, d.s) // L12
+		}
+	}
+	var lives []Speaker
+	var ids []noun.AgentID
+	for _, name := range []string{"demo/b", "demo/b.2"} {
+		d.must(CreateTask{Room: "demo", Role: "b"})
+		sp := d.start(name, h)
+		if name == "demo/b" { // the other one has never joined
+			d.must(Join{Speaker: sp})
+			d.must(Claim{Speaker: sp})
+		}
+		lives, ids = append(lives, sp), append(ids, d.agent(name).ID)
+	}
+	wanting(0)
+	d.jump(30 * time.Second)
+	d.beat(h, BeatFence|BeatVouch, ids...)
+	d.jump(10 * time.Minute)
+	for _, id := range ids {
+		if a := d.s.Agent(id); !a.Proc.GivenUp() {
+			t.Fatalf("%s is %s", a.Name, a.Proc)
+		}
+	}
+	d.beat(h, BeatFence|BeatVouch, ids...)
+	for _, id := range ids {
+		if a := d.s.Agent(id); a.Proc != noun.ProcRunning || a.Part != noun.PartDisconnected {
+			t.Fatalf("%s is %s and %s", a.Name, a.Proc, a.Part)
+		}
+	}
+	d.pass(20 * time.Second)
+	d.beat(h, BeatFence|BeatVouch, ids...)
+	wanting(0)
+	for _, sp := range lives {
+		d.must(Join{Speaker: sp})
+	}
+	wanting(0)
+	d.pass(time.Second)
+	d.must(Leave{Speaker: lives[0], Reason: "interrupted"})
+	wanting(1)
+}

@@ -251,3 +251,59 @@ func TestL11TaskWhoseHoldersLeave(t *testing.T) {
 		}
 	}
 }
+
+// L11: who is over a limit and leaves as it is ended for that, as programs do on SIGTERM, is no way around the attempt
+// limit: the attempt is charged as if it had not left. Before the level it is not.
+func TestL11WhoLeavesForALimitIsCharged(t *testing.T) {
+	for _, level := range []uint32{core.Baseline, core.LevelRetry} {
+		x := &hung{drive: newDrive(t)}
+		if level > core.Baseline {
+			x.must(RaiseLevel{Level: level})
+		}
+		x.h = x.host("h1", "w")
+		x.room("r", noun.RoleSpec{Name: "a", Runner: "w", TurnLimit: time.Minute, AttemptLimit: 2, TTL: time.Hour})
+		for n := range uint32(2) {
+			x.begin()
+			x.beating(time.Minute + time.Second)
+			if a := x.agent(hungName); a.Order != noun.StopOrder || !a.Overdue {
+				t.Fatalf("level %d: %+v", level, a)
+			}
+			x.must(Leave{Speaker: x.me})
+			if k := x.s.Task(x.task); (k.Charged == n+1) != (level > core.Baseline) || k.Kills+k.Retried().Lost != 0 {
+				t.Fatalf("level %d, life %d: %+v", level, n, k)
+			}
+			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc})
+			x.jump(time.Minute)
+			x.beat(x.h, 0)
+		}
+		if st := x.s.Task(x.task).State; (st == noun.TaskFailed) != (level > core.Baseline) {
+			t.Errorf("level %d: it is %s", level, st)
+		}
+	}
+}
+
+// L11: a life that was told to stop and is lost with its host is no one of those that its task takes down, whichever
+// of its timers fires first; one that is over a limit is.
+func TestL11TaskOfLivesThatWereToldToStop(t *testing.T) {
+	for _, limit := range []bool{false, true} {
+		x := &hung{drive: newDrive(t)}
+		x.must(RaiseLevel{Level: core.LevelRetry})
+		x.h = x.host("h1", "w")
+		spec := noun.RoleSpec{Name: "a", Runner: "w", TTL: time.Minute}
+		if limit {
+			spec.TurnLimit = 30 * time.Second
+		}
+		x.room("r", spec)
+		x.begin()
+		x.beat(x.h, BeatFence|BeatVouch, x.agent(hungName).ID)
+		if limit {
+			x.beating(31 * time.Second)
+		} else {
+			x.must(OrderStop{Agent: x.agent(hungName).ID, Inc: x.me.Inc, Reason: "planned"})
+		}
+		x.jump(10 * time.Minute) // lease and fence end together
+		if k := x.s.Task(x.task); k.State != noun.TaskPending || (k.Retried().Lost == 1) != limit || k.Charged != 0 {
+			t.Errorf("over its limit: %v: %+v, %+v", limit, k, k.Retried())
+		}
+	}
+}

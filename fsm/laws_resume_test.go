@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -220,5 +221,89 @@ func TestResumeValueThatToolsSayAgain(t *testing.T) {
 		if k := x.s.Task(id); k.State != noun.TaskQuarantined {
 			t.Errorf("%+v", k)
 		}
+	}
+}
+
+// Nor is an attempt charged for such a death: with an attempt limit of 1 a fresh conversation would never see the task.
+// For the role the attempt has failed all the same.
+func TestResumeValueCostsNoAttempt(t *testing.T) {
+	x := newResuming(t, core.LevelRetry)
+	x.drive.room("demo", managed("b", func(r *noun.RoleSpec) { r.AttemptLimit = 1 }))
+	id := x.must(CreateTask{Room: "demo", Role: "b"}).Task
+	for n := range 3 {
+		x.begin()
+		x.must(Join{Speaker: x.me})
+		x.must(Claim{Speaker: x.me, Start: true})
+		x.crash()
+		if k, r := x.s.Task(id), x.s.Role(x.agent("demo/b").Role); (k.State == noun.TaskPending) != (n < 2) ||
+			k.Charged != k.Kills || len(r.Endings) != n+1 || !r.Endings[n].Failed {
+			t.Fatalf("after %d: %+v, %+v", n+1, k, r.Endings)
+		}
+	}
+	if x.agent("demo/b").Resume != "" || x.s.Task(id).State != noun.TaskFailed {
+		t.Errorf("%+v", x.s.Task(id))
+	}
+}
+
+// A conversation with which lives hang costs their task nothing either, neither when the ladder ends them nor when
+// their end comes, however that is.
+func TestResumeValueWithWhichLivesHang(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		t.Run(fmt.Sprint("they leave: ", leaves), func(t *testing.T) {
+			x := hungAgent(t, func(r *noun.RoleSpec) { r.AttemptLimit, r.KillLimit = 9, 9 })
+			x.must(RaiseLevel{Level: core.LevelRetry})
+			x.must(PutSettings{Values: []noun.KV{{Key: "ladder_cooldown", Value: "0s"}}})
+			x.must(SetResume{Speaker: x.me, Resume: "chat-1"})
+			for n := range 3 { // the first life has begun without it
+				if n > 0 {
+					x.begin()
+					x.stall()
+				}
+				for x.agent(hungName).Order != noun.StopOrder {
+					x.up(x.climb().Next)
+				}
+				if k := x.s.Task(x.task); k.Kills != 1 {
+					t.Fatalf("life %d: the ladder has ended it: %+v", n, k)
+				}
+				if leaves {
+					x.must(Leave{Speaker: x.me})
+				}
+				x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Signal: "killed"})
+				k := x.s.Task(x.task)
+				if k.Kills != 1 || k.Charged > 1 || k.Retried().Spared != uint32(n) {
+					t.Fatalf("life %d: %+v, %+v", n, k, k.Retried())
+				}
+				for x.agent(hungName).NotBefore > x.clock {
+					x.jump(30 * time.Second)
+					x.beat(x.h, 0)
+				}
+				x.s = reload(t, x.s) // L12
+			}
+			if got := x.agent(hungName).Resume; got != "" {
+				t.Errorf("resume value %q", got)
+			}
+		})
+	}
+}
+
+// Failures with a value that an agent has withdrawn say nothing of the next one: two lives have to fail with that.
+func TestResumeValueAfterAnother(t *testing.T) {
+	x := newResuming(t, core.LevelRetry)
+	x.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "20"}}})
+	x.fail()
+	x.begin()
+	x.must(SetResume{Speaker: x.me})
+	x.crash()
+	x.begin()
+	x.must(SetResume{Speaker: x.me, Resume: "chat-2"})
+	x.crash()
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "chat-2" || x.events("agent.resume_forgotten") != 0 {
+		t.Fatalf("%q after one failure", got)
+	}
+	x.s = reload(t, x.s) // L12
+	x.fail()
+	if got := x.agent("demo/b").Resume; got != "" || x.events("agent.resume_forgotten") != 1 {
+		t.Errorf("%q after two failures", got)
 	}
 }

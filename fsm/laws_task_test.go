@@ -436,3 +436,99 @@ func TestL3UrgentTasksLeaveWhatIsClaimed(t *testing.T) {
 		t.Errorf("the held one is %s, the low one %s, the urgent one %s", a.State, b.State, c.State)
 	}
 }
+
+// inOrder fails the test when a task is offered while a more urgent one of its role waits.
+func (d *drive) inOrder(role noun.RoleID) {
+	d.t.Helper()
+	var offered, waits *noun.Task
+	for x := range d.s.Tasks(0) {
+		switch {
+		case x.Role != role:
+		case x.State == noun.TaskPending && (offered == nil || x.Priority < offered.Priority):
+			offered = x
+		case x.State == noun.TaskQueued && !x.Delayed() && (waits == nil || x.Priority > waits.Priority):
+			waits = x
+		}
+	}
+	if offered == nil || waits == nil {
+		d.t.Fatal("nothing is offered, or nothing waits")
+	}
+	if offered.Priority < waits.Priority {
+		d.t.Errorf("task %d of priority %d is offered, task %d of %d waits", offered.ID, offered.Priority, waits.ID,
+			waits.Priority)
+	}
+}
+
+// L3: whatever brings a task back, or has kept the order from being made, urgent tasks do not wait for the whole of a
+// lower one afterwards.
+func TestL3UrgentTasksComeFirstWhateverComesBack(t *testing.T) {
+	add := func(d *drive, room, role string, prio int32, n int) {
+		d.t.Helper()
+		for range n {
+			d.must(CreateTask{Room: room, Role: role, Priority: prio})
+		}
+	}
+	t.Run("a holder leaves", func(t *testing.T) {
+		d := newRetryDrive(t)
+		d.room("demo", noun.RoleSpec{Name: "b"})
+		sp := d.hand("demo/b")
+		low := d.must(CreateTask{Room: "demo", Role: "b"}).Task
+		d.must(Claim{Speaker: sp})
+		add(d, "demo", "b", 9, 2)
+		d.must(Leave{Speaker: sp})
+		if st := d.s.Task(low).State; st != noun.TaskQueued || d.s.Pending(d.agent("demo/b").Role) != 2 {
+			t.Errorf("it is %s, %d are offered", st, d.s.Pending(d.agent("demo/b").Role))
+		}
+		d.inOrder(d.agent("demo/b").Role)
+	})
+	t.Run("a human reopens the room", func(t *testing.T) {
+		x := newSilentRoom(t)
+		x.must(RaiseLevel{Level: core.LevelRetry})
+		urgent := x.must(CreateTask{Room: "r", Role: "a", Priority: 9}).Task
+		x.cancel()
+		x.must(ReopenRoom{Room: "r", By: "ann"})
+		if x.s.Task(urgent).State != noun.TaskPending {
+			t.Errorf("%+v", x.s.Task(urgent))
+		}
+		x.inOrder(x.agent("r/a").Role)
+	})
+	t.Run("a human's word is carried out in steps", func(t *testing.T) {
+		d := newRetryDrive(t)
+		d.room("demo", noun.RoleSpec{Name: "b", Replicas: 3000})
+		for d.s.Unfinished(d.s.Room("demo")) > 0 {
+			d.apply(d.entry())
+		}
+		role := d.agent("demo/b").Role
+		reqs := []Request{{Cmd: ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "b", Replicas: 3}}}}}
+		for n := range 7 {
+			reqs = append(reqs, Request{Cmd: CreateTask{Room: "demo", Role: "b", Priority: int32(n / 3)}})
+		}
+		d.apply(d.entry(reqs...))
+		if d.s.Role(role).Below == 0 {
+			t.Fatal("it is carried out already")
+		}
+		d.s = reload(t, d.s) // L12
+		for d.s.Unfinished(d.s.Room("demo")) > 0 {
+			d.apply(d.entry())
+		}
+		d.apply(d.entry())
+		d.inOrder(role)
+	})
+	t.Run("a half-open role opens", func(t *testing.T) {
+		x := newOutage(t, 4, 40)
+		x.trip()
+		add(x.drive, "demo", "w", 9, 40)
+		for x.half() != nil {
+			x.probe(false)
+		}
+		x.inOrder(x.role)
+	})
+	t.Run("the level is raised", func(t *testing.T) {
+		d := newDrive(t)
+		d.room("demo", noun.RoleSpec{Name: "b", Replicas: 2})
+		add(d, "demo", "b", 0, 2)
+		add(d, "demo", "b", 9, 3)
+		d.must(RaiseLevel{Level: core.LevelRetry})
+		d.inOrder(d.agent("demo/b").Role)
+	})
+}

@@ -171,11 +171,17 @@ func (w *ladderTwin) blames(s *State, p *StepLadder, held *noun.Task) string {
 	if held == nil || p.Rung != noun.RungRestart {
 		return ""
 	}
-	w.ended[held.ID]++
+	a, deaths := s.Agent(p.Agent), held.Kills+1
+	if s.Level() >= core.LevelRetry && a.Proc.Fenced() && a.Resume != "" && a.Resumed == a.Inc && !a.Useful() &&
+		held.Progress <= held.ChangedAt && held.Retried().Spared < 2 { // its conversation may be the cause
+		deaths--
+	} else {
+		w.ended[held.ID]++
+	}
 	now, spec := s.Task(held.ID), s.Role(held.Role).Spec
 	quarantined := now.State == noun.TaskQuarantined
 	switch over := now.Holder != held.Holder || !now.State.Held(); {
-	case now.Kills != held.Kills+1:
+	case now.Kills != deaths:
 		return fmt.Sprintf("%d deaths, there were %d", now.Kills, held.Kills)
 	case over && quarantined != (now.Kills >= spec.KillLimit || now.Charged >= spec.AttemptLimit):
 		return fmt.Sprintf("%s after %d deaths and %d faults", now.State, now.Kills, now.Charged)

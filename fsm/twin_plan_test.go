@@ -69,7 +69,7 @@ func (c *chaos) employ(s *State, do func(Command)) {
 	}
 }
 
-// plannedRoles are the roles, one of them with an expectation of its own.
+// plannedRoles are the roles, one of them with an expectation of its own or on demand.
 func (c *chaos) plannedRoles() []noun.RoleSpec {
 	roles := chaosRoles()
 	if c.plans {
@@ -77,6 +77,9 @@ func (c *chaos) plannedRoles() []noun.RoleSpec {
 	}
 	if c.retries { // at a level that has it
 		roles[1].Policy, roles[1].AnyContainment = noun.PolicyConfirm, true
+	}
+	if c.demand {
+		roles[2].Start = noun.StartOnDemand
 	}
 	return roles
 }

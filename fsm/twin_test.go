@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -125,7 +126,6 @@ func (w *twin) elapse(to noun.Time, turned map[string]bool) (came bool) {
 		}
 		if next.notBefore != 0 { // else what was due before has ended it
 			w.move(next, noun.TaskQueued)
-			w.overtake(next.role)
 			came = true
 		}
 	}
@@ -140,10 +140,11 @@ func (w *twin) elapse(to noun.Time, turned map[string]bool) (came bool) {
 
 // adopt takes the state's word for which tasks of a role are offered when one came again: timers fire
 // in the order in which they were set, so others may have been given back before it or after it.
-// As many must be offered as there are replicas.
+// As many must be offered as there are replicas, and none of them is less urgent than one that waits.
 func (w *twin) adopt(t *testing.T, s *State) {
 	for role, spec := range w.roles {
 		waiting, offered := 0, 0
+		least, most := int32(math.MaxInt32), int32(math.MinInt32)
 		for _, x := range w.tasks {
 			r := s.Task(x.id)
 			if x.role != role || x.notBefore != 0 || x.state != noun.TaskQueued && x.state != noun.TaskPending {
@@ -151,6 +152,9 @@ func (w *twin) adopt(t *testing.T, s *State) {
 			}
 			if waiting++; r.State == noun.TaskPending {
 				offered++
+				least = min(least, x.prio)
+			} else if r.State == noun.TaskQueued {
+				most = max(most, x.prio)
 			}
 			if r.State == noun.TaskQueued || r.State == noun.TaskPending {
 				x.state = r.State
@@ -158,6 +162,9 @@ func (w *twin) adopt(t *testing.T, s *State) {
 		}
 		if offered < min(waiting, int(spec.Replicas)) {
 			t.Fatalf("%d of %d tasks of %s are offered to %d agents", offered, waiting, role, spec.Replicas)
+		}
+		if least < most {
+			t.Fatalf("a task of %s of priority %d is offered, one of %d waits", role, least, most)
 		}
 	}
 }
@@ -196,7 +203,8 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 	for id := noun.TaskID(1); id <= w.lastTask; id++ {
 		t := w.tasks[id]
 		spec := w.roles[t.role]
-		late := t.state == noun.TaskAcknowledged && t.changed.Add(spec.AckLimit) <= w.due ||
+		late := t.state == noun.TaskAcknowledged &&
+			max(t.changed, w.outside(w.agents[t.holder])).Add(spec.AckLimit) <= w.due ||
 			t.state == noun.TaskInProgress && spec.ProgressLimit > 0 &&
 				max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
 		if late {
@@ -207,7 +215,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 	}
 }
 
-// outside is until when an agent may be out of its room by its own word.
+// outside is until when an agent may be out of its room, or not begin with what it holds, by its own word.
 func (w *twin) outside(a *twinAgent) noun.Time {
 	if !w.retries {
 		return 0
@@ -258,8 +266,7 @@ func (w *twin) recover(t *twinTask, charge, killed bool, after time.Duration) {
 	case t.charged >= spec.AttemptLimit:
 		w.move(t, noun.TaskFailed)
 	case w.retries && after > 0:
-		w.move(t, noun.TaskQueued)
-		t.state, t.notBefore = noun.TaskQueued, w.now.Add(after)
+		t.state, t.changed, t.notBefore = noun.TaskQueued, w.now, w.now.Add(after)
 	default:
 		w.move(t, noun.TaskPending)
 	}
@@ -278,7 +285,7 @@ func twinDelay(t *twinTask) time.Duration {
 	return span + time.Duration(uint64(span)>>8*(h>>48)>>8)
 }
 
-// move changes a task's state and promotes what waits behind it.
+// move changes a task's state and promotes what waits behind it, and what is more urgent than what is offered.
 func (w *twin) move(t *twinTask, to noun.TaskState) {
 	t.state, t.changed, t.notBefore = to, w.now, 0
 	for w.count(t.role, noun.TaskPending) < int(w.roles[t.role].Replicas) {
@@ -287,6 +294,8 @@ func (w *twin) move(t *twinTask, to noun.TaskState) {
 			return
 		}
 		next.state, next.changed = noun.TaskPending, w.now
+	}
+	for w.overtake(t.role) {
 	}
 }
 
@@ -395,7 +404,7 @@ func (w *twin) execute(t *testing.T, cmd Command, got noun.Outcome) noun.Code {
 	case Leave:
 		a, no := w.speaker(c.Speaker)
 		if no == noun.OK {
-			w.disconnect(a, false, false)
+			w.disconnect(a, w.retries && a.overdue, false) // over its turn limit, it leaves as it is ended
 		}
 		return no
 	case Claim:
@@ -442,22 +451,23 @@ func (w *twin) create(role string, prio int32, after time.Duration) noun.TaskID 
 	}
 	// A new task does not overtake one that waits: the head of the queue is promoted.
 	w.move(t, noun.TaskQueued)
-	w.overtake(role)
 	return t.id
 }
 
 // overtake has the first task that waits change places with the last one that is offered, where it is more urgent.
-func (w *twin) overtake(role string) {
+func (w *twin) overtake(role string) bool {
 	first, last := w.first(role, noun.TaskQueued), (*twinTask)(nil)
 	for id := noun.TaskID(1); id <= w.lastTask; id++ {
 		if t := w.tasks[id]; t.role == role && t.state == noun.TaskPending && (last == nil || t.prio <= last.prio) {
 			last = t
 		}
 	}
-	if w.retries && first != nil && last != nil && first.prio > last.prio {
-		first.state, first.changed = noun.TaskPending, w.now
-		last.state, last.changed = noun.TaskQueued, w.now
+	if !w.retries || first == nil || last == nil || first.prio <= last.prio {
+		return false
 	}
+	first.state, first.changed = noun.TaskPending, w.now
+	last.state, last.changed = noun.TaskQueued, w.now
+	return true
 }
 
 // same compares everything visible.
@@ -508,6 +518,7 @@ func TestTwinAgrees(t *testing.T) {
 	for _, seed := range seeds(t, 8) {
 		c, s := newChaos(seed, false), New()
 		c.plans, c.retries, c.ends = seed%2 == 1, seed%2 == 0, seed%4 == 0
+		c.demand = seed%3 == 0
 		for _, e := range c.opening() {
 			s.Apply(e)
 		}

@@ -166,7 +166,6 @@ func (w *twin) retry(c RetryTask) noun.Code {
 	x.row, x.charged, x.kills, x.holder, x.inc = 0, 0, 0, "", 0
 	x.plan = noun.Plan{Expect: x.plan.Expect}
 	w.move(x, noun.TaskQueued)
-	w.overtake(x.role)
 	return noun.OK
 }
 

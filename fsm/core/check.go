@@ -233,6 +233,8 @@ func (c *Checker) role(s *View, r *noun.Role, st *RoleStats, pending int) {
 		s.RoomTable.Get(r.Room).Sweep.Cancels() ||
 		pending >= int(r.Spec.Replicas), "L3: role %s has %d queued tasks but only %d of %d PENDING",
 		r.Spec.Name, ri.Queued.Len(), pending, r.Spec.Replicas)
+	c.That(growing || r.Below != 0 || r.Retired || !s.disordered(r, ri),
+		"L3: role %s offers tasks of a lower priority than those of its %d queued ones", r.Spec.Name, ri.Queued.Len())
 	c.That(s.roleByName[roleKey{r.Room, r.Spec.Name}] == r.ID, "role %s is not in the index of names", r.Spec.Name)
 	live, paused, lives, off, spare := uint32(0), uint32(0), uint32(0), uint32(0), uint32(0)
 	on := map[noun.HostID]uint32{}

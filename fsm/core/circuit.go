@@ -15,8 +15,9 @@ import (
 // A role half-opens when that shows, instead of using up the attempts of all its tasks. Single
 // tasks are tried then, each time another one, so that no task that always fails holds the role.
 // One that succeeds allows 2 at once, then 4, then 8, then the role opens. Whatever fails
-// meanwhile costs its task nothing. A final failure is the verdict of an agent about one task: it
-// counts as neither failure nor success, unless a role ends its tasks with nothing else.
+// meanwhile costs its task nothing, as long as it may be for what is away. A final failure is the verdict
+// of an agent about one task: it counts as neither failure nor success, unless a role, half-open or not,
+// ends its tasks with nothing else.
 
 const (
 	failedTasks   = 3  // a role half-opens when so many of its tasks have failed, or more
@@ -24,6 +25,10 @@ const (
 	finalMost     = 10 // final failures count when there are so many, and no success ...
 	finalTasks    = 5  // ... at so many tasks
 	agentsNamed   = 5  // of those whose attempts failed
+	// shieldTimes is how many times its limit a task of a half-open role may fail before that counts. A hundred
+	// failures in six hours, of one task after the other, are the outage of a night; more is the task's (law L11).
+	shieldTimes   = 20
+	bygoneAfter   = 24 * time.Hour // for so long the failures of a task that was given up speak for its role
 	outlivesTimes = 10
 	outlivesLeast = time.Minute
 )
@@ -48,7 +53,7 @@ func (s *State) ended(t *noun.Task, how end, why string) {
 	}
 	r := s.RoleTable.Mut(t.Role)
 	if r.Half != nil {
-		if how != endFinal || r.Half.Final {
+		if how != endFinal || s.countFinal(r, t) {
 			s.probed(r, t, how != endDone, why)
 		}
 		return
@@ -64,12 +69,25 @@ func (s *State) ended(t *noun.Task, how end, why string) {
 	}
 }
 
+// countFinal counts a final failure of a probe, and tells whether it is one that counts: from so many in a row on
+// with which a role half-opens by them. What is away may end tasks in another way than it did at first, and a
+// half-open role would go through all that wait without a pause.
+func (s *State) countFinal(r *noun.Role, t *noun.Task) bool {
+	if !r.Half.Final && r.Half.Probe(t.ID) >= 0 {
+		r.ChangeHalf(func(h *noun.HalfOpen) {
+			h.Finals++
+			h.Final = h.Finals >= finalTasks
+		})
+	}
+	return r.Half.Final
+}
+
 // failing are endings of which enough have failed.
 type failing struct {
 	failures, all uint32
 	ran           []time.Duration
 	tasks         map[noun.TaskID]struct{}
-	agents        []noun.AgentID // the first agentsNamed, by their first failure
+	agents        []noun.AgentID // each once, by their last failure, the last one first
 }
 
 // add counts an ending.
@@ -82,7 +100,7 @@ func (f *failing) add(e *noun.Ending, final bool) {
 	}
 	f.ran = append(f.ran, e.Ran)
 	f.tasks[e.Task] = struct{}{}
-	if len(f.agents) < agentsNamed && e.Agent != 0 && !slices.Contains(f.agents, e.Agent) {
+	if e.Agent != 0 && !slices.Contains(f.agents, e.Agent) {
 		f.agents = append(f.agents, e.Agent)
 	}
 }
@@ -103,6 +121,20 @@ func finalCounts(endings []noun.Ending) bool {
 	return finals >= finalMost && len(tasks) >= finalTasks
 }
 
+// Shielded tells that what becomes of attempts at a task costs it nothing, since its role is half-open.
+func (v *View) Shielded(t *noun.Task) bool {
+	r := v.RoleTable.Get(t.Role)
+	limit := max(r.Spec.AttemptLimit, r.Spec.KillLimit) // one of them may be off
+	return r.Half != nil && (limit == 0 || t.Retried().Row < shieldTimes*limit)
+}
+
+// bygone tells that a failure says nothing any more of what its role depends on: the task that was given up may have
+// been the cause. So the next task of a role with one agent, days later, has to fail beside another one.
+func (v *View) bygone(e *noun.Ending) bool {
+	t := v.TaskTable.Get(e.Task)
+	return e.Failed && v.Meta.Clock.Sub(e.At) > bygoneAfter && (t == nil || t.State.Terminal())
+}
+
 // failingOf judges the last endings of a role: most of those within the window have failed or, at any pace, all of
 // the last ones; nil: neither.
 func (s *State) failingOf(r *noun.Role, final bool) (f *failing, within string) {
@@ -116,7 +148,7 @@ func (s *State) failingOf(r *noun.Role, final bool) (f *failing, within string) 
 		if s.Meta.Clock.Sub(e.At) <= set.Window {
 			recent.add(e, final)
 		}
-		if row.all < set.Failures {
+		if row.all < set.Failures && !s.bygone(e) {
 			row.add(e, final)
 		}
 	}
@@ -171,13 +203,16 @@ func (s *State) judgeRole(r *noun.Role, why string) {
 			{Key: "agents", Value: names}}})
 }
 
-// agentNames are the names of agents, in this order; removed ones are left out.
+// agentNames are the names of the first agents, in this order, and how many more there are; removed ones are left out.
 func (v *View) agentNames(ids []noun.AgentID) string {
 	var names []string
 	for _, id := range ids {
 		if a := v.AgentTable.Get(id); a != nil {
 			names = append(names, a.Name)
 		}
+	}
+	if more := len(names) - agentsNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:agentsNamed], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
@@ -214,7 +249,7 @@ func (s *State) succeeded(r *noun.Role, at int) {
 	}
 	r.ChangeHalf(func(h *noun.HalfOpen) {
 		h.Probes = slices.Delete(h.Probes, at, at+1)
-		h.Allowed, h.Missed, h.Next, h.Final = h.Allowed*2, 0, s.Meta.Clock, false
+		h.Allowed, h.Missed, h.Next, h.Final, h.Finals = h.Allowed*2, 0, s.Meta.Clock, false, 0
 	})
 	s.armRole(r.ID)
 }

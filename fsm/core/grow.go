@@ -92,25 +92,29 @@ func (s *State) reviewGrowth(r *noun.Role) {
 	}
 }
 
-// grows tells that agents of the role are to be created, or more of its tasks to be offered. Those of a
-// half-open role are few and follow time.
+// grows tells that agents of the role are to be created, or more of its tasks to be offered, or others. Those of
+// a half-open role are few and follow time.
 func (v *View) grows(r *noun.Role) bool {
 	ri := v.roleIndex(r.ID)
-	return !r.Retired && r.Below == 0 && (len(ri.missing) > 0 || r.Half == nil && v.promotable(r, ri))
+	return !r.Retired && r.Below == 0 && (len(ri.missing) > 0 || r.Half == nil && v.promotable(r, ri) ||
+		v.disordered(r, ri))
 }
 
-// growRole creates agents of a role, and offers as many of its tasks as it has replicas.
+// growRole creates agents of a role, and offers as many of its tasks as it has replicas, the most urgent ones.
 func (s *State) growRole(r *noun.Role) {
 	rm, ri := s.RoomTable.Get(r.Room), s.roleIndexOf(r.ID)
 	for n := 1; s.steps > 0 && s.grows(r); n++ {
-		if len(ri.missing) > 0 {
+		switch {
+		case len(ri.missing) > 0:
 			index := ri.missing[0]
 			ri.missing = ri.missing[1:]
 			s.promised--
 			s.Ledger.charge(noun.ForAgents, r.Room, -s.costOfMissing(r, index))
 			s.addAgent(rm, r, index)
-		} else {
+		case s.promotable(r, ri):
 			s.promoteOne(r, ri)
+		default:
+			s.swapOne(ri)
 		}
 		if n%agentsPerStep == 0 {
 			s.steps--
@@ -144,6 +148,28 @@ func (v *View) promotable(r *noun.Role, ri *roleIndex) bool {
 		return r.Half.Next <= v.Meta.Clock && r.Half.Probing() < r.Half.Allowed
 	}
 	return ri.Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1)
+}
+
+// disordered tells that a task of the role waits that is more urgent than one which is offered and which nobody has
+// claimed. A half-open role chooses by itself what it tries.
+func (v *View) disordered(r *noun.Role, ri *roleIndex) bool {
+	if r.Half != nil || !v.retries() || ri.Queued.Len() == 0 || ri.Pending.Len() == 0 ||
+		v.RoomTable.Get(r.Room).Sweep.Cancels() {
+		return false
+	}
+	first, _ := ri.Queued.Min()
+	last, _ := ri.Pending.Max()
+	return first.prio > last.prio
+}
+
+// swapOne offers the first task of the queue in the place of the last one that is offered, which keeps its place in
+// the queue.
+func (s *State) swapOne(ri *roleIndex) {
+	first, _ := ri.Queued.Min()
+	last, _ := ri.Pending.Max()
+	s.Move(s.TaskTable.Mut(last.Id), noun.TaskQueued)
+	ri.Queued.Set(last)
+	s.Move(s.TaskTable.Mut(first.Id), noun.TaskPending)
 }
 
 // ReviewOffers follows the begin and the end of a sweep that cancels the tasks of a room: none is offered meanwhile.

@@ -23,6 +23,7 @@ func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen, n.Answered, n.Taken = "", 0, nil, 0, false })
+	a.Note(func(n *noun.Notes) { n.Adopted = false })
 	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
 	if s.retries() && a.Resume != "" {
 		a.Resumed = inc
@@ -51,10 +52,10 @@ func (s *State) grantFence(a *noun.Agent) *noun.Lease {
 
 // disconnect ends the participant (leave, lease, exit) and recovers its task in
 // the same step (law L2). The caller may hold no shadow of the agent.
-func (s *State) disconnect(id noun.AgentID, why string, charge bool) {
+func (s *State) disconnect(id noun.AgentID, e *ending) {
 	a := s.AgentTable.Mut(id)
 	was := ShadowOf(a)
-	s.release(a, &ending{why: why, charge: charge})
+	s.release(a, e)
 	s.Settle(a, was)
 }
 
@@ -90,7 +91,7 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	s.Tally.Exits[noun.ExitFenceEnded]++
 	a.LastExit = &noun.Exit{Inc: a.Inc, At: s.Meta.Clock, Wall: s.Entry.Wall, Kind: noun.ExitFenceEnded,
 		Reason: why, Task: a.Task, Host: a.Host}
-	if a.Order != noun.StopOrder {
+	if !told(a) {
 		s.noteLost(a)
 	}
 	s.release(a, &ending{why: "the fence of its holder ended"})
@@ -115,7 +116,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	fault := x.Kind == noun.ExitCrash || x.Kind == noun.ExitStartFailed || x.Kind == noun.ExitTimedOut
 	t := s.TaskTable.Get(a.Task)
 	worked := t != nil && t.Progress > t.ChangedAt // the start of a task is no progress
-	if (x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered) && a.Order != noun.StopOrder {
+	if (x.Kind == noun.ExitHostGone || x.Kind == noun.ExitOrdered) && !told(a) {
 		s.noteLost(a)
 	}
 	trial := fault && s.tried(a)
@@ -123,7 +124,7 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 		s.noteLost(a)
 	}
 	s.release(a, &ending{why: "its holder ended: " + x.Sentence(), charge: fault, trial: trial,
-		killed: x.Kind == noun.ExitCrash && (trial || !s.unblamed(a, &x, worked))})
+		killed: x.Kind == noun.ExitCrash, spared: !trial && unresumed(&x) && s.acquit(a)})
 	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck = "" })
@@ -131,6 +132,9 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	s.judgeResume(a, &x, worked)
 	s.Settle(a, was)
 }
+
+// told tells that the present life was told to end, for no fault of its own: one that is over a limit was not.
+func told(a *noun.Agent) bool { return a.Order == noun.StopOrder && !a.Overdue }
 
 // tried tells that the present life is the trial of an agent that its breaker has parked, and that it has done
 // nothing. It dies of what the ones before it died of, and tasks are not to be used up on that.

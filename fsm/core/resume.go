@@ -41,7 +41,8 @@ const unresumedMost = 2
 // that the life has shown progress with its task. Ends that are nobody's fault say nothing of it, nor
 // do starts of which nothing ever ran.
 func (s *State) judgeResume(a *noun.Agent, x *noun.Exit, worked bool) {
-	if !s.resumed(a) {
+	if !s.resumed(a) { // whatever it has said is another value than those before
+		a.Unresumed = 0
 		return
 	}
 	switch {
@@ -65,15 +66,20 @@ func (v *View) resumed(a *noun.Agent) bool {
 // unresumed tells that such an end may come from the resume value.
 func unresumed(x *noun.Exit) bool { return x.Kind == noun.ExitCrash || x.Kind == noun.ExitTimedOut }
 
-// unblamed tells whether a death is none of the task's that the agent holds, as the conversation with which its life
-// began may be the cause, and counts that: so often that the value is forgotten and a fresh conversation gets to
-// see the task, and no more, since a task may be the cause as well.
-func (s *State) unblamed(a *noun.Agent, x *noun.Exit, worked bool) bool {
-	t := s.TaskTable.Mut(a.Task)
-	if t == nil || !s.resumed(a) || !unresumed(x) || worked || a.Useful() || t.Retried().Spared >= unresumedMost {
+// Unblamed tells that the failure of the present life is none of the task's that the agent holds, as the conversation
+// with which it began may be the cause: so often that the value is forgotten and a fresh conversation gets to see the
+// task, and no more, since a task may be the cause as well.
+func (v *View) Unblamed(a *noun.Agent) bool {
+	t := v.TaskTable.Get(a.Task)
+	return t != nil && v.resumed(a) && t.Progress <= t.ChangedAt && !a.Useful() && t.Retried().Spared < unresumedMost
+}
+
+// acquit tells that a failure does not count against the task that the agent holds, and counts that.
+func (s *State) acquit(a *noun.Agent) bool {
+	if !s.Unblamed(a) {
 		return false
 	}
-	if s.RoleTable.Get(a.Role).Half == nil { // else nothing counts
+	if t := s.TaskTable.Mut(a.Task); !s.Shielded(t) { // else nothing counts
 		t.ChangeRetry(func(r *noun.Retry) { r.Spared++ })
 	}
 	return true

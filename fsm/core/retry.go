@@ -13,6 +13,7 @@ type ending struct {
 	charge bool   // by a fault of the task or its holder
 	killed bool   // its holder died of it
 	trial  bool   // its holder was the trial of an agent that its breaker has parked: neither counts
+	spared bool   // the conversation with which its holder began may be the cause: neither counts
 	// gaveBack: its holder said so, that it may be tried again, and after which time when it knows.
 	gaveBack bool
 	reason   string // in its holder's words; may be empty
@@ -71,7 +72,6 @@ func (s *State) again(t *noun.Task, e *ending) {
 		s.Move(t, noun.TaskQueued)
 	default:
 		s.Move(t, noun.TaskPending)
-		return
 	}
 	s.Promote(t.Role)
 }
@@ -80,7 +80,6 @@ func (s *State) again(t *noun.Task, e *ending) {
 func (s *State) undelay(t *noun.Task) {
 	s.Move(t, noun.TaskQueued)
 	s.Promote(t.Role)
-	s.overtake(s.RoleTable.Get(t.Role))
 	if _, aside := s.Aside[t.ID]; !aside {
 		s.Hooks.RoomResumed.Call(t.Room)
 	}
@@ -98,7 +97,6 @@ func (s *State) urge(t *noun.Task) {
 	if s.RoleTable.Get(t.Role).Half == nil {
 		s.Move(t, noun.TaskQueued)
 		s.Promote(t.Role)
-		s.overtake(s.RoleTable.Get(t.Role))
 		return
 	}
 	s.urging = true

@@ -27,7 +27,8 @@ func ShadowOf(a *noun.Agent) shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
 		a.Task != 0 || a.Paused || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() &&
 			!a.Stopped, a.Stopped || a.Retired,
-		a.Proc == noun.ProcRunning && a.Part == noun.PartDisconnected && a.Since > a.StartedAt}
+		a.Proc == noun.ProcRunning && a.Part == noun.PartDisconnected && a.Since > a.StartedAt &&
+			!a.Adopted()}
 }
 
 // atHand tells that the agent counts as one that is free for a task, or will be. A life that has left its room may

@@ -140,7 +140,7 @@ func (s *State) takeTask(a *noun.Agent) {
 }
 
 // recover takes a task from its holder: back to who waits for one, or to an end when its limits are
-// reached. While its role is half-open that costs it nothing. A life that the ladder ends is
+// reached. While its role is half-open that costs it nothing, see Shielded. A life that the ladder ends is
 // counted before.
 func (s *State) recover(t *noun.Task, e *ending) {
 	if t.Progress > t.ChangedAt && t.Retried().Lost > 0 { // it has got on, however the attempt ended
@@ -150,11 +150,12 @@ func (s *State) recover(t *noun.Task, e *ending) {
 		s.ended(t, endFailed, e.why)
 		s.noteFailure(t, e)
 	}
-	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil
-	if e.charge && !half && !e.trial {
+	spec, shielded := &s.RoleTable.Get(t.Role).Spec, s.Shielded(t)
+	counts := !shielded && !e.trial && !e.spared
+	if e.charge && counts {
 		t.Charged++
 	}
-	if e.killed && !half && !e.trial {
+	if e.killed && counts {
 		t.Kills++
 	}
 	a := s.AgentTable.Mut(t.Holder)
@@ -197,10 +198,10 @@ const lostPerKill = 2
 // unless it has got on with it. A task that uses up the memory of its host ends everything there, again and again,
 // and nobody's exit code says so.
 func (s *State) noteLost(a *noun.Agent) {
-	if a.Task == 0 || !s.retries() || s.RoleTable.Get(a.Role).Half != nil {
+	t := s.TaskTable.Mut(a.Task)
+	if t == nil || !s.retries() || s.Shielded(t) {
 		return
 	}
-	t := s.TaskTable.Mut(a.Task)
 	t.ChangeRetry(func(r *noun.Retry) {
 		r.Lost++
 		if t.Progress > t.ChangedAt { // the start of a task is no progress
@@ -222,7 +223,8 @@ func (s *State) noteFailure(t *noun.Task, e *ending) {
 }
 
 // Promote keeps as many tasks of a role PENDING as it has replicas: highest
-// priority first, then oldest. Of a half-open role it offers what may be tried.
+// priority first, then oldest. Of a half-open role it offers what may be tried. What is offered and less urgent than
+// what waits, since it has come back or was tried, makes room: urgent work would wait for the whole of it.
 func (s *State) Promote(id noun.RoleID) {
 	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
 	if _, later := s.growing.Get(id); later || r.Below != 0 {
@@ -230,6 +232,9 @@ func (s *State) Promote(id noun.RoleID) {
 	}
 	for s.promotable(r, ri) {
 		s.promoteOne(r, ri)
+	}
+	for s.disordered(r, ri) {
+		s.swapOne(ri)
 	}
 }
 
@@ -334,35 +339,12 @@ func (s *State) newTask(r *noun.Role, title, text, by string, prio int32, parent
 
 // enqueue gives a new task its place.
 func (s *State) enqueue(r *noun.Role, t *noun.Task) {
-	switch {
-	case r.Half != nil:
-		s.Move(t, noun.TaskQueued)
-		s.Promote(r.ID)
-	case s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1):
+	if r.Half == nil && s.roleIndex(r.ID).Tasks[noun.TaskPending] < max(r.Spec.Replicas, 1) {
 		s.Move(t, noun.TaskPending)
-	default:
-		s.Move(t, noun.TaskQueued)
-		s.overtake(r)
-	}
-}
-
-// overtake offers the first task of the queue in the place of the last one that is offered, where that is of a
-// lower priority and nobody has claimed it: urgent work would wait for the whole of it. That one keeps its place
-// in the queue. A half-open role chooses by itself what it tries.
-func (s *State) overtake(r *noun.Role) {
-	ri := s.roleIndexOf(r.ID)
-	if _, later := s.growing.Get(r.ID); later || r.Below != 0 || r.Half != nil || s.Level() < LevelRetry ||
-		ri.Queued.Len() == 0 || ri.Pending.Len() == 0 || s.RoomTable.Get(r.Room).Sweep.Cancels() {
 		return
 	}
-	first, _ := ri.Queued.Min()
-	last, _ := ri.Pending.Max()
-	if first.prio <= last.prio {
-		return
-	}
-	s.Move(s.TaskTable.Mut(last.Id), noun.TaskQueued)
-	ri.Queued.Set(last)
-	s.Move(s.TaskTable.Mut(first.Id), noun.TaskPending)
+	s.Move(t, noun.TaskQueued)
+	s.Promote(r.ID)
 }
 
 // CancelTask ends a task by a human's word (law L9).

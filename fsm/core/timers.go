@@ -180,10 +180,10 @@ func (s *State) fireLease(id noun.AgentID) {
 	s.Event("agent.lease_ended", About{Agent: a, Task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
 	silent := s.silent(a)
-	if silent {
+	if silent && !told(a) {
 		s.noteLost(a)
 	}
-	s.disconnect(id, "the lease of its holder ended", !silent)
+	s.disconnect(id, &ending{why: "the lease of its holder ended", charge: !silent})
 }
 
 // silent tells that the agent's host has been silent until the end of the fence,

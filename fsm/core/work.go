@@ -126,7 +126,7 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 		s.Event("agent.joined", About{Agent: a}, "")
 	}
 	a.Since = s.Meta.Clock
-	a.Note(func(n *noun.Notes) { n.Taken = false })
+	a.Note(func(n *noun.Notes) { n.Taken, n.Adopted = false, false })
 	l := s.grantLease(a)
 	l.Vouch = a.Part == noun.PartActive && s.vouched(a)
 	s.Settle(a, was)
@@ -215,7 +215,8 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 }
 
 // Leave makes it DISCONNECTED at once and recovers what it held (law L5). Its process may leave as it dies of the
-// task, so that with a task in hand counts like a life that is lost with its host, unless it was told to stop.
+// task, so that with a task in hand counts like a life that is lost with its host, unless it was told to stop. One
+// that is over a limit, and leaves since it is ended for that, is charged as if it had not left.
 type Leave struct {
 	Speaker
 	Reason string
@@ -235,10 +236,14 @@ func (c Leave) Apply(s *State) noun.Outcome {
 		why = "left"
 	}
 	s.Event("agent.left", About{Agent: a, Task: a.Task}, noun.Clip(why, noun.MaxReason))
-	if a.Order != noun.StopOrder && !s.StopWish(a) {
+	e := &ending{why: "its holder left"}
+	switch {
+	case a.Overdue && s.retries():
+		e.charge, e.spared = true, s.acquit(a)
+	case !told(a) && !s.StopWish(a):
 		s.noteLost(a)
 	}
-	s.disconnect(a.ID, "its holder left", false)
+	s.disconnect(a.ID, e)
 	return out
 }
 

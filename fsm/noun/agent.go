@@ -170,6 +170,8 @@ type Notes struct {
 	Taken bool
 	// Fruitless counts lives in a row that failed, or ended by themselves and had something to do.
 	Fruitless uint32
+	// Adopted says that this life was given up for the silence of its host, was heard of again, and has not joined since.
+	Adopted bool
 }
 
 // Ends are when what a human has set of an agent ends by itself.
@@ -295,6 +297,9 @@ type Lease struct {
 
 // TaskTaken tells that the task of the present life was canceled in its hands, and that it may not know.
 func (a *Agent) TaskTaken() bool { return a.Noted != nil && a.Noted.Taken }
+
+// Adopted tells that the present life is back with its host, and is expected in its room.
+func (a *Agent) Adopted() bool { return a.Noted != nil && a.Noted.Adopted }
 
 // Begun ends a series of starts that failed: the program of this life runs. That it was
 // executed proves nothing, since a shell may look for it in vain.

@@ -33,7 +33,7 @@ type Retry struct {
 	// Lost is how many lives in a row were lost with their host or its daemon, or left, while they held the task
 	// and had not got on with it. Such an end is nobody's fault, but one task may be the cause of all of them.
 	Lost uint32
-	// Spared is how many deaths did not count, since the conversation with which the life began may be the cause.
+	// Spared is how many failed lives did not count, since the conversation with which they began may be the cause.
 	Spared uint32
 }
 
@@ -118,6 +118,7 @@ type HalfOpen struct {
 	Why      string // why the last attempt failed, in vigil's words
 	Armed    Time   // when its timer is set; 0: none
 	Final    bool   // final failures count as failures, until a task succeeds
+	Finals   uint32 // final failures of probes since the last success, counted until Final
 }
 
 // Probe is a task that a half-open role tries.

@@ -20,6 +20,9 @@ var uncharged = []string{"its holder left", "the fence of its holder ended"}
 // lostPerKill is how many of those weigh as much as a life that died of it.
 const lostPerKill = 2
 
+// shieldTimes is how many times its limit a task of a half-open role may fail before that counts.
+const shieldTimes = 20
+
 // probePauses are the waits before the next probe of a half-open role after so many that failed,
 // of which half is certain.
 var probePauses = [...]time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 15 * time.Second,
@@ -42,7 +45,8 @@ type tried struct {
 	role     string
 	begun    bool   // an attempt goes on
 	failed   uint32 // attempts that were given back
-	charged  uint32 // at most so many attempts that failed while the role was not half-open
+	row      uint32 // at most so many attempts that failed
+	charged  uint32 // at most so many attempts that failed while the role was not half-open, or too often then
 	killed   uint32 // at most so many lives that died of it, the same
 	lost     uint32 // at most so many that left or were lost with their host, the same
 	wait     time.Duration
@@ -204,9 +208,11 @@ func (a *assayer) lost(x *tried, h *halfOpen, e history.Event) {
 		h.failed(e)
 	}
 	a.leaves(x, h, e.Task)
-	if h == nil && slices.Contains(uncharged, e.Text) {
+	x.row++
+	counts := h == nil || x.row >= shieldTimes*max(a.rules.Attempts, a.rules.Kills)
+	if counts && slices.Contains(uncharged, e.Text) {
 		x.lost++
-	} else if h == nil { // a life that ends by order, or its host's, is lost, too
+	} else if counts { // a life that ends by order, or its host's, is lost, too
 		x.charged++
 		if !back {
 			x.killed, x.lost = x.killed+1, x.lost+1

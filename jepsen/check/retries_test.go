@@ -50,6 +50,14 @@ func (o *outageBook) back(task uint64, attempt uint32, word string) *outageBook 
 	return o
 }
 
+// fails has probes of a task given back so many times, and one more begin.
+func (o *outageBook) fails(task uint64, attempts uint32) *outageBook {
+	for n := range attempts {
+		o.after(31_000).claim(task, n+1).back(task, n+1, "")
+	}
+	return o.after(31_000).claim(task, attempts+1)
+}
+
 // leaves has so many holders of the task leave.
 func (o *outageBook) leaves(task uint64, attempts uint32) *outageBook {
 	for n := range attempts {
@@ -113,6 +121,10 @@ func retryCases() []trialCase {
 		c("charged while its role was half-open",
 			fail(newOutage(1).half().after(600).claim(1, 1).back(1, 1, "fail").after(1100).claim(1, 2), 2),
 			Broken, "at most 0 have failed"),
+		c("charged since it had failed twenty times as often as its limits",
+			fail(newOutage(1).half().fails(1, 40), 41).end(1, failed), Kept, "did not get its answer"),
+		c("charged one failure before that",
+			fail(newOutage(1).half().fails(1, 39), 40).end(1, failed), Broken, "at most 1 have failed"),
 		c("the attempt that half-opened the role was charged",
 			fail(newOutage(1).claim(1, 1).back(1, 1, "fail").after(600).claim(1, 2).half(), 2), Broken,
 			"at most 1 have failed"),

@@ -66,8 +66,8 @@ func taskMutants() []Mutant {
 			Name: "outage-charged", Law: "L8",
 			Says: "attempts and deaths are charged to a task also while its role is half-open",
 			Edits: []Edit{{File: "fsm/core/tasks.go",
-				Old: "	spec, half := &s.RoleTable.Get(t.Role).Spec, s.RoleTable.Get(t.Role).Half != nil\n",
-				New: "	spec, half := &s.RoleTable.Get(t.Role).Spec, false\n"}},
+				Old: "	spec, shielded := &s.RoleTable.Get(t.Role).Spec, s.Shielded(t)\n",
+				New: "	spec, shielded := &s.RoleTable.Get(t.Role).Spec, false\n"}},
 			Hunt: stand("-time", "60s", "-seed", "3", "-workloads", "outage", "-nemesis", "dependency_down"),
 		},
 		{

@@ -133,10 +133,11 @@
 //
 // Promised (with Events task.* and role.*): as in lifecycle, each accepted task is in the list at the
 // end. A task is FAILED or QUARANTINED only when as many attempts have failed, or lives died of it, as
-// the rules say while its role was not half-open. No attempt begins before the wait of the one
-// before is over: what its agent said, else First, doubled with each failure up to Most, and half
-// of that at least. A half-open role lets one task through at a time, after each success twice as many
-// up to 8, after each failure half as many. CANCELED is only what a human canceled.
+// the rules say while its role was not half-open, or after twenty times as many had failed. No
+// attempt begins before the wait of the one before is over: what its agent said, else First, doubled
+// with each failure up to Most, and half of that at least. A half-open role lets one task through at a
+// time, after each success twice as many up to 8, after each failure half as many. CANCELED is only
+// what a human canceled.
 //
 // # intent
 //

@@ -74,9 +74,13 @@ func (s *State) rung(a *noun.Agent, l *noun.Ladder, v *judge.Verdict) {
 
 // blame counts a life that the ladder ends against the task that it holds, like a death of
 // its own: a task that hangs whoever takes it must not go through the lives of a role, nor be
-// FAILED at its attempt limit, which calls nobody.
+// FAILED at its attempt limit, which calls nobody. Where the conversation that a life goes on with may be the cause,
+// its end is judged when it comes.
 func (s *State) blame(a *noun.Agent) {
-	if t := s.TaskTable.Mut(a.Task); t != nil && s.RoleTable.Get(t.Role).Half == nil {
+	if a.Proc.Fenced() && s.Unblamed(a) {
+		return
+	}
+	if t := s.TaskTable.Mut(a.Task); t != nil && !s.Shielded(t) {
 		t.Kills++
 		t.Stuck = true
 	}
