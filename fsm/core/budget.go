@@ -211,7 +211,9 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
 	case a.TaskTaken() && (c.Code != 0 || c.Signal != "" || !a.Useful()):
 		x.Kind = noun.ExitOrdered // on purpose, though by no stop order
-		if x.Reason == "" {
+		if x.Reason == "" && a.Notes().Late {
+			x.Reason = "its task was taken back at a limit"
+		} else if x.Reason == "" {
 			x.Reason = "its task was canceled"
 		}
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:
