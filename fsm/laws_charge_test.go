@@ -9,7 +9,7 @@ import (
 )
 
 // I95: a task that needs several windows of a quota waits each time for as long as its tool names, when its lives
-// have worked, by whatever sign; one that does not wait for long enough waits longer.
+// have worked, by whatever sign, and when they have not: a human is called then (TestL11WhoWaitsInVainCallsAHuman).
 func TestI95NamedLimitsAreNotDoubledForWhoWorks(t *testing.T) {
 	for name, c := range map[string]struct {
 		level  uint32
@@ -31,7 +31,7 @@ func TestI95NamedLimitsAreNotDoubledForWhoWorks(t *testing.T) {
 			e.Beats = []HostBeats{{Host: h, Boot: "boot1", Usage: []Used{{Agent: 1, Inc: sp.Inc, Run: 1, Output: 5}}}}
 			d.apply(e)
 		}, false},
-		"does nothing": {core.LevelRetry, func(*drive, noun.HostID, Speaker, noun.TaskID) {}, true},
+		"does nothing": {core.LevelRetry, func(*drive, noun.HostID, Speaker, noun.TaskID) {}, false},
 		"before the level": {core.Baseline, func(d *drive, h noun.HostID, sp Speaker, task noun.TaskID) {
 			d.jump(time.Second)
 			d.must(ProgressTask{Work: Work{Speaker: sp, Task: task, Attempt: d.s.Task(task).Attempt}, Note: "half"})
