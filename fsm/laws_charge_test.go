@@ -9,7 +9,7 @@ import (
 )
 
 // I95: a task that needs several windows of a quota waits each time for as long as its tool names, when its lives
-// have worked, by whatever sign; one that does not wait for long enough waits longer.
+// have worked, by whatever sign, and when they have not: a human is called then (TestL11WhoWaitsInVainCallsAHuman).
 func TestI95NamedLimitsAreNotDoubledForWhoWorks(t *testing.T) {
 	for name, c := range map[string]struct {
 		level  uint32
@@ -31,7 +31,7 @@ func TestI95NamedLimitsAreNotDoubledForWhoWorks(t *testing.T) {
 			e.Beats = []HostBeats{{Host: h, Boot: "boot1", Usage: []Used{{Agent: 1, Inc: sp.Inc, Run: 1, Output: 5}}}}
 			d.apply(e)
 		}, false},
-		"does nothing": {core.LevelRetry, func(*drive, noun.HostID, Speaker, noun.TaskID) {}, true},
+		"does nothing": {core.LevelRetry, func(*drive, noun.HostID, Speaker, noun.TaskID) {}, false},
 		"before the level": {core.Baseline, func(d *drive, h noun.HostID, sp Speaker, task noun.TaskID) {
 			d.jump(time.Second)
 			d.must(ProgressTask{Work: Work{Speaker: sp, Task: task, Attempt: d.s.Task(task).Attempt}, Note: "half"})
@@ -115,6 +115,80 @@ func TestL11ACanceledHolderIsNotCharged(t *testing.T) {
 		if parked := x.events("agent.parked") > 0; parked != c.charged || (a.Failures > 0) != c.charged ||
 			(a.LastExit.Kind == noun.ExitOrdered) == c.charged {
 			t.Errorf("%s: %d failures, parked: %v, %+v", name, a.Failures, parked, a.LastExit)
+		}
+	}
+}
+
+// L6: a life from which a limit has taken its task works on at what somebody else has by then, so it is ended at its
+// start limit, whatever signs of work it gives, and that is charged (L11). That it ends by itself, as it is told, is
+// not. One that goes on with another task has heard of it.
+func TestL6ALifeThatLosesItsTaskAtALimitEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		level   uint32
+		started bool
+		after   func(*hung)
+		stopped bool
+		kind    noun.ExitKind
+	}{
+		"never starts, and works on": {core.LevelRetry, false, nil, true, noun.ExitTimedOut},
+		"no progress, and works on":  {core.LevelRetry, true, nil, true, noun.ExitTimedOut},
+		"it declares that it is busy": {core.LevelRetry, true, func(x *hung) {
+			x.must(Declare{Speaker: x.me, Status: noun.StatusBusy, For: time.Hour})
+		}, true, noun.ExitTimedOut},
+		"ends as it is told": {core.LevelRetry, true, func(x *hung) {
+			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 7})
+		}, false, noun.ExitOrdered},
+		"ends as it is told, before the level": {core.Baseline, true, func(x *hung) {
+			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 7})
+		}, false, noun.ExitCrash},
+		"takes another task": {core.LevelRetry, true, func(x *hung) {
+			x.must(Join{Speaker: x.me})
+			x.must(Leave{Speaker: x.me})
+		}, false, noun.ExitCrash},
+	} {
+		x := &hung{drive: newDrive(t)}
+		x.jump(time.Minute)
+		if c.level > core.Baseline {
+			x.must(RaiseLevel{Level: c.level})
+		}
+		x.h = x.host("h1", "w")
+		x.room("r", noun.RoleSpec{Name: "a", Runner: "w", KillLimit: 100, AckLimit: 2 * time.Minute,
+			ProgressLimit: 2 * time.Minute, StartLimit: 2 * time.Minute})
+		uses := uint64(0)
+		works := func(span time.Duration) {
+			for end := x.clock.Add(span); x.clock < end; {
+				x.beating(20 * time.Second)
+				if uses++; x.agent(hungName).Inc == x.me.Inc && x.agent(hungName).Proc == noun.ProcRunning {
+					x.uses(uses)
+				}
+			}
+		}
+		if c.started {
+			x.begin()
+		} else {
+			x.me = x.start(hungName, x.h)
+			x.must(Join{Speaker: x.me})
+			x.task = x.must(CreateTask{Room: "r", Role: "a"}).Task
+			x.must(Claim{Speaker: x.me})
+		}
+		works(2*time.Minute + 20*time.Second)
+		if got := x.s.Task(x.task).State; got.Held() {
+			t.Fatalf("%s: after the limit the task is %s", name, got)
+		}
+		if c.after != nil {
+			c.after(x)
+		}
+		x.s = reload(t, x.s)
+		works(4 * time.Minute) // the rest of its lease, and the start limit
+		if x.stopped() != c.stopped {
+			t.Errorf("%s: a stop of it is ordered: %v", name, x.stopped())
+		}
+		if a := x.agent(hungName); a.Proc.Fenced() {
+			x.must(ReportExit{Host: x.h, Agent: a.ID, Inc: x.me.Inc, Code: 7})
+		}
+		a, fault := x.agent(hungName), c.kind != noun.ExitOrdered
+		if a.LastExit.Kind != c.kind || (a.Failures > 0) != fault {
+			t.Errorf("%s: %d failures, %+v", name, a.Failures, a.LastExit)
 		}
 	}
 }

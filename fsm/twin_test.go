@@ -54,6 +54,7 @@ type twinAgent struct {
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
 	excused  noun.Time
+	taken    bool // its task was taken out of its hands, and it has not joined or claimed since
 }
 
 type twinTask struct {
@@ -209,15 +210,16 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 				max(t.changed, t.progress, w.agents[t.holder].excused).Add(spec.ProgressLimit) <= w.due
 		if late {
 			charge := !w.silent(w.agents[t.holder])
-			w.takeFrom(t)
+			w.takeUntold(t)
 			w.recover(t, charge, false, -1)
 		}
 	}
 }
 
-// outside is until when an agent may be out of its room, or not begin with what it holds, by its own word.
+// outside is until when an agent may be out of its room, or not begin with what it holds, by its own word, which is none
+// about a task that it has no more.
 func (w *twin) outside(a *twinAgent) noun.Time {
-	if !w.retries {
+	if !w.retries || a.taken {
 		return 0
 	}
 	return a.excused
@@ -231,6 +233,13 @@ func (w *twin) takeFrom(t *twinTask) {
 	if a := w.agents[t.holder]; a.task == t.id {
 		a.task, a.vouch = 0, false
 	}
+}
+
+// takeUntold takes it from who does not know of it.
+func (w *twin) takeUntold(t *twinTask) {
+	a := w.agents[t.holder]
+	a.taken = a.taken || a.task == t.id && a.managed
+	w.takeFrom(t)
 }
 
 func (w *twin) disconnect(a *twinAgent, charge, killed bool) {

@@ -87,6 +87,7 @@ func (w *twin) join(c Join) noun.Code {
 }
 
 func (w *twin) enter(a *twinAgent) {
+	a.taken = false
 	if a.task == 0 {
 		a.part = noun.PartWaiting
 	}
@@ -125,7 +126,7 @@ func (w *twin) claim(t *testing.T, c Claim, got noun.Outcome) noun.Code {
 		x.holder, x.inc = a.name, a.inc
 		w.claimedPlan(x)
 		a.task, a.part, a.until, a.vouch = x.id, noun.PartActive, w.now+w.ttl(a), w.vouched(a)
-		a.taskSince = w.now
+		a.taskSince, a.taken = w.now, false
 		w.move(x, noun.TaskAcknowledged)
 	}
 	if c.Start {
@@ -148,7 +149,7 @@ func (w *twin) cancel(c CancelTask) noun.Code {
 		return noun.Conflict
 	}
 	if x.state.Held() {
-		w.takeFrom(x)
+		w.takeUntold(x)
 	}
 	w.move(x, noun.TaskCanceled)
 	return noun.OK

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 
 	"vigil/fsm"
 	"vigil/fsm/core"
@@ -17,6 +18,8 @@ const (
 	maxUsage = 10_000
 	// maxLives is how many lives a host tells the usage of in one beat.
 	maxLives = 1024
+	// maxUntold is how many budgets that cannot bite an answer names.
+	maxUntold = 10
 )
 
 // usageLines checks what a host tells of the usage of its lives. It is left out until all servers can read it.
@@ -79,10 +82,12 @@ func addUsage(st *fsm.View, r *vigilv1.GetUsageRequest, out *vigilv1.GetUsageRes
 	}
 	if r.GetRoom() == "" {
 		for rm := range st.Rooms("") {
+			out.Warnings = addUntold(st, rm.Roles, out.Warnings)
 			if !add(form.RoomUsage(st, rm)) {
 				break
 			}
 		}
+		out.Warnings = fewUntold(out.Warnings)
 		return nil
 	}
 	rm := st.Room(r.GetRoom())
@@ -90,6 +95,7 @@ func addUsage(st *fsm.View, r *vigilv1.GetUsageRequest, out *vigilv1.GetUsageRes
 		return base.NoRoom(st, r.GetRoom())
 	}
 	if r.GetRole() == "" {
+		out.Warnings = fewUntold(addUntold(st, rm.Roles, nil))
 		add(form.RoomUsage(st, rm))
 		for _, id := range rm.Roles {
 			add(form.RoleUsage(st, st.Role(id)))
@@ -100,6 +106,7 @@ func addUsage(st *fsm.View, r *vigilv1.GetUsageRequest, out *vigilv1.GetUsageRes
 	if role == nil {
 		return fault.NotFound("There is no role %s in room %s.", fault.Quote(r.GetRole()), fault.Quote(r.GetRoom()))
 	}
+	out.Warnings = form.UntoldBudgets(st, role)
 	add(form.RoleUsage(st, role))
 	for _, id := range role.Agents {
 		if !add(form.AgentUsage(st, st.Agent(id))) {
@@ -107,6 +114,21 @@ func addUsage(st *fsm.View, r *vigilv1.GetUsageRequest, out *vigilv1.GetUsageRes
 		}
 	}
 	return nil
+}
+
+func addUntold(st *fsm.View, roles []noun.RoleID, list []string) []string {
+	for _, id := range roles {
+		list = append(list, form.UntoldBudgets(st, st.Role(id))...)
+	}
+	return list
+}
+
+// fewUntold bounds what is said of budgets that cannot bite.
+func fewUntold(list []string) []string {
+	if more := len(list) - maxUntold; more > 0 {
+		return append(list[:maxUntold:maxUntold], fmt.Sprintf("%d more budgets cannot bite; ask for one room.", more))
+	}
+	return list
 }
 
 func liftBudgetCmd(r *vigilv1.LiftBudgetRequest) (fsm.Command, error) {

@@ -4,9 +4,11 @@ package main_test
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"vigil/rpc/gen/vigilv1"
 )
@@ -17,10 +19,12 @@ func TestEverythingIsStoppedAtOnce(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	f := newFleet(t)
+	me := "ann"
 	run := func(code int, want string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), vigil(t), append([]string{"agent"}, append(args, "--addr",
 			strings.Join(f.api, ","), "--timeout", "2m")...)...)
+		cmd.Env = append(os.Environ(), "VIGIL_USER="+me)
 		out, err := cmd.CombinedOutput()
 		var ended *exec.ExitError
 		if err != nil && !errors.As(err, &ended) {
@@ -63,10 +67,28 @@ func TestEverythingIsStoppedAtOnce(t *testing.T) {
 	run(0, "stop 2 agents: demo/words, demo/words.2", "stop", "--all", "--dry-run")
 	run(4, "stops 2 agents", "stop", "--all")
 	desired("running")
+	run(0, "", "stop", "demo/words.2", "--for", "10m")
+	// A stop that ends before does not keep an agent out of the emergency.
 	run(0, "2 agents were stopped.", "stop", "--all", "--yes", "--for", "12h", "--why", "they break main")
 	desired("stopped")
-	run(0, "There are no such agents", "stop", "--room", "demo", "--yes")
+	for _, name := range names {
+		if left := f.agent(name).GetStopEndsIn().AsDuration(); left < 11*time.Hour {
+			t.Errorf("%s: its stop ends in %s", name, left)
+		}
+	}
+	run(0, "There are no such agents", "stop", "--room", "demo", "--yes", "--for", "1h")
+	run(0, "There are no such agents", "start", "--all", "--yes", "--by", "ben")
 	run(0, "2 agents were started.", "start", "--room", "demo", "--yes")
 	desired("running")
 	joined()
+	// What one has stopped before for a reason of their own is not started with what another has stopped.
+	run(0, "", "stop", "demo/words", "--why", "its disk is full")
+	me = "ben"
+	run(0, "stop 1 agent: demo/words.2", "stop", "--all", "--yes")
+	run(2, "it goes with --room or --all", "start", "demo/words", "--by", "ben")
+	run(0, "its disk is full: demo/words\n", "start", "--all", "--dry-run")
+	run(0, "start 1 agent: demo/words.2\n  stopped by ben", "start", "--all", "--yes", "--by", "ben")
+	if g := f.agent(names[0]); g.GetDesired() != "stopped" || g.GetIntentBy() != "ann" {
+		t.Errorf("%s: desired %s, by %s", names[0], g.GetDesired(), g.GetIntentBy())
+	}
 }

@@ -44,11 +44,15 @@ func (s *State) charge(a *noun.Agent, x *noun.Exit, worked bool) {
 	} else {
 		worked = false
 	}
+	limits := a.Notes().Limits
 	a.Note(func(n *noun.Notes) {
 		if n.ParkedWhy = ""; useful || worked {
 			n.Limits = 0
 		}
 	})
+	if useful || worked {
+		s.toolWorks(a, limits)
+	}
 	if healthy || x.Kind == noun.ExitClean && a.Useful() {
 		a.Failures, a.Starts = 0, nil
 		a.Note(func(n *noun.Notes) { n.Fruitless = 0 })
@@ -87,7 +91,14 @@ func (s *State) recovered(a *noun.Agent) {
 			fmt.Sprintf("its trial is healthy for %s; %s forgotten",
 				s.Meta.Settings.HealthyAfter, noun.Plural(a.Failures, "failure is", "failures are")))
 	}
+	s.forgive(a)
+}
+
+// forgive clears the restart budget of an agent that is healthy, or that a human wants started.
+func (s *State) forgive(a *noun.Agent) {
+	limits := a.Notes().Limits
 	a.Forgive()
+	s.toolWorks(a, limits)
 }
 
 func (v *View) recentStarts(a *noun.Agent) (recent []noun.Time) {
@@ -161,16 +172,36 @@ func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
 	}
 }
 
-// parkForUsage waits for the end of a usage limit, until the time that its tool names. Where
-// lives in a row end at the limit without any work done (see charge), the pause doubles up to a
-// day: a limit that never clears must not have the same task begun again and again. A task that
-// needs several windows of a quota works in each, so each of its lives waits for as long as is said.
+// Lives in a row that end at a usage limit without any work done, from which on a human is called.
+const (
+	vainEnds = 2
+	// vainNamed is for waits of at least the breaker's pause, which tools name: those may be a little off.
+	vainNamed = 3
+)
+
+// parkForUsage waits for the end of a usage limit, until the time that its tool names. Where lives in a row end at
+// the limit without any work done (see charge), a wait that is shorter than the breaker's pause doubles up to that:
+// an outage, or an expired login, must not have the same task begun again and again, nor keep an agent for hours
+// when it is over. A human is called once waiting has not helped. A task that needs several windows of a quota
+// works in each, so each of its lives waits for as long as is said.
 func (s *State) parkForUsage(a *noun.Agent, x *noun.Exit) {
+	set, row := &s.Meta.Settings, a.Notes().Limits
 	pause := x.RetryAfter
 	if pause <= 0 {
-		pause = s.Meta.Settings.UsagePause
+		pause = set.UsagePause
 	}
-	pause = min(min(pause, MaxUsagePause)<<min(a.Notes().Limits, 10), MaxUsagePause)
+	pause = min(pause, MaxUsagePause)
+	most := min(set.BreakerPause, MaxUsagePause)
+	vain := false
+	switch {
+	case s.Level() < LevelRetry:
+		pause = min(pause<<min(row, 10), MaxUsagePause)
+	case pause < most:
+		pause = min(max(pause, time.Second)<<min(row, 16), most)
+		vain = pause == most && row+1 >= vainEnds
+	default:
+		vain = row+1 >= vainNamed || x.RetryAfter <= 0 && row+1 >= vainEnds
+	}
 	why := "a usage limit"
 	if x.Reason != "" {
 		why += ": " + x.Reason
@@ -181,6 +212,36 @@ func (s *State) parkForUsage(a *noun.Agent, x *noun.Exit) {
 	})
 	s.park(a, pause, why)
 	a.NotBefore = a.NotBefore.Add(jitter(min(pause, 5*time.Minute), a.ID, a.Inc)) // one limit parks a whole fleet
+	if vain {
+		s.waitsInVain(a)
+	}
+}
+
+// waitsInVain calls a human about an agent whose lives end at a limit of its tool, however long it waits: once for all
+// of its role, which have one account.
+func (s *State) waitsInVain(a *noun.Agent) {
+	r := s.RoleTable.Mut(a.Role)
+	called := r.Vain != 0
+	if r.Vain = max(r.Vain, a.NotBefore.Add(s.Meta.Settings.BreakerPause)); !called && !r.Retired {
+		s.escalateAgent(noun.EscLimitLasts, a)
+	}
+}
+
+// toolWorks tells that an agent has worked, or that a human wants it started, after so many lives in a row that ended
+// at a limit of its tool in vain. That of one that never had any says nothing about the others, which may be on
+// another host with a login of its own, as long as one of these still waits.
+func (s *State) toolWorks(a *noun.Agent, limits uint32) {
+	if r := s.RoleTable.Get(a.Role); r.Vain != 0 && (limits >= vainEnds || r.Vain <= s.Meta.Clock) {
+		s.endVain(s.RoleTable.Mut(a.Role))
+	}
+}
+
+// endVain ends that a human is called about agents of a role which wait for their tool in vain.
+func (s *State) endVain(r *noun.Role) {
+	if r.Vain != 0 {
+		r.Vain = 0
+		s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscLimitLasts, Subject: s.RoleName(r.ID)})
+	}
 }
 
 func (s *State) park(a *noun.Agent, pause time.Duration, why string) {
@@ -211,7 +272,9 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
 	case a.TaskTaken() && (c.Code != 0 || c.Signal != "" || !a.Useful()):
 		x.Kind = noun.ExitOrdered // on purpose, though by no stop order
-		if x.Reason == "" {
+		if x.Reason == "" && a.Notes().Late {
+			x.Reason = "its task was taken back at a limit"
+		} else if x.Reason == "" {
 			x.Reason = "its task was canceled"
 		}
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:

@@ -44,7 +44,7 @@ const outsideMost = 4 * time.Hour
 // outsideExcuse is until when nobody expects of a life that it joins its room: what it declares counts and,
 // once it has been there, that it works. A human may have given it something to do that is no task.
 func (v *View) outsideExcuse(a *noun.Agent) due.Hold {
-	if v.Level() < LevelRetry || a.TaskTaken() { // what it does may be for a task that was canceled
+	if v.Level() < LevelRetry || a.TaskTaken() { // what it does may be for a task that it has no more
 		return screenExcuse(a)
 	}
 	h := excuse(a)

@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"vigil/fsm/noun"
 )
@@ -13,6 +14,11 @@ func (s *State) escalateAgent(kind noun.EscalationKind, a *noun.Agent) {
 	e := noun.Escalation{Kind: kind, Subject: a.Name, Priority: noun.MailHigh, Agent: a.Name, Inc: a.Inc, Task: a.Task,
 		Room: s.RoomTable.Get(a.Room).Name, Host: s.HostNameOf(a)}
 	switch kind {
+	case noun.EscLimitLasts:
+		e.Subject = s.RoleName(a.Role)
+		e.Facts = []noun.KV{{Key: "ends_in_a_row", Value: strconv.FormatUint(uint64(a.Notes().Limits), 10)},
+			{Key: "paused_for", Value: max(0, a.NotBefore.Sub(s.Meta.Clock)).String()},
+			{Key: "runner", Value: s.RoleTable.Get(a.Role).Spec.Runner}}
 	case noun.EscStuckProcess:
 		e.Priority = noun.MailUrgent
 		e.Facts = []noun.KV{{Key: "pid", Value: strconv.FormatUint(uint64(a.PID), 10)}}
@@ -86,6 +92,11 @@ func (s *State) lasts() {
 	h[noun.EscBrokenStart] = ofAgent(func(a *noun.Agent) bool {
 		return a.Notes().StartFault != "" && a.Notes().Faults >= noun.BrokenStarts
 	})
+	h[noun.EscLimitLasts] = func(e *noun.Escalation) bool {
+		room, role, _ := strings.Cut(e.Subject, "/")
+		r := s.RoleByName(room, role)
+		return r != nil && r.Vain != 0
+	}
 	h[noun.EscTaskQuarantined] = func(e *noun.Escalation) bool {
 		t := s.TaskTable.Get(e.Task)
 		return t != nil && t.State == noun.TaskQuarantined

@@ -22,7 +22,9 @@ func (v *View) NextIncarnation(a *noun.Agent) noun.Incarnation { return v.NextIn
 func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
 	a.Overdue, a.Declared = false, nil
-	a.Note(func(n *noun.Notes) { n.Stuck, n.MailAt, n.Screen, n.Answered, n.Taken = "", 0, nil, 0, false })
+	a.Note(func(n *noun.Notes) {
+		n.Stuck, n.MailAt, n.Screen, n.Answered, n.Taken, n.Late = "", 0, nil, 0, false, false
+	})
 	a.Note(func(n *noun.Notes) { n.Adopted = false })
 	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
 	if s.retries() && a.Resume != "" {

@@ -284,7 +284,7 @@ func (c UnparkAgent) Apply(s *State) noun.Outcome {
 	waits := a.Parked || a.NotBefore > s.Meta.Clock
 	s.Touch(a.Room)
 	was := ShadowOf(a)
-	a.Forgive()
+	s.forgive(a)
 	if waits {
 		s.Event("agent.unparked", About{Agent: a}, "by "+Nobody(c.By))
 	}

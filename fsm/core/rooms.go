@@ -279,7 +279,7 @@ func (s *State) letRun(a *noun.Agent, by, why, text string) {
 	a.Stopped, a.IntentBy, a.IntentAt = false, by, s.Entry.Wall
 	a.Note(func(n *noun.Notes) { n.IntentWhy = why })
 	a.SetEnds(noun.Ends{Pause: a.Ends().Pause})
-	a.Forgive()
+	s.forgive(a)
 	s.Event("agent.wanted", About{Agent: a}, text)
 }
 
@@ -325,7 +325,7 @@ func (c RestartAgent) Apply(s *State) noun.Outcome {
 	}
 	s.Touch(a.Room)
 	was := ShadowOf(a)
-	a.Forgive()
+	s.forgive(a)
 	if c.Fresh {
 		a.ForgetResume()
 	}

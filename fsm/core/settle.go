@@ -210,8 +210,9 @@ func (s *State) endLimit(a *noun.Agent, limit *due.Kind) {
 		}
 		s.Event("agent.start_limit", About{Agent: a}, "it runs but has not joined; it is replaced")
 		s.EndForLimit(a, "runs without having joined within the start limit")
-		// one that hangs after its work is replaced at no charge, and one that does not know that it was canceled
-		a.Overdue = a.Done == 0 && !a.TaskTaken()
+		// one that hangs after its work is replaced at no charge, and one that does not know that it was canceled;
+		// one that has let a limit of its task pass is charged (law L11)
+		a.Overdue = a.Done == 0 && (!a.TaskTaken() || a.Notes().Late)
 	}
 }
 

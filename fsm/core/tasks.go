@@ -123,7 +123,7 @@ func (s *State) fireTask(id noun.TaskID) {
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == id {
 			charge = !s.silent(a)
 			was := ShadowOf(a)
-			s.takeTask(a)
+			s.takeUntold(a, true)
 			s.Settle(a, was)
 		}
 		s.recover(t, &ending{why: why, charge: charge})
@@ -137,6 +137,16 @@ func (s *State) takeTask(a *noun.Agent) {
 	a.Task = 0
 	s.LeaseTable.Mut(a.ID).Vouch = false
 	a.TaskSince = s.Meta.Clock
+}
+
+// takeUntold is takeTask from who does not know of it. A life that uses vigil hears so with its next word. One that
+// runs a program in its place does not, and works on at what somebody else may have by now; so it comes to its end by
+// itself, or at its start limit, whatever signs of work it gives. late: a limit of the task is over.
+func (s *State) takeUntold(a *noun.Agent, late bool) {
+	s.takeTask(a)
+	if a.Managed && s.Level() >= LevelRetry {
+		a.Note(func(n *noun.Notes) { n.Taken, n.Late = true, late })
+	}
 }
 
 // recover takes a task from its holder: back to who waits for one, or to an end when its limits are
@@ -385,16 +395,12 @@ func (s *State) CancelUntold(t *noun.Task, reason string) {
 	s.Move(t, noun.TaskCanceled)
 }
 
-// takeFromHolder takes a task that is canceled from who holds it. A life that uses vigil hears so with its next
-// word. One that runs a program in its place does not, so it comes to its end by itself, or at its start limit.
+// takeFromHolder takes a task that is canceled from who holds it.
 func (s *State) takeFromHolder(t *noun.Task) {
 	if t.State.Held() {
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == t.ID {
 			was := ShadowOf(a)
-			s.takeTask(a)
-			if a.Managed && s.Level() >= LevelRetry {
-				a.Note(func(n *noun.Notes) { n.Taken = true })
-			}
+			s.takeUntold(a, false)
 			s.Settle(a, was)
 		}
 	}

@@ -126,7 +126,8 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 		s.Event("agent.joined", About{Agent: a}, "")
 	}
 	a.Since = s.Meta.Clock
-	a.Note(func(n *noun.Notes) { n.Taken, n.Adopted = false, false })
+	a.TaskKnown()
+	a.Note(func(n *noun.Notes) { n.Adopted = false })
 	l := s.grantLease(a)
 	l.Vouch = a.Part == noun.PartActive && s.vouched(a)
 	s.Settle(a, was)
@@ -297,7 +298,7 @@ func (c Claim) Apply(s *State) noun.Outcome {
 	s.planAttempt(t)
 	s.Move(t, noun.TaskAcknowledged)
 	a.Task, a.Part, a.Since, a.TaskSince = t.ID, noun.PartActive, s.Meta.Clock, s.Meta.Clock
-	a.Note(func(n *noun.Notes) { n.Taken = false })
+	a.TaskKnown()
 	s.grantLease(a).Vouch = s.vouched(a)
 	s.Settle(a, was)
 	s.Event("task.claimed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")

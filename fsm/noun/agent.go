@@ -165,13 +165,16 @@ type Notes struct {
 
 	Typist *Typist // nil: nobody has taken its terminal; replaced, never changed
 
-	// Taken says that the task of this life was canceled in its hands, and that it has not joined or claimed since.
-	// It may run on with it, as nobody there hears of it; how it ends then is no fault.
+	// Taken says that the task of this life was taken out of its hands, and that it has not joined or claimed since.
+	// It may run on with it, as nobody there hears of it; that it ends by itself then is no fault.
 	Taken bool
 	// Fruitless counts lives in a row that failed, or ended by themselves and had something to do.
 	Fruitless uint32
 	// Adopted says that this life was given up for the silence of its host, was heard of again, and has not joined since.
 	Adopted bool
+
+	// Late says that Taken is so since a limit of the task was over, and not since it was canceled.
+	Late bool
 }
 
 // Ends are when what a human has set of an agent ends by itself.
@@ -295,11 +298,14 @@ type Lease struct {
 	Confirm bool
 }
 
-// TaskTaken tells that the task of the present life was canceled in its hands, and that it may not know.
+// TaskTaken tells that the task of the present life was taken out of its hands, and that it may not know.
 func (a *Agent) TaskTaken() bool { return a.Noted != nil && a.Noted.Taken }
 
 // Adopted tells that the present life is back with its host, and is expected in its room.
 func (a *Agent) Adopted() bool { return a.Noted != nil && a.Noted.Adopted }
+
+// TaskKnown notes that it does: it has said a word since.
+func (a *Agent) TaskKnown() { a.Note(func(n *Notes) { n.Taken, n.Late = false, false }) }
 
 // Begun ends a series of starts that failed: the program of this life runs. That it was
 // executed proves nothing, since a shell may look for it in vain.

@@ -34,6 +34,7 @@ const (
 	EscBudget           // room, role or agent: its budget is used up, or soon will be
 	EscTaskFailed       // role: tasks of it FAILED
 	EscNeedsInput       // agent: it says that it waits for a human
+	EscLimitLasts       // role: lives of its agents end at a limit of their tool, again and again, in vain
 	EscalationKindsPlus // one more than the last
 )
 

@@ -89,6 +89,13 @@ var EscalationKinds = [EscalationKindsPlus]escalationWords{
 		"nothing: it is neither nudged nor restarted while it says so, and it keeps its task",
 		[]string{"vigil agent explain {agent}", "vigil agent screen {agent}", "vigil nudge {agent} --answer TEXT",
 			"vigil agent restart {agent}", "vigil agent stop {agent}"}},
+	EscLimitLasts: {"limit_lasts",
+		"agents of the role end at a limit of their tool, again and again, without any work done: " +
+			"its login has expired, its account is empty, or the model is down",
+		"they are parked and tried again after breaker_pause, or when their tool says; their tasks went back uncharged; " +
+			"the escalation closes by itself once one of them works",
+		[]string{"vigil agent explain {agent}", "vigil agent logs {agent}", "vigil agent unpark {agent}",
+			"vigil agent stop {agent}"}},
 }
 
 // String is the name of the kind.

@@ -210,6 +210,10 @@ type Role struct {
 	Awaits bool
 
 	Spent *Spent // nil: nothing was used; replaced, never changed
+
+	// Vain is set while a human is called since lives of its agents end at a limit of their tool in vain: until when
+	// one of these will have shown whether it works. 0: nobody is called.
+	Vain Time
 }
 
 // StartsAs tells that a life which is started by either is started with the same.

@@ -332,9 +332,9 @@ func TestI94UsageLimitParks(t *testing.T) {
 }
 
 // I95, unbounded auto-resume: a task that always runs into the limit is begun again
-// after pauses that double, up to a day, also across a change of the leader; it is
-// neither lost nor charged, and shown as parked all the while. There is no last try: a
-// day apart they cost nothing, and the limit may clear.
+// after pauses that double, up to breaker_pause, also across a change of the leader; it is
+// neither lost nor charged, and shown as parked all the while. There is no last try: half an
+// hour apart they cost little, a human is told, and the limit may clear.
 func TestI95LimitThatNeverClearsIsTriedLessAndLess(t *testing.T) {
 	slow(t, "usage limits that follow each other")
 	w := fleet(t)

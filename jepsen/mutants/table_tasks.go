@@ -21,8 +21,8 @@ func taskMutants() []Mutant {
 		{
 			Name: "recovered-twice", Law: "L8", Says: "a task that was canceled is given back when its holder leaves",
 			Edits: []Edit{{File: "fsm/core/tasks.go",
-				Old: "			s.takeTask(a)\n			if a.Managed && s.Level() >= LevelRetry {\n",
-				New: "			s.LeaseTable.Mut(a.ID).Vouch = false\n			if a.Managed && s.Level() >= LevelRetry {\n"}},
+				Old: "	s.takeTask(a)\n	if a.Managed && s.Level() >= LevelRetry {\n",
+				New: "	s.LeaseTable.Mut(a.ID).Vouch = false\n	if a.Managed && s.Level() >= LevelRetry {\n"}},
 			Hunt: stand("-time", "30s", "-seed", "3", "-hosts", "0", "-rate", "60", "-workloads", "claim",
 				"-nemesis", "leadership_moved"),
 		},

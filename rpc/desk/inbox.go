@@ -91,7 +91,7 @@ func answers(e *noun.Escalation, lasts bool) []string {
 		return []string{"answer", "mail", "restart", "stop"}
 	case noun.EscAgentStuck, noun.EscMailUnanswered:
 		return []string{"nudge", "restart", "stop"}
-	case noun.EscBreaker, noun.EscBrokenStart:
+	case noun.EscBreaker, noun.EscBrokenStart, noun.EscLimitLasts:
 		return []string{"unpark", "stop"}
 	case noun.EscTaskQuarantined:
 		return []string{"unquarantine", "cancel"}

@@ -76,6 +76,7 @@ func (c *Service) sumUp(st *fsm.View, room string, term uint64) *vigilv1.StatusR
 				"`vigil agent list` tells why and until when.", n.Parked))
 	}
 	out.Warnings = append(out.Warnings, budgetWarnings(st)...)
+	out.Warnings = append(out.Warnings, untoldWarnings(st, room)...)
 	out.Warnings = append(out.Warnings, c.openWarnings(st)...)
 	out.Warnings = append(out.Warnings, tokenWarnings(st, noun.Wall(time.Now().UnixNano()))...)
 	if missing := int(out.AgentsWanted) - int(out.AgentsRunning); missing > 0 {
@@ -211,6 +212,22 @@ func tokenWarnings(st *fsm.View, now noun.Wall) []string {
 
 // warnedRooms is how many rooms a status names whose share of a budget is nearly used up.
 const warnedRooms = 5
+
+// untoldWarnings are sentences about budgets of roles that cannot bite, of one room or of all; as many are named as
+// rooms in budgetWarnings.
+func untoldWarnings(st *fsm.View, room string) (out []string) {
+	for rm := range st.Rooms("") {
+		if room != "" && rm.Name != room {
+			continue
+		}
+		for _, id := range rm.Roles {
+			if out = append(out, form.UntoldBudgets(st, st.Role(id))...); len(out) > warnedRooms {
+				return append(out[:warnedRooms], "More budgets cannot bite; `vigil usage` names them.")
+			}
+		}
+	}
+	return out
+}
 
 // budgetWarnings are sentences about budgets of which much is used.
 func budgetWarnings(st *fsm.View) (out []string) {

@@ -333,7 +333,9 @@ func (x *GetUsageRequest) GetStale() bool {
 type GetUsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 10,000.
-	Usage         []*UsageState `protobuf:"bytes,1,rep,name=usage,proto3" json:"usage,omitempty"`
+	Usage []*UsageState `protobuf:"bytes,1,rep,name=usage,proto3" json:"usage,omitempty"`
+	// Sentences about budgets that cannot bite, since what they bound is never told; at most 11.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +373,13 @@ func (*GetUsageResponse) Descriptor() ([]byte, []int) {
 func (x *GetUsageResponse) GetUsage() []*UsageState {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *GetUsageResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -4260,9 +4269,10 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x0fGetUsageRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
-	"\x05stale\x18\x03 \x01(\bR\x05stale\">\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\"Z\n" +
 	"\x10GetUsageResponse\x12*\n" +
-	"\x05usage\x18\x01 \x03(\v2\x14.vigil.v1.UsageStateR\x05usage\"s\n" +
+	"\x05usage\x18\x01 \x03(\v2\x14.vigil.v1.UsageStateR\x05usage\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"s\n" +
 	"\x11LiftBudgetRequest\x12\x17\n" +
 	"\x04room\x18\x01 \x01(\tB\x03\xe0A\x02R\x04room\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x0e\n" +

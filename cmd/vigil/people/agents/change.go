@@ -16,6 +16,13 @@ func newStartCmd(a *cli.App) *cobra.Command {
 	request := &vigilv1.SetAgentRequest{Desired: "running"}
 	cmd := newSetCmd(a, "start", "Let an agent run: takes back a stop, ends a back-off, opens a breaker",
 		"it runs and has joined", request)
+	cmd.Long = `Let an agent run: takes back a stop, ends a back-off, opens a breaker.
+
+With --room or --all, everything of a room or of the fleet that is stopped is started, also what somebody
+had stopped before for a reason of their own: the plan says who has stopped what, when and why. With --by
+NAME only what NAME has stopped is, where NAME is as the plan shows it.`
+	cmd.Example = `  vigil agent start web/builder
+  vigil agent start --all --by anna --dry-run`
 	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")
 	return cmd
 }
@@ -27,9 +34,11 @@ func newStopCmd(a *cli.App) *cobra.Command {
 end that was given to the stop: it is started then, as if a human had asked for it. A later stop
 replaces the end; one without --for and --until takes it away.
 
-With --room or --all, everything of a room or of the fleet that is not stopped yet is. ` + "`vigil agent start`" + `
-with the same flag starts what is stopped; a stop with --for or --until ends by itself. A role that
-starts its agents on demand, and tasks that come later, do not start what is stopped.`
+With --room or --all, everything of a room or of the fleet that is not stopped yet is, and so is what an
+earlier stop would let start again before this one ends. ` + "`vigil agent start`" + ` with the same flag starts what
+is stopped, whoever has stopped it: its plan says who and why, and --by NAME starts only what NAME has
+stopped. A stop with --for or --until ends by itself. A role that starts its agents on demand, and tasks
+that come later, do not start what is stopped.`
 	cmd.Example = `  vigil agent stop web/builder --for 2h --why "its disk is being replaced"
   vigil agent stop web/builder --until 15:00
   vigil agent stop --all --for 1h --why "they break the main branch"`
@@ -41,10 +50,9 @@ func newSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentR
 	var end cli.UntilFlags
 	stop := request.GetDesired() == "stopped"
 	many := &several{App: a, verb: verb, did: "started"}
-	many.fits = func(g *vigilv1.Agent) bool { return g.GetDesired() == "stopped" }
+	many.fits = many.stoppedByWhom
 	if stop {
 		many.did = "stopped"
-		many.fits = func(g *vigilv1.Agent) bool { return g.GetDesired() != "stopped" }
 	}
 	cmd := &cobra.Command{
 		Use:               verb + " [ROOM/ROLE[.N]...]",
@@ -54,6 +62,9 @@ func newSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentR
 			span, err := end.Read(cmd, a.Now())
 			if err != nil {
 				return err
+			}
+			if stop {
+				many.fits = func(g *vigilv1.Agent) bool { return startsBefore(g, span) }
 			}
 			chosen, err := many.chosen(cmd, args)
 			if err != nil {
@@ -76,6 +87,8 @@ func newSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentR
 	many.add(cmd)
 	if stop {
 		end.Add(cmd, "the stop")
+	} else {
+		cmd.Flags().StringVar(&many.by, "by", "", "with --room and --all: only what this person has stopped")
 	}
 	return cmd
 }

@@ -24,12 +24,14 @@ type several struct {
 	verb, did   string
 	room        string
 	all         bool
+	by          string // of a start: only what this person has stopped
 	yes, dryRun bool
 	fits        func(*vigilv1.Agent) bool // it is not as the verb wants it yet
 	change      func(context.Context, *cli.Conn, string) (*vigilv1.Agent, error)
 
 	names  []string
-	atWork int // of them
+	atWork int           // of them
+	stops  []stoppedSlot // of a start: who has stopped them
 }
 
 // refusal is what was said of an agent that stays as it is.
@@ -53,7 +55,7 @@ func (x *several) add(cmd *cobra.Command) {
 func (x *several) chosen(cmd *cobra.Command, args []string) (bool, error) {
 	flags := cmd.Flags()
 	if !x.all && !flags.Changed("room") {
-		for _, name := range [...]string{"yes", "dry-run"} {
+		for _, name := range [...]string{"yes", "dry-run", "by"} {
 			if flags.Changed(name) {
 				return false, cli.Usagef("flag --%s: it goes with --room or --all", name)
 			}
@@ -68,6 +70,9 @@ func (x *several) chosen(cmd *cobra.Command, args []string) (bool, error) {
 	}
 	if !x.all && x.room == "" {
 		return false, cli.Usagef("flag --room: name a room, or take --all")
+	}
+	if x.by == "" && flags.Changed("by") { // an empty variable of a shell must not start everything
+		return false, cli.Usagef("flag --by: name a person, or leave it out")
 	}
 	for _, name := range [...]string{"if-rev", "wait", "fresh"} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
@@ -114,6 +119,9 @@ func (x *several) plan(ctx context.Context, c *cli.Conn) error {
 				if g.GetTask() != 0 {
 					x.atWork++
 				}
+				if x.verb == "start" {
+					x.stops = append(x.stops, slotOf(g))
+				}
 			}
 		}
 		if request.After = page.GetNext(); request.After == "" {
@@ -124,18 +132,27 @@ func (x *several) plan(ctx context.Context, c *cli.Conn) error {
 
 // text is the plan for people.
 func (x *several) text() string {
-	shown := x.names[:min(len(x.names), cli.PlanShown)]
-	text := fmt.Sprintf("%s %s: %s", x.verb, term.Plural(len(x.names), "agent"), strings.Join(shown, ", "))
-	if more := len(x.names) - len(shown); more > 0 {
+	return fmt.Sprintf("%s %s: %s\n", x.verb, term.Plural(len(x.names), "agent"), someNames(x.names)) + x.stopsText()
+}
+
+// someNames names as many as a plan shows.
+func someNames(names []string) string {
+	shown := names[:min(len(names), cli.PlanShown)]
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return text + "\n"
+	return text
 }
 
 // object is the plan and what was done, for --json.
 func (x *several) object(done int, refused []refusal) map[string]any {
-	return map[string]any{"agents": slices.Concat([]string{}, x.names), "done": done,
+	object := map[string]any{"agents": slices.Concat([]string{}, x.names), "done": done,
 		"refused": slices.Concat([]refusal{}, refused), "dry_run": x.dryRun}
+	if x.verb == "start" {
+		object["stops"] = slices.Concat([]stoppedSlot{}, x.stops)
+	}
+	return object
 }
 
 // do changes them, a bounded number at once. An error that is no answer about an agent ends it.

@@ -18,7 +18,8 @@ func NewCommand(a *cli.App) *cobra.Command {
 		Short: "Say what was used within 24 hours: tokens, money, tools, and how budgets stand",
 		Long: `Say what AI tools tell that they have used in the hour under way and the 24 before it, in cluster
 time: of all rooms, of a room with its roles, or of a role with its agents. An agent reports its own use:
-this is a measure for brakes, and no account.`,
+this is a measure for brakes, and no account. It warns of budgets that cannot bite, because agents complete
+tasks and their tool tells nothing of what the budget is in.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
@@ -36,7 +37,15 @@ this is a measure for brakes, and no account.`,
 					t.Add(u.GetKind(), u.GetName(), count(d.GetInputTokens()), count(d.GetOutputTokens()),
 						count(d.GetCacheTokens()), dollars(d.GetMicroUsd()), count(d.GetTools()), budgetText(u))
 				}
-				return a.PrintTable(t, "nothing was used, as far as tools have told")
+				if err := a.PrintTable(t, "nothing was used, as far as tools have told"); err != nil {
+					return err
+				}
+				for _, w := range list.GetWarnings() {
+					if err := a.Printf("\n%s %s\n", a.Screen.Paint("33", "warning:"), term.OneLine(w)); err != nil {
+						return err
+					}
+				}
+				return nil
 			})
 		},
 	}

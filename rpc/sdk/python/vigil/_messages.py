@@ -966,6 +966,8 @@ class GetUsageRequest(TypedDict, total=False):
 class GetUsageResponse(TypedDict):
     usage: List[UsageState]
     """At most 10,000."""
+    warnings: List[str]
+    """Sentences about budgets that cannot bite, since what they bound is never told; at most 11."""
 
 
 class GetWatchdogRequest(TypedDict, total=False):

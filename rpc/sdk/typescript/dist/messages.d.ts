@@ -783,6 +783,8 @@ export interface GetUsageRequest {
 export interface GetUsageResponse {
   /** At most 10,000. */
   usage: UsageState[];
+  /** Sentences about budgets that cannot bite, since what they bound is never told; at most 11. */
+  warnings: string[];
 }
 
 /** What Fleet.GetWatchdog takes. */

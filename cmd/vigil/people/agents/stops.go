@@ -1,0 +1,103 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
+)
+
+// startsBefore tells that an agent may run before a stop of so long ends; nil: it does not end.
+func startsBefore(g *vigilv1.Agent, span *durationpb.Duration) bool {
+	if g.GetDesired() != "stopped" {
+		return true
+	}
+	left := intentEnd(g)
+	return left != nil && (span == nil || left.AsDuration() < span.AsDuration())
+}
+
+// stoppedSlot says who has stopped an agent.
+type stoppedSlot struct {
+	Agent string `json:"agent"`
+	// By is empty where nobody has said who it was, and where its role is declared as stopped.
+	By  string `json:"by"`
+	Why string `json:"why"`
+	At  string `json:"at,omitempty"` // RFC 3339
+
+	at   *timestamppb.Timestamp
+	role bool // its role is declared as stopped, and no human has stopped it
+}
+
+func slotOf(g *vigilv1.Agent) stoppedSlot {
+	slot := stoppedSlot{Agent: g.GetName()}
+	// The last word about such an agent is a start, and who said it has not stopped it.
+	if slot.role = byRole(g); slot.role {
+		slot.Why = g.GetWhy()
+		return slot
+	}
+	slot.By, slot.Why, slot.at = g.GetIntentBy(), g.GetIntentWhy(), g.GetIntentAt()
+	if slot.at != nil {
+		slot.At = slot.at.AsTime().UTC().Format(time.RFC3339)
+	}
+	return slot
+}
+
+// byRole tells that an agent does not run since its role is declared as stopped.
+func byRole(g *vigilv1.Agent) bool {
+	return g.GetWhyCode() == "stopped" && !strings.HasPrefix(g.GetWhy(), "stopped")
+}
+
+// stoppedByWhom tells that an agent is stopped, with --by by this person.
+func (x *several) stoppedByWhom(g *vigilv1.Agent) bool {
+	return g.GetDesired() == "stopped" && (x.by == "" || g.GetIntentBy() == x.by && !byRole(g))
+}
+
+// maxWhyShown is how much of a reason a plan shows, in characters.
+const maxWhyShown = 100
+
+// stopsText says who has stopped what a start would start: a line for each who and why, those of the fewest
+// agents first, as what somebody has stopped for a reason of its own must not drown in what was stopped at once.
+func (x *several) stopsText() string {
+	type cause struct {
+		by, why string
+		role    bool
+	}
+	names, since, order := map[cause][]string{}, map[cause]*timestamppb.Timestamp{}, []cause(nil)
+	for _, s := range x.stops {
+		c := cause{s.By, s.Why, s.role}
+		if names[c] == nil {
+			order = append(order, c)
+		}
+		names[c] = append(names[c], s.Agent)
+		if at := since[c]; at == nil || s.at != nil && s.at.AsTime().Before(at.AsTime()) {
+			since[c] = s.at
+		}
+	}
+	slices.SortStableFunc(order, func(a, b cause) int { return cmp.Compare(len(names[a]), len(names[b])) })
+	var text strings.Builder
+	for _, c := range order[:min(len(order), cli.PlanShown)] {
+		said := "  stopped by " + term.OrWord(term.OneLine(c.by), "nobody who is named")
+		if c.role {
+			said = "  not by a human"
+		}
+		if at := x.Ago(since[c]); at != "" {
+			said += ", " + at
+		}
+		if c.why != "" {
+			said += ": " + term.Cut(term.OneLine(c.why), maxWhyShown)
+		}
+		fmt.Fprintf(&text, "%s: %s\n", said, someNames(names[c]))
+	}
+	if more := len(order) - cli.PlanShown; more > 0 {
+		fmt.Fprintf(&text, "  and for %s, all of them with --json\n", term.Plural(more, "more reason"))
+	}
+	return text.String()
+}
