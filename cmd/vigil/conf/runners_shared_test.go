@@ -1,0 +1,129 @@
+package conf
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vigil/agentd/runner"
+)
+
+// sharedVigil hands each of two agents a task of its own, waits until both have theirs before either tool
+// begins, and until both have an answer before either answer is taken.
+const sharedVigil = `me=${VIGIL_AGENT#room/}
+meet() {
+	: >"$BIN/$1-$me"
+	for i in $(seq 6000); do
+		if [ -e "$BIN/$1-role" ] && [ -e "$BIN/$1-role.2" ]; then return; fi
+		sleep 0.01
+	done
+	exit 99
+}
+case "$1 $2" in
+"wait-for-task --start") if [ -e "$BIN/claimed-$me" ]; then exit 7; fi
+	: >"$BIN/claimed-$me"
+	printf 'task %d, attempt 1, for room/role: title\n\nthe text of %s\n' "${#me}" "$me"
+	meet told ;;
+"task exec") shift 3; "$@"; code=$?; meet answered; exit "$code" ;;
+"task complete") cp "$4" "$BIN/result-$me" ;;
+esac`
+
+// A directory of a runner is that of all its agents. Each gets its own task there, and its answer is that to this
+// task; the scripts leave nothing that a commit of everything would take in.
+func TestRunnerExamplesShareADirectory(t *testing.T) {
+	for name, c := range map[string]struct{ tool, script string }{
+		"command":     {"wc", "cat"},
+		"claude-code": {"claude", "cat; echo 'a warning' >&2"},
+		"codex": {"codex", `echo '{"type":"thread.started","thread_id":"` + conversation + `"}'
+			cat >"$out"; echo 'a warning' >&2`},
+		"gemini-cli": {"gemini", "cat; echo 'a warning' >&2"},
+		"opencode":   {"opencode", "cat; echo 'a warning' >&2"},
+	} {
+		b := newToolbox(t)
+		b.put("vigil", sharedVigil)
+		b.put(c.tool, c.script)
+		lives := map[string]*exec.Cmd{}
+		said := map[string]*strings.Builder{}
+		for _, agent := range []string{"role", "role.2"} {
+			files := filepath.Join(b.files, agent)
+			if err := os.Mkdir(files, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd := b.command(name, b.dir, runner.Life{Agent: "room/" + agent, Files: files})
+			lives[agent], said[agent] = cmd, &strings.Builder{}
+			cmd.Stdout, cmd.Stderr = said[agent], said[agent]
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for agent, cmd := range lives {
+			var exit *exec.ExitError
+			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+				t.Errorf("%s: %s ended with %v, output %q", name, agent, err, said[agent])
+			}
+			result, err := os.ReadFile(filepath.Join(b.bin, "result-"+agent))
+			if !strings.HasSuffix(string(result), "the text of "+agent+"\n") {
+				t.Errorf("%s: the result of %s is %q, %v", name, agent, result, err)
+			}
+		}
+		if left, err := os.ReadDir(b.dir); err != nil || len(left) > 0 {
+			t.Errorf("%s has left %v in the directory, %v", name, left, err)
+		}
+	}
+}
+
+// Where others work, too, the newest session of the folder may be theirs: a conversation is gone on with there by
+// its id only.
+func TestConversationsInASharedDirectory(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool, resume, again string
+		byID                bool
+	}{
+		"claude-code": {"claude", conversation, "--resume " + conversation, true},
+		"codex":       {"codex", conversation, "resume " + conversation, true},
+		"gemini-cli":  {"gemini", "latest", "--resume", false},
+		"opencode":    {"opencode", "begun", "--continue", false},
+	} {
+		for _, directory := range []bool{false, true} {
+			b := newToolbox(t)
+			b.put(c.tool, `echo "`+c.tool+` $*" >>"$BIN/calls"; exit 3`)
+			for _, of := range []string{"conversation", "thread", "session"} { // of the life before
+				b.write(filepath.Join(b.files, of+"-of.txt"), "task 1\n")
+			}
+			dir := ""
+			if directory {
+				dir = b.dir
+			}
+			out, err := b.command(name, dir, runner.Life{Agent: "room/role", Resume: c.resume, Files: b.files}).CombinedOutput()
+			calls, e := os.ReadFile(filepath.Join(b.bin, "calls"))
+			if err == nil || e != nil || !strings.Contains(string(calls), c.tool+" ") {
+				t.Errorf("%s: %v, %v, output %q, calls\n%s", name, err, e, out, calls)
+			}
+			if again := strings.Contains(string(calls), c.again); again != (c.byID || !directory) {
+				t.Errorf("%s with a directory: %v, goes on with a conversation: %v, calls\n%s",
+					name, directory, again, calls)
+			}
+			// Nor does it take the newest session for its own when it has the folder to itself again.
+			_, e = os.Stat(filepath.Join(b.files, "session-of.txt"))
+			if kept := e == nil; !c.byID && directory && kept {
+				t.Errorf("%s: a session of a directory is kept as the agent's own", name)
+			}
+		}
+	}
+}
+
+// An agent in a terminal has its results in its own folder, too, and may write there.
+func TestResultsOfATerminalAreTheAgentsOwn(t *testing.T) {
+	b := newToolbox(t)
+	b.put("claude", `for a in "$@"; do echo "<$a>"; done`)
+	out, err := b.command("claude-code-tmux", b.dir,
+		runner.Life{Agent: "room/role", Resume: conversation, Files: b.files}).CombinedOutput()
+	for _, want := range []string{"--result-file \"" + b.files + "/result.md\"", "<--add-dir>\n<" + b.files + ">\n<--"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("no %q in %v, %s", want, err, out)
+		}
+	}
+}
