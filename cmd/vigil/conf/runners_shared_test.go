@@ -127,3 +127,52 @@ func TestResultsOfATerminalAreTheAgentsOwn(t *testing.T) {
 		}
 	}
 }
+
+// What a tool said at an attempt at which it gave no answer does not park the agent that ends with an error later.
+func TestRunnerExamplesParkNobodyForAnEarlierAttempt(t *testing.T) {
+	all := examples(t)
+	const began = `echo '{"type":"thread.started","thread_id":"` + conversation + `"}'; `
+	for _, c := range []struct{ name, says, word string }{
+		{"claude-code", `printf "a\nYou've hit your limit · resets 1pm\n" >&2`, "hit your limit"},
+		{"codex", began + `printf '%s\n' "{\"type\":\"error\",\"message\":\"You've hit your usage limit.\"}" '{"a":1}'`,
+			"hit your usage limit"},
+		{"codex", began + `echo "ERROR: You've hit your usage limit." >&2`, "hit your usage limit"},
+		{"codex", began + `echo done >"$out"; echo "ERROR: You've hit your usage limit." >&2`, ""}, // an answer, then
+		{"gemini-cli", `printf 'a\nApiErrors: RESOURCE_EXHAUSTED\n' >&2`, "RESOURCE_EXHAUSTED"},
+		{"opencode", `printf 'a\nError: Rate limit exceeded\n' >&2`, "Rate limit"},
+	} {
+		b := newToolbox(t)
+		tool, _, _ := strings.Cut(c.name, "-")
+		b.put(tool, c.says)
+		code, out, calls, _ := b.run(c.name, "") // the life ends when it asks for another task
+		if code != 7 || !strings.Contains(out, c.word) || strings.Contains(calls, "task fail") != (c.word != "") {
+			t.Errorf("%s after %s: code %d, output %q, calls\n%s", c.name, c.says, code, out, calls)
+		}
+		if u := parkedBy(all, c.name, out); u != nil {
+			t.Errorf("%s is parked by %s after\n%s", c.name, u.Pattern, out)
+		}
+		if c.name == "codex" { // its own end is for that, though
+			b.next("1")
+			b.put(tool, c.says+"; exit 1")
+			if code, out, _, _ := b.run(c.name, ""); code != 1 || parkedBy(all, c.name, out) == nil {
+				t.Errorf("%s that fails after %s: code %d, output %q", c.name, c.says, code, out)
+			}
+		}
+	}
+	// An unfinished line hides no error that follows.
+	const failed = `{"type":"turn.failed","error":{"message":"You have hit your usage limit."}}`
+	for name, fails := range map[string]string{"claude-code": "echo 'API Error: 529 Overloaded'; exit 1",
+		"codex":      began + `printf 'a warning' >&2; echo '` + failed + `'; exit 1`,
+		"gemini-cli": "echo '[API Error: RESOURCE_EXHAUSTED' >&2; exit 1",
+		"opencode":   "echo 'Error: Rate limit exceeded' >&2; exit 1"} {
+		b := newToolbox(t)
+		tool, _, _ := strings.Cut(name, "-")
+		b.put(tool, "if [ -e \"$BIN/again\" ]; then "+fails+`; fi
+			printf 'a warning' >&2; : >"$BIN/again"; rm "$BIN/claimed"`)
+		code, out, calls, _ := b.run(name, "")
+		if code != 1 || strings.Count(calls, "task fail") != 1 || parkedBy(all, name, out) == nil {
+			t.Errorf("%s that fails after an attempt without an answer: code %d, output %q, calls\n%s",
+				name, code, out, calls)
+		}
+	}
+}
