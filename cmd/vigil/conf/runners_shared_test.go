@@ -176,3 +176,30 @@ func TestRunnerExamplesParkNobodyForAnEarlierAttempt(t *testing.T) {
 		}
 	}
 }
+
+// Files that an earlier life has left, of another account perhaps, are replaced: one that cannot be written would end
+// each life. A session without an answer is not gone on with, also when nothing of that reaches the cluster.
+func TestRunnerExamplesReplaceWhatIsLeft(t *testing.T) {
+	for name, tool := range map[string]string{"command": "wc", "claude-code": "claude", "codex": "codex",
+		"gemini-cli": "gemini", "opencode": "opencode"} {
+		for _, says := range []string{"done", ""} {
+			b := newToolbox(t)
+			for _, file := range []string{"task.txt", "result.txt", "errors.txt", "events.jsonl",
+				"conversation-of.txt", "thread-of.txt", "session-of.txt"} {
+				if err := os.Symlink(filepath.Join(b.bin, "none", file), filepath.Join(b.files, file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.put(tool, `if [ "$out" != /dev/null ]; then exec >"$out"; fi; printf '`+says+`'`)
+			code, out, calls, result := b.run(name, "")
+			if done := strings.Contains(calls, "task complete"); code != 7 || result != says ||
+				done != (says != "" || name == "command") {
+				t.Errorf("%s that says %q: code %d, output %q, result %q, calls\n%s", name, says, code, out, result, calls)
+			}
+			if _, err := os.Lstat(filepath.Join(b.files, "session-of.txt")); says == "" && err == nil &&
+				(tool == "gemini" || tool == "opencode") {
+				t.Errorf("%s: a session without an answer is gone on with", name)
+			}
+		}
+	}
+}
