@@ -109,7 +109,7 @@ func TestAgentsOfOneRoomAreStrangers(t *testing.T) {
 	for i, what := range []string{"cat " + home + "/login", "ls " + home, "touch " + home + "/x",
 		"cat " + life + "/secrets/vigil.token", "cat " + life + "/secrets/KEY_FILE", "ls " + life,
 		"cat " + filepath.Join(r.dir, accounts.File), "ls " + filepath.Dir(home),
-		"ls " + filepath.Join(r.dir, "work/demo/r1"),
+		"ls " + filepath.Join(r.dir, "work/demo/r1"), "ls " + filepath.Join(r.dir, "files/demo/r1"),
 		fmt.Sprintf("kill -0 %d", pid), fmt.Sprintf("cat /proc/%d/environ", pid)} {
 		if said := r.does(t, 2, uint64(2+i), what+" && echo done || echo refused"); !strings.HasSuffix(said, "refused\n") {
 			t.Errorf("%s: %s", what, said)

@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,17 +208,18 @@ func TestA07LeftoversOfDeletedAgents(t *testing.T) {
 		}
 	}
 	// A life that ends makes its folder young again.
-	folder := filepath.Join(r.dir, "work/demo/r1")
+	folder, files := filepath.Join(r.dir, "work/demo/r1"), filepath.Join(r.dir, "files/demo/r1")
 	r.stream.orders(t, order("start", 1, 1, "plain"))
 	a := next(t, r.agents)
 	a.expect(t, "up")
-	if err := os.Chtimes(folder, old, old); err != nil {
+	if err := errors.Join(os.Chtimes(folder, old, old), os.Chtimes(files, old, old)); err != nil {
 		t.Fatal(err)
 	}
 	r.stream.orders(t, order("stop", 1, 1, "plain"))
 	next(t, r.exits)
-	until(t, "the time of its folder", func() bool {
+	until(t, "the time of its folders", func() bool {
 		info, err := os.Stat(folder)
-		return err == nil && time.Since(info.ModTime()) < time.Hour
+		other, e := os.Stat(files)
+		return err == nil && e == nil && time.Since(info.ModTime()) < time.Hour && time.Since(other.ModTime()) < time.Hour
 	})
 }

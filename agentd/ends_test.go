@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -141,6 +142,43 @@ func TestRunnerUser(t *testing.T) {
 	want := "nobody\n" + filepath.Join(r.dir, "work/demo/r1") + "\nnobody\nspooled\n"
 	if !strings.HasPrefix(x.GetTail(), want) || x.GetCode() == 0 {
 		t.Errorf("exit %v", x)
+	}
+}
+
+// Agents that work in one directory have each a folder for what is their own, which stays from life to life.
+func TestAgentsOfOneDirectoryHaveFilesOfTheirOwn(t *testing.T) {
+	shared := t.TempDir()
+	r := newRig(t, time.Minute, false, func(c *Config) {
+		script := `pwd; echo "$VIGIL_DIRECTORY"; stat -c %a "$VIGIL_FILES"; cat "$VIGIL_FILES/mine"
+			echo "$VIGIL_FILES" >"$VIGIL_FILES/mine"`
+		for name, dir := range map[string]string{"shared": shared, "alone": ""} {
+			c.Runners = append(c.Runners, runner.Runner{Name: name, Program: "sh", User: runner.SameUser(), Directory: dir,
+				Args: []string{"-c", script}})
+		}
+	})
+	says := func(agent uint32, inc uint64, runner string) []string {
+		r.stream.orders(t, order("start", agent, inc, runner))
+		x := next(t, r.exits)
+		if x.GetAgent() != agent || x.GetStartFailed() {
+			t.Fatalf("exit %v", x)
+		}
+		return strings.Split(strings.TrimSpace(x.GetTail()), "\n")
+	}
+	for agent := range uint32(2) {
+		if got := says(agent+1, 1, "shared"); len(got) != 4 || got[0] != shared || got[1] != shared || got[2] != "700" ||
+			!strings.Contains(got[3], "No such file") {
+			t.Errorf("agent %d: %q", agent+1, got)
+		}
+	}
+	for agent := range uint32(2) {
+		files := filepath.Join(r.dir, fmt.Sprintf("files/demo/r%d", agent+1))
+		if got := says(agent+1, 2, "shared"); got[len(got)-1] != files {
+			t.Errorf("agent %d: %q, want %s", agent+1, got, files)
+		}
+	}
+	work := filepath.Join(r.dir, "work/demo/r1") // without a directory it is alone
+	if got := says(1, 3, "alone"); len(got) != 4 || got[0] != work || got[1] != "" {
+		t.Errorf("without a directory: %q", got)
 	}
 }
 

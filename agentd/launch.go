@@ -82,12 +82,12 @@ func (s *site) settle(b *launch) error {
 		b.spec.Credential = &shim.Credential{UID: uid, GID: uid}
 		b.intent.SpoolOwner = int(uid)
 	}
-	if b.spec.Dir != "" {
-		return nil
-	}
 	var owner *uint32
 	if b.spec.Credential != nil {
 		owner = &b.spec.Credential.UID
+	}
+	if err := s.data.MakeFiles(b.room, b.agent, owner); err != nil || b.spec.Dir != "" {
+		return err
 	}
 	dir, err := s.data.WorkDir(b.room, b.agent, owner)
 	b.spec.Dir = dir

@@ -38,6 +38,7 @@ func (v *lives) start(l *life) {
 		Addr: strings.Join(v.config.Servers(), ","), Room: room, Role: role, Agent: l.order.GetAgentName(),
 		Incarnation: strconv.FormatUint(l.inc, 10), Resume: l.order.GetResume(),
 		Params: l.order.GetParams(), Home: v.data.Home(room, agent),
+		Files: v.data.Files(room, agent),
 	})
 	token := l.token
 	l.token = ""

@@ -112,6 +112,7 @@ func (d *Dir) Place() (string, error) {
 const (
 	workFolder = "work"
 	homeFolder = "homes"
+	fileFolder = "files"
 	// newestFolder tells which life of each agent is the newest one here.
 	newestFolder = "newest"
 	goneFolder   = "gone" // what is being removed
@@ -152,11 +153,26 @@ func (d *Dir) MakeHome(room, agent string, owner uint32) error {
 
 // WorkDir makes the folder in which an agent starts when its runner names none.
 func (d *Dir) WorkDir(room, agent string, owner *uint32) (string, error) {
-	folder := filepath.Join(d.Path, workFolder, room)
-	if err := os.MkdirAll(folder, 0o711); err != nil {
+	return d.own(filepath.Join(d.Path, workFolder, room, agent), owner)
+}
+
+// Files is the folder of an agent for what it keeps from life to life outside of the one where it starts, which
+// may be that of others, too.
+func (d *Dir) Files(room, agent string) string {
+	return filepath.Join(d.Path, fileFolder, room, agent)
+}
+
+// MakeFiles makes that folder.
+func (d *Dir) MakeFiles(room, agent string, owner *uint32) error {
+	_, err := d.own(d.Files(room, agent), owner)
+	return err
+}
+
+// own makes a folder that only an account can look into; nil: this process's.
+func (d *Dir) own(folder string, owner *uint32) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o711); err != nil {
 		return "", fmt.Errorf("make folder: %w", err)
 	}
-	folder = filepath.Join(folder, agent)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("make folder: %w", err)
 	}

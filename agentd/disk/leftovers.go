@@ -26,7 +26,7 @@ type PieceKind uint8
 const (
 	CurrentLog PieceKind = iota
 	OldLog               // rotated
-	Folder               // to work in, or home
+	Folder               // to work in, for its files, or home
 	Result               // that the cluster refused
 	stamp                // of the newest life
 )
@@ -59,12 +59,12 @@ func (l *Leftover) Add(p Piece) {
 	}
 }
 
-// Leftovers finds logs, work folders and homes by the names of their agents. With measure it counts what is in
+// Leftovers finds logs, folders and homes by the names of their agents. With measure it counts what is in
 // folders, which may take seconds; it stops when stop tells so.
 func (d *Dir) Leftovers(measure bool, stop func() bool) map[string]*Leftover {
 	all, budget := map[string]*Leftover{}, maxMeasured
 	for _, root := range []string{d.Logs(), filepath.Join(d.Path, workFolder), filepath.Join(d.Path, homeFolder),
-		filepath.Join(d.Path, newestFolder)} {
+		filepath.Join(d.Path, fileFolder), filepath.Join(d.Path, newestFolder)} {
 		rooms, _ := os.ReadDir(root) // there is none before the first start
 		for _, room := range rooms {
 			entries, _ := os.ReadDir(filepath.Join(root, room.Name()))
@@ -146,7 +146,8 @@ func usage(folder string, budget *int, stop func() bool) (bytes int64) {
 // them has changed.
 func (d *Dir) Used(room, agent string) {
 	now := unix.NsecToTimespec(time.Now().UnixNano())
-	for _, folder := range []string{filepath.Join(d.Path, workFolder, room, agent), d.Home(room, agent)} {
+	for _, folder := range []string{filepath.Join(d.Path, workFolder, room, agent), d.Files(room, agent),
+		d.Home(room, agent)} {
 		// It need not have one, and an agent may have put a link in its place.
 		_ = unix.UtimesNanoAt(unix.AT_FDCWD, folder, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
 	}

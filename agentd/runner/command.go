@@ -25,6 +25,7 @@ type Life struct {
 	Resume      string
 	Home        string // of the agent, when it has an account of its own
 	Params      map[string]string
+	Files       string // folder of the agent outside of the one where it starts
 }
 
 // Command is what to start.
@@ -106,7 +107,7 @@ func (r *compiled) usage() []shim.UsageRule {
 func (r *compiled) values(life Life) (map[string]string, error) {
 	values := map[string]string{
 		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
-		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_RESUME": life.Resume,
+		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_RESUME": life.Resume, "VIGIL_FILES": life.Files,
 	}
 	for _, name := range slices.Sorted(maps.Keys(life.Params)) {
 		value, re := life.Params[name], r.params[name]
@@ -145,8 +146,11 @@ func (r *compiled) environment(life Life, tools string) []string {
 	set := r.variables(life, tools)
 	maps.Copy(set, map[string]string{
 		"VIGIL_ADDR": life.Addr, "VIGIL_ROOM": life.Room, "VIGIL_ROLE": life.Role, "VIGIL_AGENT": life.Agent,
-		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_RESUME": life.Resume,
+		"VIGIL_INCARNATION": life.Incarnation, "VIGIL_RESUME": life.Resume, "VIGIL_FILES": life.Files,
 	})
+	if r.Directory != "" { // others may work there, too
+		set["VIGIL_DIRECTORY"] = r.Directory
+	}
 	env := make([]string, 0, len(set))
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		env = append(env, name+"="+set[name])

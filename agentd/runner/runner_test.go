@@ -196,24 +196,24 @@ func TestCommand(t *testing.T) {
 	t.Setenv("KEPT_OUT", "no")
 	set, err := compile([]Runner{{Name: "a", Program: "sh", EnvAllow: []string{"LET_IN"},
 		Env: map[string]string{"FIXED": "1"}, Args: []string{"-c", "${param.what}",
-			"a${VIGIL_ROLE}b${VIGIL_AGENT}", "$${VIGIL_ROOM}", "$x", "${param.tone}"},
+			"a${VIGIL_ROLE}b${VIGIL_AGENT}", "$${VIGIL_ROOM}", "$x", "${param.tone}", "${VIGIL_FILES}/x"},
 		Params: map[string]Param{"what": {Pattern: ".*"}, "tone": {Default: ptr("calm")}}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	life := Life{Room: "demo", Role: "r", Agent: "demo/r",
+	life := Life{Room: "demo", Role: "r", Agent: "demo/r", Files: "/its files",
 		Params: map[string]string{"what": "rm -rf / ; $(x) ${VIGIL_ROOM}"}}
 	c, err := set.Command("a", life)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A value is one argument, whatever it holds, and is not looked into again.
-	want := []string{"-c", "rm -rf / ; $(x) ${VIGIL_ROOM}", "arbdemo/r", "${VIGIL_ROOM}", "$x", "calm"}
+	want := []string{"-c", "rm -rf / ; $(x) ${VIGIL_ROOM}", "arbdemo/r", "${VIGIL_ROOM}", "$x", "calm", "/its files/x"}
 	if !slices.Equal(c.Args, want) {
 		t.Errorf("arguments %q, want %q", c.Args, want)
 	}
 	wantEnv := []string{"FIXED=1", "LET_IN=yes", "VIGIL_ADDR=", "VIGIL_AGENT=demo/r",
-		"VIGIL_INCARNATION=", "VIGIL_RESUME=", "VIGIL_ROLE=r", "VIGIL_ROOM=demo"}
+		"VIGIL_FILES=/its files", "VIGIL_INCARNATION=", "VIGIL_RESUME=", "VIGIL_ROLE=r", "VIGIL_ROOM=demo"}
 	// Those of the account, which root must name, come too.
 	c.Env = slices.DeleteFunc(c.Env, func(v string) bool {
 		return SameUser() != "" && slices.Contains([]string{"HOME=/root", "LOGNAME=root", "USER=root"}, v)

@@ -8,7 +8,8 @@ import (
 // variables are the placeholders that are not parameters. The token is not one of
 // them: arguments are shown to everybody on the host.
 func variables() []string {
-	return []string{"VIGIL_ADDR", "VIGIL_ROOM", "VIGIL_ROLE", "VIGIL_AGENT", "VIGIL_INCARNATION", resumeName}
+	return []string{"VIGIL_ADDR", "VIGIL_ROOM", "VIGIL_ROLE", "VIGIL_AGENT", "VIGIL_INCARNATION", "VIGIL_FILES",
+		resumeName}
 }
 
 // resumeName is the placeholder of the resume value.

@@ -124,9 +124,9 @@ func TestRunnerExamplesBelieveTheToolsThatTheyHaveFailed(t *testing.T) {
 		failed       bool
 	}{
 		{"codex", began + `echo '{"type":"turn.failed","error":{"message":"You have hit your usage limit."}}'`, true},
-		{"codex", began + `echo half >result.txt
+		{"codex", began + `echo half >"$out"
 			echo '{"type":"turn.failed","error":{"message":"Selected model is at capacity. Try another."}}'`, true},
-		{"codex", began + `echo done >result.txt; echo '{"type":"error","message":"Reconnecting... 1/5"}'
+		{"codex", began + `echo done >"$out"; echo '{"type":"error","message":"Reconnecting... 1/5"}'
 			echo '{"type":"item.completed","item":{"text":"{\"type\":\"turn.failed\"}"}}'
 			echo '{"type":"turn.completed"}'`, false},
 		{"gemini-cli", refused, true},

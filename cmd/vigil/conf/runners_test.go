@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -124,27 +125,32 @@ func TestRunnerExamplesKnowUsageLimits(t *testing.T) {
 
 // toolbox is a folder with stand-ins for vigil and the tools.
 type toolbox struct {
-	t        *testing.T
-	bin, dir string
+	t               *testing.T
+	bin, dir, files string
 }
 
 func newToolbox(t *testing.T) *toolbox {
 	t.Helper()
-	b := &toolbox{t: t, bin: t.TempDir(), dir: t.TempDir()}
+	b := &toolbox{t: t, bin: t.TempDir(), dir: t.TempDir(), files: filepath.Join(t.TempDir(), "its files")}
+	if err := os.Mkdir(b.files, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	// Gives one task, and then says that this life is superseded.
 	b.put("vigil", `echo "vigil $*" >>"$BIN/calls"
 case "$1 $2" in
 "wait-for-task --start") test -e "$BIN/claimed" && exit 7; : >"$BIN/claimed"
 	printf 'task %d, attempt 1, for room/role: title\n\nthe text\n' "$(cat "$BIN/task" 2>/dev/null || echo 1)" ;;
 "task exec") shift 3; TRACEPARENT=traced exec "$@" ;;
-"task complete") test -e "$BIN/refuse" && exit 7; cp result.txt "$BIN/result" ;;
+"task complete") test -e "$BIN/refuse" && exit 7; cp "$4" "$BIN/result" ;;
 esac`)
 	return b
 }
 
+// put makes a stand-in. In $out it has the file that -o names.
 func (b *toolbox) put(name, script string) {
 	b.t.Helper()
-	b.write(filepath.Join(b.bin, name), "#!/bin/sh\n"+script+"\n")
+	b.write(filepath.Join(b.bin, name), "#!/bin/sh\nout=/dev/null option=\n"+
+		`for a in "$@"; do if [ "$option" = -o ]; then out=$a; fi; option=$a; done`+"\n"+script+"\n")
 }
 
 func (b *toolbox) write(path, text string) {
@@ -169,18 +175,7 @@ func (b *toolbox) next(task string) {
 // printed, and the calls of vigil and the tools.
 func (b *toolbox) run(name, resume string) (code int, out, calls, result string) {
 	b.t.Helper()
-	r := examples(b.t)[name]
-	r.Requires = nil // the stand-ins are elsewhere
-	set, err := runner.Compile([]runner.Runner{r}, runner.Host{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	command, err := set.Command(name, runner.Life{Agent: "room/role", Resume: resume})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	cmd := exec.Command(command.Path, command.Args...)
-	cmd.Dir, cmd.Env = b.dir, append(command.Env, "BIN="+b.bin, "PATH="+b.bin+":/usr/bin:/bin")
+	cmd := b.command(name, "", runner.Life{Agent: "room/role", Resume: resume, Files: b.files})
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -193,7 +188,28 @@ func (b *toolbox) run(name, resume string) (code int, out, calls, result string)
 		}
 		return string(text)
 	}
+	if left, err := os.ReadDir(b.dir); err != nil || len(left) > 0 {
+		b.t.Errorf("%s has left %v in the folder where it works, %v", name, left, err)
+	}
 	return cmd.ProcessState.ExitCode(), string(text), read("calls"), read("result")
+}
+
+// command is how agentd would start a life of a shipped runner that names this directory; "": none.
+func (b *toolbox) command(name, directory string, life runner.Life) *exec.Cmd {
+	b.t.Helper()
+	r := examples(b.t)[name]
+	r.Requires, r.Directory = nil, directory // the stand-ins are elsewhere
+	set, err := runner.Compile([]runner.Runner{r}, runner.Host{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	command, err := set.Command(name, life)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command(command.Path, command.Args...)
+	cmd.Dir, cmd.Env = cmp.Or(command.Dir, b.dir), append(command.Env, "BIN="+b.bin, "PATH="+b.bin+":/usr/bin:/bin")
+	return cmd
 }
 
 const conversation = "0198c6de-9d5f-7c5c-a54e-7b0e5b0d8f11"
@@ -212,12 +228,12 @@ func TestRunnerExamplesWork(t *testing.T) {
 		{"claude-code", "claude", `echo "claude $*" >>"$BIN/calls"; cat`, conversation,
 			[]string{"wait-for-task", "claude -p --resume " + conversation, "task complete", "vigil remember \n"}},
 		{"codex", "codex",
-			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
+			`echo "codex $*" >>"$BIN/calls"; cat >"$out"; echo '{"type":"thread.started","thread_id":"` +
 				conversation + `"}'`, "",
-			[]string{"wait-for-task", "codex exec", "-o result.txt -\n", "vigil remember " + conversation,
+			[]string{"wait-for-task", "codex exec", "-o ", "/result.txt -\n", "vigil remember " + conversation,
 				"task complete", "vigil remember \n"}},
 		{"codex", "codex",
-			`echo "codex $*" >>"$BIN/calls"; cat >result.txt; echo '{"type":"thread.started","thread_id":"` +
+			`echo "codex $*" >>"$BIN/calls"; cat >"$out"; echo '{"type":"thread.started","thread_id":"` +
 				conversation + `"}'`, conversation,
 			[]string{"wait-for-task", "codex exec", `sandbox_mode="workspace-write"`,
 				"resume " + conversation + " -\n", "task complete"}},
@@ -235,7 +251,7 @@ func TestRunnerExamplesWork(t *testing.T) {
 		b := newToolbox(t)
 		b.put(c.tool, `test "$TRACEPARENT" = traced || exit 99; `+c.script)
 		for _, of := range []string{"conversation", "thread", "session"} { // an earlier life had the same task
-			b.write(filepath.Join(b.dir, of+"-of.txt"), "task 1\n")
+			b.write(filepath.Join(b.files, of+"-of.txt"), "task 1\n")
 		}
 		code, out, calls, result := b.run(c.runner, c.resume)
 		want := "task 1, attempt 1, for room/role: title\n\nthe text\n"
@@ -273,7 +289,7 @@ func TestConversationsAreGoneOnWithAtTheSameTask(t *testing.T) {
 		b := newToolbox(t)
 		tool := func(thread, rest string) {
 			b.put(c.tool, `echo "`+c.tool+` $*" >>"$BIN/calls"; echo '{"type":"thread.started","thread_id":"`+
-				thread+`"}'; echo done >result.txt; `+rest)
+				thread+`"}'; echo done >"$out"; `+rest)
 		}
 		tool(conversation, "exit 3")
 		if code, out, calls, _ := b.run(name, ""); code != 3 || strings.Contains(calls, c.again) {
@@ -338,13 +354,13 @@ func TestRunnerExamplesTakeNoSilenceForAnAnswer(t *testing.T) {
 		"opencode": "opencode"} {
 		for _, says := range []string{"", ` \n\n\t\n`} {
 			b := newToolbox(t)
-			b.write(filepath.Join(b.dir, "result.txt"), "the answer to the task before\n")
+			b.write(filepath.Join(b.files, "result.txt"), "the answer to the task before\n")
 			b.put(tool, `printf '`+says+`'; echo 'a warning' >&2`)
 			if name == "codex" { // which prints events, and writes what it says to a file, or no file
 				b.put(tool, `echo '{"type":"thread.started","thread_id":"`+conversation+`"}'; echo 'a warning'`)
 				if says != "" {
 					b.put(tool, `echo '{"type":"thread.started","thread_id":"`+conversation+`"}'; echo 'a warning'
-						printf '`+says+`' >result.txt`)
+						printf '`+says+`' >"$out"`)
 				}
 			}
 			code, out, calls, result := b.run(name, "")
@@ -358,7 +374,7 @@ func TestRunnerExamplesTakeNoSilenceForAnAnswer(t *testing.T) {
 		}
 	}
 	b := newToolbox(t) // of a plain command nothing may be right
-	b.write(filepath.Join(b.dir, "result.txt"), "the result of the task before\n")
+	b.write(filepath.Join(b.files, "result.txt"), "the result of the task before\n")
 	b.put("wc", "true")
 	if code, out, calls, result := b.run("command", ""); code != 7 || result != "" ||
 		!strings.Contains(calls, "task complete") {
@@ -381,7 +397,7 @@ func TestRunnerExamplesFail(t *testing.T) {
 		"the test says: Prompt is too long": false} {
 		for _, to := range []string{"1", "2"} {
 			b := newToolbox(t)
-			b.write(filepath.Join(b.dir, "conversation-of.txt"), "task 1\n")
+			b.write(filepath.Join(b.files, "conversation-of.txt"), "task 1\n")
 			b.put("claude", "echo '"+says+"' >&"+to+"; exit 1")
 			code, out, calls, _ := b.run("claude-code", conversation)
 			if code != 1 || strings.Contains(calls, "vigil remember \n") != gone || !strings.Contains(out, says) {
