@@ -152,3 +152,51 @@ func TestL9WhatEndsTheCallAboutALimit(t *testing.T) {
 		}
 	}
 }
+
+// L11: a task with which each life uses tokens and ends at a limit, so that nothing is charged, ends all the same: so
+// many such ends count as an attempt. Progress begins anew, and an outage, in which nothing is used, costs nothing.
+func TestL11TaskThatAlwaysEndsAtALimitEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		uses, progress bool
+		ends           bool // within 60 lives
+	}{
+		"it uses tokens":                {true, false, true},
+		"it uses tokens and gets on":    {true, true, false},
+		"nothing answers, no token":     {false, false, false},
+		"a word, although none is used": {false, true, false},
+	} {
+		x := newExhausted(t, core.LevelRetry, 1)
+		task := x.must(CreateTask{Room: "demo", Role: "b"}).Task
+		lives := 0
+		for ; lives < 60 && !x.s.Task(task).State.Terminal(); lives++ {
+			x.wait("demo/b", x.h)
+			sp := x.start("demo/b", x.h)
+			x.must(Join{Speaker: sp})
+			out := x.must(Claim{Speaker: sp})
+			w := Work{Speaker: sp, Task: out.Task, Attempt: out.Attempt}
+			x.must(StartTask{Work: w})
+			x.jump(time.Second)
+			if c.progress && lives%10 == 9 {
+				x.must(ProgressTask{Work: w, Note: "on"})
+			}
+			if c.uses {
+				e := x.entry()
+				e.Beats = []HostBeats{{Host: x.h, Boot: "boot1", Usage: []Used{{Agent: x.agent("demo/b").ID, Inc: sp.Inc,
+					Run: 1, Output: uint64(lives + 1)}}}}
+				x.apply(e)
+			}
+			x.must(ReportExit{Host: x.h, Agent: x.agent("demo/b").ID, Inc: sp.Inc, Code: 1, Kind: noun.ExitUsageLimit})
+		}
+		k := x.s.Task(task)
+		if ended := k.State == noun.TaskFailed; ended != c.ends || ended && lives != 60 || !ended && k.Charged != 0 {
+			t.Errorf("%s: after %d lives it is %s with %d charged: %s", name, lives, k.State, k.Charged, k.Result)
+		}
+		if !c.ends {
+			continue
+		}
+		x.must(RetryTask{Task: task, By: "ann"})
+		if k := x.s.Task(task); k.Charged != 0 || k.Retried().Limits != 0 {
+			t.Errorf("%s: forgiven, it has %+v", name, k)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"fmt"
+
 	"vigil/fsm/due"
 	"vigil/fsm/noun"
 )
@@ -125,7 +127,12 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	if trial {
 		s.noteLost(a)
 	}
-	s.release(a, &ending{why: "its holder ended: " + x.Sentence(), charge: fault, trial: trial,
+	why := "its holder ended: " + x.Sentence()
+	limits := x.Kind == noun.ExitUsageLimit && s.noteLimit(a)
+	if limits {
+		why += fmt.Sprintf("; %d such ends in a row count as an attempt", limitsPerAttempt)
+	}
+	s.release(a, &ending{why: why, charge: fault || limits, trial: trial,
 		killed: x.Kind == noun.ExitCrash, spared: !trial && unresumed(&x) && s.acquit(a)})
 	a.Proc, a.Order, a.OrderReason, a.PID = noun.ProcNone, noun.NoOrder, "", 0
 	a.Overdue, a.Declared = false, nil

@@ -153,8 +153,9 @@ func (s *State) takeUntold(a *noun.Agent, late bool) {
 // reached. While its role is half-open that costs it nothing, see Shielded. A life that the ladder ends is
 // counted before.
 func (s *State) recover(t *noun.Task, e *ending) {
-	if t.Progress > t.ChangedAt && t.Retried().Lost > 0 { // it has got on, however the attempt ended
-		t.ChangeRetry(func(r *noun.Retry) { r.Lost = 0 })
+	// it has got on, however the attempt ended
+	if x := t.Retried(); t.Progress > t.ChangedAt && (x.Lost > 0 || x.Limits > 0) {
+		t.ChangeRetry(func(r *noun.Retry) { r.Lost, r.Limits = 0, 0 })
 	}
 	if e.failed() {
 		s.ended(t, endFailed, e.why)
@@ -218,6 +219,28 @@ func (s *State) noteLost(a *noun.Agent) {
 			r.Lost = 0
 		}
 	})
+}
+
+// limitsPerAttempt is how many lives that used tokens and ended at a limit of their tool weigh as much as an attempt
+// that failed. A task may need several windows of a quota. But what a tool takes for a limit or an outage may come from
+// the task itself, as an error of the model at too long a request does, and that must end (law L11). In an outage no
+// life uses any.
+const limitsPerAttempt = 12
+
+// noteLimit counts a life that used tokens and ends at a limit of its tool against the task that it holds, unless it has
+// got on with it, and tells whether these are so many that they count as an attempt.
+func (s *State) noteLimit(a *noun.Agent) (counts bool) {
+	t := s.TaskTable.Mut(a.Task)
+	if t == nil || !s.retries() || !a.UsedTokens() || s.Shielded(t) || t.Progress > t.ChangedAt {
+		return false
+	}
+	t.ChangeRetry(func(r *noun.Retry) {
+		r.Limits++
+		if counts = r.Limits >= limitsPerAttempt; counts {
+			r.Limits = 0
+		}
+	})
+	return counts
 }
 
 // noteFailure remembers why an attempt failed.
@@ -459,7 +482,7 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped, t.Hops = 0, 0, false, "", "", 0, 0
-	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost, r.Spared = 0, nil, 0, 0 })
+	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost, r.Spared, r.Limits = 0, nil, 0, 0, 0 })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
 	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))

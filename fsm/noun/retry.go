@@ -35,6 +35,9 @@ type Retry struct {
 	Lost uint32
 	// Spared is how many failed lives did not count, since the conversation with which they began may be the cause.
 	Spared uint32
+	// Limits is how many lives used tokens and ended at a limit of their tool, while they held the task, since one had
+	// got on with it or such an end has counted.
+	Limits uint32
 }
 
 // Failure is why an attempt failed: the words of its holder, or vigil's when it gave none.
@@ -56,7 +59,7 @@ func (t *Task) Retried() Retry {
 func (t *Task) ChangeRetry(change func(*Retry)) {
 	r := t.Retried()
 	if change(&r); r.NotBefore == 0 && r.Row == 0 && len(r.Reasons) == 0 && r.Lost == 0 &&
-		r.Spared == 0 {
+		r.Spared == 0 && r.Limits == 0 {
 		t.Retry = nil
 		return
 	}

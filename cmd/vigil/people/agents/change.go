@@ -20,7 +20,8 @@ func newStartCmd(a *cli.App) *cobra.Command {
 
 With --room or --all, everything of a room or of the fleet that is stopped is started, also what somebody
 had stopped before for a reason of their own: the plan says who has stopped what, when and why. With --by
-NAME only what NAME has stopped is, where NAME is as the plan shows it.`
+NAME only what NAME has stopped is, where NAME is as the plan shows it. Agents whose role is declared as
+stopped stay as they are: vigil apply changes that.`
 	cmd.Example = `  vigil agent start web/builder
   vigil agent start --all --by anna --dry-run`
 	cmd.Flags().BoolVar(&request.Fresh, "fresh", false, "forget its resume value: begin a new conversation")

@@ -27,23 +27,16 @@ func startsBefore(g *vigilv1.Agent, span *durationpb.Duration) bool {
 // stoppedSlot says who has stopped an agent.
 type stoppedSlot struct {
 	Agent string `json:"agent"`
-	// By is empty where nobody has said who it was, and where its role is declared as stopped.
+	// By is empty where nobody has said who it was.
 	By  string `json:"by"`
 	Why string `json:"why"`
 	At  string `json:"at,omitempty"` // RFC 3339
 
-	at   *timestamppb.Timestamp
-	role bool // its role is declared as stopped, and no human has stopped it
+	at *timestamppb.Timestamp
 }
 
 func slotOf(g *vigilv1.Agent) stoppedSlot {
-	slot := stoppedSlot{Agent: g.GetName()}
-	// The last word about such an agent is a start, and who said it has not stopped it.
-	if slot.role = byRole(g); slot.role {
-		slot.Why = g.GetWhy()
-		return slot
-	}
-	slot.By, slot.Why, slot.at = g.GetIntentBy(), g.GetIntentWhy(), g.GetIntentAt()
+	slot := stoppedSlot{Agent: g.GetName(), By: g.GetIntentBy(), Why: g.GetIntentWhy(), at: g.GetIntentAt()}
 	if slot.at != nil {
 		slot.At = slot.at.AsTime().UTC().Format(time.RFC3339)
 	}
@@ -55,9 +48,10 @@ func byRole(g *vigilv1.Agent) bool {
 	return g.GetWhyCode() == "stopped" && !strings.HasPrefix(g.GetWhy(), "stopped")
 }
 
-// stoppedByWhom tells that an agent is stopped, with --by by this person.
+// stoppedByWhom tells that an agent is stopped by a human, with --by by this person. A start does not help those whose
+// role is declared as stopped.
 func (x *several) stoppedByWhom(g *vigilv1.Agent) bool {
-	return g.GetDesired() == "stopped" && (x.by == "" || g.GetIntentBy() == x.by && !byRole(g))
+	return g.GetDesired() == "stopped" && !byRole(g) && (x.by == "" || g.GetIntentBy() == x.by)
 }
 
 // maxWhyShown is how much of a reason a plan shows, in characters.
@@ -68,11 +62,10 @@ const maxWhyShown = 100
 func (x *several) stopsText() string {
 	type cause struct {
 		by, why string
-		role    bool
 	}
 	names, since, order := map[cause][]string{}, map[cause]*timestamppb.Timestamp{}, []cause(nil)
 	for _, s := range x.stops {
-		c := cause{s.By, s.Why, s.role}
+		c := cause{s.By, s.Why}
 		if names[c] == nil {
 			order = append(order, c)
 		}
@@ -85,9 +78,6 @@ func (x *several) stopsText() string {
 	var text strings.Builder
 	for _, c := range order[:min(len(order), cli.PlanShown)] {
 		said := "  stopped by " + term.OrWord(term.OneLine(c.by), "nobody who is named")
-		if c.role {
-			said = "  not by a human"
-		}
 		if at := x.Ago(since[c]); at != "" {
 			said += ", " + at
 		}
