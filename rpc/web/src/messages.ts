@@ -507,6 +507,7 @@ export interface GetTrendResponse {
 
 export interface GetUsageResponse {
   usage: UsageState[];
+  warnings: string[];
 }
 
 export interface GetWatchdogResponse {
