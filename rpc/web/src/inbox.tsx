@@ -119,6 +119,7 @@ const kinds: Record<string, string> = {
   unserved: "Work that nobody takes",
   half_open: "Most tasks fail",
   role_failing: "Most tasks fail",
+  limit_lasts: "Waits in vain for its tool",
   mail_unacknowledged: "Mail without an answer",
   agent_stuck: "Is stuck",
   mass_failure: "Many were lost at once",

@@ -81,6 +81,11 @@ export function RoomUsage({ room }: { room: string }): JSX.Element | null {
           ))}
         </tbody>
       </table>
+      {(got.value?.warnings ?? []).map((w) => (
+        <p key={w} class="faint">
+          {w}
+        </p>
+      ))}
     </Card>
   );
 }
