@@ -25,8 +25,9 @@ const (
 	mostEvents = 1000
 )
 
-const aboutDebug = `Write one archive that helps whoever looks for a fault: what the cluster says of itself, its rooms and its agents, what
-vigil doctor finds, and of each server that answers its log, figures, profiles and configuration. It takes a few seconds.
+const aboutDebug = `Write one archive that helps whoever looks for a fault: what the cluster says of itself, its
+rooms and its agents, what vigil doctor finds, and of each server that answers its log, figures, profiles and
+configuration. It takes a few seconds.
 
 It holds names of rooms, agents, hosts and people, addresses and versions. It holds no key, token or password,
 no text of tasks, mail, results or events, no screen and no output of agents; only you can read the file.
