@@ -48,13 +48,20 @@ func availableMemory(root string) (uint64, error) {
 		if err != nil {
 			continue
 		}
-		// The kernel takes pages of files that nobody has read lately back before it refuses any. Where it does not
-		// tell how many there are, none are believed.
-		cache, _ := numberAfter(filepath.Join(group, "memory.stat"), "inactive_file ")
-		now -= min(cache, now)
+		now -= min(reclaimable(filepath.Join(group, "memory.stat")), now)
 		free = min(free, most-min(now, most))
 	}
 	return free, nil
+}
+
+// reclaimable is what the kernel takes back before it refuses any, as far as it tells: pages of files that nobody has
+// read lately, and half of the others and of what it remembers of files, as it reckons itself in MemAvailable.
+func reclaimable(stat string) (bytes uint64) {
+	for words, share := range map[string]uint64{"inactive_file ": 1, "active_file ": 2, "slab_reclaimable ": 2} {
+		n, _ := numberAfter(stat, words) // what is not told is not believed
+		bytes += n / share
+	}
+	return bytes
 }
 
 // controlGroups gives the folders of the control group of this process and of each above it, up to the root of those

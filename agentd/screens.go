@@ -3,6 +3,7 @@ package agentd
 import (
 	"context"
 	"hash/maphash"
+	"strings"
 	"time"
 
 	"vigil/agentd/output"
@@ -145,9 +146,9 @@ func (c *screens) saw(l *life, got look) {
 	sure := counts || matched && s.matched && s.match.Kind == match.Kind &&
 		s.match.Text == match.Text && s.match.Below == match.Below
 	if match.Kind == "permission" {
-		another := counts && words == s.words && words != s.asked
-		untold := s.now.prompt == "none" && s.told.prompt == match.Kind // else nobody hears of the next one
-		sure = sure && !another && !untold
+		another := counts && words == s.words && !sameWords(words, s.asked)
+		sure = sure && !another && !s.over
+		s.over = s.over || another
 	}
 	switch {
 	case sure:
@@ -159,6 +160,7 @@ func (c *screens) saw(l *life, got look) {
 		}
 		s.now.prompt = match.Kind
 	case !matched, s.looks > 1, s.now.prompt != "":
+		s.over = s.over || s.now.prompt == "permission"
 		s.now.prompt = "none"
 	}
 	s.match, s.matched, s.words = match, matched, words
@@ -166,10 +168,17 @@ func (c *screens) saw(l *life, got look) {
 	c.tell(now, l)
 }
 
+// sameWords tells that two looks saw the same prompt: on a terminal of another width lines break elsewhere, and fewer
+// of the words above it are among the lines that are compared.
+func sameWords(a, b string) bool { return strings.HasSuffix(a, b) || strings.HasSuffix(b, a) }
+
 // tell reports a change, one report of this host at a time and with screenGap between two
 // about one life. What cannot be delivered is told later, as it is then.
 func (c *screens) tell(now time.Duration, l *life) {
 	s := l.sight
+	if s.now == s.told && !c.telling {
+		s.over = false
+	}
 	if s.now.prompt == "" || s.now == s.told || c.telling || !c.member.registered ||
 		s.known && now-s.toldAt < screenGap {
 		return
@@ -186,6 +195,9 @@ func (c *screens) tell(now time.Duration, l *life) {
 			c.telling = false
 			if err == nil || client.Code(err) == code.Superseded { // then a beat or an order ends it
 				s.told = what
+				if what.prompt == "none" {
+					s.over = false
+				}
 			}
 		})
 	})

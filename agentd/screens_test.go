@@ -209,6 +209,13 @@ func TestNextPermissionPromptInARowIsAnother(t *testing.T) {
 	x.wants("permission", false)
 	x.steps(3)
 	none(t, x.screens, "a report of a prompt that stands")
+
+	// Somebody takes over the terminal with a narrow window: what is asked about takes two lines now.
+	x.paint("⠋ running", "────────", " Bash command", " rm", " b", "Do you want to proceed?", "❯ 1. Yes", "  2. No")
+	x.steps(3)
+	x.paint(asks("⠋ running", "rm b")...)
+	x.steps(3)
+	none(t, x.screens, "a report of a prompt that stands in a window of another size")
 }
 
 // That a permission prompt has gone is told before the next one is, also when the cluster takes no reports for a while.

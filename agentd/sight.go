@@ -26,6 +26,7 @@ type sight struct {
 	matched bool
 	words   string // around that match
 	asked   string // those of the permission prompt that counts
+	over    bool   // a permission prompt has gone, which the cluster has still to hear before it hears of the next one
 	now     seen
 
 	told   seen // zero: nothing

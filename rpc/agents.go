@@ -189,31 +189,43 @@ func (w *agentFilter) behind(st *fsm.View, after string) iter.Seq[*noun.Agent] {
 	if w.host == 0 {
 		return st.Agents(after)
 	}
-	list := make([]*noun.Agent, 0, 64)
-	for _, id := range st.AgentsOn(w.host) {
-		list = append(list, st.Agent(id))
-	}
-	slices.SortFunc(list, func(a, b *noun.Agent) int { return inOrder(st, a, b) })
-	at := 0
+	from := place{}
 	if last := st.AgentByName(after); last != nil {
-		at, _ = slices.BinarySearchFunc(list, last, func(a, b *noun.Agent) int { return inOrder(st, a, b) })
-		if at < len(list) && list[at].ID == last.ID {
-			at++
-		}
+		from = placeOf(st, last)
 	} else {
-		room, _, _ := strings.Cut(after, "/")
-		at, _ = slices.BinarySearchFunc(list, room, func(a *noun.Agent, room string) int {
-			return strings.Compare(st.RoomByID(a.Room).Name, room)
-		})
+		from.room, _, _ = strings.Cut(after, "/")
 	}
-	return slices.Values(list[at:])
+	var list []place
+	for _, id := range st.AgentsOn(w.host) {
+		if p := placeOf(st, st.Agent(id)); p.compare(from) > 0 {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, place.compare)
+	return func(yield func(*noun.Agent) bool) {
+		for _, p := range list {
+			if !yield(p.agent) {
+				return
+			}
+		}
+	}
 }
 
-// inOrder compares agents as View.Agents orders them.
-func inOrder(st *fsm.View, a, b *noun.Agent) int {
-	ra, rb := st.RoomByID(a.Room), st.RoomByID(b.Room)
-	return cmp.Or(strings.Compare(ra.Name, rb.Name),
-		cmp.Compare(slices.Index(ra.Roles, a.Role), slices.Index(rb.Roles, b.Role)), cmp.Compare(a.Index, b.Index))
+// place is where View.Agents has an agent.
+type place struct {
+	room  string
+	role  int // its place in the room, from 1 on
+	index uint32
+	agent *noun.Agent
+}
+
+func placeOf(st *fsm.View, a *noun.Agent) place {
+	room := st.RoomByID(a.Room)
+	return place{room.Name, 1 + slices.Index(room.Roles, a.Role), a.Index, a}
+}
+
+func (p place) compare(b place) int {
+	return cmp.Or(strings.Compare(p.room, b.room), cmp.Compare(p.role, b.role), cmp.Compare(p.index, b.index))
 }
 
 func (w *agentFilter) match(st *fsm.View, a *noun.Agent) bool {

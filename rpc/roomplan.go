@@ -36,16 +36,22 @@ func (f *fleet) dryApply(r *vigilv1.ApplyRoomRequest) (*vigilv1.Room, error) {
 		if out = st.CheckRoom(&apply); out.Code != noun.OK {
 			return nil
 		}
-		answer, was := &vigilv1.Room{Name: r.GetRoom()}, &vigilv1.RoomWatch{}
+		answer, was, spend := &vigilv1.Room{Name: r.GetRoom()}, &vigilv1.RoomWatch{}, &vigilv1.Budget{}
 		if room := st.Room(r.GetRoom()); room != nil {
 			answer = form.Room(st, room)
 			was = answer.GetWatch()
+			if b := form.Budget(room.Spend); b != nil {
+				spend = b
+			}
 		}
 		plan := st.PlanApply(&apply)
 		answer.Plan = convertRoomPlan(st, &plan)
 		answer.Plan.Warnings = unknownRunners(st, apply.Roles)
 		if r.GetWatch() != nil {
 			answer.Plan.Changes = differences("watchdog ", was, r.GetWatch())
+		}
+		if r.GetBudget() != nil {
+			answer.Plan.Changes = append(answer.Plan.Changes, differences("budget ", spend, r.GetBudget())...)
 		}
 		return answer
 	})

@@ -11,8 +11,8 @@ import (
 const (
 	// untoldAfter is how old a life must be that has told of nothing: tools tell some seconds late, and hosts, too.
 	untoldAfter = 5 * time.Minute
-	// untoldLooked is how many agents of a role are looked at.
-	untoldLooked = 100
+	// untoldLooked is how many agents of a role are looked at: all of them have one runner.
+	untoldLooked = 8
 )
 
 // spendUnit is what budgets count in.

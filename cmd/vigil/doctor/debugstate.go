@@ -57,8 +57,13 @@ func bareRoom(r *vigilv1.Room) *vigilv1.Room {
 			Limit: q.GetLimit(), DueIn: q.GetDueIn(), CancelIn: q.GetCancelIn(), Reason: q.GetReason()}
 	}
 	for _, role := range r.GetRoles() {
-		for name := range role.GetSpec().GetParams() {
-			role.Spec.Params[name] = "..."
+		for _, values := range []map[string]string{role.GetSpec().GetParams(), role.GetSpec().GetLabels()} {
+			for name := range values {
+				values[name] = "..."
+			}
+		}
+		if role.GetHalfOpen() != "" {
+			role.HalfOpen = "yes" // it quotes why a life ended
 		}
 		out.Roles = append(out.Roles, role)
 	}

@@ -111,12 +111,30 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 	if i.needsIssuer(now, roots[issues]) {
 		err = i.getIssuer(ctx, s)
 	}
-	if self, _ := i.holder.Self(); behind && err == nil || now-time.Duration(self.Clock) > trust.RenewServer {
-		if no := join.Renew(ctx, s.client, i.holder, s.sans(), i.dir); no != nil {
+	self, _ := i.holder.Self()
+	old := now-time.Duration(self.Clock) > trust.RenewServer
+	if names := s.sans(); behind && err == nil || old || !i.named && !i.covers(names) {
+		i.named = true // once a start: whoever signs may leave some of them out
+		if no := join.Renew(ctx, s.client, i.holder, names, i.dir); no != nil {
 			err = errors.Join(err, fmt.Errorf("renew certificate: %w", no))
 		}
 	}
 	return err == nil, err
+}
+
+// covers tells whether this server's certificate has all the names under which it is to be found: the configuration may
+// have others since it was made, and browsers go by them.
+func (i *identity) covers(names []string) bool {
+	leaf, err := i.dir.Get(trust.LeafFiles)
+	if err != nil {
+		return true // which is said elsewhere
+	}
+	for _, name := range names {
+		if leaf.Chain[0].VerifyHostname(name) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // needsIssuer tells whether this server should ask for an issuing key: it has none, that is of a generation

@@ -68,6 +68,7 @@ on and is not that of --to. Where --to is given, any other version is an error. 
 		ValidArgsFunction: a.First(serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.name, r.command, r.said = args[0], args[1:], cmd.Flags().Changed("to")
+			r.to.level = newTarget(r.to.version).level
 			return a.Follow(cmd, func(ctx context.Context, c *cli.Conn) error {
 				r.c = c
 				return r.run(ctx)

@@ -40,37 +40,42 @@ export function useLive<T>(
       took = 0,
       busy = false,
       more = false,
+      asked = false,
       over = false;
     const abort = new AbortController();
-    const run = async (): Promise<void> => {
+    const run = async (now = false): Promise<void> => {
       if (busy) {
         more = true;
+        asked ||= now;
         return;
       }
       busy = true;
       last = performance.now();
       try {
         const value = await load(abort.signal);
+        took = performance.now() - last;
         if (!over) set({ value, at: performance.now() });
       } catch (error) {
+        took = 0; // of one that has failed it says nothing
         if (!over) set((was) => ({ ...was, error }));
       }
-      took = performance.now() - last;
       busy = false;
       if (more && !over) {
-        more = false;
-        soon();
+        const now = asked;
+        more = asked = false;
+        if (now) void run();
+        else soon();
       }
     };
     const soon = (): void => {
       clearTimeout(timer);
       timer = window.setTimeout(
-        run,
+        () => void run(),
         Math.max(gather, last + Math.max(apart, took + Math.min(rest, share * took)) - performance.now()),
       );
     };
     set({ at: 0 });
-    setAgain(() => () => void run());
+    setAgain(() => () => void run(true));
     void run();
     const off = onNews((fresh, anew) => {
       if (anew || fresh.some(concerns)) soon();

@@ -31,7 +31,8 @@ type several struct {
 
 	names  []string
 	atWork int           // of them
-	stops  []stoppedSlot // of a start: who has stopped them
+	stops  []stoppedSlot // who has stopped those of them that are stopped
+	revs   map[string]uint64
 }
 
 // refusal is what was said of an agent that stays as it is.
@@ -108,6 +109,7 @@ func (x *several) run(cmd *cobra.Command) error {
 // plan reads the agents that are chosen, page by page.
 func (x *several) plan(ctx context.Context, c *cli.Conn) error {
 	request := &vigilv1.ListAgentsRequest{Room: x.room, Limit: 1000}
+	x.revs = map[string]uint64{}
 	for {
 		page, err := c.Fleet.ListAgents(ctx, request)
 		if err != nil {
@@ -119,9 +121,10 @@ func (x *several) plan(ctx context.Context, c *cli.Conn) error {
 				if g.GetTask() != 0 {
 					x.atWork++
 				}
-				if x.verb == "start" {
+				if g.GetDesired() == "stopped" && !byRole(g) {
 					x.stops = append(x.stops, slotOf(g))
 				}
+				x.revs[g.GetName()] = g.GetRev()
 			}
 		}
 		if request.After = page.GetNext(); request.After == "" {
@@ -166,9 +169,13 @@ func (x *several) do(ctx context.Context, c *cli.Conn) error {
 			break
 		}
 		group.Go(func() error {
-			_, err := x.change(inner, c, name)
+			g, err := x.change(inner, c, name)
 			mu.Lock()
 			defer mu.Unlock()
+			if err == nil && x.verb == "start" && g.GetDesired() == "stopped" {
+				refused = append(refused, refusal{name, "stopped", "its role is declared as stopped; vigil apply changes that"})
+				return nil
+			}
 			if err == nil {
 				done++
 				x.Progress("%d of %d agents", done, len(x.names))

@@ -57,7 +57,7 @@ func (x *several) stoppedByWhom(g *vigilv1.Agent) bool {
 // maxWhyShown is how much of a reason a plan shows, in characters.
 const maxWhyShown = 100
 
-// stopsText says who has stopped what a start would start: a line for each who and why, those of the fewest
+// stopsText says who has stopped what a start would start, or what another stop takes over: a line for each who and why, those of the fewest
 // agents first, as what somebody has stopped for a reason of its own must not drown in what was stopped at once.
 func (x *several) stopsText() string {
 	type cause struct {
@@ -76,6 +76,9 @@ func (x *several) stopsText() string {
 	}
 	slices.SortStableFunc(order, func(a, b cause) int { return cmp.Compare(len(names[a]), len(names[b])) })
 	var text strings.Builder
+	if x.verb == "stop" && len(order) > 0 {
+		text.WriteString("this takes the place of shorter stops:\n")
+	}
 	for _, c := range order[:min(len(order), cli.PlanShown)] {
 		said := "  stopped by " + term.OrWord(term.OneLine(c.by), "nobody who is named")
 		if at := x.Ago(since[c]); at != "" {

@@ -1,7 +1,9 @@
 package agents
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -91,5 +93,19 @@ func TestThePlanOfAStartSaysWhoHasStopped(t *testing.T) {
 	}
 	if text = x.text(); strings.Count(text, "\n") != 7 || !strings.Contains(text, "  and for 4 more reasons") {
 		t.Errorf("the plan is not bounded:\n%s", text)
+	}
+}
+
+// What is started and stays off, since its role is declared as stopped, is not said to be started.
+func TestAStartThatChangesNothingIsNotSaid(t *testing.T) {
+	var out strings.Builder
+	x := &several{App: &cli.App{Terminal: term.Terminal{Out: &out, Err: io.Discard, Now: time.Now}}, verb: "start",
+		did: "started", names: []string{"web/a", "web/b"}}
+	x.change = func(_ context.Context, _ *cli.Conn, name string) (*vigilv1.Agent, error) {
+		return &vigilv1.Agent{Name: name, Desired: map[string]string{"web/a": "running", "web/b": "stopped"}[name]}, nil
+	}
+	err := x.do(context.Background(), nil)
+	if cli.ExitCode(err) != cli.ExitConflict || !strings.Contains(out.String(), "1 agent was started.\n  web/b: its role") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }
