@@ -36,9 +36,9 @@ end that was given to the stop: it is started then, as if a human had asked for 
 replaces the end; one without --for and --until takes it away.
 
 With --room or --all, everything of a room or of the fleet that is not stopped yet is, and so is what an
-earlier stop would let start again before this one ends, which the plan names. ` + "`vigil agent start`" + ` with the same flag starts what
-is stopped, whoever has stopped it: its plan says who and why, and --by NAME starts only what NAME has
-stopped. A stop with --for or --until ends by itself. A role that starts its agents on demand, and tasks
+earlier stop would let start again before this one ends, which the plan names. ` + "`vigil agent start`" + `
+with the same flag starts what is stopped, whoever has stopped it: its plan says who and why, and --by NAME
+starts only what NAME has stopped. A stop with --for or --until ends by itself. A role that starts its agents on demand, and tasks
 that come later, do not start what is stopped.`
 	cmd.Example = `  vigil agent stop web/builder --for 2h --why "its disk is being replaced"
   vigil agent stop web/builder --until 15:00
@@ -72,13 +72,12 @@ func newSetCmd(a *cli.App, verb, short, until string, request *vigilv1.SetAgentR
 				return err
 			}
 			many.change = func(ctx context.Context, c *cli.Conn, name string) (*vigilv1.Agent, error) {
-				rev := request.GetIfRev()
-				if !stop && rev == 0 {
-					rev = many.revs[name] // whoever stops it after the plan means what is known since
+				r := &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(), By: a.Me(),
+					IfRev: request.GetIfRev(), Fresh: request.GetFresh(), Reason: request.GetReason(), For: span}
+				if was := many.planned[name]; was != nil && !stop {
+					return startPlanned(ctx, c, r, was)
 				}
-				return c.Fleet.SetAgent(ctx, &vigilv1.SetAgentRequest{Agent: name, Desired: request.GetDesired(),
-					By: a.Me(), IfRev: rev, Fresh: request.GetFresh(),
-					Reason: request.GetReason(), For: span})
+				return c.Fleet.SetAgent(ctx, r)
 			}
 			if chosen {
 				return many.run(cmd)

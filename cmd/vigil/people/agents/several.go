@@ -32,7 +32,8 @@ type several struct {
 	names  []string
 	atWork int           // of them
 	stops  []stoppedSlot // who has stopped those of them that are stopped
-	revs   map[string]uint64
+	// planned is how those agents were, by name.
+	planned map[string]*vigilv1.Agent
 }
 
 // refusal is what was said of an agent that stays as it is.
@@ -109,7 +110,7 @@ func (x *several) run(cmd *cobra.Command) error {
 // plan reads the agents that are chosen, page by page.
 func (x *several) plan(ctx context.Context, c *cli.Conn) error {
 	request := &vigilv1.ListAgentsRequest{Room: x.room, Limit: 1000}
-	x.revs = map[string]uint64{}
+	x.planned = map[string]*vigilv1.Agent{}
 	for {
 		page, err := c.Fleet.ListAgents(ctx, request)
 		if err != nil {
@@ -124,7 +125,7 @@ func (x *several) plan(ctx context.Context, c *cli.Conn) error {
 				if g.GetDesired() == "stopped" && !byRole(g) {
 					x.stops = append(x.stops, slotOf(g))
 				}
-				x.revs[g.GetName()] = g.GetRev()
+				x.planned[g.GetName()] = g
 			}
 		}
 		if request.After = page.GetNext(); request.After == "" {

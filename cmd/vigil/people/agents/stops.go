@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,30 @@ import (
 	"vigil/cmd/vigil/term"
 	"vigil/rpc/gen/vigilv1"
 )
+
+// startTries bounds how often an agent is read again that changes all the time.
+const startTries = 5
+
+// startPlanned starts an agent unless somebody has stopped it again since the plan was made: that one knows more.
+func startPlanned(ctx context.Context, c *cli.Conn, r *vigilv1.SetAgentRequest, was *vigilv1.Agent) (
+	g *vigilv1.Agent, err error) {
+	r.IfRev = was.GetRev()
+	for range startTries {
+		if g, err = c.Fleet.SetAgent(ctx, r); cli.ExitCode(err) != cli.ExitConflict {
+			return g, err
+		}
+		got, no := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: r.GetAgent()})
+		if no != nil {
+			return nil, no
+		}
+		now := got.GetAgent()
+		if now.GetIntentBy() != was.GetIntentBy() || !now.GetIntentAt().AsTime().Equal(was.GetIntentAt().AsTime()) {
+			return nil, err
+		}
+		r.IfRev = now.GetRev() // its life has changed, and nothing else
+	}
+	return g, err
+}
 
 // startsBefore tells that an agent may run before a stop of so long ends; nil: it does not end.
 func startsBefore(g *vigilv1.Agent, span *durationpb.Duration) bool {
@@ -57,8 +82,9 @@ func (x *several) stoppedByWhom(g *vigilv1.Agent) bool {
 // maxWhyShown is how much of a reason a plan shows, in characters.
 const maxWhyShown = 100
 
-// stopsText says who has stopped what a start would start, or what another stop takes over: a line for each who and why, those of the fewest
-// agents first, as what somebody has stopped for a reason of its own must not drown in what was stopped at once.
+// stopsText says who has stopped what a start would start, or what another stop takes over: a line for each who and
+// why, those of the fewest agents first, as what somebody has stopped for a reason of its own must not drown in what
+// was stopped at once.
 func (x *several) stopsText() string {
 	type cause struct {
 		by, why string
