@@ -703,3 +703,37 @@ func TestN30WhoOpensARoleGetsItsNextTask(t *testing.T) {
 		t.Errorf("half-open: %+v, and the answer is %+v", x.half(), out)
 	}
 }
+
+// L12: a role that would offer its tasks in later entries is no longer among those that do once there is nothing to
+// offer, as a server finds that is restored then.
+func TestL12ARoleWithNothingToOfferDoesNotGrow(t *testing.T) {
+	x := newOutage(t, 10, 20)
+	x.trip()
+	for range 3 {
+		x.probe(false)
+	}
+	var held []Work
+	for _, sp := range x.me {
+		x.must(Join{Speaker: sp})
+		if out := x.do(Claim{Speaker: sp}); out.Code == noun.OK {
+			held = append(held, Work{Speaker: sp, Task: out.Task, Attempt: out.Attempt})
+		}
+	}
+	reqs := []Request{{Cmd: ApplyRoom{Room: "wide", Roles: []noun.RoleSpec{wideRole()}}}, // no step is left
+		{Cmd: CompleteTask{Work: held[0]}}}
+	for id, k := range x.s.TaskTable.From(0) {
+		if k.State == noun.TaskQueued {
+			reqs = append(reqs, Request{Cmd: CancelTask{Task: id}})
+		}
+	}
+	if len(reqs) < 3 {
+		t.Fatal("no task waits")
+	}
+	x.s.Apply(x.entry(reqs...))
+	if x.half() != nil {
+		t.Fatalf("%+v", x.half())
+	}
+	if err := x.s.Check(); err != nil {
+		t.Error(err)
+	}
+}
