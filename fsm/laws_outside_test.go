@@ -128,3 +128,64 @@ func TestL3LivesThatNeverJoinAreReplacedAtWork(t *testing.T) {
 		}
 	}
 }
+
+// L3: a life that worked outside its room when its host fell silent does so when it is back: another one is started for
+// what waits, and the hours for which signs of work excuse it are not counted anew. One that was there until then is
+// expected in its room.
+func TestL3LivesOutsideTheirRoomComeBackOutside(t *testing.T) {
+	for name, c := range map[string]struct {
+		leaves, lapses bool // before the silence
+		wanting        int
+	}{"it has left": {true, false, 1}, "its lease had ended": {false, true, 1}, "it was there": {false, false, 0}} {
+		d := newRetryDrive(t)
+		h := d.host("h1", "worker")
+		d.room("demo", managed("b", func(r *noun.RoleSpec) {
+			r.Start, r.Replicas, r.TTL, r.Proof = noun.StartOnDemand, 2, time.Minute, noun.ProofAgent
+		}))
+		d.must(CreateTask{Room: "demo", Role: "b"})
+		sp := d.start("demo/b", h)
+		d.must(Join{Speaker: sp})
+		d.jump(time.Second)
+		if c.leaves {
+			d.must(Leave{Speaker: sp, Reason: "interrupted"})
+		}
+		if c.lapses {
+			for range 8 {
+				d.jump(10 * time.Second)
+				d.beat(h, BeatFence, 1)
+			}
+		}
+		d.jump(5 * time.Second)
+		d.beat(h, BeatFence, 1)
+		d.jump(10 * time.Minute)
+		if a := d.agent("demo/b"); !a.Proc.GivenUp() {
+			t.Fatalf("%s: it is %s", name, a.Proc)
+		}
+		d.s = reload(t, d.s)
+		d.beat(h, BeatFence, 1)
+		n := 0
+		for range d.s.Wanting() {
+			n++
+		}
+		if a := d.agent("demo/b"); a.Proc != noun.ProcRunning || n != c.wanting {
+			t.Errorf("%s: it is %s, and %d are to be started, want %d", name, a.Proc, n, c.wanting)
+		}
+	}
+
+	x := newOutside(t, core.LevelRetry)
+	prints := ReportScreen{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Kind: noun.PromptNone}
+	x.must(prints)
+	x.beating(3 * time.Hour)
+	x.jump(10 * time.Minute)
+	if a := x.agent(hungName); !a.Proc.GivenUp() {
+		t.Fatalf("it is %s", a.Proc)
+	}
+	x.beat(x.h, BeatFence, x.agent(hungName).ID)
+	x.must(prints)
+	if x.beating(40 * time.Minute); x.stopped() {
+		t.Error("it was stopped at work")
+	}
+	if x.beating(20 * time.Minute); !x.stopped() {
+		t.Error("each silence of its host gives it four hours more")
+	}
+}

@@ -279,6 +279,11 @@ func TestL11WhoLeavesForALimitIsCharged(t *testing.T) {
 		if st := x.s.Task(x.task).State; (st == noun.TaskFailed) != (level > core.Baseline) {
 			t.Errorf("level %d: it is %s", level, st)
 		}
+		texts := x.eventTexts("task.recovered")
+		if want := "its holder left, as it was ended: turn limit of 1m0s"; len(texts) == 0 ||
+			(texts[0] == want) != (level > core.Baseline) {
+			t.Errorf("level %d: the log says %q", level, texts)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,6 +109,78 @@ func TestL11WhoWaitsInVainCallsAHuman(t *testing.T) {
 		if _, n := x.called(); n != 1 || x.s.Role(x.agent("demo/b").Role).Vain != 0 {
 			t.Errorf("%s: one limit after work calls a human", name)
 		}
+	}
+}
+
+// L11: whoever closes the escalation while the limit lasts hears of it again, once; so it is where it was pushed out, or
+// never let in, by others. Who acknowledges it looks after it, and a role that goes leaves nothing behind that says
+// that somebody was called.
+func TestL11TheCallAboutALimitIsMadeAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(*exhausted)
+		counts  []uint64 // of each escalation
+	}{
+		"closed": {func(x *exhausted) {
+			x.must(CloseEscalation{Escalation: 1, By: "ann", Note: "I have logged in"})
+		}, []uint64{1, 1}},
+		"acknowledged": {func(x *exhausted) { x.must(AckEscalation{Escalation: 1, By: "ann"}) }, []uint64{1}},
+		"nothing":      {func(x *exhausted) {}, []uint64{1}},
+	} {
+		x := newExhausted(t, core.LevelRetry, 2)
+		for range 3 {
+			x.ends("demo/b", 0)
+			x.ends("demo/b.2", 0)
+		}
+		c.between(x)
+		for range 3 {
+			x.ends("demo/b", 0)
+			x.ends("demo/b.2", 0)
+		}
+		var counts []uint64
+		for e := range x.s.Escalations(0) {
+			if e.Kind == noun.EscLimitLasts {
+				counts = append(counts, e.Count)
+			}
+		}
+		if e, _ := x.called(); !slices.Equal(counts, c.counts) || e.State == noun.EscalationClosed || !x.s.Lasts(e) {
+			t.Errorf("%s: they count %d, and the last one is %+v", name, counts, e)
+		}
+	}
+
+	x := newExhausted(t, core.LevelRetry, 1) // others fill the list
+	x.ends("demo/b", 0)
+	x.s.Hooks.Lasts[noun.EscServerDiverged] = func(*noun.Escalation) bool { return true }
+	x.wait("demo/b", x.h)
+	second := x.start("demo/b", x.h)
+	x.must(happenMany{0, noun.MaxOpenEscalations, noun.EscServerDiverged, noun.MailUrgent})
+	x.must(ReportExit{Host: x.h, Agent: 1, Inc: second.Inc, Code: 1, Kind: noun.ExitUsageLimit})
+	if _, all := x.called(); all != 0 {
+		t.Fatalf("%d escalations with no free place", all)
+	}
+	x.must(CloseEscalation{Escalation: 1, By: "ann"})
+	x.ends("demo/b", 0)
+	if _, all := x.called(); all != 1 {
+		t.Errorf("%d escalations with a free place", all)
+	}
+
+	x = newExhausted(t, core.LevelRetry, 2) // a life that is over another limit ends after its role has gone
+	for range 3 {
+		x.ends("demo/b", 0)
+	}
+	x.wait("demo/b", x.h)
+	x.start("demo/b.2", x.h)
+	sp := x.start("demo/b", x.h)
+	for n := 0; !x.agent("demo/b").Overdue; n++ {
+		if n == 100 {
+			t.Fatal("it has no start limit")
+		}
+		x.jump(20 * time.Second)
+		x.beat(x.h, BeatFence, 1, 2)
+	}
+	x.must(ApplyRoom{Room: "demo"})
+	x.must(ReportExit{Host: x.h, Agent: 1, Inc: sp.Inc, Code: 1, Kind: noun.ExitUsageLimit})
+	if r := x.s.Role(x.agent("demo/b.2").Role); !r.Retired || r.Vain != 0 {
+		t.Errorf("what is no longer declared waits in vain: %+v", r)
 	}
 }
 

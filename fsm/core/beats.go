@@ -179,9 +179,6 @@ func (s *State) exception(ans *noun.BeatAnswer, host noun.HostID, beat Beat) {
 			s.proven(a)
 		}
 		a.Proc, a.Since = noun.ProcRunning, s.Meta.Clock
-		if s.retries() {
-			a.Note(func(n *noun.Notes) { n.Adopted = true })
-		}
 		s.grantFence(a)
 		s.Event("agent.adopted", About{Agent: a, Host: a.Host}, "its host is back and nothing newer was ordered")
 		s.Settle(a, was)

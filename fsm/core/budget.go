@@ -218,11 +218,15 @@ func (s *State) parkForUsage(a *noun.Agent, x *noun.Exit) {
 }
 
 // waitsInVain calls a human about an agent whose lives end at a limit of its tool, however long it waits: once for all
-// of its role, which have one account.
+// of its role, which have one account. Once more where that escalation is closed, or was pushed out or never let in by
+// others: who has closed it hears that it goes on.
 func (s *State) waitsInVain(a *noun.Agent) {
 	r := s.RoleTable.Mut(a.Role)
-	called := r.Vain != 0
-	if r.Vain = max(r.Vain, a.NotBefore.Add(s.Meta.Settings.BreakerPause)); !called && !r.Retired {
+	if r.Retired { // declared again, it begins anew
+		return
+	}
+	called := r.Vain != 0 && s.Hooks.called(noun.EscLimitLasts, s.RoleName(r.ID))
+	if r.Vain = max(r.Vain, a.NotBefore.Add(s.Meta.Settings.BreakerPause)); !called {
 		s.escalateAgent(noun.EscLimitLasts, a)
 	}
 }

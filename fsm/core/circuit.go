@@ -254,7 +254,8 @@ func (s *State) succeeded(r *noun.Role, at int) {
 	s.armRole(r.ID)
 }
 
-// openRole ends that a role is half-open. The caller promotes what waits.
+// openRole ends that a role is half-open. What waits is offered in steps, as to a role that grows: it may have as many
+// replicas as tasks.
 func (s *State) openRole(r *noun.Role) {
 	span := s.Meta.Clock.Sub(r.Half.Since).Round(time.Second)
 	armed := r.Half.Armed
@@ -264,6 +265,7 @@ func (s *State) openRole(r *noun.Role) {
 	s.Event("role.open", About{Room: r.Room}, fmt.Sprintf("%s: its tasks succeed again after %s", r.Spec.Name, span))
 	s.Hooks.Over.Call(noun.Escalation{Kind: noun.EscRoleFailing, Subject: s.RoleName(r.ID)})
 	s.Hooks.RoomResumed.Call(r.Room)
+	s.reviewGrowth(r)
 }
 
 // followProbe keeps the probes of a half-open role what they are: its tasks that are offered, and

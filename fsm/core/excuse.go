@@ -48,10 +48,14 @@ func (v *View) outsideExcuse(a *noun.Agent) due.Hold {
 		return screenExcuse(a)
 	}
 	h := excuse(a)
-	if v.LeaseTable.Get(a.ID).Beat == 0 { // it never had a lease
+	l, from := v.LeaseTable.Get(a.ID), a.Since
+	switch {
+	case l.Beat == 0: // it never had a lease
 		return h
+	case !a.Adopted(): // that its host has brought it back since it left begins nothing anew
+		from = min(from, l.Beat.Add(time.Duration(l.TTL)))
 	}
-	most := a.Since.Add(outsideMost)
+	most := from.Add(outsideMost)
 	if u := a.Notes().Used; u != nil && u.Inc == a.Inc && min(u.Tool, most) > h.Until {
 		h = due.Hold{Until: min(u.Tool, most), Why: whyTools}
 	}

@@ -71,9 +71,11 @@ type Hooks struct {
 	// Reset makes the features' indexes empty, Index builds them anew from the tables.
 	Reset, Index Hook[struct{}]
 
-	Human  Hook[noun.Escalation]          // calls a human; the caller fills in all but numbers and times
-	Over   Hook[noun.Escalation]          // what an escalation of this kind and subject is about is over
-	Closed Hook[noun.Escalation]          // a human says that nothing is left to decide about it
+	Human  Hook[noun.Escalation] // calls a human; the caller fills in all but numbers and times
+	Over   Hook[noun.Escalation] // what an escalation of this kind and subject is about is over
+	Closed Hook[noun.Escalation] // a human says that nothing is left to decide about it
+	// Called tells whether an escalation of this kind and subject is there and not closed.
+	Called func(noun.EscalationKind, string) bool
 	Mail   func(Letter) noun.Outcome      // writes to an agent, or says why it is not possible
 	Unread func(*noun.Agent) []*noun.Mail // what waits for an agent, oldest first
 	// MailChanged: something else waits for the agent than before.
@@ -157,6 +159,11 @@ func (h *Hooks) Write(l Letter) noun.Outcome {
 		return Refuse(noun.Conflict, "nobody keeps mail")
 	}
 	return h.Mail(l)
+}
+
+// called tells whether an escalation of this kind and subject is there and not closed.
+func (h *Hooks) called(kind noun.EscalationKind, subject string) bool {
+	return h.Called != nil && h.Called(kind, subject)
 }
 
 // Waiting is what waits for an agent.

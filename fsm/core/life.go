@@ -89,6 +89,10 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	a := s.AgentTable.Mut(id)
 	was := ShadowOf(a)
 	l := s.LeaseTable.Mut(id)
+	if s.retries() {
+		expected := expectedBack(a, l)
+		a.Note(func(n *noun.Notes) { n.Adopted = expected })
+	}
 	l.Fence = 0
 	s.Rearm(timerFence, uint64(id), &l.ArmedF, due.Row{})
 	s.Event("agent.fence_ended", About{Agent: a, Task: a.Task, Host: a.Host}, why)
@@ -105,6 +109,18 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 		s.doubtLife(a)
 	}
 	s.Settle(a, was)
+}
+
+// expectedBack tells of a life that is given up for the silence of its host that it joins its room when it is heard of
+// again: it was there until that silence, or had yet to join. One that had left its room, or whose lease ended while
+// its host was heard, stays outside.
+func expectedBack(a *noun.Agent, l *noun.Lease) bool {
+	switch {
+	case a.Part != noun.PartDisconnected, a.Since <= a.StartedAt, a.Adopted():
+		return true
+	}
+	ttl := noun.Time(l.TTL) // the last proofs of its process and of its place in the room are as old as that at the ends
+	return a.Since > l.Fence-ttl && a.Since >= l.Beat+ttl
 }
 
 // buried takes note of an end that somebody saw: the process is gone.

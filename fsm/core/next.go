@@ -31,8 +31,14 @@ func (s *State) then(sp *Speaker, c Then, out noun.Outcome) noun.Outcome {
 	return out
 }
 
-// takeNext is Claim, and where nothing is to be had the speaker is WAITING from then on, as after Join.
+// takeNext is Claim, and where nothing is to be had the speaker is WAITING from then on, as after Join. What its role
+// has still to offer, since it has opened with this very word, comes before.
 func (s *State) takeNext(sp *Speaker, start bool) noun.Outcome {
+	if a := s.AgentByName(sp.Agent); a != nil {
+		if _, grows := s.growing.Get(a.Role); grows {
+			s.workOff()
+		}
+	}
 	out := Claim{Speaker: *sp, Start: start}.Apply(s)
 	if out.Code != noun.NoTask {
 		return out

@@ -261,7 +261,8 @@ func (s *State) noteFailure(t *noun.Task, e *ending) {
 func (s *State) Promote(id noun.RoleID) {
 	r, ri := s.RoleTable.Mut(id), s.roleIndexOf(id)
 	if _, later := s.growing.Get(id); later || r.Below != 0 {
-		return // in steps
+		s.reviewGrowth(r) // in steps; or nothing is left to offer
+		return
 	}
 	for s.promotable(r, ri) {
 		s.promoteOne(r, ri)

@@ -240,6 +240,7 @@ func (c Leave) Apply(s *State) noun.Outcome {
 	e := &ending{why: "its holder left"}
 	switch {
 	case a.Overdue && s.retries():
+		e.why += ", as it was ended: " + a.OrderReason // whoever reads the log sees that it counts
 		e.charge, e.spared = true, s.acquit(a)
 	case !told(a) && !s.StopWish(a):
 		s.noteLost(a)

@@ -170,7 +170,8 @@ type Notes struct {
 	Taken bool
 	// Fruitless counts lives in a row that failed, or ended by themselves and had something to do.
 	Fruitless uint32
-	// Adopted says that this life was given up for the silence of its host, was heard of again, and has not joined since.
+	// Adopted says that this life was given up for the silence of its host, until which it was in its room or had yet to
+	// join, and has not joined since: heard of again, it is expected there.
 	Adopted bool
 
 	// Late says that Taken is so since a limit of the task was over, and not since it was canceled.
@@ -301,7 +302,7 @@ type Lease struct {
 // TaskTaken tells that the task of the present life was taken out of its hands, and that it may not know.
 func (a *Agent) TaskTaken() bool { return a.Noted != nil && a.Noted.Taken }
 
-// Adopted tells that the present life is back with its host, and is expected in its room.
+// Adopted tells that the present life, once it is back with its host, is expected in its room.
 func (a *Agent) Adopted() bool { return a.Noted != nil && a.Noted.Adopted }
 
 // TaskKnown notes that it does: it has said a word since.

@@ -130,6 +130,9 @@ func retryCases() []trialCase {
 			"at most 1 have failed"),
 		c("charged since its holder left", fail(newOutage(1).claim(1, 1).says("task.recovered", 1, 1,
 			"its holder left").claim(1, 2), 2), Broken, "at most 1 have failed"),
+		c("charged since its holder was ended, and left", newOutage(1).claim(1, 1).says("task.recovered", 1, 1,
+			"its holder left, as it was ended: turn limit of 5s").claim(1, 2).says("task.failed", 1, 2,
+			"attempt limit of 2 reached: its holder left, as it was ended: turn limit of 5s").end(1, failed), Kept, ""),
 		c("four holders left, one after the other", newOutage(1).leaves(1, 3).claim(1, 4).
 			says("task.quarantined", 1, 4, diedOfIt+", or left").end(1, quarantined), Kept, ""),
 		c("quarantined after three have left", newOutage(1).leaves(1, 2).claim(1, 3).

@@ -201,6 +201,12 @@ func (c CloseEscalation) Apply(of *core.State) noun.Outcome {
 	return noun.Outcome{}
 }
 
+// called tells whether an escalation of this kind and subject is there and not closed.
+func (v *View) called(kind noun.EscalationKind, subject string) bool {
+	e := v.EscalationTable.Get(v.byKey[keyOf(&noun.Escalation{Kind: kind, Subject: subject})])
+	return e != nil && e.State != noun.EscalationClosed
+}
+
 // isOver is the note of what is closed since it is over by itself.
 const isOver = "it is over"
 

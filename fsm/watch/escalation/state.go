@@ -38,6 +38,7 @@ func Install(c *core.State) *State {
 	h.Timers[core.TimerEscalation] = func(id uint64) { s.fireEscalation(noun.EscalationID(id)) }
 	h.Human.Add(s.escalate)
 	h.Over.Add(s.over)
+	h.Called = s.called
 	h.AgentGoes.Add(s.agentGoes)
 	h.TaskMoved.Add(s.taskMoved)
 	h.TaskGoes.Add(s.taskGoes)
