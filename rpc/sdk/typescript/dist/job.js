@@ -6,6 +6,7 @@ import { checked } from "./trace.js";
 import { tell } from "./usage.js";
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
 const MAX_WAIT = 30; // s that one call which waits for mail lasts
+const OWN = ["vigil", "watchdog"]; // what vigil itself calls itself in mail to agents
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
     name = "Retry";
@@ -32,6 +33,11 @@ export class Handoff {
         this.priority = options.priority ?? 0;
     }
 }
+/**
+ * Tells whether a mail that has come after a question may be a human's answer. One that is handed over again, as after
+ * a reminder, is older than the question: who asks reads all that there is before.
+ */
+const answers = (mail) => !mail.from_incarnation && !mail.redelivered && !OWN.includes(mail.from ?? "");
 /**
  * One claimed attempt at a task. What it says is refused with Superseded when the attempt is no longer the task's
  * own: stop then, nothing counts any more. Its signal comes at the same moment.
@@ -159,12 +165,14 @@ export class Job {
     /**
      * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
      * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
-     * has come meanwhile.
+     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents and of vigil is no answer, and neither
+     * is what was sent before the question: inbox gives all that.
      */
     async ask(question, options = {}) {
         const within = Math.max(options.within ?? 86_400, 1);
         const until = now() + within * 1000;
+        for (let old = await this.mails(0); old.length > 0; old = await this.mails(0))
+            this.life.mails.keep(old);
         await this.expect(within, `asked a human: ${question}`);
         await this.declare({ waiting: "needs_input", lasts: within, why: question });
         try {
@@ -173,7 +181,7 @@ export class Job {
                 if (left <= 0)
                     throw new Timeout(`nobody has answered within ${within} s`);
                 const mails = await this.mails(left);
-                const answer = mails.find((mail) => !mail.from_incarnation);
+                const answer = mails.find(answers);
                 this.life.mails.keep(mails.filter((mail) => mail !== answer));
                 if (!answer)
                     continue;

@@ -11,6 +11,7 @@ import { tell } from "./usage.js";
 
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
 const MAX_WAIT = 30; // s that one call which waits for mail lasts
+const OWN = ["vigil", "watchdog"]; // what vigil itself calls itself in mail to agents
 
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
@@ -62,6 +63,13 @@ export interface Declaration {
   /** For people, at most 1 KiB. */
   why?: string;
 }
+
+/**
+ * Tells whether a mail that has come after a question may be a human's answer. One that is handed over again, as after
+ * a reminder, is older than the question: who asks reads all that there is before.
+ */
+const answers = (mail: Mail): boolean =>
+  !mail.from_incarnation && !mail.redelivered && !OWN.includes(mail.from ?? "");
 
 /** What a mail may have beside its address, subject and body. */
 export type Letter = Pick<SendMailRequest, "priority" | "kind" | "reply_to" | "queue" | "thread">;
@@ -204,12 +212,13 @@ export class Job {
   /**
    * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
    * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-   * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
-   * has come meanwhile.
+   * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents and of vigil is no answer, and neither
+   * is what was sent before the question: inbox gives all that.
    */
   async ask(question: string, options: { within?: number } = {}): Promise<Mail> {
     const within = Math.max(options.within ?? 86_400, 1);
     const until = now() + within * 1000;
+    for (let old = await this.mails(0); old.length > 0; old = await this.mails(0)) this.life.mails.keep(old);
     await this.expect(within, `asked a human: ${question}`);
     await this.declare({ waiting: "needs_input", lasts: within, why: question });
     try {
@@ -217,7 +226,7 @@ export class Job {
         const left = (until - now()) / 1000;
         if (left <= 0) throw new Timeout(`nobody has answered within ${within} s`);
         const mails = await this.mails(left);
-        const answer = mails.find((mail) => !mail.from_incarnation);
+        const answer = mails.find(answers);
         this.life.mails.keep(mails.filter((mail) => mail !== answer));
         if (!answer) continue;
         await this.ack(answer);
