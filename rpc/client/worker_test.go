@@ -146,6 +146,40 @@ func TestWorkerJoinsAgainAfterItsLeaseHasEnded(t *testing.T) {
 	})
 }
 
+// A machine that has slept asks for mail before its next beat has joined again.
+func TestAWaitForMailOutlivesTheLease(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		end := func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.beats["1"], f.outside = "rejoin", true
+		}
+		end()
+		began := time.Now()
+		list, err := w.Mailbox().Wait(t.Context())
+		if err != nil || len(list) != 1 || time.Since(began) > 5*time.Second {
+			t.Errorf("%d mails, %v, after %s", len(list), err, time.Since(began))
+		}
+		// Somebody else beats for this life, in his own time.
+		end()
+		of := client.WorkerConfig{Agent: "web/builder", Incarnation: w.Incarnation(), Patience: time.Minute}
+		if list, err = client.NewMailbox(c, of).Wait(t.Context()); err != nil || len(list) != 1 {
+			t.Errorf("of another process: %d mails, %v", len(list), err)
+		}
+		w.Detach() // now nobody does
+		end()
+		began = time.Now()
+		if _, err = client.NewMailbox(c, of).Wait(t.Context()); !errors.Is(err, client.ErrRejoin) ||
+			time.Since(began) < time.Minute {
+			t.Errorf("without anybody who beats: %v after %s", err, time.Since(began))
+		}
+		if _, err = w.Mailbox().Wait(t.Context()); !errors.Is(err, client.ErrRejoin) {
+			t.Errorf("of a worker that beats no more: %v", err)
+		}
+	})
+}
+
 func TestWaitOutlivesServersAndLeaders(t *testing.T) {
 	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
 		w := join(t, c)

@@ -133,6 +133,22 @@ class Words(unittest.TestCase):
         self.assertEqual([m["mail"] for said, m in life.said if said == "Mailbox.AckMail"], [5])
         self.assertEqual([m.id for m in j.inbox()], [1, 2, 3, 4])
 
+    def test_a_wait_for_mail_outlives_the_lease(self):
+        asked = threading.Event()
+
+        class Outside(Life):
+            park = vigil._life.Life.park
+            speaker, _ask = {}, asked
+
+            def call(self, method, message, scope):
+                if not asked.is_set():
+                    raise vigil.Rejoin("it has no lease")
+                self.mails = [{"id": "3", "from": "anna"}]  # a beat was asked for, and it has joined
+
+            client = property(lambda self: self)
+
+        self.assertEqual([m.id for m in job(Outside()).inbox(wait=20)], [3])
+
     def test_usage_without_anybody_to_tell(self):
         os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         self.assertFalse(job().usage(tokens=3))

@@ -93,6 +93,11 @@ export declare class Job {
      */
     inbox(seconds?: number): Promise<Mail[]>;
     private mails;
+    /**
+     * Waits until there is mail, the time is over, or something went wrong for a moment. It outlives the lease, which may
+     * have ended while this machine slept: the beat that joins again tells what has become of this job.
+     */
+    private parked;
     /** Says that the agent has taken note of a mail, so that no later life gets it. */
     ack(mail: Mail | string): Promise<void>;
     /**

@@ -1,5 +1,5 @@
 // One claimed attempt at a task, as its handler sees it.
-import { Superseded, Timeout } from "./errors.js";
+import { Rejoin, Superseded, Timeout } from "./errors.js";
 import { clip, delay, now, pause, span, textOf, titleOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
 import { checked } from "./trace.js";
@@ -143,18 +143,35 @@ export class Job {
             const left = (until - now()) / 1000;
             if (mails.length > 0 || left <= 0)
                 return mails;
-            const wait = Math.min(left, MAX_WAIT);
+            await this.parked(Math.min(left, MAX_WAIT), t);
+        }
+    }
+    /**
+     * Waits until there is mail, the time is over, or something went wrong for a moment. It outlives the lease, which may
+     * have ended while this machine slept: the beat that joins again tells what has become of this job.
+     */
+    async parked(seconds, t) {
+        const until = now() + seconds * 1000;
+        for (;;) {
+            const wait = Math.max((until - now()) / 1000, 1);
             try {
                 const options = { signal: this.signal, timeout: wait + 10 };
                 await this.life.speak("Mailbox.WaitMail", { max_wait: span(wait) }, options);
                 t.tries = 0;
+                return;
             }
             catch (e) {
                 this.signal.throwIfAborted();
-                if (!e.fleeting)
+                const outside = e instanceof Rejoin && now() < until;
+                if (!outside && !e.fleeting)
                     throw e;
                 t.tries++;
+                if (outside)
+                    this.life.beatNow();
                 await this.life.client.rest(t);
+                if (!outside)
+                    return;
+                this.signal.throwIfAborted();
             }
         }
     }

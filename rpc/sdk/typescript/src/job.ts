@@ -1,7 +1,7 @@
 // One claimed attempt at a task, as its handler sees it.
 
 import type { ChildProcess, SpawnOptions } from "node:child_process";
-import { Superseded, Timeout, type VigilError } from "./errors.js";
+import { Rejoin, Superseded, Timeout, type VigilError } from "./errors.js";
 import type { Life } from "./life.js";
 import type { DeclareRequest, Mail, SendMailRequest, Task } from "./messages.js";
 import { clip, delay, now, pause, span, textOf, titleOf } from "./spans.js";
@@ -70,6 +70,8 @@ export interface Declaration {
  */
 const answers = (mail: Mail): boolean =>
   !mail.from_incarnation && !mail.redelivered && !OWN.includes(mail.from ?? "");
+
+type Pauses = Parameters<Life["client"]["rest"]>[0];
 
 /** What a mail may have beside its address, subject and body. */
 export type Letter = Pick<SendMailRequest, "priority" | "kind" | "reply_to" | "queue" | "thread">;
@@ -186,16 +188,32 @@ export class Job {
       const { mails } = await this.life.speak("Mailbox.ReadMail", {}, { signal: this.signal });
       const left = (until - now()) / 1000;
       if (mails.length > 0 || left <= 0) return mails;
-      const wait = Math.min(left, MAX_WAIT);
+      await this.parked(Math.min(left, MAX_WAIT), t);
+    }
+  }
+
+  /**
+   * Waits until there is mail, the time is over, or something went wrong for a moment. It outlives the lease, which may
+   * have ended while this machine slept: the beat that joins again tells what has become of this job.
+   */
+  private async parked(seconds: number, t: Pauses): Promise<void> {
+    const until = now() + seconds * 1000;
+    for (;;) {
+      const wait = Math.max((until - now()) / 1000, 1);
       try {
         const options = { signal: this.signal, timeout: wait + 10 };
         await this.life.speak("Mailbox.WaitMail", { max_wait: span(wait) }, options);
         t.tries = 0;
+        return;
       } catch (e) {
         this.signal.throwIfAborted();
-        if (!(e as VigilError).fleeting) throw e;
+        const outside = e instanceof Rejoin && now() < until;
+        if (!outside && !(e as VigilError).fleeting) throw e;
         t.tries++;
+        if (outside) this.life.beatNow();
         await this.life.client.rest(t);
+        if (!outside) return;
+        this.signal.throwIfAborted();
       }
     }
   }

@@ -277,6 +277,34 @@ test("what a human says after the question is an answer, and other mail is kept"
   );
 });
 
+test("a wait for mail outlives the lease", async (t) => {
+  let outside = false;
+  let mails = [];
+  const f = await serve(t, ["one"], (call, say, req) => {
+    if (call === "read") say(200, { mails: mails.splice(0) });
+    else if (outside && (call === "beat" || req.url === "/v1/mail:wait")) {
+      say(409, { code: "rejoin", message: "it has no lease" });
+    } else if (outside && call === "join") {
+      // a beat has joined again, and the task is still held
+      outside = false;
+      mails = [{ id: "3", from: "anna" }];
+      const me = { agent: "web/builder", incarnation: "1", agent_id: 1, managed: false };
+      say(200, { ...me, task: "1", ttl: "60s" });
+    } else if (req.url === "/v1/mail:wait") say(200, { unread: 1 });
+    else return false;
+    return true;
+  });
+  let found;
+  await run(f, async (job) => {
+    outside = true;
+    found = await job.inbox(20);
+  });
+  assert.deepEqual(
+    found.map((m) => m.id),
+    ["3"],
+  );
+});
+
 test("a worker that is stopped tells its function, and gives the task back", async (t) => {
   const { heard, client } = await serve(t, ["long", "deaf"]);
   const stop = new AbortController();
