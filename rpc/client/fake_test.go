@@ -48,6 +48,7 @@ type fakeCluster struct {
 	lose    map[string]int    // answers of a method to lose after the work is done
 	no      map[string]string // the code with which a method is refused once
 	failed  *vigilv1.WorkRequest
+	outside bool          // the lease has ended: mail is refused until somebody joins
 	slow    time.Duration // until a connection that is accepted hears the first word
 	dials   int
 
@@ -64,6 +65,7 @@ type fakeServer struct {
 	vigilv1.UnimplementedFleetServer
 	vigilv1.UnimplementedWorkServer
 	vigilv1.UnimplementedClusterServer
+	vigilv1.UnimplementedMailboxServer
 	addr  string
 	all   *fakeCluster
 	lis   *bufconn.Listener
@@ -89,6 +91,7 @@ func (f *fakeCluster) start(addr string) {
 	vigilv1.RegisterFleetServer(s.grpc, s)
 	vigilv1.RegisterWorkServer(s.grpc, s)
 	vigilv1.RegisterClusterServer(s.grpc, s)
+	vigilv1.RegisterMailboxServer(s.grpc, s)
 	go s.grpc.Serve(s.lis)
 	f.mu.Lock()
 	f.servers[addr] = s
@@ -349,6 +352,7 @@ func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.J
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.joined++
+	f.outside = false
 	inc := r.GetSpeaker().GetIncarnation()
 	if inc == 0 {
 		f.inc++
@@ -359,6 +363,19 @@ func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.J
 	}
 	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 1, Incarnation: inc,
 		Ttl: durationpb.New(cmp.Or(f.ttl, time.Minute))}, nil
+}
+
+func (s *fakeServer) WaitMail(context.Context, *vigilv1.WaitMailRequest) (*vigilv1.WaitMailResponse, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if s.all.outside {
+		return nil, refuse(codes.FailedPrecondition, "rejoin", "")
+	}
+	return &vigilv1.WaitMailResponse{Unread: 1}, nil
+}
+
+func (s *fakeServer) ReadMail(context.Context, *vigilv1.ReadMailRequest) (*vigilv1.ReadMailResponse, error) {
+	return &vigilv1.ReadMailResponse{Mails: []*vigilv1.Mail{{Id: 3}}}, nil
 }
 
 func (s *fakeServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {

@@ -17,11 +17,15 @@ type Mailbox struct {
 	mail    vigilv1.MailboxClient
 	speaker *vigilv1.Speaker
 	maxWait time.Duration
+
+	worker   *Worker       // beats for this life; nil: somebody else does
+	patience time.Duration // see NewMailbox
 }
 
-// NewMailbox opens the mailbox of the life that cfg names; Incarnation must be given.
+// NewMailbox opens the mailbox of the life that cfg names; Incarnation must be given. Somebody
+// else beats for it: Patience is how long Wait goes on while its lease has ended, 0: for ever.
 func NewMailbox(c *Client, cfg WorkerConfig) *Mailbox {
-	m := &Mailbox{client: c, mail: vigilv1.NewMailboxClient(c), maxWait: cfg.MaxWait,
+	m := &Mailbox{client: c, mail: vigilv1.NewMailboxClient(c), maxWait: cfg.MaxWait, patience: cfg.Patience,
 		speaker: &vigilv1.Speaker{Agent: cfg.Agent, Incarnation: cfg.Incarnation, Token: cfg.Token}}
 	if m.maxWait == 0 {
 		m.maxWait = time.Minute
@@ -31,7 +35,8 @@ func NewMailbox(c *Client, cfg WorkerConfig) *Mailbox {
 
 // Mailbox is the mailbox of this life.
 func (w *Worker) Mailbox() *Mailbox {
-	return &Mailbox{client: w.client, mail: vigilv1.NewMailboxClient(w.client), speaker: w.speaker, maxWait: w.maxWait}
+	return &Mailbox{client: w.client, mail: vigilv1.NewMailboxClient(w.client), speaker: w.speaker, maxWait: w.maxWait,
+		worker: w}
 }
 
 // Letter is a mail to be sent.
@@ -84,10 +89,12 @@ func (m *Mailbox) Read(ctx context.Context) ([]*vigilv1.Mail, error) {
 	return answer.GetMails(), err
 }
 
-// Wait parks until there is unread mail and takes it. It outlives servers and leaders:
-// only the end of ctx or of this life ends it.
+// Wait parks until there is unread mail and takes it. It outlives servers, leaders and the
+// lease, which may have ended while this machine slept: only the end of ctx or of this life
+// ends it, and for a mailbox without a worker that of its patience.
 func (m *Mailbox) Wait(ctx context.Context) ([]*vigilv1.Mail, error) {
 	t := &trial{}
+	var outside time.Time // since when there is no lease; zero: there is one
 	for {
 		answer, err := m.mail.WaitMail(ctx,
 			&vigilv1.WaitMailRequest{Speaker: m.speaker, MaxWait: durationpb.New(m.maxWait)})
@@ -95,24 +102,42 @@ func (m *Mailbox) Wait(ctx context.Context) ([]*vigilv1.Mail, error) {
 		if answer.GetUnread() > 0 {
 			list, err = m.Read(ctx)
 		}
+		rejoin := errors.Is(err, ErrRejoin)
+		switch {
+		case !rejoin:
+			outside = time.Time{}
+		case outside.IsZero():
+			outside = time.Now()
+		}
 		switch {
 		case len(list) > 0:
 			return list, nil
 		case ctx.Err() != nil:
 			return nil, m.client.endedBy(ctx.Err(), &trial{tries: 1, last: t.last})
-		case errors.Is(err, ErrClosed), err != nil && !lost(err):
+		case errors.Is(err, ErrClosed), rejoin && m.left(outside), err != nil && !rejoin && !lost(err):
 			return nil, err
 		case err == nil && answer.GetUnread() == 0: // nothing came within MaxWait
 			*t = trial{}
 			continue
 		}
-		// No server has answered, or one that is behind knows nothing of the last read.
+		// No server has answered, one that is behind knows nothing of the last read, or the lease has ended.
 		if t.last = From(err); t.tries == 0 {
 			t.began = time.Now()
 		}
 		t.tries++
+		if m.worker != nil {
+			m.worker.askBeat() // which joins again where the lease has ended
+		}
 		t.pause(ctx, m.client.done)
 	}
+}
+
+// left tells whether nobody is to be expected to join again, for a life that is outside its room since then.
+func (m *Mailbox) left(since time.Time) bool {
+	if m.worker != nil {
+		return m.worker.ctx.Err() != nil // it beats no more
+	}
+	return m.patience > 0 && time.Since(since) >= m.patience
 }
 
 // Ack says that the agent has taken note of a mail, so that no later life gets it.

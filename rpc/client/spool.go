@@ -1,11 +1,14 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -52,6 +55,38 @@ func (s Spooled) Put(folder string, at time.Time) (err error) {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// isSpooled tells whether the result of an attempt still lies in a folder: by its name, since whoever asks may not be
+// able to read what another process of the life has written.
+func isSpooled(folder string, task uint64, attempt uint32) bool {
+	if folder == "" {
+		return false
+	}
+	end := fmt.Sprintf("-%d-%d.json", task, attempt)
+	files, _ := os.ReadDir(folder) // nothing is left in one that cannot be read
+	return slices.ContainsFunc(files, func(f os.DirEntry) bool {
+		return !strings.HasPrefix(f.Name(), ".") && strings.HasSuffix(f.Name(), end)
+	})
+}
+
+// spoolAgain is how long a wait passes over an attempt whose result is left with agentd, until it looks again.
+const spoolAgain = 500 * time.Millisecond
+
+// isDone tells whether the result of what was claimed is left with agentd, which has not delivered it yet: nobody may
+// begin it anew. It waits a moment then.
+func (w *Worker) isDone(ctx context.Context, job *Job) bool {
+	if !isSpooled(w.spool, job.Task.GetId(), job.Attempt) {
+		return false
+	}
+	w.outside() // the next claim begins with a join, which tells what is held then
+	timer := time.NewTimer(spoolAgain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 func writeSynced(path string, text []byte) error {

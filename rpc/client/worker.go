@@ -41,6 +41,7 @@ type WorkerConfig struct {
 	// Patience is how long Wait goes on while no server answers; 0: for ever.
 	Patience time.Duration
 	// Spool is the folder in which Work leaves, at its end, a result that no server takes (EnvSpool); "": there is none.
+	// Wait hands out no attempt whose result lies there.
 	Spool string
 }
 
@@ -263,6 +264,8 @@ func (w *Worker) Wait(ctx context.Context) (*Job, error) {
 			job, err = w.accept(ctx, answer, joins)
 		}
 		switch {
+		case job != nil && w.isDone(ctx, job):
+			continue
 		case job != nil:
 			return job, nil
 		case err == nil: // the claim is over; wait anew

@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -143,6 +145,88 @@ func TestWorkerJoinsAgainAfterItsLeaseHasEnded(t *testing.T) {
 			t.Errorf("joined %d times, want 2", n)
 		}
 		w.Detach()
+	})
+}
+
+// A machine that has slept asks for mail before its next beat has joined again.
+func TestAWaitForMailOutlivesTheLease(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		w := join(t, c)
+		end := func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.beats["1"], f.outside = "rejoin", true
+		}
+		end()
+		began := time.Now()
+		list, err := w.Mailbox().Wait(t.Context())
+		if err != nil || len(list) != 1 || time.Since(began) > 5*time.Second {
+			t.Errorf("%d mails, %v, after %s", len(list), err, time.Since(began))
+		}
+		// Somebody else beats for this life, in his own time.
+		end()
+		of := client.WorkerConfig{Agent: "web/builder", Incarnation: w.Incarnation(), Patience: time.Minute}
+		if list, err = client.NewMailbox(c, of).Wait(t.Context()); err != nil || len(list) != 1 {
+			t.Errorf("of another process: %d mails, %v", len(list), err)
+		}
+		w.Detach() // now nobody does
+		end()
+		began = time.Now()
+		if _, err = client.NewMailbox(c, of).Wait(t.Context()); !errors.Is(err, client.ErrRejoin) ||
+			time.Since(began) < time.Minute {
+			t.Errorf("without anybody who beats: %v after %s", err, time.Since(began))
+		}
+		if _, err = w.Mailbox().Wait(t.Context()); !errors.Is(err, client.ErrRejoin) {
+			t.Errorf("of a worker that beats no more: %v", err)
+		}
+	})
+}
+
+// What was done while no server answered is not begun anew before agentd has delivered it.
+func TestWaitHandsOutNothingWhoseResultIsLeftWithAgentd(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		spool := t.TempDir()
+		f.mu.Lock()
+		f.tasks = append(f.tasks, &vigilv1.Task{Id: 5, Attempt: 1, State: vigilv1.TaskState_PENDING})
+		f.mu.Unlock()
+		w, err := client.Join(t.Context(), c, client.WorkerConfig{Agent: "web/builder", Spool: spool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Detach()
+		job, err := w.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := client.Spooled{Agent: w.Agent(), Incarnation: w.Incarnation(), Task: job.Task.GetId(),
+			Attempt: job.Attempt, Result: "done"}
+		if err := one.Put(spool, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		again := func() { // it is still held
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for _, x := range f.tasks {
+				x.State, x.Attempt = vigilv1.TaskState_PENDING, job.Attempt-1
+			}
+		}
+		again()
+		short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if job, err := w.Wait(short); err == nil {
+			t.Errorf("task %d, attempt %d is handed out again", job.Task.GetId(), job.Attempt)
+		}
+		files, err := filepath.Glob(filepath.Join(spool, "*.json"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("left %v, %v", files, err)
+		}
+		if err := os.Remove(files[0]); err != nil { // agentd has dealt with it
+			t.Fatal(err)
+		}
+		again()
+		if _, err := w.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -83,7 +83,7 @@ func (w *waitForTask) run(ctx context.Context, c *cli.Conn) error {
 		go life.WhenGone(attended, p, func() { stop(ErrParentGone) })
 	}
 	worker, err := client.Join(attended, c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation,
-		Token: l.Token, Patience: w.patienceOf(managed)})
+		Token: l.Token, Patience: w.patienceOf(managed), Spool: w.Getenv(client.EnvSpool)})
 	began := l.Incarnation == 0
 	if err != nil && !managed && l.Incarnation != 0 &&
 		(errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound)) {

@@ -147,7 +147,8 @@ func (d *mcpDesk) enter(ctx context.Context) {
 		call, cancel := context.WithTimeout(ctx, d.callLimit())
 		d.began = d.life.Incarnation == 0
 		worker, err := client.Join(call, d.conn.Client,
-			client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token})
+			client.WorkerConfig{Agent: d.life.Agent, Incarnation: d.life.Incarnation, Token: d.life.Token,
+				Spool: d.Getenv(client.EnvSpool)})
 		cancel()
 		if err == nil {
 			d.entered(worker)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,6 +62,10 @@ until there is something to read; --timeout bounds that, with exit code 6.`,
 	return cmd
 }
 
+// rejoins is how long a wait for mail by hand outlives the end of the lease: longer than whoever beats for this life
+// needs to join again after this machine has slept. After the end of a task nobody beats.
+const rejoins = time.Minute
+
 // awaitUnread waits until there is unread mail and takes it. It takes none when nobody
 // would read it.
 func awaitUnread(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life) (*vigilv1.ReadMailResponse, error) {
@@ -68,7 +73,11 @@ func awaitUnread(ctx context.Context, a *cli.App, c *cli.Conn, l *life.Life) (*v
 	defer stop(nil)
 	go life.WhenGone(attended, life.ProcessOf(os.Getppid()), func() { stop(agent.ErrParentGone) })
 	go agent.WhenUnread(attended, a, func() { stop(agent.ErrReaderGone) })
-	box := client.NewMailbox(c.Client, client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.Token})
+	cfg := client.WorkerConfig{Agent: l.Agent, Incarnation: l.Incarnation, Token: l.Token}
+	if !l.Managed {
+		cfg.Patience = rejoins
+	}
+	box := client.NewMailbox(c.Client, cfg)
 	list, err := box.Wait(attended)
 	switch cause := context.Cause(attended); {
 	case err == nil:

@@ -15,12 +15,14 @@ from vigil._worker import Worker
 class Life:
     agent, incarnation = "web/builder", 1
 
-    def __init__(self, mails=()):
-        self.said, self.mails = [], list(mails)
+    def __init__(self, mails=(), asked=()):
+        self.said, self.mails, self.asked = [], list(mails), asked  # asked: what comes after a question
         self._lock, self._kept = threading.Lock(), {}
 
     def say(self, method, message, job, scope):
         self.said.append((method, message))
+        if message.get("waiting"):
+            self.mails += self.asked
         if method == "Mailbox.ReadMail":
             mails, self.mails = self.mails, []
             return {"mails": mails}
@@ -113,12 +115,39 @@ class Words(unittest.TestCase):
         for sender in ("anna", "user/anna", "token/7", "root/s1"):
             mails = [{"id": "1", "from": "web/tester", "from_incarnation": "3"}, {"id": "2", "from": sender},
                      {"id": "3", "from": sender}]
-            life = Life(mails)
+            life = Life(asked=mails)
             j = job(life)
             self.assertEqual(j.ask("may I?", within=20).id, 2)
             self.assertEqual([m["mail"] for said, m in life.said if said == "Mailbox.AckMail"], [2])
             self.assertEqual([m.id for m in j.inbox()], [1, 3])
             self.assertEqual(j.inbox(), [])
+
+    def test_an_answer_is_what_a_human_says_after_the_question(self):
+        old = [{"id": "1", "from": "anna", "body": "yes"}, {"id": "2", "from": "vigil", "kind": "nudge"}]
+        life = Life(old, asked=[{"id": "1", "from": "anna", "body": "yes", "redelivered": True},
+                                {"id": "3", "from": "vigil", "kind": "status-inquiry"},
+                                {"id": "4", "from": "watchdog", "kind": "room-inquiry"},
+                                {"id": "5", "from": "anna", "body": "no"}])
+        j = job(life)
+        self.assertEqual(j.ask("Delete the customer?", within=20).body, "no")
+        self.assertEqual([m["mail"] for said, m in life.said if said == "Mailbox.AckMail"], [5])
+        self.assertEqual([m.id for m in j.inbox()], [1, 2, 3, 4])
+
+    def test_a_wait_for_mail_outlives_the_lease(self):
+        asked = threading.Event()
+
+        class Outside(Life):
+            park = vigil._life.Life.park
+            speaker, _ask = {}, asked
+
+            def call(self, method, message, scope):
+                if not asked.is_set():
+                    raise vigil.Rejoin("it has no lease")
+                self.mails = [{"id": "3", "from": "anna"}]  # a beat was asked for, and it has joined
+
+            client = property(lambda self: self)
+
+        self.assertEqual([m.id for m in job(Outside()).inbox(wait=20)], [3])
 
     def test_usage_without_anybody_to_tell(self):
         os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)

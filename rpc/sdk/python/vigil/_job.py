@@ -25,6 +25,7 @@ log = logging.getLogger("vigil")
 
 MAX_NOTE = 4 << 10  # bytes of a note of progress
 MAX_OUTPUT = 1 << 20  # bytes of the output of a command that are kept
+OWN = ("vigil", "watchdog")  # what vigil itself calls itself in mail to agents
 
 
 class Retry(Exception):
@@ -183,16 +184,18 @@ class Job:
         """Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see
         the question in their inbox, and what they send with `vigil mail send` to this agent is the answer.
 
-        within is how long that may take, in seconds, at most 7 days; TimeoutError after that. Mail of agents is no
-        answer: inbox() gives what else has come meanwhile.
+        within is how long that may take, in seconds, at most 7 days; TimeoutError after that. Mail of agents and of
+        vigil is no answer, and neither is what was sent before the question: inbox() gives all that.
         """
         until = now() + seconds(within)
+        while mails := self._mails(0):
+            self._life.kept(mails)
         self.expect(max(seconds(within), 1), "asked a human: " + question)
         self.declare(waiting="needs_input", lasts=max(seconds(within), 1), why=question)
         try:
             while now() < until:
                 mails = self._mails(until - now())
-                answer = next((m for m in mails if not m.raw.get("from_incarnation")), None)
+                answer = next((m for m in mails if _answers(m)), None)
                 self._life.kept([m for m in mails if m is not answer])
                 if answer is not None:
                     self.ack(answer)
@@ -300,6 +303,12 @@ class Job:
         """Says something about the task."""
         message.update(task=self.id, attempt=self.attempt)
         return self._speak(method, message)
+
+
+def _answers(mail: Mail) -> bool:
+    """Tells whether a mail that has come after a question may be a human's answer. One that is handed over again, as
+    after a reminder, is older than the question: who asks reads all that there is before."""
+    return not mail.raw.get("from_incarnation") and not mail.raw.get("redelivered") and mail.sender not in OWN
 
 
 class CommandFailed(Exception):

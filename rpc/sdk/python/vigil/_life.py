@@ -108,17 +108,29 @@ class Life:
             raise
 
     def park(self, method: str, span: float, scope: Scope, check: Callable[[], None]) -> None:
-        """A call that parks; what goes wrong for a moment is passed over."""
+        """A call that parks; what goes wrong for a moment is passed over. It outlives the lease, which may have ended
+        while this machine slept: the beat that joins again tells what has become of the job."""
         t = Trial(0.0, scope)
-        try:
-            self.client.call(method, {"speaker": self.speaker, "max_wait": duration(max(span, 1))}, scope=scope)
-        except Aborted:
-            check()
-        except VigilError as e:
-            if not e.fleeting and not isinstance(e, errors.NoTask):
-                raise
-            t.tries = 5
-            t.pause()
+        t.tries = 5
+        until = now() + span
+        while True:
+            left = max(until - now(), 1)
+            try:
+                self.client.call(method, {"speaker": self.speaker, "max_wait": duration(left)}, scope=scope)
+                return
+            except Aborted:
+                check()
+                return
+            except errors.Rejoin:
+                if now() >= until:
+                    raise
+                self._ask.set()
+                t.pause()
+            except VigilError as e:
+                if not e.fleeting and not isinstance(e, errors.NoTask):
+                    raise
+                t.pause()
+                return
 
     def wait(self) -> Job:
         """Parks until there is a task, and claims it. It outlives servers, leaders and whole outages; only the end of

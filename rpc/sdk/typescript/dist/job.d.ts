@@ -93,13 +93,18 @@ export declare class Job {
      */
     inbox(seconds?: number): Promise<Mail[]>;
     private mails;
+    /**
+     * Waits until there is mail, the time is over, or something went wrong for a moment. It outlives the lease, which may
+     * have ended while this machine slept: the beat that joins again tells what has become of this job.
+     */
+    private parked;
     /** Says that the agent has taken note of a mail, so that no later life gets it. */
     ack(mail: Mail | string): Promise<void>;
     /**
      * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
      * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
-     * has come meanwhile.
+     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents and of vigil is no answer, and neither
+     * is what was sent before the question: inbox gives all that.
      */
     ask(question: string, options?: {
         within?: number;

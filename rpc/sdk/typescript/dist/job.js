@@ -1,11 +1,12 @@
 // One claimed attempt at a task, as its handler sees it.
-import { Superseded, Timeout } from "./errors.js";
+import { Rejoin, Superseded, Timeout } from "./errors.js";
 import { clip, delay, now, pause, span, textOf, titleOf } from "./spans.js";
 import { CommandFailed, complaint, ended, Running, start } from "./subprocess.js";
 import { checked } from "./trace.js";
 import { tell } from "./usage.js";
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
 const MAX_WAIT = 30; // s that one call which waits for mail lasts
+const OWN = ["vigil", "watchdog"]; // what vigil itself calls itself in mail to agents
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
     name = "Retry";
@@ -32,6 +33,11 @@ export class Handoff {
         this.priority = options.priority ?? 0;
     }
 }
+/**
+ * Tells whether a mail that has come after a question may be a human's answer. One that is handed over again, as after
+ * a reminder, is older than the question: who asks reads all that there is before.
+ */
+const answers = (mail) => !mail.from_incarnation && !mail.redelivered && !OWN.includes(mail.from ?? "");
 /**
  * One claimed attempt at a task. What it says is refused with Superseded when the attempt is no longer the task's
  * own: stop then, nothing counts any more. Its signal comes at the same moment.
@@ -137,18 +143,35 @@ export class Job {
             const left = (until - now()) / 1000;
             if (mails.length > 0 || left <= 0)
                 return mails;
-            const wait = Math.min(left, MAX_WAIT);
+            await this.parked(Math.min(left, MAX_WAIT), t);
+        }
+    }
+    /**
+     * Waits until there is mail, the time is over, or something went wrong for a moment. It outlives the lease, which may
+     * have ended while this machine slept: the beat that joins again tells what has become of this job.
+     */
+    async parked(seconds, t) {
+        const until = now() + seconds * 1000;
+        for (;;) {
+            const wait = Math.max((until - now()) / 1000, 1);
             try {
                 const options = { signal: this.signal, timeout: wait + 10 };
                 await this.life.speak("Mailbox.WaitMail", { max_wait: span(wait) }, options);
                 t.tries = 0;
+                return;
             }
             catch (e) {
                 this.signal.throwIfAborted();
-                if (!e.fleeting)
+                const outside = e instanceof Rejoin && now() < until;
+                if (!outside && !e.fleeting)
                     throw e;
                 t.tries++;
+                if (outside)
+                    this.life.beatNow();
                 await this.life.client.rest(t);
+                if (!outside)
+                    return;
+                this.signal.throwIfAborted();
             }
         }
     }
@@ -159,12 +182,14 @@ export class Job {
     /**
      * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
      * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
-     * has come meanwhile.
+     * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents and of vigil is no answer, and neither
+     * is what was sent before the question: inbox gives all that.
      */
     async ask(question, options = {}) {
         const within = Math.max(options.within ?? 86_400, 1);
         const until = now() + within * 1000;
+        for (let old = await this.mails(0); old.length > 0; old = await this.mails(0))
+            this.life.mails.keep(old);
         await this.expect(within, `asked a human: ${question}`);
         await this.declare({ waiting: "needs_input", lasts: within, why: question });
         try {
@@ -173,7 +198,7 @@ export class Job {
                 if (left <= 0)
                     throw new Timeout(`nobody has answered within ${within} s`);
                 const mails = await this.mails(left);
-                const answer = mails.find((mail) => !mail.from_incarnation);
+                const answer = mails.find(answers);
                 this.life.mails.keep(mails.filter((mail) => mail !== answer));
                 if (!answer)
                     continue;

@@ -38,6 +38,8 @@ export declare class Life {
     private end;
     /** Renews the lease every quarter of its length until the life ends. */
     private beat;
+    /** Asks for a beat at once. */
+    beatNow(): void;
     /** Proves once that this life goes on. One without an answer must not hold up the next for long. */
     private prove;
     /** Asks whether the task is still this life's: a human may have canceled it, which no beat tells. */

@@ -133,6 +133,10 @@ export class Life {
             }
         }
     }
+    /** Asks for a beat at once. */
+    beatNow() {
+        this.hurry.abort();
+    }
     /** Proves once that this life goes on. One without an answer must not hold up the next for long. */
     async prove() {
         const sent = now();

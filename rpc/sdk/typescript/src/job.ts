@@ -1,7 +1,7 @@
 // One claimed attempt at a task, as its handler sees it.
 
 import type { ChildProcess, SpawnOptions } from "node:child_process";
-import { Superseded, Timeout, type VigilError } from "./errors.js";
+import { Rejoin, Superseded, Timeout, type VigilError } from "./errors.js";
 import type { Life } from "./life.js";
 import type { DeclareRequest, Mail, SendMailRequest, Task } from "./messages.js";
 import { clip, delay, now, pause, span, textOf, titleOf } from "./spans.js";
@@ -11,6 +11,7 @@ import { tell } from "./usage.js";
 
 const MAX_NOTE = 4 << 10; // bytes of a note of progress
 const MAX_WAIT = 30; // s that one call which waits for mail lasts
+const OWN = ["vigil", "watchdog"]; // what vigil itself calls itself in mail to agents
 
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
@@ -62,6 +63,15 @@ export interface Declaration {
   /** For people, at most 1 KiB. */
   why?: string;
 }
+
+/**
+ * Tells whether a mail that has come after a question may be a human's answer. One that is handed over again, as after
+ * a reminder, is older than the question: who asks reads all that there is before.
+ */
+const answers = (mail: Mail): boolean =>
+  !mail.from_incarnation && !mail.redelivered && !OWN.includes(mail.from ?? "");
+
+type Pauses = Parameters<Life["client"]["rest"]>[0];
 
 /** What a mail may have beside its address, subject and body. */
 export type Letter = Pick<SendMailRequest, "priority" | "kind" | "reply_to" | "queue" | "thread">;
@@ -178,16 +188,32 @@ export class Job {
       const { mails } = await this.life.speak("Mailbox.ReadMail", {}, { signal: this.signal });
       const left = (until - now()) / 1000;
       if (mails.length > 0 || left <= 0) return mails;
-      const wait = Math.min(left, MAX_WAIT);
+      await this.parked(Math.min(left, MAX_WAIT), t);
+    }
+  }
+
+  /**
+   * Waits until there is mail, the time is over, or something went wrong for a moment. It outlives the lease, which may
+   * have ended while this machine slept: the beat that joins again tells what has become of this job.
+   */
+  private async parked(seconds: number, t: Pauses): Promise<void> {
+    const until = now() + seconds * 1000;
+    for (;;) {
+      const wait = Math.max((until - now()) / 1000, 1);
       try {
         const options = { signal: this.signal, timeout: wait + 10 };
         await this.life.speak("Mailbox.WaitMail", { max_wait: span(wait) }, options);
         t.tries = 0;
+        return;
       } catch (e) {
         this.signal.throwIfAborted();
-        if (!(e as VigilError).fleeting) throw e;
+        const outside = e instanceof Rejoin && now() < until;
+        if (!outside && !(e as VigilError).fleeting) throw e;
         t.tries++;
+        if (outside) this.life.beatNow();
         await this.life.client.rest(t);
+        if (!outside) return;
+        this.signal.throwIfAborted();
       }
     }
   }
@@ -204,12 +230,13 @@ export class Job {
   /**
    * Asks a human and waits for the answer: the agent counts as waiting for a human and not as stuck, people see the
    * question in their inbox, and what they send with `vigil mail send` to this agent is the answer. within is how long
-   * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents is no answer: inbox gives what else
-   * has come meanwhile.
+   * that may take, in seconds, at most 7 days; Timeout after that. Mail of agents and of vigil is no answer, and neither
+   * is what was sent before the question: inbox gives all that.
    */
   async ask(question: string, options: { within?: number } = {}): Promise<Mail> {
     const within = Math.max(options.within ?? 86_400, 1);
     const until = now() + within * 1000;
+    for (let old = await this.mails(0); old.length > 0; old = await this.mails(0)) this.life.mails.keep(old);
     await this.expect(within, `asked a human: ${question}`);
     await this.declare({ waiting: "needs_input", lasts: within, why: question });
     try {
@@ -217,7 +244,7 @@ export class Job {
         const left = (until - now()) / 1000;
         if (left <= 0) throw new Timeout(`nobody has answered within ${within} s`);
         const mails = await this.mails(left);
-        const answer = mails.find((mail) => !mail.from_incarnation);
+        const answer = mails.find(answers);
         this.life.mails.keep(mails.filter((mail) => mail !== answer));
         if (!answer) continue;
         await this.ack(answer);

@@ -158,6 +158,11 @@ export class Life {
     }
   }
 
+  /** Asks for a beat at once. */
+  beatNow(): void {
+    this.hurry.abort();
+  }
+
   /** Proves once that this life goes on. One without an answer must not hold up the next for long. */
   private async prove(): Promise<void> {
     const sent = now();

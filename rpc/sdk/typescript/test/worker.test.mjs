@@ -241,13 +241,21 @@ test("a managed life that is stopped while no server answers leaves its result w
   assert.equal(f.heard.filter((h) => h.call === "leave").length, 0); // which would put the task back
 });
 
-test("what a human says is an answer, and other mail is kept", async (t) => {
+test("what a human says after the question is an answer, and other mail is kept", async (t) => {
   const mails = [
-    { id: "1", from: "web/tester", from_incarnation: "3" },
-    { id: "2", from: "token/7" },
-    { id: "3", from: "anna" },
+    { id: "1", from: "anna", body: "yes" },
+    { id: "2", from: "vigil", kind: "nudge" },
+  ];
+  const later = [
+    { id: "1", from: "anna", body: "yes", redelivered: true },
+    { id: "3", from: "vigil", kind: "status-inquiry" },
+    { id: "4", from: "watchdog", kind: "room-inquiry" },
+    { id: "5", from: "web/tester", from_incarnation: "3" },
+    { id: "6", from: "token/7" },
+    { id: "7", from: "anna" },
   ];
   const f = await serve(t, ["one"], (call, say) => {
+    if (call === "declare") mails.push(...later.splice(0));
     if (call !== "read") return false;
     say(200, { mails: mails.splice(0) });
     return true;
@@ -258,14 +266,42 @@ test("what a human says is an answer, and other mail is kept", async (t) => {
     others = await job.inbox();
     none = await job.inbox();
   });
-  assert.equal(answer.id, "2");
+  assert.equal(answer.id, "6");
   assert.deepEqual(
     [others, none].map((l) => l.map((m) => m.id)),
-    [["1", "3"], []],
+    [["1", "2", "3", "4", "5", "7"], []],
   );
   assert.deepEqual(
     f.heard.map((h) => h.call).filter((call) => call.endsWith("/ack")),
-    ["/v1/mail/2/ack"],
+    ["/v1/mail/6/ack"],
+  );
+});
+
+test("a wait for mail outlives the lease", async (t) => {
+  let outside = false;
+  let mails = [];
+  const f = await serve(t, ["one"], (call, say, req) => {
+    if (call === "read") say(200, { mails: mails.splice(0) });
+    else if (outside && (call === "beat" || req.url === "/v1/mail:wait")) {
+      say(409, { code: "rejoin", message: "it has no lease" });
+    } else if (outside && call === "join") {
+      // a beat has joined again, and the task is still held
+      outside = false;
+      mails = [{ id: "3", from: "anna" }];
+      const me = { agent: "web/builder", incarnation: "1", agent_id: 1, managed: false };
+      say(200, { ...me, task: "1", ttl: "60s" });
+    } else if (req.url === "/v1/mail:wait") say(200, { unread: 1 });
+    else return false;
+    return true;
+  });
+  let found;
+  await run(f, async (job) => {
+    outside = true;
+    found = await job.inbox(20);
+  });
+  assert.deepEqual(
+    found.map((m) => m.id),
+    ["3"],
   );
 });
 
