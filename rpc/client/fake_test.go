@@ -352,7 +352,10 @@ func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.J
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.joined++
-	f.outside = false
+	if f.outside {
+		f.outside = false
+		delete(f.beats, "1")
+	}
 	inc := r.GetSpeaker().GetIncarnation()
 	if inc == 0 {
 		f.inc++
@@ -486,7 +489,7 @@ func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.B
 		if v := s.all.beats[key]; v != "" {
 			out.Exceptions = append(out.Exceptions,
 				&vigilv1.BeatException{Agent: id, Incarnation: r.GetIncarnations()[i], Verdict: v})
-			if v == "rejoin" {
+			if v == "rejoin" && !s.all.outside { // a beat may be broken off before it joins
 				delete(s.all.beats, key)
 			}
 		}
