@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -215,7 +216,8 @@ func (s *fakeServer) intercept(
 	if hint && leader != "" {
 		_ = grpc.SetHeader(ctx, metadata.Pairs("vigil-leader", leader))
 	}
-	if info.FullMethod != vigilv1.Work_Wait_FullMethodName {
+	parked := []string{vigilv1.Work_Wait_FullMethodName, vigilv1.Mailbox_WaitMail_FullMethodName}
+	if !slices.Contains(parked, info.FullMethod) { // any server answers those
 		switch leader {
 		case s.addr:
 		case "":
