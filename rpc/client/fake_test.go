@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -215,7 +216,8 @@ func (s *fakeServer) intercept(
 	if hint && leader != "" {
 		_ = grpc.SetHeader(ctx, metadata.Pairs("vigil-leader", leader))
 	}
-	if info.FullMethod != vigilv1.Work_Wait_FullMethodName {
+	parked := []string{vigilv1.Work_Wait_FullMethodName, vigilv1.Mailbox_WaitMail_FullMethodName}
+	if !slices.Contains(parked, info.FullMethod) { // any server answers those
 		switch leader {
 		case s.addr:
 		case "":
@@ -352,7 +354,10 @@ func (s *fakeServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1.J
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.joined++
-	f.outside = false
+	if f.outside {
+		f.outside = false
+		delete(f.beats, "1")
+	}
 	inc := r.GetSpeaker().GetIncarnation()
 	if inc == 0 {
 		f.inc++
@@ -486,7 +491,7 @@ func (s *fakeServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.B
 		if v := s.all.beats[key]; v != "" {
 			out.Exceptions = append(out.Exceptions,
 				&vigilv1.BeatException{Agent: id, Incarnation: r.GetIncarnations()[i], Verdict: v})
-			if v == "rejoin" {
+			if v == "rejoin" && !s.all.outside { // a beat may be broken off before it joins
 				delete(s.all.beats, key)
 			}
 		}
