@@ -90,8 +90,8 @@ ui: ## try every view and action of the page in a browser; needs chromium, node 
 
 screenshots: ## take the pictures of docs/guide/page anew; needs what make ui needs
 	@mkdir -p bin/shots docs/guide/page
-	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPage(Views|TerminalIsTaken)FromNPM$$' -count 1 -timeout 10m
-	for name in fleet timeline apply typing; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
+	VIGIL_NPM=1 VIGIL_UI=1 VIGIL_SHOTS=$(CURDIR)/bin/shots go test ./cmd/vigil -run '^TestPage(Views|TerminalIsTaken|PromptIsAnswered)FromNPM$$' -count 1 -timeout 10m
+	for name in fleet prompt agent servers timeline apply typing; do cp bin/shots/$$name-1280.png bin/shots/$$name-390.png docs/guide/page/; done
 
 check: fmt vet staticcheck generated race ## everything a change must pass
 

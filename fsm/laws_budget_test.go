@@ -479,6 +479,25 @@ func TestL3CanceledHolder(t *testing.T) {
 	}
 }
 
+// L9: a human who decides against a QUARANTINED task ends it; below the feature level that brought it nothing changes.
+func TestCancelOfAQuarantinedTask(t *testing.T) {
+	d := newDrive(t)
+	sp, w := d.at(noun.TaskQuarantined)
+	if d.s.Level() < core.LevelRetry {
+		d.want(noun.Conflict, CancelTask{Task: w.Task, By: "ann"})
+		d.must(RaiseLevel{Level: core.LevelRetry})
+	}
+	d.want(noun.Conflict, CancelTask{Task: w.Task, IfRev: 1})
+	d.must(CancelTask{Task: w.Task, By: "ann", Reason: "enough"})
+	if x := d.s.Task(w.Task); x.State != noun.TaskCanceled || x.Result != "enough" {
+		t.Fatalf("%+v", x)
+	}
+	d.want(noun.Conflict, UnquarantineTask{Task: w.Task, By: "ann"})
+	d.want(noun.NoTask, Claim{Speaker: sp})
+	d.must(RetryTask{Task: w.Task, By: "ann"})
+	d.must(Claim{Speaker: sp})
+}
+
 func TestUnquarantineForgivesTheDeaths(t *testing.T) {
 	d := newDrive(t)
 	sp, w := d.at(noun.TaskQuarantined)

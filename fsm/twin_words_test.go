@@ -145,6 +145,7 @@ func (w *twin) cancel(c CancelTask) noun.Code {
 		return noun.NotFound
 	case x.state == noun.TaskCanceled:
 		return noun.OK
+	case w.retries && x.state == noun.TaskQuarantined:
 	case x.state.Terminal():
 		return noun.Conflict
 	}

@@ -86,12 +86,13 @@ func TestPageSignsOutFromNPM(t *testing.T) {
 	browse(t, dir, 2*time.Minute, "session.mjs", c.page("--session", "4s"), shots(t), "4")
 }
 
-// A budget that has run out is lifted in the inbox, by mouse and by keyboard alone, and work goes on.
+// A budget that has run out is lifted in the inbox, by mouse and by keyboard alone, and in the view of its room, and work
+// goes on.
 func TestPageLiftsBudgetsFromNPM(t *testing.T) {
 	dir := pageOnly(t)
 	c := newSpending(t)
 	var kept []uint64
-	for _, room := range []string{"thrifty", "frugal"} {
+	for _, room := range []string{"thrifty", "frugal", "sparing"} {
 		c.thrifty(room)
 		c.joined(room+"/a", "")
 		to, token := c.collector(room + "/a")
@@ -101,7 +102,7 @@ func TestPageLiftsBudgetsFromNPM(t *testing.T) {
 		})
 		kept = append(kept, c.task(room, "kept back"))
 	}
-	browse(t, dir, 3*time.Minute, "lift.mjs", c.page(), shots(t), "thrifty/a", "frugal/a")
+	browse(t, dir, 3*time.Minute, "lift.mjs", c.page(), shots(t), "thrifty/a", "frugal/a", "sparing/a")
 	for _, task := range kept {
 		c.completed(task)
 	}

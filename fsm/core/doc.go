@@ -16,7 +16,7 @@
 //	ACKNOWLEDGED --acknowledgement limit--> PENDING
 //	ACKNOWLEDGED, IN_PROGRESS --holder gone--> PENDING (or QUARANTINED, FAILED)
 //	PENDING --its role half-opens--> QUEUED
-//	any but terminal --CancelTask--> CANCELED
+//	any but terminal, QUARANTINED --CancelTask--> CANCELED
 //	FAILED, CANCELED, QUARANTINED --RetryTask--> QUEUED
 //	QUARANTINED --UnquarantineTask--> QUEUED
 //	ACKNOWLEDGED, IN_PROGRESS --turn limit--> its holder is stopped (by hand: PENDING)

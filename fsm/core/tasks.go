@@ -381,7 +381,8 @@ func (s *State) enqueue(r *noun.Role, t *noun.Task) {
 	s.Promote(r.ID)
 }
 
-// CancelTask ends a task by a human's word (law L9).
+// CancelTask ends a task by a human's word (law L9). That of a QUARANTINED one decides what it has waited for: nobody
+// has to die of it once more for that.
 type CancelTask struct {
 	Task       noun.TaskID
 	IfRev      uint64
@@ -396,7 +397,7 @@ func (c CancelTask) Apply(s *State) noun.Outcome {
 	if t.State == noun.TaskCanceled {
 		return noun.Outcome{Task: t.ID, Rev: t.Rev}
 	}
-	if t.State.Terminal() {
+	if t.State.Terminal() && !(t.State == noun.TaskQuarantined && s.Level() >= LevelRetry) {
 		return noun.Outcome{Code: noun.Conflict, Rev: t.Rev,
 			Detail: fmt.Sprintf("task %d is %s already", t.ID, t.State)}
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +98,8 @@ func serve(ctx context.Context, a *cli.App, c *cli.Conn, l net.Listener, behind 
 		return err
 	}
 	self, _ := c.Self()
-	s, err := Open(Config{Listener: l, Conn: c, At: behind, Self: self, Cluster: chosen.From, Session: session})
+	s, err := Open(Config{Listener: l, Conn: c, At: behind, Self: cmp.Or(self, a.Me()), By: a.Me(), Cluster: chosen.From,
+		Session: session})
 	if err != nil {
 		l.Close()
 		return err

@@ -32,6 +32,8 @@ type Config struct {
 	At *url.URL
 	// Self is who that is, and Cluster where, for people.
 	Self, Cluster string
+	// By is whose word a call is where servers know nobody by an identity; "": nobody's.
+	By string
 	// Session is for how long a browser stays signed in after its last request; 0: 12 hours.
 	Session time.Duration
 }
@@ -59,7 +61,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	api, err := door.NewGateway(ctx, &plain{cfg.Conn})
+	api, err := door.NewGateway(ctx, &plain{cfg.Conn, cfg.By})
 	if err != nil {
 		stop()
 		return nil, err

@@ -21,12 +21,13 @@ type fleet struct {
 	grpc.ClientConnInterface
 	mu    sync.Mutex
 	asked []string
+	words []any // that were said
 }
 
-func (f *fleet) Invoke(_ context.Context, method string, _, _ any, _ ...grpc.CallOption) error {
+func (f *fleet) Invoke(_ context.Context, method string, args, _ any, _ ...grpc.CallOption) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked = append(f.asked, method)
+	f.asked, f.words = append(f.asked, method), append(f.words, args)
 	return &client.Error{Code: "conflict", Message: "Somebody was first.", Rev: 7}
 }
 
@@ -46,7 +47,7 @@ func served(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	f := &fleet{}
-	s, err := Open(Config{Listener: l, Conn: f, Self: "user/anna", Cluster: "test"})
+	s, err := Open(Config{Listener: l, Conn: f, Self: "user/anna", By: "anna", Cluster: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +155,32 @@ func TestOnlyWhoHasSignedInAsks(t *testing.T) {
 	if want := []string{vigilv1.Fleet_RestartAgent_FullMethodName}; strings.Join(b.fleet.asked, " ") !=
 		strings.Join(want, " ") {
 		t.Errorf("the cluster was asked %v", b.fleet.asked)
+	}
+}
+
+// Where servers know nobody by an identity, what is done and written on the page is the word of whoever runs it, unless
+// the call says whose it is; what is only read says nothing.
+func TestWordsOfThePageAreSomebodys(t *testing.T) {
+	b := served(t)
+	b.signIn()
+	for _, call := range [][2]string{{restart, "{}"}, {restart, `{"by":"bert"}`}, {"/v1/mail", `{"to":"web","body":"hello"}`},
+		{"/v1/mail", `{"to":"web","body":"hello","from":"bert"}`}} {
+		b.ask("POST", call[0], call[1], nil)
+	}
+	b.ask("GET", "/v1/mail", "", nil)
+	var by []string
+	for _, w := range b.fleet.words {
+		switch w := w.(type) {
+		case *vigilv1.RestartAgentRequest:
+			by = append(by, w.GetBy())
+		case *vigilv1.SendMailRequest:
+			by = append(by, w.GetFrom())
+		case *vigilv1.ListMailRequest:
+			by = append(by, "looks for "+w.GetFrom())
+		}
+	}
+	if got := strings.Join(by, ","); got != "anna,bert,anna,bert,looks for " {
+		t.Errorf("words of %s", got)
 	}
 }
 

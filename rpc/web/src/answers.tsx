@@ -170,10 +170,8 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
       }),
     );
     setBusy(false);
-    if (ok) {
-      set("");
-      again();
-    }
+    if (ok) set("");
+    again(); // after a refusal too: what is shown is old then
   };
   return (
     <form class="answer" onSubmit={(e) => (e.preventDefault(), void send(text))}>

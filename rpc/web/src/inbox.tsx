@@ -1,6 +1,6 @@
 // Inbox: everything that waits for a human, with the answers.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Answers } from "./answers";
 import { read } from "./api";
 import { plural, priorityTone, sentence, verdictTone, words } from "./format";
@@ -22,7 +22,13 @@ export function Inbox(): JSX.Element {
   const items = list.value?.items ?? [];
   const wanted = params.value.get("at");
   const wide = useWide();
-  const at = items.find((i) => i.key === wanted) ?? (wide && !wanted ? items[0] : undefined);
+  // What is shown without being asked for stays until it is gone: something more urgent that comes meanwhile must not
+  // get the answer that somebody is about to give to this.
+  const first = useRef<string>();
+  const at =
+    items.find((i) => i.key === wanted) ??
+    (wide && !wanted ? (items.find((i) => i.key === first.current) ?? items[0]) : undefined);
+  first.current = wanted ? undefined : at?.key;
   const step = (by: number): void => {
     const from = at ? items.indexOf(at) : -1;
     const next = items[Math.min(items.length - 1, Math.max(0, from + by))];

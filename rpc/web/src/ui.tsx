@@ -126,16 +126,7 @@ export async function attempt(done: string, what: () => Promise<unknown>): Promi
   }
 }
 
-/** Act is a button that does something; with sure it asks first and says what will happen. */
-export function Act({
-  label,
-  done,
-  sure,
-  kind,
-  keys,
-  go,
-  then,
-}: {
+interface Deed {
   label: string;
   done: string;
   sure?: string;
@@ -143,45 +134,65 @@ export function Act({
   keys?: string;
   go: () => Promise<unknown>;
   then?: () => void;
-}): JSX.Element {
-  const [asking, ask] = useState(false);
+}
+
+/**
+ * Act is a button that does something; with sure it asks first and says what will happen. What it has asked about is
+ * what is done: what is something else by the time of the answer is refused by the servers, as any click on what has
+ * changed.
+ */
+export function Act(deed: Deed): JSX.Element {
+  const [asked, ask] = useState<Deed>();
   const [busy, setBusy] = useState(false);
   const box = useRef<HTMLSpanElement>(null);
-  const run = async (): Promise<void> => {
-    ask(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const back = useRef(false);
+  const run = async (d: Deed): Promise<void> => {
+    ask(undefined);
     setBusy(true);
-    if (await attempt(done, go)) then?.();
+    await attempt(d.done, d.go);
+    deed.then?.(); // after a refusal too: what is shown is old then
     setBusy(false);
   };
+  // Whoever says no by keyboard stays at the button.
+  const no = (): void => {
+    back.current = true;
+    ask(undefined);
+  };
   useEffect(() => {
-    if (asking) box.current?.querySelector<HTMLButtonElement>("button")?.focus();
-  }, [asking]);
-  if (asking) {
+    if (asked) box.current?.querySelector<HTMLButtonElement>("button")?.focus();
+    else if (back.current) button.current?.focus();
+    back.current = false;
+  }, [asked]);
+  if (asked) {
+    const same = asked.sure === deed.sure && asked.label === deed.label;
     return (
       <span
         class="sure"
         ref={box}
         role="group"
-        aria-label={label}
-        onKeyDown={(e) => e.key === "Escape" && (e.stopPropagation(), ask(false))}
+        aria-label={asked.label}
+        onKeyDown={(e) => e.key === "Escape" && (e.stopPropagation(), no())}
       >
-        <span>{sure}</span>
-        <button type="button" class={kind ?? "primary"} onClick={run}>
-          {label}
+        <span>{asked.sure}</span>
+        <button type="button" class={asked.kind ?? "primary"} onClick={() => void run(same ? deed : asked)}>
+          {asked.label}
         </button>
-        <button type="button" onClick={() => ask(false)}>
+        <button type="button" onClick={no}>
           No
         </button>
       </span>
     );
   }
+  const { label, sure, kind, keys } = deed;
   return (
     <button
       type="button"
+      ref={button}
       class={kind}
       data-key={keys}
       disabled={busy}
-      onClick={() => (sure ? ask(true) : void run())}
+      onClick={() => (sure ? ask(deed) : void run(deed))}
       aria-keyshortcuts={keys}
     >
       {label}

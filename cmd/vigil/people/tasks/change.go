@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,8 @@ type verb struct {
 func newCancelCmd(a *cli.App) *cobra.Command {
 	open := term.TaskStates[:4]
 	v := &verb{name: "cancel", short: "Cancel tasks for good; whoever works on them is told to stop",
-		did: "canceled", harm: "cancels", states: open, usual: open}
+		did: "canceled", harm: "cancels", usual: open,
+		states: append(slices.Clone(open), vigilv1.TaskState_QUARANTINED)}
 	v.change = func(ctx context.Context, c *cli.Conn, task, rev uint64) (*vigilv1.Task, error) {
 		return c.Fleet.CancelTask(ctx, &vigilv1.CancelTaskRequest{Task: task, Reason: v.reason, By: a.Me(), IfRev: rev})
 	}

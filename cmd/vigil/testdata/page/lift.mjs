@@ -1,7 +1,8 @@
-// Lifts two budgets in the inbox, one by mouse on a phone and one by keyboard: lift.mjs LINK FOLDER ROLE ROLE.
+// Lifts two budgets in the inbox, one by mouse on a phone and one by keyboard, and a third in the view of its room:
+// lift.mjs LINK FOLDER ROLE ROLE ROLE.
 import { open } from "./browser.mjs";
 
-const [link, folder, one, two] = process.argv.slice(2);
+const [link, folder, one, two, three] = process.argv.slice(2);
 const { page, fault, audit, end } = await open(link, { width: 390, height: 844 });
 const lifted = page.getByText("It goes on beyond its budget.").first();
 await page.goto(link);
@@ -35,6 +36,17 @@ await page.keyboard.press("l");
 await page.locator(".sure").getByRole("button", { name: "Lift the budget" }).and(page.locator(":focus")).waitFor();
 await page.keyboard.press("Enter");
 await lifted.waitFor();
-if (await page.evaluate(() => window.hacked)) fault("words of an agent were run");
 console.log("lifted by keyboard");
+
+await page.waitForFunction(() => !document.querySelector(".said p"));
+await page.evaluate((room) => (location.hash = `/room/${room}`), three.split("/")[0]);
+await page.getByText("used up: nothing new begins").waitFor();
+await page.getByRole("button", { name: "Lift the budget" }).focus();
+await page.keyboard.press("Enter");
+await page.locator(".sure", { hasText: `${three} goes on beyond its budget for 25 hours` }).waitFor();
+await page.keyboard.press("Enter");
+await lifted.waitFor();
+await page.getByText(/^lifted by .* for /).waitFor();
+console.log("lifted in the view of its room");
+if (await page.evaluate(() => window.hacked)) fault("words of an agent were run");
 await end();

@@ -11,6 +11,10 @@ await page.locator("#detail .xterm-rows").getByText("Do you want to proceed?").w
 console.log("the agent's screen is shown");
 await audit("a prompt", ["light", "dark"]);
 await page.screenshot({ path: `${folder}/prompt-390.png` });
+await page.setViewportSize({ width: 1280, height: 860 });
+await page.waitForTimeout(300);
+await page.screenshot({ path: `${folder}/prompt-1280.png` });
+await page.setViewportSize({ width: 390, height: 844 });
 await page
   .getByRole("group", { name: "Usual answers" })
   .getByRole("button", { name: "1", exact: true })

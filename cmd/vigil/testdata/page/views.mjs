@@ -111,6 +111,20 @@ await at("/agent/demo/words.2?tab=lives");
 await page.locator("td", { hasText: "#2" }).first().waitFor({ timeout: 60_000 });
 await shown("lives");
 
+// An agent on one screen: how it is and why, what is due, and what it did.
+await at("/agent/demo/words");
+await page.locator("#due").getByText("Lease").first().waitFor();
+await page.locator(".feed li").first().waitFor();
+await shown("agent");
+
+// Servers say how far they are, and each whom it hears.
+await at("/servers");
+const hearing = page.getByRole("table", { name: "Who hears whom" });
+await page.waitForFunction(() => document.querySelectorAll('[aria-label="Who hears whom"] .badge.good').length === 6);
+if ((await hearing.getByText("itself").count()) !== 3) fault("a server does not say that it is itself");
+await page.getByRole("table", { name: "Raft" }).getByText("Leader", { exact: true }).waitFor();
+await shown("servers");
+
 // Search finds commands and names.
 await page.keyboard.press("Control+k");
 await page.getByRole("combobox").fill("demo");
