@@ -5,6 +5,7 @@ export interface Action {
   label: string;
   done: string;
   sure?: string;
+  of?: string;
   kind?: "primary" | "danger";
   go: () => Promise<unknown>;
 }
@@ -24,6 +25,7 @@ export function agentActions(a: Subject): Record<"restart" | "stop" | "start" | 
       label: "Restart",
       kind: "danger",
       done: `${a.name} is restarted.`,
+      of: a.life,
       sure: `Life ${a.life || "–"} ends and the next one starts.${kept}`,
       go: () => post(`${path}:restart`, { reason: "on the page", if_rev: a.rev }),
     },

@@ -70,6 +70,7 @@ export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.
             keys="t"
             kind="primary"
             done="The task is in the queue again."
+            of={i.task_rev}
             sure={`Task ${i.task} goes back into the queue; what counted against it is forgotten.`}
             go={() => post(`${task}:unquarantine`, { if_rev: i.task_rev })}
             then={again}
@@ -83,6 +84,7 @@ export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.
             keys="x"
             kind="danger"
             done="The task is canceled."
+            of={i.task_rev}
             sure={`Task ${i.task} ends for good.`}
             go={() => post(`${task}:cancel`, { if_rev: i.task_rev })}
             then={again}

@@ -161,9 +161,11 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
           {i.incarnation && <span class="faint">life {i.incarnation}</span>}
           {i.task && <a href={link(`/task/${i.task}`)}>task {i.task}</a>}
           {i.host && <span class="faint">on {i.host}</span>}
-          <span class="faint">
-            for <Age of={i.age} at={readAt} />
-          </span>
+          {i.age && (
+            <span class="faint">
+              for <Age of={i.age} at={readAt} />
+            </span>
+          )}
           {i.verdict && <Badge tone={verdictTone(i.verdict)}>{words(i.verdict)}</Badge>}
         </p>
       </header>

@@ -57,6 +57,7 @@ export function TaskView(): JSX.Element {
               label="Release"
               kind="primary"
               done="It is in the queue again."
+              of={t.rev}
               sure="It goes back into the queue; what counted against it is forgotten."
               go={() => post(`v1/tasks/${t.id}:unquarantine`, { if_rev: t.rev })}
               then={task.again}

@@ -128,6 +128,8 @@ export async function attempt(done: string, what: () => Promise<unknown>): Promi
 
 interface Deed {
   label: string;
+  /** of is what the question is about where that may be followed by something else: a life, a revision. */
+  of?: string | undefined;
   done: string;
   sure?: string;
   kind?: "primary" | "danger";
@@ -137,9 +139,8 @@ interface Deed {
 }
 
 /**
- * Act is a button that does something; with sure it asks first and says what will happen. What it has asked about is
- * what is done: what is something else by the time of the answer is refused by the servers, as any click on what has
- * changed.
+ * Act is a button that does something; with sure it asks first and says what will happen. An answer is one to what was
+ * asked: where that is over, and something else has taken its place, servers refuse it as any click on what has changed.
  */
 export function Act(deed: Deed): JSX.Element {
   const [asked, ask] = useState<Deed>();
@@ -165,18 +166,18 @@ export function Act(deed: Deed): JSX.Element {
     back.current = false;
   }, [asked]);
   if (asked) {
-    const same = asked.sure === deed.sure && asked.label === deed.label;
+    const d = asked.of === deed.of && asked.label === deed.label ? deed : asked;
     return (
       <span
         class="sure"
         ref={box}
         role="group"
-        aria-label={asked.label}
+        aria-label={d.label}
         onKeyDown={(e) => e.key === "Escape" && (e.stopPropagation(), no())}
       >
-        <span>{asked.sure}</span>
-        <button type="button" class={asked.kind ?? "primary"} onClick={() => void run(same ? deed : asked)}>
-          {asked.label}
+        <span>{d.sure}</span>
+        <button type="button" class={d.kind ?? "primary"} onClick={() => void run(d)}>
+          {d.label}
         </button>
         <button type="button" onClick={no}>
           No

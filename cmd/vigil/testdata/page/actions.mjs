@@ -47,12 +47,14 @@ const at = async (path) => {
   await page.evaluate((p) => (location.hash = p), path);
   await page.waitForFunction((p) => location.hash === "#" + p, path);
 };
-/** said waits until the page says what was done. */
+/** said waits until the page says what was done; it fails at once where the page says why nothing was. */
 async function said(text) {
-  const good = page.locator(".said p", { hasText: text }).first(),
-    bad = page.locator(".said p.bad").first();
-  await good.or(bad).first().waitFor();
-  if (!(await good.count())) throw new Error(`for ${text} the page says ${await bad.textContent()}`);
+  const found = await page.waitForFunction((t) => {
+    const all = [...document.querySelectorAll(".said p")];
+    return (all.find((p) => p.textContent.includes(t)) ?? all.find((p) => p.classList.contains("bad")))?.textContent;
+  }, text);
+  const got = await found.jsonValue();
+  if (!got.includes(text)) throw new Error(`for ${text} the page says ${got}`);
 }
 /** hushed waits until the page says nothing any more. */
 const hushed = () => page.waitForFunction(() => !document.querySelector(".said p"));

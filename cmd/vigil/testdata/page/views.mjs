@@ -102,12 +102,12 @@ for (let i = 0; i < 100 && !(await page.getByText("The history begins here.").is
 await page.getByText("The history begins here.").waitFor();
 console.log("back to the beginning");
 
-// Past lives: one is ended, and stands there with how.
-await at("/agent/demo/words.2");
+// Past lives: one is ended, and stands there with how. It is of an agent without tasks, which stays as it is shown.
+await at("/agent/second/builder");
 await page.getByRole("button", { name: "Restart" }).click();
 await page.locator(".sure").getByRole("button", { name: "Restart" }).click();
-await page.getByText("demo/words.2 is restarted.").waitFor();
-await at("/agent/demo/words.2?tab=lives");
+await page.getByText("second/builder is restarted.").waitFor();
+await at("/agent/second/builder?tab=lives");
 await page.locator("td", { hasText: "#2" }).first().waitFor({ timeout: 60_000 });
 await shown("lives");
 
