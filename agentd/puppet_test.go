@@ -277,7 +277,7 @@ func TestWarningsOfTheShim(t *testing.T) {
 func TestShimThatDoesNotAnswerAtOnce(t *testing.T) {
 	p := &puppets{t: t, started: make(chan *puppet, 100), asked: make(chan string, 1000)}
 	late := newPuppet(shim.Spec{})
-	p.adopts = []any{errors.New("it is just starting"), errors.New("still"), late}
+	p.adopts = []any{errors.New("it is just starting"), errors.New("still")} // until the host has registered
 	r := &rig{fake: newFake(t, time.Minute), dir: t.TempDir(), log: &lockedBuffer{}, shims: p}
 	j := disk.Journal{Dir: r.dir + "/lives"}
 	_, lock, err := j.Begin(disk.Intent{Version: 1, Boot: "boot-1", Agent: 1, AgentName: "demo/r1",
@@ -287,10 +287,12 @@ func TestShimThatDoesNotAnswerAtOnce(t *testing.T) {
 	}
 	defer lock.Close() // the shim has it
 	p.open(t, r, false)
-	// Where this machine is slow it has answered by then, and its pid is known.
-	if i := next(t, r.registers).GetInventory(); len(i) != 1 || i[0].GetIncarnation() != 1 {
+	if i := next(t, r.registers).GetInventory(); len(i) != 1 || i[0].GetIncarnation() != 1 || i[0].GetPid() != 0 {
 		t.Errorf("inventory %v", i)
 	}
+	p.mu.Lock()
+	p.adopts = []any{late}
+	p.mu.Unlock()
 	r.stream.orders(t, order("stop", 1, 1, ""))
 	if why := next(t, late.stops); why != "stopped by order" {
 		t.Errorf("stopped because %q", why)

@@ -177,7 +177,8 @@ func TestPromptIsToldWhenItStands(t *testing.T) {
 
 // asks is a permission prompt about a command, below what else the tool shows.
 func asks(above, command string) []string {
-	return []string{above, "────────", " Bash command", " " + command, "Do you want to proceed?", "❯ 1. Yes", "  2. No"}
+	return []string{above, "────────", " Bash command", " " + command, "Do you want to proceed?",
+		"❯ 1. Yes", "  2. No"}
 }
 
 // A permission prompt that takes the place of one that a human has answered between two looks is another one: none is
@@ -211,7 +212,8 @@ func TestNextPermissionPromptInARowIsAnother(t *testing.T) {
 	none(t, x.screens, "a report of a prompt that stands")
 
 	// Somebody takes over the terminal with a narrow window: what is asked about takes two lines now.
-	x.paint("⠋ running", "────────", " Bash command", " rm", " b", "Do you want to proceed?", "❯ 1. Yes", "  2. No")
+	x.paint("⠋ running", "────────", " Bash command", " rm", " b", "Do you want to proceed?",
+		"❯ 1. Yes", "  2. No")
 	x.steps(3)
 	x.paint(asks("⠋ running", "rm b")...)
 	x.steps(3)

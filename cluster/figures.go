@@ -23,7 +23,7 @@ const (
 
 // Figures are what a server says of its own part in raft.
 type Figures struct {
-	State        string // leader, follower, candidate or shutdown
+	State        string // as in Stats: Leader, Follower, Candidate, Shutdown
 	Term         uint64
 	LastIndex    uint64 // of the log on its disk
 	CommitIndex  uint64

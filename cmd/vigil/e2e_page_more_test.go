@@ -86,8 +86,8 @@ func TestPageSignsOutFromNPM(t *testing.T) {
 	browse(t, dir, 2*time.Minute, "session.mjs", c.page("--session", "4s"), shots(t), "4")
 }
 
-// A budget that has run out is lifted in the inbox, by mouse and by keyboard alone, and in the view of its room, and work
-// goes on.
+// A budget that has run out is lifted in the inbox, by mouse and by keyboard alone, and in the view of its room, and
+// work goes on.
 func TestPageLiftsBudgetsFromNPM(t *testing.T) {
 	dir := pageOnly(t)
 	c := newSpending(t)

@@ -29,7 +29,7 @@ func trustDir(data string) trust.Dir { return trust.Dir(filepath.Join(data, "tru
 type identity struct {
 	dir    trust.Dir
 	holder *trust.Holder
-	named  bool         // names that its certificate lacked were asked for since the start; used by keep alone
+	named  bool         // a certificate with all names was got since the start; used by keep alone
 	issuer atomic.Int64 // age of the issuing key in nanoseconds, on the clock of certificates; -1: there is none
 }
 

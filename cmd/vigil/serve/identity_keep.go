@@ -114,10 +114,11 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 	self, _ := i.holder.Self()
 	old := now-time.Duration(self.Clock) > trust.RenewServer
 	if names := s.sans(); behind && err == nil || old || !i.named && !i.covers(names) {
-		i.named = true // once a start: whoever signs may leave some of them out
-		if no := join.Renew(ctx, s.client, i.holder, names, i.dir); no != nil {
+		no := join.Renew(ctx, s.client, i.holder, names, i.dir)
+		if no != nil {
 			err = errors.Join(err, fmt.Errorf("renew certificate: %w", no))
 		}
+		i.named = i.named || no == nil // once a start: whoever signs may leave some names out
 	}
 	return err == nil, err
 }

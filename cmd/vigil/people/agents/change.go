@@ -37,9 +37,9 @@ replaces the end; one without --for and --until takes it away.
 
 With --room or --all, everything of a room or of the fleet that is not stopped yet is, and so is what an
 earlier stop would let start again before this one ends, which the plan names. ` + "`vigil agent start`" + `
-with the same flag starts what is stopped, whoever has stopped it: its plan says who and why, and --by NAME
-starts only what NAME has stopped. A stop with --for or --until ends by itself. A role that starts its agents on demand, and tasks
-that come later, do not start what is stopped.`
+with the same flag starts what is stopped, whoever has stopped it: its plan says who and why, and --by
+NAME starts only what NAME has stopped. A stop with --for or --until ends by itself. A role that starts
+its agents on demand, and tasks that come later, do not start what is stopped.`
 	cmd.Example = `  vigil agent stop web/builder --for 2h --why "its disk is being replaced"
   vigil agent stop web/builder --until 15:00
   vigil agent stop --all --for 1h --why "they break the main branch"`

@@ -105,7 +105,8 @@ func TestAStartThatChangesNothingIsNotSaid(t *testing.T) {
 		return &vigilv1.Agent{Name: name, Desired: map[string]string{"web/a": "running", "web/b": "stopped"}[name]}, nil
 	}
 	err := x.do(context.Background(), nil)
-	if cli.ExitCode(err) != cli.ExitConflict || !strings.Contains(out.String(), "1 agent was started.\n  web/b: its role") {
+	if cli.ExitCode(err) != cli.ExitConflict ||
+		!strings.Contains(out.String(), "1 agent was started.\n  web/b: its role") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
