@@ -233,6 +233,7 @@ func TestMCPWithoutAServer(t *testing.T) {
 func TestMCPLeavesAResultWithAgentd(t *testing.T) {
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
+	s.agent = &vigilv1.GetAgentResponse{Task: s.task, Agent: &vigilv1.Agent{Task: 41, IncarnationRaw: 9}}
 	spool := t.TempDir()
 	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
 		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", "1s")
@@ -256,4 +257,5 @@ func TestMCPLeavesAResultWithAgentd(t *testing.T) {
 	s.mu.Lock()
 	s.err = nil
 	s.mu.Unlock()
+	c.says("my_status", nil, "You hold no task") // which has nothing left to do
 }

@@ -23,8 +23,12 @@ func TestMCPLastWordsBringTheNextTask(t *testing.T) {
 	}
 	c.says("my_status", nil, "You hold task 2")
 	c.says("fail_task", map[string]any{"reason": "no", "next": true}, "Task 2 is given up", "Task 3, attempt 1")
-	c.says("handoff_task", map[string]any{"role": "reviewer", "title": "Review it", "next": true},
+	// What ends a task twice, because the answer was lost, does not end the one that came with it.
+	c.refuses("fail_task", map[string]any{"reason": "no", "next": true}, "Nothing was changed", "task 3 came with that")
+	c.refuses("complete_task", map[string]any{"result": "built", "task": 1}, "you hold task 3, not task 1")
+	c.says("handoff_task", map[string]any{"role": "reviewer", "title": "Review it", "next": true, "task": 3},
 		"Task 3 is completed; task 5 follows it", "Task 4, attempt 1")
+	c.says("start_task", nil, "Task 4 is started")
 	c.says("complete_task", map[string]any{"result": "done", "next": true}, "Task 4 is completed", "Call wait_for_task")
 	fifth := f.task("builder", "Later", "")
 	c.claims(fifth)

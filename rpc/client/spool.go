@@ -57,9 +57,9 @@ func (s Spooled) Put(folder string, at time.Time) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// isSpooled tells whether the result of an attempt still lies in a folder: by its name, since whoever asks may not be
-// able to read what another process of the life has written.
-func isSpooled(folder string, task uint64, attempt uint32) bool {
+// IsSpooled tells whether the result of an attempt still lies in a folder (EnvSpool): by its name, since whoever asks
+// may not be able to read what another process of the life has written. "" is no folder, in which nothing lies.
+func IsSpooled(folder string, task uint64, attempt uint32) bool {
 	if folder == "" {
 		return false
 	}
@@ -76,7 +76,7 @@ const spoolAgain = 500 * time.Millisecond
 // isDone tells whether the result of what was claimed is left with agentd, which has not delivered it yet: nobody may
 // begin it anew. It waits a moment then.
 func (w *Worker) isDone(ctx context.Context, job *Job) bool {
-	if !isSpooled(w.spool, job.Task.GetId(), job.Attempt) {
+	if !IsSpooled(w.spool, job.Task.GetId(), job.Attempt) {
 		return false
 	}
 	w.outside() // the next claim begins with a join, which tells what is held then

@@ -39,6 +39,7 @@ type mcpDesk struct {
 	outside error          // why not
 	over    error          // why this life is over
 	job     *client.Job    // the task that is held
+	came    *client.Job    // the same, while nothing was said about it since it came with the end of another
 	waits   int            // calls of wait_for_task so far
 	endWait context.CancelCauseFunc
 	told    uint32 // unread mails that the model was told of last
@@ -142,7 +143,7 @@ func (d *mcpDesk) ended() error {
 func (d *mcpDesk) take(job *client.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.job = job
+	d.job, d.came = job, nil
 	d.keep(job)
 }
 
@@ -188,11 +189,14 @@ func (d *mcpDesk) held(ctx context.Context, ends bool) (*client.Job, error) {
 	return job, nil
 }
 
-// holds takes up the task that the cluster says this life holds; nil: none.
+// holds takes up the task that the cluster says this life holds; nil: none, or none that is left to do.
 func (d *mcpDesk) holds(w *client.Worker, answer *vigilv1.GetAgentResponse) *client.Job {
 	g, task := answer.GetAgent(), answer.GetTask()
 	if g.GetTask() == 0 || g.GetTask() != task.GetId() || g.GetIncarnationRaw() != w.Incarnation() {
 		return nil
+	}
+	if client.IsSpooled(d.Getenv(client.EnvSpool), task.GetId(), task.GetAttempt()) {
+		return nil // its result is left with agentd
 	}
 	d.mu.Lock()
 	job := d.job

@@ -67,7 +67,7 @@ func mcpTaskTools() []mcpTool {
 		{name: "complete_task", title: "Complete the task", do: deed((*mcpDesk).completeTask),
 			about: "Finish the task that you hold. Call it once, when the work is done; then call wait_for_task.",
 			params: []mcpParam{required("result", atMost(cli.MaxTaskText),
-				"The answer itself, or where the work is to be found (branch, file). At most 256 KiB."), andNext()}},
+				"The answer itself, or where the work is to be found (branch, file). At most 256 KiB."), thisTask(), andNext()}},
 		{name: "handoff_task", title: "Complete the task and pass it on", do: deed((*mcpDesk).handoffTask),
 			about: "Instead of complete_task: finish the task that you hold and create a task for another role of " +
 				"your room, in one step: either both happen or neither. Then call wait_for_task.",
@@ -80,7 +80,7 @@ func mcpTaskTools() []mcpTool {
 						"conversation."),
 				optional("result", atMost(cli.MaxTaskText), "The result of your own task."),
 				optional("priority", wholeNumber(-1<<31, 1<<31-1), "Of the next task; higher comes first, 0 is usual."),
-				andNext(),
+				thisTask(), andNext(),
 			}},
 		{name: "fail_task", title: "Give the task up", hints: destroys, do: deed((*mcpDesk).failTask),
 			about: "Give up the task that you hold because it cannot be done. Then call wait_for_task.",
@@ -88,9 +88,15 @@ func mcpTaskTools() []mcpTool {
 				required("reason", atMost(4<<10), "Why it cannot be done, for the people who look into it."),
 				optional("retryable", yesNo(), "Another attempt may succeed, for instance because something was "+
 					"down. The task then goes back to its role, after a while."),
-				andNext(),
+				thisTask(), andNext(),
 			}},
 	}
+}
+
+// thisTask is the parameter that keeps a last word from being taken for one about another task.
+func thisTask() mcpParam {
+	return optional("task", wholeNumber(1, 1<<53), "The number of the task that you mean, so that a call that is "+
+		"made twice cannot end the next task.")
 }
 
 // andNext is the parameter of what ends a task.

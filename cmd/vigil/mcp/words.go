@@ -208,6 +208,7 @@ func (d *mcpDesk) myStatus(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs
 		Agent: newMCPAgent(answer.GetAgent(), w.Agent())}
 	out.Message = fmt.Sprintf("You are %s, life %s. You hold no task: call wait_for_task.", w.Agent(), out.Life)
 	if job := d.holds(w, answer); job != nil {
+		d.shown(job)
 		task, err := d.conn.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId()}) // with its text
 		if err != nil {
 			return statusAnswer{}, d.judge(ctx, nil, err)

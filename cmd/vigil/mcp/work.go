@@ -231,7 +231,7 @@ func sayThatItWaits(ctx context.Context, call *mcp.CallToolRequest, bound time.D
 type noArgs struct{}
 
 func (d *mcpDesk) startTask(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs) (mcpSaid, error) {
-	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
+	return d.say(ctx, mcpWord{}, func(ctx context.Context, job *client.Job) (string, error) {
 		return "Task %d is started. Call progress now and then, " +
 			"and end it with complete_task, handoff_task or fail_task.", job.Start(ctx)
 	})
@@ -244,7 +244,7 @@ type progressArgs struct {
 }
 
 func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in progressArgs) (mcpSaid, error) {
-	return d.say(ctx, false, func(ctx context.Context, job *client.Job) (string, error) {
+	return d.say(ctx, mcpWord{}, func(ctx context.Context, job *client.Job) (string, error) {
 		return "Noted; task %d is still yours. Go on.",
 			job.Advance(ctx, client.Advance{Note: in.Note, Percent: in.Percent, Expect: minutes(in.ExpectMinutes)})
 	})
@@ -255,12 +255,14 @@ const nextTask = " Call wait_for_task for the next one."
 
 type completeArgs struct {
 	Result string `json:"result"`
+	Task   uint64 `json:"task"`
 	Next   bool   `json:"next"`
 }
 
 func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in completeArgs) (waitAnswer, error) {
 	var next *client.Job
-	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
+	word := mcpWord{last: true, result: true, task: in.Task}
+	said, err := d.say(ctx, word, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		next, _, err = finish(ctx, job, client.End{Result: in.Result}, in.Next)
 		if err != nil && agent.Unheard(err) && d.leaveBehind(job, in.Result) {
 			d.drop(job)
@@ -291,6 +293,9 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 		return waitAnswer{mcpSaid: said}, nil
 	}
 	d.take(next)
+	d.mu.Lock()
+	d.came = next
+	d.mu.Unlock()
 	d.log.Info("claimed a task", about(next)...)
 	out, err := d.claimed(ctx, next, false, false)
 	out.Message = said.Message + " Here is the next one. " + out.Message
@@ -300,12 +305,14 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 type failArgs struct {
 	Reason    string `json:"reason"`
 	Retryable bool   `json:"retryable"`
+	Task      uint64 `json:"task"`
 	Next      bool   `json:"next"`
 }
 
 func (d *mcpDesk) failTask(ctx context.Context, _ *mcp.CallToolRequest, in failArgs) (waitAnswer, error) {
 	var next *client.Job
-	said, err := d.say(ctx, false, func(ctx context.Context, job *client.Job) (_ string, err error) {
+	word := mcpWord{last: true, task: in.Task}
+	said, err := d.say(ctx, word, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		end := client.End{Failure: &client.Failure{Reason: in.Reason, Retryable: in.Retryable}}
 		next, _, err = finish(ctx, job, end, in.Next)
 		return "Task %d is given up.", err
@@ -319,6 +326,7 @@ type handoffArgs struct {
 	Text     string `json:"text"`
 	Result   string `json:"result"`
 	Priority int32  `json:"priority"`
+	Task     uint64 `json:"task"`
 	Next     bool   `json:"next"`
 }
 
@@ -341,7 +349,8 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 	}
 	var next *client.Job
 	var made uint64
-	said, err := d.say(ctx, true, func(ctx context.Context, job *client.Job) (_ string, err error) {
+	word := mcpWord{last: true, result: true, task: in.Task}
+	said, err := d.say(ctx, word, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		end := client.End{Result: in.Result, Handoff: &client.Next{Role: role, Title: in.Title, Text: in.Text,
 			Priority: in.Priority}}
 		next, made, err = finish(ctx, job, end, in.Next)
@@ -351,13 +360,50 @@ func (d *mcpDesk) handoffTask(ctx context.Context, _ *mcp.CallToolRequest, in ha
 	return handoffAnswer{out, made}, err
 }
 
-// say speaks about the task that is held; with ends it is the result. The words that it
-// gives back have a place for the number of the task.
-func (d *mcpDesk) say(ctx context.Context, ends bool,
+// mcpWord is what is said about the task that is held.
+type mcpWord struct {
+	last   bool   // it ends the task
+	result bool   // it brings a result
+	task   uint64 // the task that is meant; 0: the one that is held
+}
+
+// meant refuses a last word that may be about another task. A model that has not got the answer to its last word says
+// it again, and may hold the task by then that came with that answer.
+func (d *mcpDesk) meant(word mcpWord, job *client.Job) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := job.Task.GetId()
+	switch {
+	case word.task != 0 && word.task != id:
+		return mcpAdvicef("Nothing was changed: you hold task %d, not task %d; my_status tells what it is about.",
+			id, word.task)
+	case word.last && word.task == 0 && d.came == job:
+		return mcpAdvicef("Nothing was changed: your task before this one has ended, and task %d came with that "+
+			"answer. Call start_task and do it (my_status tells what it is about); if this was meant for it, make "+
+			"this call again with task: %d.", id, id)
+	}
+	d.came = nil
+	return nil
+}
+
+// shown notes that the model was told what the task is about.
+func (d *mcpDesk) shown(job *client.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.came == job {
+		d.came = nil
+	}
+}
+
+// say speaks about the task that is held. The words that it gives back have a place for the number of the task.
+func (d *mcpDesk) say(ctx context.Context, word mcpWord,
 	send func(context.Context, *client.Job) (string, error)) (mcpSaid, error) {
 	ctx, cancel := d.aside(ctx)
 	defer cancel()
-	job, err := d.held(ctx, ends)
+	job, err := d.held(ctx, word.result)
+	if err == nil {
+		err = d.meant(word, job)
+	}
 	if err != nil {
 		return mcpSaid{}, err
 	}
@@ -365,7 +411,7 @@ func (d *mcpDesk) say(ctx context.Context, ends bool,
 	if err != nil {
 		return mcpSaid{}, d.judge(ctx, job, err)
 	}
-	if ends || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
+	if word.result || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
 		d.drop(job)
 		d.log.Info("finished with a task", about(job)...)
 	}
