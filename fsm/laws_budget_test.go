@@ -80,6 +80,34 @@ func TestL11StartFaultIsChargedOnce(t *testing.T) {
 	}
 }
 
+// A start for which its host was too slow is nobody's failure. It is tried again at once, then as starts that fail
+// are, and a human is told when it goes on.
+func TestL11SlowStartsCostNothing(t *testing.T) {
+	d := newDrive(t)
+	d.must(RaiseLevel{Level: core.LevelRetry})
+	h := d.host("h1", "worker")
+	d.room("demo", managed("b"))
+	for n, least := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute} {
+		inc := d.s.NextIncarnation(d.agent("demo/b"))
+		d.must(OrderStart{Agent: 1, Inc: inc, Host: h})
+		d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: inc})
+		d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: noun.ExitOrdered, Reason: "the fence was not confirmed"})
+		if a := d.agent("demo/b"); a.Failures != 0 || len(a.Starts) != 0 || a.Parked || a.LastExit.Kind != noun.ExitOrdered {
+			t.Fatalf("start %d: %+v", n, a)
+		}
+		if got := escalated(d.s, noun.EscBrokenStart, "demo/b"); got != (n+1 >= noun.BrokenStarts) {
+			t.Errorf("start %d: a human is called: %v", n, got)
+		}
+		if w := d.wait("demo/b", h); w < least || w > least+least/4 {
+			t.Errorf("start %d: the next one waits %s", n, w)
+		}
+	}
+	d.must(Join{Speaker: d.start("demo/b", h)})
+	if n := d.agent("demo/b").Notes(); n.Faults != 0 {
+		t.Errorf("a start that succeeded left %+v", n)
+	}
+}
+
 // A shell that does not find a program (127), or may not execute it (126), before its agent
 // has had a task is a fault of the start: charged once, shown with the host's words, and
 // told to a human. With a task in hand it is a crash, which quarantine counts.

@@ -120,8 +120,8 @@ func TestL11ACanceledHolderIsNotCharged(t *testing.T) {
 }
 
 // L6: a life from which a limit has taken its task works on at what somebody else has by then, so it is ended at its
-// start limit, whatever signs of work it gives, and that is charged (L11). That it ends by itself, as it is told, is
-// not. One that goes on with another task has heard of it.
+// start limit, whatever signs of work it gives. That is charged (L11), also where it ends by itself as it is told: it
+// has let the limit pass. One that goes on with another task has heard of it.
 func TestL6ALifeThatLosesItsTaskAtALimitEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		level   uint32
@@ -137,6 +137,9 @@ func TestL6ALifeThatLosesItsTaskAtALimitEnds(t *testing.T) {
 		}, true, noun.ExitTimedOut},
 		"ends as it is told": {core.LevelRetry, true, func(x *hung) {
 			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 7})
+		}, false, noun.ExitTimedOut},
+		"ends with nothing wrong": {core.LevelRetry, true, func(x *hung) {
+			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc})
 		}, false, noun.ExitOrdered},
 		"ends as it is told, before the level": {core.Baseline, true, func(x *hung) {
 			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 7})

@@ -39,6 +39,28 @@ func TestL11HalfOpenRoleGivesBadTasksUp(t *testing.T) {
 	}
 }
 
+// L11: a task of a half-open role from which lives only leave, or are lost, ends as well.
+func TestL11HalfOpenRoleGivesTasksUpThatNobodyKeeps(t *testing.T) {
+	x := newOutage(t, 1, 2, func(r *noun.RoleSpec) { r.AttemptLimit, r.KillLimit = 3, 2 })
+	for x.half() == nil {
+		x.attempt(0, true)
+		x.jump(10 * time.Minute)
+	}
+	bad := x.tasks[0]
+	for n := 0; x.s.Task(bad).State != noun.TaskQuarantined; n++ {
+		if n > 200 {
+			t.Fatalf("after %d lives: %+v, %+v", n, x.s.Task(bad), x.s.Task(bad).Retried())
+		}
+		x.jump(10 * time.Minute)
+		x.must(Join{Speaker: x.me[0]})
+		if out := x.do(Claim{Speaker: x.me[0]}); out.Task == bad {
+			x.must(Leave{Speaker: x.me[0]})
+		} else if out.Code == noun.OK {
+			x.must(FailTask{Work: Work{Speaker: x.me[0], Task: out.Task, Attempt: out.Attempt}, Reason: "503", Retryable: true})
+		}
+	}
+}
+
 // L11: the bad task of a lone agent is given up at its attempt limit, although another one was some days before. Soon
 // after it what they depend on may be away, and the role half-opens.
 func TestL11SecondBadTaskOfALoneAgent(t *testing.T) {

@@ -287,6 +287,27 @@ func TestL11WhoLeavesForALimitIsCharged(t *testing.T) {
 	}
 }
 
+// L11: the trial of a parked agent that leaves as it is ended for a limit costs its task as much as one that stays.
+func TestL11TrialThatLeavesForALimit(t *testing.T) {
+	x := &hung{drive: newDrive(t)}
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "1"}}})
+	x.h = x.host("h1", "w")
+	x.room("r", noun.RoleSpec{Name: "a", Runner: "w", TurnLimit: time.Minute, AttemptLimit: 2, TTL: time.Hour})
+	x.begin()
+	x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 1})
+	if k := x.s.Task(x.task); k.Charged != 1 || !x.agent(hungName).Parked {
+		t.Fatalf("%+v", k)
+	}
+	x.wait(hungName, x.h)
+	x.begin()
+	x.beating(time.Minute + time.Second)
+	x.must(Leave{Speaker: x.me})
+	if k := x.s.Task(x.task); k.Charged != 1 || k.Retried().Lost != 1 {
+		t.Errorf("%+v, %+v", k, k.Retried())
+	}
+}
+
 // L11: a life that was told to stop and is lost with its host is no one of those that its task takes down, whichever
 // of its timers fires first; one that is over a limit is.
 func TestL11TaskOfLivesThatWereToldToStop(t *testing.T) {

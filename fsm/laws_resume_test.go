@@ -286,6 +286,34 @@ func TestResumeValueWithWhichLivesHang(t *testing.T) {
 	}
 }
 
+// A conversation with which a life lets the progress limit pass costs its task nothing either, and the end of that life
+// is one of its failures, though its program ends by itself.
+func TestResumeValueWithWhichALimitPasses(t *testing.T) {
+	x := newResuming(t, core.LevelRetry)
+	x.drive.room("demo", managed("b", func(r *noun.RoleSpec) { r.ProgressLimit, r.StartLimit = time.Minute, time.Hour }))
+	id := x.must(CreateTask{Room: "demo", Role: "b"}).Task
+	for n := range uint32(2) {
+		x.begin()
+		x.must(Join{Speaker: x.me})
+		x.must(Claim{Speaker: x.me, Start: true})
+		for range 5 {
+			x.pass(15 * time.Second)
+			x.beat(x.h, BeatFence|BeatVouch|BeatLease, 1)
+		}
+		if k := x.s.Task(id); k.State != noun.TaskPending || k.Charged != 0 || k.Retried().Spared != n+1 {
+			t.Fatalf("life %d: %+v, %+v", n, k, k.Retried())
+		}
+		failures := x.agent("demo/b").Failures
+		x.crash()
+		if a := x.agent("demo/b"); a.LastExit.Kind != noun.ExitTimedOut || a.Failures != failures+1 {
+			t.Fatalf("life %d: %+v after %d failures", n, a.LastExit, a.Failures)
+		}
+	}
+	if got := x.agent("demo/b").Resume; got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 // Failures with a value that an agent has withdrawn say nothing of the next one: two lives have to fail with that.
 func TestResumeValueAfterAnother(t *testing.T) {
 	x := newResuming(t, core.LevelRetry)

@@ -16,6 +16,7 @@ import (
 func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)
+	c.ttl = time.Minute // nothing here needs a lease that ends, and a loaded machine may be too slow for a short one
 	c.says("settings set watchdog_start_delay=0s watchdog_interval=1s watchdog_threshold=3s "+
 		"watchdog_min_age=0s watchdog_grace=1s", "watchdog_threshold")
 	c.role("web", nil)
@@ -47,9 +48,10 @@ func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	if got := c.attempt(task); got != 2 {
 		t.Errorf("attempt %d has completed it, want 2: attempts are kept", got)
 	}
-	if after := c.agent("web/a"); after.GetIncarnation() == before.GetIncarnation() || after.GetFailures() != 0 {
-		t.Errorf("the agent is at life %s with %d failures, it was at %s: the stop is not charged",
-			after.GetIncarnation(), after.GetFailures(), before.GetIncarnation())
+	if after := c.agent("web/a"); after.GetIncarnation() == before.GetIncarnation() ||
+		after.GetFailures() != before.GetFailures() {
+		t.Errorf("the agent is at life %s with %d failures, it was at %s with %d: the stop is not charged",
+			after.GetIncarnation(), after.GetFailures(), before.GetIncarnation(), before.GetFailures())
 	}
 	c.refuses(badInput{"", []string{"room", "reopen", "web"}, 4, []string{"not canceled by the watchdog"}})
 	c.starts("web/a")

@@ -152,11 +152,7 @@ func (s *State) backOff(a *noun.Agent) {
 // host may be tried at once; the cause of the next ones lies on the hosts, and they
 // only wait.
 func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
-	fault, faults := x.Reason, a.Notes().Faults+1
-	if fault == "" {
-		fault = "its host gave no reason"
-	}
-	a.Note(func(n *noun.Notes) { n.StartFault, n.Faults = fault, faults })
+	fault, faults := s.noteFault(a, x)
 	switch {
 	case faults == 1:
 		a.Starts = append(s.recentStarts(a), s.Meta.Clock)
@@ -164,9 +160,38 @@ func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
 	case a.Parked: // the trial has not taken place
 		s.park(a, s.Meta.Settings.BreakerPause, "its trial could not start: "+fault)
 	default:
-		pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
-		a.NotBefore = s.Meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+		s.waitFault(a, faults)
 	}
+	s.callFault(a, faults)
+}
+
+// noteSlow books a start for which its host was too slow: the acceptance of the order was too old when the program
+// could have run. No agent is to blame for a slow disk or cluster, so it is no failure. The next one follows at once,
+// those after it wait, and a human is called when it goes on.
+func (s *State) noteSlow(a *noun.Agent, x *noun.Exit) {
+	_, faults := s.noteFault(a, x)
+	if faults > 1 && !a.Parked {
+		s.waitFault(a, faults)
+	}
+	s.callFault(a, faults)
+}
+
+// noteFault counts a start of which nothing ever ran since one succeeded.
+func (s *State) noteFault(a *noun.Agent, x *noun.Exit) (fault string, faults uint32) {
+	fault, faults = x.Reason, a.Notes().Faults+1
+	if fault == "" {
+		fault = "its host gave no reason"
+	}
+	a.Note(func(n *noun.Notes) { n.StartFault, n.Faults = fault, faults })
+	return fault, faults
+}
+
+func (s *State) waitFault(a *noun.Agent, faults uint32) {
+	pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
+	a.NotBefore = s.Meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
+}
+
+func (s *State) callFault(a *noun.Agent, faults uint32) {
 	if faults >= noun.BrokenStarts {
 		s.escalateAgent(noun.EscBrokenStart, a)
 	}
@@ -276,6 +301,9 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
 	case a.TaskTaken() && (c.Code != 0 || c.Signal != "" || !a.Useful()):
 		x.Kind = noun.ExitOrdered // on purpose, though by no stop order
+		if a.Notes().Late && (c.Code != 0 || c.Signal != "") {
+			x.Kind = noun.ExitTimedOut // as if it had been ended for that
+		}
 		if x.Reason == "" && a.Notes().Late {
 			x.Reason = "its task was taken back at a limit"
 		} else if x.Reason == "" {

@@ -125,7 +125,7 @@ func finalCounts(endings []noun.Ending) bool {
 func (v *View) Shielded(t *noun.Task) bool {
 	r := v.RoleTable.Get(t.Role)
 	limit := max(r.Spec.AttemptLimit, r.Spec.KillLimit) // one of them may be off
-	return r.Half != nil && (limit == 0 || t.Retried().Row < shieldTimes*limit)
+	return r.Half != nil && (limit == 0 || uint64(t.Retried().Row) < shieldTimes*uint64(limit))
 }
 
 // bygone tells that a failure says nothing any more of what its role depends on: the task that was given up may have

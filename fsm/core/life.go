@@ -141,8 +141,9 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	}
 	trial := fault && s.tried(a)
 	if trial {
-		s.noteLost(a)
+		s.noteTrial(a)
 	}
+	slow := x.Kind == noun.ExitOrdered && a.Proc == noun.ProcAccepted && !told(a) && s.retries()
 	why := "its holder ended: " + x.Sentence()
 	limits := x.Kind == noun.ExitUsageLimit && s.noteLimit(a)
 	if limits {
@@ -154,6 +155,9 @@ func (s *State) buried(a *noun.Agent, x noun.Exit) {
 	a.Overdue, a.Declared = false, nil
 	a.Note(func(n *noun.Notes) { n.Stuck = "" })
 	s.charge(a, &x, worked)
+	if slow {
+		s.noteSlow(a, &x)
+	}
 	s.judgeResume(a, &x, worked)
 	s.Settle(a, was)
 }

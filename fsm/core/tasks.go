@@ -119,14 +119,15 @@ func (s *State) fireTask(id noun.TaskID) {
 		if row.Kind == KindProgress {
 			why = "showed no progress within the progress limit"
 		}
-		charge := true
+		charge, spared := true, false
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == id {
 			charge = !s.silent(a)
+			spared = charge && s.acquit(a)
 			was := ShadowOf(a)
 			s.takeUntold(a, true)
 			s.Settle(a, was)
 		}
-		s.recover(t, &ending{why: why, charge: charge})
+		s.recover(t, &ending{why: why, charge: charge, spared: spared})
 	}
 }
 
@@ -173,7 +174,7 @@ func (s *State) recover(t *noun.Task, e *ending) {
 	deadly, failed := t.Kills >= spec.KillLimit && spec.KillLimit > 0, t.Charged >= spec.AttemptLimit &&
 		spec.AttemptLimit > 0
 	lost := t.Retried().Lost
-	sinks := spec.KillLimit > 0 && lost >= lostPerKill*spec.KillLimit
+	sinks := spec.KillLimit > 0 && uint64(lost) >= lostPerKill*uint64(spec.KillLimit)
 	switch {
 	case sinks && !deadly:
 		deadly = true

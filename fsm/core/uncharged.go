@@ -14,15 +14,28 @@ const lostPerKill = 2
 // and nobody's exit code says so.
 func (s *State) noteLost(a *noun.Agent) {
 	t := s.TaskTable.Mut(a.Task)
-	if t == nil || !s.retries() || s.Shielded(t) {
+	if t == nil || !s.retries() {
 		return
 	}
+	shielded := s.Shielded(t)
 	t.ChangeRetry(func(r *noun.Retry) {
+		if shielded { // that ends with so many failures, and these are some
+			r.Row++
+			return
+		}
 		r.Lost++
 		if t.Progress > t.ChangedAt { // the start of a task is no progress
 			r.Lost = 0
 		}
 	})
+}
+
+// noteTrial counts the trial of a parked agent that died against the task that it holds. While its role is half-open
+// its failure counts as any other.
+func (s *State) noteTrial(a *noun.Agent) {
+	if t := s.TaskTable.Get(a.Task); t != nil && !s.Shielded(t) {
+		s.noteLost(a)
+	}
 }
 
 // limitsPerAttempt is how many lives that used tokens and ended at a limit of their tool weigh as much as an attempt
@@ -35,10 +48,15 @@ const limitsPerAttempt = 12
 // got on with it, and tells whether these are so many that they count as an attempt.
 func (s *State) noteLimit(a *noun.Agent) (counts bool) {
 	t := s.TaskTable.Mut(a.Task)
-	if t == nil || !s.retries() || !a.UsedTokens() || s.Shielded(t) || t.Progress > t.ChangedAt {
+	if t == nil || !s.retries() || !a.UsedTokens() || t.Progress > t.ChangedAt {
 		return false
 	}
+	shielded := s.Shielded(t)
 	t.ChangeRetry(func(r *noun.Retry) {
+		if shielded {
+			r.Row++
+			return
+		}
 		r.Limits++
 		if counts = r.Limits >= limitsPerAttempt; counts {
 			r.Limits = 0

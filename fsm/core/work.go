@@ -241,7 +241,10 @@ func (c Leave) Apply(s *State) noun.Outcome {
 	switch {
 	case a.Overdue && s.retries():
 		e.why += ", as it was ended: " + a.OrderReason // whoever reads the log sees that it counts
-		e.charge, e.spared = true, s.acquit(a)
+		if e.charge, e.trial = true, s.tried(a); e.trial {
+			s.noteTrial(a)
+		}
+		e.spared = !e.trial && s.acquit(a)
 	case !told(a) && !s.StopWish(a):
 		s.noteLost(a)
 	}

@@ -11,6 +11,7 @@ const (
 	MaxTail       = 8 << 10
 	MaxName       = 64
 	MaxReplicas   = 10_000
+	MaxTries      = 1000 // of attempts at a task, or of lives that may end with it
 	MaxRoles      = 256
 	MaxRoomAgents = 100_000
 	MaxResume     = 4 << 10

@@ -50,13 +50,13 @@ var SettingTable = []setting{
 		num: func(s *Settings) *uint64 { return &s.TasksKept }},
 	{Name: "events_kept", help: "events kept at most", Min: 1000, Max: 1 << 30,
 		num: func(s *Settings) *uint64 { return &s.EventsKept }},
-	{Name: "attempt_limit", help: "attempts at a task before it is FAILED; 0: no limit", Min: 0, Max: 1000,
+	{Name: "attempt_limit", help: "attempts at a task before it is FAILED; 0: no limit", Min: 0, Max: MaxTries,
 		num32: func(s *Settings) *uint32 { return &s.AttemptLimit }},
 	{Name: "kill_limit",
 		help: "incarnations that may die of a task, or hang with it until the ladder ends them, " +
 			"before it is QUARANTINED; twice as many that are lost in a row with their host, without progress, " +
 			"do so too; 0: no limit",
-		Min: 0, Max: 1000, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
+		Min: 0, Max: MaxTries, num32: func(s *Settings) *uint32 { return &s.KillLimit }},
 	{Name: "handoff_limit",
 		help: "hand-offs in a row, each from the task of the one before, after which the next task is QUARANTINED; " +
 			"0: no limit",

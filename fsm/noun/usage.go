@@ -207,4 +207,19 @@ type LifeUsage struct {
 	// Task is what the life holds or has held last, once it has told of usage: what is told counts for that, though
 	// some of it may have been used for the one before.
 	Task TaskID
+	// Worked is when it told last of anything that this life has used, tokens or tools; 0: never.
+	Worked Time
+}
+
+// ToolCall is how long a call of a tool may take that nobody has announced. Telemetry tells of a call at its end, so
+// an agent is silent that long when it has a large project built or tested.
+const ToolCall = 30 * time.Minute
+
+// ToolUntil is until when a life that has told of what it uses may be in a call of a tool; 0: it has told of nothing.
+func (a *Agent) ToolUntil() Time {
+	u := a.Notes().Used
+	if u == nil || u.Inc != a.Inc || u.Worked == 0 {
+		return 0
+	}
+	return u.Worked.Add(ToolCall)
 }

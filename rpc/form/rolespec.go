@@ -135,6 +135,8 @@ func (c *Checks) RoleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 	if s.GetReplicas() > noun.MaxReplicas {
 		c.Fail("%sreplicas %d is too many; at most %d are allowed.", at, s.GetReplicas(), noun.MaxReplicas)
 	}
+	c.tries(at+"attempt_limit", s.GetAttemptLimit())
+	c.tries(at+"kill_limit", s.GetKillLimit())
 	out := noun.RoleSpec{
 		Name: s.GetName(), Runner: s.GetRunner(), Replicas: max(1, s.GetReplicas()),
 		Desired: noun.Desired(c.Word(at+"desired", s.GetDesired(), DesiredWords())),
@@ -168,6 +170,13 @@ func (c *Checks) RoleSpec(i int, s *vigilv1.RoleSpec) noun.RoleSpec {
 	out.SpendTokens, out.SpendMicroUSD = all.Tokens, all.MicroUSD
 	out.SpendEachTokens, out.SpendEachMicroUSD = each.Tokens, each.MicroUSD
 	return out
+}
+
+// tries validates how many attempts or lives a task may cost.
+func (c *Checks) tries(name string, n uint32) {
+	if n > noun.MaxTries {
+		c.Fail("%s %d is too many; at most %d are allowed.", name, n, noun.MaxTries)
+	}
 }
 
 // overseerSpec validates what makes a role one of overseers.

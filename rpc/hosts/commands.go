@@ -116,10 +116,10 @@ func reportExitCmd(r *vigilv1.ReportExitRequest) (fsm.Command, error) {
 		RetryAfter: min(max(r.GetRetryAfter().AsDuration(), 0), fsm.MaxUsagePause)}
 	// A host may set several of these; the first one counts, since a report of a fact is not refused.
 	switch {
+	case r.GetOrdered(): // first: what its host was too slow to start is not charged
+		cmd.Kind = noun.ExitOrdered
 	case r.GetStartFailed():
 		cmd.Kind = noun.ExitStartFailed
-	case r.GetOrdered():
-		cmd.Kind = noun.ExitOrdered
 	case r.GetUsageLimit():
 		cmd.Kind = noun.ExitUsageLimit
 	case r.GetTimedOut():

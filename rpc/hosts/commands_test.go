@@ -85,6 +85,7 @@ func TestExitReportsNameTheirKind(t *testing.T) {
 		{&vigilv1.ReportExitRequest{}, noun.ExitNone},
 		{&vigilv1.ReportExitRequest{StartFailed: true}, noun.ExitStartFailed},
 		{&vigilv1.ReportExitRequest{Ordered: true}, noun.ExitOrdered},
+		{&vigilv1.ReportExitRequest{StartFailed: true, Ordered: true}, noun.ExitOrdered},
 		{&vigilv1.ReportExitRequest{TimedOut: true}, noun.ExitTimedOut},
 		{&vigilv1.ReportExitRequest{UsageLimit: true, RetryAfter: durationpb.New(time.Hour)}, noun.ExitUsageLimit},
 		// a report is never lost for saying too much

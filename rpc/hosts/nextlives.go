@@ -71,8 +71,8 @@ func nextLife(st *fsm.View, c *fsm.ReportExit) (o fsm.OrderStart, ok bool) {
 	if a == nil || h == nil || a.Inc != c.Inc || a.Host != c.Host || !a.Proc.Fenced() {
 		return o, false // the report is old
 	}
-	if a.Failures > 0 || st.StopWish(a) || st.Paused(a) != "" {
-		return o, false // it will have to wait
+	if a.Failures > 0 || st.StopWish(a) || st.Paused(a) != "" || a.Proc == noun.ProcAccepted {
+		return o, false // it will have to wait, or its host was too slow to start it
 	}
 	if st.DueRoles() > 0 && st.Misfit(h, a) != "" {
 		return o, false // the host is full, and the slot perhaps another's turn

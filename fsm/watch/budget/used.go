@@ -46,14 +46,13 @@ func (s *State) used(u core.Used) {
 		a.Note(func(n *noun.Notes) { n.Used = &next })
 		return
 	}
+	next.Worked = now
 	if more.Tools > 0 {
 		next.Tool = now
 	}
 	next.Life, next.Kinds, next.Day = next.Life.Plus(more), kinds(u.Kinds()), next.Day.With(now, more)
 	a.Note(func(n *noun.Notes) { n.Used = &next })
-	if more.Tools > 0 {
-		s.Hooks.AgentExcused.Call(a)
-	}
+	s.Hooks.AgentExcused.Call(a)
 	if t := s.TaskTable.Mut(next.Task); t != nil {
 		sum := more
 		if t.Used != nil {

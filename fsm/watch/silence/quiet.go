@@ -93,8 +93,8 @@ func (s *State) noteActivity(id noun.RoomID) {
 
 // excuse is until when an agent has explained the silence of the room whose task it holds, or what is
 // expected of the task does, or what stands on its terminal, or a human who types there; 0: nothing has.
-// An agent that uses tools or prints works, though it says no word: a build that takes long is no
-// conversation that everybody has forgotten. What flows over a terminal for ever excuses for a bound.
+// An agent that uses its model, tools or prints works, though it says no word: a build that takes long is no
+// conversation that everybody has forgotten, and of the call of a tool it tells at the end. What flows over a terminal for ever excuses for a bound.
 func (v *View) excuse(a *noun.Agent) noun.Time {
 	t := v.TaskTable.Get(a.Task)
 	if t == nil {
@@ -114,9 +114,7 @@ func (v *View) excuse(a *noun.Agent) noun.Time {
 		if a.Prints() {
 			end = max(end, a.Screen().QuietAt.Add(noun.NeedsInputLimit))
 		}
-		if u := a.Notes().Used; u != nil && u.Inc == a.Inc {
-			end = max(end, u.Tool)
-		}
+		end = max(end, a.ToolUntil())
 	}
 	return max(end, a.TypedUntil())
 }
@@ -134,6 +132,9 @@ func (v *View) excuseText(a *noun.Agent) string {
 		return core.Nobody(a.Typist().By) + " types at the terminal of " + a.Name
 	case a.Prints():
 		return a.Name + " prints new text"
+	case a.ToolUntil() > now && !a.Shows(noun.PromptPermission) && !a.Shows(noun.PromptUsageLimit):
+		return fmt.Sprintf("%s has told of tokens or tools in the last %d minutes, and may be in a call of a tool", a.Name,
+			noun.ToolCall/time.Minute)
 	}
 	return a.Name + " waits: " + noun.PromptTexts[a.Screen().Kind]
 }
