@@ -16,7 +16,7 @@ import (
 func TestStalledRoomIsCanceledAndReopened(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)
-	c.ttl = time.Minute // nothing here needs a lease that ends, and a loaded machine may be too slow for a short one
+	c.ttl = patience // nothing here needs a lease that ends, and a loaded machine may be too slow for a short one
 	c.says("settings set watchdog_start_delay=0s watchdog_interval=1s watchdog_threshold=3s "+
 		"watchdog_min_age=0s watchdog_grace=1s", "watchdog_threshold")
 	c.role("web", nil)
