@@ -28,7 +28,7 @@ case "$1 $2" in
 	printf 'task %d, attempt 1, for room/role: title\n\nthe text of %s\n' "${#me}" "$me"
 	meet told ;;
 "task exec") shift 3; "$@"; code=$?; meet answered; exit "$code" ;;
-"task complete") cp "$4" "$BIN/result-$me" ;;
+"task complete") cp "$a" "$BIN/result-$me" ;;
 esac`
 
 // A directory of a runner is that of all its agents. Each gets its own task there, and its answer is that to this

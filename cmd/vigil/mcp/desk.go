@@ -159,6 +159,17 @@ func (d *mcpDesk) drop(job *client.Job) bool {
 	return true
 }
 
+// finished forgets a task about which the last word was said, and notes for commands of this life that it was.
+func (d *mcpDesk) finished(job *client.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.life.NoteEnded(job.Task.GetId(), job.Attempt)
+	if d.job == job {
+		d.job = nil
+	}
+	d.keep(d.job)
+}
+
 // held gives the task that this life holds; also one that a command or an earlier run
 // of this program has claimed. A result (ends) is worth saying even when the lease has
 // ended meanwhile: it counts while nobody else has taken the task up.

@@ -265,7 +265,6 @@ func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in c
 	said, err := d.say(ctx, word, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		next, _, err = finish(ctx, job, client.End{Result: in.Result}, in.Next)
 		if err != nil && agent.Unheard(err) && d.leaveBehind(job, in.Result) {
-			d.drop(job)
 			return "No server answers at the moment: the result of task %d is left with this host's agentd, " +
 				"which delivers it.", nil
 		}
@@ -412,7 +411,7 @@ func (d *mcpDesk) say(ctx context.Context, word mcpWord,
 		return mcpSaid{}, d.judge(ctx, job, err)
 	}
 	if word.result || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
-		d.drop(job)
+		d.finished(job)
 		d.log.Info("finished with a task", about(job)...)
 	}
 	return saidf(words, job.Task.GetId()), nil
