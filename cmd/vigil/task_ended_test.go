@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -96,4 +98,131 @@ func TestUnlessEndedTakesNothingAwayForAnEnd(t *testing.T) {
 		f.in(env, cli.ExitSuperseded, "", append([]string{"task", verb, "--unless-ended", "late"}, of...)...)
 		f.in(env, cli.ExitSuperseded, "", append([]string{"task", verb, "--unless-ended", "late"}, of...)...)
 	}
+}
+
+// for1 is the environment in which `vigil task exec` runs a program for attempt 1 at task 1.
+func for1(env map[string]string) map[string]string {
+	env = maps.Clone(env)
+	env["VIGIL_TASK"], env["VIGIL_ATTEMPT"] = "1", "1"
+	return env
+}
+
+// What a program says that is run for a task is about that task, whatever its agent holds by then.
+func TestWordsAreAboutTheTaskThatIsRun(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	env := f.managed()
+	run := for1(env)
+	for _, title := range []string{"First", "Second"} {
+		f.task("builder", title, "")
+	}
+	f.in(env, 0, "task 1, attempt 1", "wait-for-task")
+	f.in(run, 0, "task 1 is", "task", "start")
+	f.in(run, 0, "task 1 is", "task", "progress", "half")
+	f.in(run, 0, "task 2, attempt 1", "task", "fail", "--next", "no")
+	// The agent holds task 2 now, by the word of who was run for task 1.
+	const advice = "this is run for task 1, which web/builder has ended, and it holds task 2 now: say --task 2 "
+	for _, words := range [][]string{{"start"}, {"progress", "on"}, {"complete", "1"}, {"fail", "1"},
+		{"complete", "--next", "1"}, {"handoff", "reviewer", "1"}} {
+		f.in(run, cli.ExitConflict, advice, append([]string{"task"}, words...)...)
+	}
+	f.in(run, 0, "", "task", "progress", "--best-effort", "on") // of a hook
+	f.in(run, 0, "task 1: this life has ended", "task", "complete", "--unless-ended", "1")
+	if x := f.get(2); x.GetState() != vigilv1.TaskState_ACKNOWLEDGED || x.GetNote() != "" {
+		t.Errorf("the second is %v", x)
+	}
+	// Nor where nobody has noted that the first is over.
+	elsewhere := maps.Clone(run)
+	elsewhere["VIGIL_SPOOL"] = t.TempDir()
+	f.in(elsewhere, cli.ExitSuperseded, "attempt 1 of task 1", "task", "complete", "1")
+	// A flag names another one, and so does the environment of another life or of another agent.
+	f.in(run, 0, "task 2 is", "task", "start", "--task", "2")
+	for name, value := range map[string]string{"VIGIL_AGENT": "web/tester", "VIGIL_INCARNATION": "1"} {
+		other := maps.Clone(run)
+		other[name] = value
+		f.in(other, 0, "task 2 is", "task", "progress", "on", "--agent", "web/builder",
+			"--incarnation", env["VIGIL_INCARNATION"])
+	}
+	for name, value := range map[string]string{"VIGIL_TASK": "first", "VIGIL_ATTEMPT": "0"} {
+		wrong := maps.Clone(run)
+		wrong[name] = value
+		f.in(wrong, cli.ExitUsage, name+" is \""+value+"\", and must be the number of", "task", "progress", "on")
+		f.in(wrong, 0, "task 2 is", "task", "progress", "on", "--task", "2", "--attempt", "1")
+	}
+	f.in(env, 0, "task 2 is completed", "task", "complete", "2")
+	if x := f.get(2); x.GetResult() != "2" || len(x.GetLateResults()) > 0 {
+		t.Errorf("the second is %v", x)
+	}
+}
+
+// `vigil mcp` of a tool that is run for a task serves that task alone.
+func TestMCPInsideOfTaskExecServesOneTask(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	env := f.managed()
+	for _, title := range []string{"First", "Second"} {
+		f.task("builder", title, "")
+	}
+	f.in(env, 0, "task 1, attempt 1", "wait-for-task", "--start")
+	c := connect(t, for1(env))
+	says := c.session.InitializeResult().Instructions
+	if !strings.Contains(says, "This session is for task 1 only") || strings.Contains(says, "wait_for_task") ||
+		strings.Contains(says, "%!") || strings.Contains(says, "loop") {
+		t.Errorf("the instructions are %s", says)
+	}
+	tools := must(c.session.ListTools(t.Context(), nil))(t).Tools
+	for _, tool := range tools {
+		text := string(must(json.Marshal(tool))(t))
+		if strings.Contains(text, "wait_for_task") || strings.Contains(text, `"next"`) {
+			t.Errorf("a tool is %s", text)
+		}
+	}
+	if len(tools) != 13 {
+		t.Errorf("%d tools are offered", len(tools))
+	}
+	if r := <-c.begin("wait_for_task", nil); r.err == nil || !strings.Contains(r.err.Error(), "complete_task") {
+		t.Errorf("a wait says %q, %v", r.text, r.err)
+	}
+	c.says("my_status", nil, "You hold task 1", "First")
+	c.says("progress", map[string]any{"note": "half"}, "task 1 is still yours")
+	c.refuses("complete_task", map[string]any{"result": "x", "next": true}, `there is no argument "next"`)
+	c.refuses("complete_task", map[string]any{"result": "x", "task": 2}, "you hold task 1, not task 2")
+	c.says("complete_task", map[string]any{"result": "built"}, "Task 1 is completed",
+		"This session is for task 1 only", "stop here")
+	// Whoever has run the tool goes on with the next task; the tool has nothing to do with that.
+	f.in(env, 0, "nothing was changed", "task", "complete", "--task", "1", "--attempt", "1", "--unless-ended", "late")
+	f.in(env, 0, "task 2, attempt 1", "wait-for-task", "--start")
+	for tool, args := range map[string]map[string]any{"complete_task": {"result": "x"}, "fail_task": {"reason": "x"},
+		"handoff_task": {"role": "reviewer", "title": "x"}, "progress": {"note": "x"}, "start_task": nil} {
+		c.refuses(tool, args, "No task is held", "This session is for task 1 only")
+	}
+	c.says("my_status", nil, "You hold no task", "This session is for task 1 only")
+	_ = c.stdin.Close() // never fails
+	if code := c.end(); code != 0 || !f.present("web/builder") {
+		t.Errorf("exit code %d, in the room: %v", code, f.present("web/builder"))
+	}
+	f.in(env, 0, "task 2 is completed", "task", "complete", "2")
+	if x := f.get(1); x.GetResult() != "built" || len(x.GetLateResults()) > 0 {
+		t.Errorf("the first is %v", x)
+	}
+
+	wrong := for1(env)
+	wrong["VIGIL_TASK"] = "first"
+	f.in(wrong, cli.ExitUsage, `VIGIL_TASK is "first"`, "mcp")
+	other := for1(env) // some clients pass on the name of what they do not have
+	other["VIGIL_TASK"], other["VIGIL_ATTEMPT"] = "{env:VIGIL_TASK}", "$VIGIL_ATTEMPT"
+	connect(t, other).says("my_status", nil, "You hold no task. Call wait_for_task")
+}
+
+// Its session may begin when its task was taken away, and is over when it is.
+func TestMCPInsideOfTaskExecStopsWhenItsTaskIsTaken(t *testing.T) {
+	f := newMCPFleet(t, time.Minute)
+	env := f.managed()
+	f.task("builder", "First", "")
+	f.in(env, 0, "task 1, attempt 1", "wait-for-task", "--start")
+	c := connect(t, for1(env))
+	c.says("my_status", nil, "You hold task 1")
+	must(f.fleet.CancelTask(f.ctx(), &vigilv1.CancelTaskRequest{Task: 1, By: "ann"}))(t)
+	c.refuses("progress", map[string]any{"note": "x"}, "DROP THIS WORK", "This session is for task 1 only")
+	c.ends()
+	connect(t, for1(env)).refuses("progress", map[string]any{"note": "x"}, "No task is held",
+		"This session is for task 1 only")
 }

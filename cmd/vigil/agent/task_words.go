@@ -34,8 +34,10 @@ type word struct {
 func (w *word) add(cmd *cobra.Command) {
 	w.who.Add(cmd, w.App)
 	w.BestEffort(cmd)
-	cmd.Flags().Uint64Var(&w.task, "task", 0, "the task (default: the one that is held)")
-	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0, "its attempt (default: the one that was claimed)")
+	cmd.Flags().Uint64Var(&w.task, "task", 0,
+		"the task (default $VIGIL_TASK, else the one that is held)")
+	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0,
+		"its attempt (default $VIGIL_ATTEMPT, else the one that was claimed)")
 }
 
 // addUnless gives a verb that ends a task the flag of scripts that run a tool which may end it itself.
@@ -80,18 +82,39 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 	})
 }
 
-// about gives the life that speaks, with the task that flags name.
+// about gives the life that speaks, with the task that is meant: the one that flags name, else the one for which this
+// is run, else the one that is held.
 func (w *word) about() (*life.Life, error) {
 	l, err := w.who.Current(w.App)
 	if err != nil {
 		return nil, err
 	}
-	if w.task != 0 && w.task != l.Task {
-		l.Task, l.Attempt, l.Traceparent = w.task, 0, ""
+	held := life.Attempt{Task: l.Task, Attempt: l.Attempt}
+	runs, err := l.RunsFor(w.App)
+	if err != nil && w.task == 0 {
+		return nil, err
+	}
+	meant := held
+	switch {
+	case w.task == 0 && runs.Task != 0:
+		if held.Task != 0 && held.Task != runs.Task && !w.unless &&
+			life.HasEnded(w.App, l, runs.Task, runs.Attempt) {
+			return nil, &client.Error{Code: "conflict", Message: fmt.Sprintf("this is run for task %d, which %s has "+
+				"ended, and it holds task %d now: say --task %[3]d where that one is meant", runs.Task, l.Agent, held.Task)}
+		}
+		meant = runs
+	case w.task != 0 && w.task == runs.Task:
+		meant = runs
+	case w.task != 0 && w.task != held.Task:
+		meant = life.Attempt{Task: w.task}
 	}
 	if w.attempt != 0 {
-		l.Attempt = w.attempt
+		meant.Attempt = w.attempt
 	}
+	if !meant.Is(held.Task, held.Attempt) {
+		l.Traceparent = ""
+	}
+	l.Task, l.Attempt = meant.Task, meant.Attempt
 	return l, nil
 }
 

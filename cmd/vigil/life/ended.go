@@ -2,14 +2,56 @@ package life
 
 import (
 	"slices"
+	"strconv"
 
 	"vigil/cmd/vigil/cli"
+	"vigil/rpc/client"
 )
 
 // Attempt is one attempt at a task.
 type Attempt struct {
 	Task    uint64 `json:"task"`
 	Attempt uint32 `json:"attempt"`
+}
+
+// Is tells whether it is this attempt at this task; where its number is not known, whether it is one at this task.
+func (t Attempt) Is(task uint64, attempt uint32) bool {
+	return t.Task == task && (t.Attempt == attempt || t.Attempt == 0)
+}
+
+// The variables by which a program finds the attempt for which `vigil task exec` runs it.
+const (
+	EnvTask    = "VIGIL_TASK"
+	EnvAttempt = "VIGIL_ATTEMPT"
+)
+
+// RunsFor gives the attempt for which this life runs whoever gave us our environment: what is said there is about
+// that one. It is zero where that is not known, and where the environment is another agent's or another life's.
+func (l *Life) RunsFor(a *cli.App) (Attempt, error) {
+	task := a.Getenv(EnvTask)
+	own, err := OwnAgent(a)
+	if task == "" || err != nil || own != l.Agent || l.Incarnation == 0 {
+		return Attempt{}, nil
+	}
+	if life := a.Getenv("VIGIL_INCARNATION"); life != "" {
+		if n, err := client.ParseIncarnation(life); err != nil || n != l.Incarnation {
+			return Attempt{}, nil
+		}
+	}
+	id, err := strconv.ParseUint(task, 10, 64)
+	if err != nil || id == 0 {
+		return Attempt{}, cli.Usagef("%s is %.40q, and must be the number of a task: unset it, or say --task", EnvTask, task)
+	}
+	attempt := a.Getenv(EnvAttempt)
+	if attempt == "" {
+		return Attempt{Task: id}, nil
+	}
+	n, err := strconv.ParseUint(attempt, 10, 32)
+	if err != nil || n == 0 {
+		return Attempt{}, cli.Usagef("%s is %.40q, and must be the number of an attempt: unset it, or say --task",
+			EnvAttempt, attempt)
+	}
+	return Attempt{id, uint32(n)}, nil
 }
 
 // maxEnded is how many attempts are remembered. Who asks for one asks soon: the script that has claimed a task, when

@@ -250,9 +250,6 @@ func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in p
 	})
 }
 
-// nextTask is what a model does after the last word about a task.
-const nextTask = " Call wait_for_task for the next one."
-
 type completeArgs struct {
 	Result string `json:"result"`
 	Task   uint64 `json:"task"`
@@ -288,7 +285,7 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 	case err != nil:
 		return waitAnswer{}, err
 	case next == nil:
-		said.Message += nextTask
+		said.Message += d.then(" Call wait_for_task for the next one.")
 		return waitAnswer{mcpSaid: said}, nil
 	}
 	d.take(next)
