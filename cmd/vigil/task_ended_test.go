@@ -136,7 +136,7 @@ func TestWordsAreAboutTheTaskThatIsRun(t *testing.T) {
 	f.in(elsewhere, cli.ExitSuperseded, "attempt 1 of task 1", "task", "complete", "1")
 	// A flag names another one, and so does the environment of another life or of another agent.
 	f.in(run, 0, "task 2 is", "task", "start", "--task", "2")
-	for name, value := range map[string]string{"VIGIL_AGENT": "web/tester", "VIGIL_INCARNATION": "1"} {
+	for name, value := range map[string]string{"VIGIL_AGENT": "web/tester", "VIGIL_INCARNATION": "7"} {
 		other := maps.Clone(run)
 		other[name] = value
 		f.in(other, 0, "task 2 is", "task", "progress", "on", "--agent", "web/builder",

@@ -151,7 +151,7 @@ func TestRunnerExamplesBelieveTheToolsThatTheyHaveFailed(t *testing.T) {
 			t.Errorf("%s, an answer by %s: code %d, result %q, output %q, calls\n%s",
 				c.runner, c.says, code, result, out, calls)
 		case c.failed && (code != 1 || strings.Contains(calls, "task complete") ||
-			strings.Contains(calls, "task fail") || parkedBy(all, c.runner, out) == nil):
+			strings.Contains(calls, "vigil task fail --") || parkedBy(all, c.runner, out) == nil):
 			t.Errorf("%s after %s: code %d, output %q, calls\n%s", c.runner, c.says, code, out, calls)
 		}
 	}
