@@ -59,6 +59,9 @@ func TestRunnersOfAHost(t *testing.T) {
 	f.write("h2/runners.d/command.yaml", owned(strings.Replace(string(shipped), "user: vigil-agents", "", 1)))
 	f.write("h2/runners.d/term.yaml", owned(termRunner))
 	f.write("h2/runners.d/quota.yaml", owned(quotaRunner))
+	f.write("h2/runners.d/ends.yaml", owned(strings.NewReplacer("user: vigil-agents", "", "name: command\n", "name: ends\n",
+		"  - wc\n", "  - sh\n  - -c\n  - 'vigil task fail \"$VIGIL_TASK is too hard\" >&2; echo late'\n").
+		Replace(string(shipped))))
 	f.write("h2/runners.d/typo.yaml", "name: typo\nprogramm: sh\n")
 	// The path of a terminal's socket must be short, and that of a test is not.
 	data, err := os.MkdirTemp("", "h2-")
@@ -74,7 +77,7 @@ func TestRunnersOfAHost(t *testing.T) {
 	start := func() *proc { return spawn(t, "h2", "agentd", "--config", f.path("h2/agentd.yaml")) }
 	agentd := start()
 	t.Cleanup(func() { f.clear("h2data", agentd) })
-	f.apply("demo", "command", "quota", "term")
+	f.apply("demo", "command", "ends", "quota", "term")
 
 	t.Run("a broken one takes no other with it", func(t *testing.T) {
 		want := f.path("h2/runners.d/typo.yaml") + `:2:1: unknown key "programm"`
@@ -97,6 +100,22 @@ func TestRunnersOfAHost(t *testing.T) {
 	t.Run("command", func(t *testing.T) {
 		if got := f.result(t, "command"); got != "1\n" { // one word
 			t.Errorf("result %q", got)
+		}
+	})
+	t.Run("a program that ends its task itself", func(t *testing.T) {
+		var life string
+		for range 2 { // by one life, which says no second word about either
+			id := f.create("demo/ends")
+			f.await("failure", func(e *vigilv1.Event) bool { return e.GetKind() == "task.failed" && e.GetTask() == id })
+			task, err := f.fleet.GetTask(f.ctx(), &vigilv1.GetTaskRequest{Task: id})
+			if err != nil || task.GetResult() != fmt.Sprintf("%d is too hard", id) || len(task.GetLateResults()) > 0 ||
+				life != "" && task.GetHolderIncarnation() != life {
+				t.Errorf("life %s, %v, %v", life, task, err)
+			}
+			life = task.GetHolderIncarnation()
+		}
+		if g := f.agent("demo/ends"); g.GetFailures() != 0 {
+			t.Errorf("%v", g)
 		}
 	})
 	t.Run("out of quota", func(t *testing.T) {

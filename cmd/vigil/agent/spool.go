@@ -14,15 +14,9 @@ func (w *word) leaveBehind(result string, err error) error {
 	if spool == "" || !Unheard(err) {
 		return err
 	}
-	l, e := w.who.Current(w.App)
+	l, e := w.about()
 	if e != nil || l.Token == "" {
 		return err // it is not the agent that agentd has started
-	}
-	if w.task != 0 && w.task != l.Task {
-		l.Task, l.Attempt, l.Traceparent = w.task, 0, ""
-	}
-	if w.attempt != 0 {
-		l.Attempt = w.attempt
 	}
 	if l.Task == 0 || l.Attempt == 0 {
 		return err // only a server could tell which task it holds
@@ -32,7 +26,7 @@ func (w *word) leaveBehind(result string, err error) error {
 	if e := c.Put(spool, w.Now()); e != nil {
 		return errors.Join(err, e)
 	}
-	w.finished(l)
+	w.finished(l, true)
 	return w.Done(map[string]any{"task": l.Task, "attempt": l.Attempt, "state": "SPOOLED"},
 		"no server answers: the result of task %d is left with agentd, which delivers it", l.Task)
 }

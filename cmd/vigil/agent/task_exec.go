@@ -21,8 +21,9 @@ func newTaskExecCmd(a *cli.App) *cobra.Command {
 		Short: "As an agent: run a program for the task that is held",
 		Long: `Run CMD in the place of this program, with VIGIL_TASK and VIGIL_ATTEMPT in its environment, and
 with TRACEPARENT where the task is traced: spans of CMD, and tasks that it creates, are then
-part of the trace. Exit code and signals are those of CMD. There is no shell in between, and no
-server is asked.`,
+part of the trace. What CMD says of a task by vigil's words is about this one, whatever the agent
+holds by then, and ` + "`" + `vigil mcp` + "`" + ` serves this one only. Exit code and signals are those of CMD.
+There is no shell in between, and no server is asked.`,
 		Example: `  tail -n +3 task.txt | vigil task exec -- ./work.sh >result.txt`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -57,7 +58,7 @@ func override(env, more []string) []string {
 
 // taskEnvironment is what a program that is run for the task of a life finds. Of an earlier trace it finds none.
 func taskEnvironment(l *life.Life) []string {
-	env := []string{fmt.Sprintf("VIGIL_TASK=%d", l.Task), fmt.Sprintf("VIGIL_ATTEMPT=%d", l.Attempt)}
+	env := []string{fmt.Sprintf("%s=%d", life.EnvTask, l.Task), fmt.Sprintf("%s=%d", life.EnvAttempt, l.Attempt)}
 	if client.TraceID(l.Traceparent) == "" {
 		return append(env, client.EnvTrace+"=")
 	}

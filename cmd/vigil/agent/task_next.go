@@ -45,8 +45,8 @@ func (w *word) follow(cmd *cobra.Command, say func(*vigilv1.NextRequest) error) 
 		}
 		var err error
 		answer, err = c.Work.Next(ctx, r)
-		if err == nil || errors.Is(err, client.ErrLate) || errors.Is(err, client.ErrSuperseded) {
-			w.finished(l)
+		if over(err) {
+			w.finished(l, err == nil)
 		}
 		if err != nil || answer.GetClaim() == nil {
 			return err

@@ -28,13 +28,23 @@ type word struct {
 	task    uint64
 	attempt uint32
 	next    bool // the next task is taken in the same step
+	unless  bool // an attempt that this life has ended itself already is no error
 }
 
 func (w *word) add(cmd *cobra.Command) {
 	w.who.Add(cmd, w.App)
 	w.BestEffort(cmd)
-	cmd.Flags().Uint64Var(&w.task, "task", 0, "the task (default: the one that is held)")
-	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0, "its attempt (default: the one that was claimed)")
+	cmd.Flags().Uint64Var(&w.task, "task", 0,
+		"the task (default $VIGIL_TASK, else the one that is held)")
+	cmd.Flags().Uint32Var(&w.attempt, "attempt", 0,
+		"its attempt (default $VIGIL_ATTEMPT, else the one that was claimed)")
+}
+
+// addUnless gives a verb that ends a task the flag of scripts that run a tool which may end it itself.
+func (w *word) addUnless(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.unless, "unless-ended", false,
+		"succeed and change nothing when this very life has ended the attempt already, by whichever word")
+	cmd.MarkFlagsMutuallyExclusive("next", "unless-ended")
 }
 
 // say finds out who speaks about which task, and lets send say it. With last the
@@ -45,13 +55,17 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 	if err != nil {
 		return err
 	}
+	if w.unless && life.HasEnded(w.App, l, l.Task, l.Attempt) {
+		return w.Done(map[string]any{"task": l.Task, "attempt": l.Attempt, "ended": true},
+			"task %d: this life has ended the attempt already, nothing was changed", l.Task)
+	}
 	return w.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 		if err := l.FindTask(ctx, c); err != nil {
 			return err
 		}
 		state, extra, err := send(ctx, c, l)
-		if last && (err == nil || errors.Is(err, client.ErrLate) || errors.Is(err, client.ErrSuperseded)) {
-			w.finished(l)
+		if last && over(err) {
+			w.finished(l, err == nil)
 		}
 		if err != nil {
 			return err
@@ -68,29 +82,63 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 	})
 }
 
-// about gives the life that speaks, with the task that flags name.
+// about gives the life that speaks, with the task that is meant: the one that flags name, else the one for which this
+// is run, else the one that is held.
 func (w *word) about() (*life.Life, error) {
 	l, err := w.who.Current(w.App)
 	if err != nil {
 		return nil, err
 	}
-	if w.task != 0 && w.task != l.Task {
-		l.Task, l.Attempt, l.Traceparent = w.task, 0, ""
+	held := life.Attempt{Task: l.Task, Attempt: l.Attempt}
+	runs, err := l.RunsFor(w.App)
+	if err != nil && w.task == 0 {
+		return nil, err
+	}
+	meant := held
+	switch {
+	case w.task == 0 && runs.Task != 0:
+		if held.Task != 0 && held.Task != runs.Task && !w.unless &&
+			life.HasEnded(w.App, l, runs.Task, runs.Attempt) {
+			return nil, &client.Error{Code: "conflict", Message: fmt.Sprintf("this is run for task %d, which %s has "+
+				"ended, and it holds task %d now: say --task %[3]d where that one is meant", runs.Task, l.Agent, held.Task)}
+		}
+		meant = runs
+	case w.task != 0 && w.task == runs.Task:
+		meant = runs
+	case w.task != 0 && w.task != held.Task:
+		meant = life.Attempt{Task: w.task}
 	}
 	if w.attempt != 0 {
-		l.Attempt = w.attempt
+		meant.Attempt = w.attempt
 	}
+	if !meant.Is(held.Task, held.Attempt) {
+		l.Traceparent = ""
+	}
+	l.Task, l.Attempt = meant.Task, meant.Attempt
 	return l, nil
 }
 
-// finished notes for the next command, and for the process that beats, that the
-// task is over.
-func (w *word) finished(l *life.Life) {
+// over tells whether the attempt is over after a last word that was answered so.
+func over(err error) bool {
+	return err == nil || errors.Is(err, client.ErrLate) || errors.Is(err, client.ErrSuperseded)
+}
+
+// finished notes for the next command, and for the process that beats, that the task is over; counts: by what this
+// life has said.
+func (w *word) finished(l *life.Life, counts bool) {
 	kept := life.KeptOf(w.App, l)
-	if kept == nil || kept.Task != l.Task {
+	if kept == nil && l.Managed { // nothing was noted yet, since whoever has claimed the task had no place for it
+		kept = &life.Life{Agent: l.Agent, AgentID: l.AgentID, Incarnation: l.Incarnation, Managed: true}
+	}
+	if kept == nil {
 		return
 	}
-	kept.Task, kept.Attempt, kept.Traceparent = 0, 0, ""
+	if counts {
+		kept.NoteEnded(l.Task, l.Attempt)
+	}
+	if kept.Task == l.Task {
+		kept.Task, kept.Attempt, kept.Traceparent = 0, 0, ""
+	}
 	_ = life.Save(w.App, kept) // at worst the process that beats notices later by itself
 }
 
@@ -212,6 +260,7 @@ does, before it reports the end of the agent; then --next takes nothing.`,
 	}
 	w.add(cmd)
 	w.addNext(cmd)
+	w.addUnless(cmd)
 	result.Add(cmd)
 	return cmd
 }
@@ -249,6 +298,7 @@ func newTaskFailCmd(a *cli.App) *cobra.Command {
 	}
 	w.add(cmd)
 	w.addNext(cmd)
+	w.addUnless(cmd)
 	cmd.Flags().BoolVar(&retryable, "retryable", false, "another attempt may succeed")
 	after.Add(cmd, "after", "with --retryable: when it may, for instance 30s (default: after a while that grows)")
 	return cmd

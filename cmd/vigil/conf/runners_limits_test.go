@@ -1,11 +1,13 @@
 package conf
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"vigil/agentd/runner"
 )
@@ -130,7 +132,11 @@ func TestRunnerExamplesBelieveTheToolsThatTheyHaveFailed(t *testing.T) {
 			echo '{"type":"item.completed","item":{"text":"{\"type\":\"turn.failed\"}"}}'
 			echo '{"type":"turn.completed"}'`, false},
 		{"gemini-cli", refused, true},
-		{"gemini-cli", refused + "echo done", false}, // it has tried again
+		{"gemini-cli", refused + "printf 'Attempt 1 failed.\\na\\nb\\n' >&2; echo done", false}, // it has tried again
+		{"gemini-cli", "echo half; " + refused, true},
+		{"gemini-cli", "echo half; echo 'Error when talking to Gemini API Full report available at: /x.json' >&2", true},
+		{"gemini-cli", refused + "printf 'at a\\nat b\\nat c\\nat d\\n' >&2", true}, // nothing is no answer
+		{"gemini-cli", "echo 'The log says: Error when talking to Gemini API' >&2; echo done", false},
 		{"opencode", red + `Rate limit exceeded\n' >&2`, true},
 		{"opencode", `echo half; echo '→ Read a.go' >&2; ` + red + `AI_APICallError: quota exceeded\n' >&2`, true},
 		{"opencode", red + `File not found\n' >&2; echo done`, false}, // one of its own commands
@@ -145,7 +151,7 @@ func TestRunnerExamplesBelieveTheToolsThatTheyHaveFailed(t *testing.T) {
 			t.Errorf("%s, an answer by %s: code %d, result %q, output %q, calls\n%s",
 				c.runner, c.says, code, result, out, calls)
 		case c.failed && (code != 1 || strings.Contains(calls, "task complete") ||
-			strings.Contains(calls, "task fail") || parkedBy(all, c.runner, out) == nil):
+			strings.Contains(calls, "vigil task fail --") || parkedBy(all, c.runner, out) == nil):
 			t.Errorf("%s after %s: code %d, output %q, calls\n%s", c.runner, c.says, code, out, calls)
 		}
 	}
@@ -176,6 +182,31 @@ func TestClaudeCodeIsParkedByItsOwnWordsOnly(t *testing.T) {
 	}, modelsSay...) {
 		if u := parkedBy(all, "claude-code", "before\n"+says+"\nafter\n"); u != nil {
 			t.Errorf("%q parks by %s", says, u.Pattern)
+		}
+	}
+}
+
+// What Codex says of logins, accounts and broken connections parks its agent. What it says while it tries again is no
+// end, and what its model and its commands say is not its own.
+func TestCodexIsParkedForLoginsAndConnections(t *testing.T) {
+	all := examples(t)
+	for says, after := range map[string]time.Duration{
+		`{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized: Missing bearer"}}`:          15 * time.Minute,
+		`{"type":"error","message":"Your access token could not be refreshed. Please log out and sign in again."}`: 15 * time.Minute,
+		`ERROR: Your access token could not be refreshed because your refresh token was already used.`:             15 * time.Minute,
+		`{"type":"turn.failed","error":{"message":"Your session has ended. Log out and sign in again."}}`:          15 * time.Minute,
+		`{"type":"turn.failed","error":{"message":"Your workspace is out of credits."}}`:                           15 * time.Minute,
+		`{"type":"turn.failed","error":{"message":"stream disconnected before completion: error sending"}}`:        2 * time.Minute,
+		`{"type":"error","message":"stream disconnected before completion: An error occurred"}`:                    2 * time.Minute,
+		`ERROR: error sending request for url (https://example.org/responses)`:                                     2 * time.Minute,
+		`{"type":"turn.failed","error":{"message":"stream disconnected: You've hit your usage limit."}}`:           time.Hour,
+		`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected before completion: x)"}`:              0,
+		`{"type":"item.completed","item":{"text":"401 Unauthorized, stream disconnected before completion"}}`:      0,
+		`the log: ERROR: 401 Unauthorized`: 0,
+	} {
+		u := parkedBy(all, "codex", "before\n"+says+"\nafter\n")
+		if (u != nil) != (after != 0) || u != nil && u.After != after {
+			t.Errorf("%s parks by %+v, want %s", says, u, after)
 		}
 	}
 }
@@ -214,6 +245,73 @@ func TestClaudeCodeShowsItsLimitsInATerminal(t *testing.T) {
 		if strings.HasSuffix(screen, ask) && !runner.Chooses(runner.Tidy(screen)) {
 			t.Errorf("a nudge would be typed into %q", screen)
 		}
+	}
+}
+
+// Claude Code denies what nobody has allowed, says so, and ends with 0. That is no result: its model can give the task
+// up itself, and what it asks for in the place of an answer is told to people.
+func TestClaudeCodeTakesNoRefusalForAnAnswer(t *testing.T) {
+	for says, asks := range map[string]bool{
+		"I need your permission to run `make test`. Please approve it.\nThen I go on.\n\n\n\n": true,
+		"I need permission to use the Bash tool.":                                              true,
+		"I’ll need your approval for the write to main.go — ünï.":                              true,
+		"I still need permission to push.":                                                     true,
+		"Done. I need permission to push next time.":                                           false,
+		"The page says: I need your permission to use cookies.":                                false,
+		"I need to say that the permission table is empty.":                                    false,
+	} {
+		b := newToolbox(t)
+		b.write(filepath.Join(b.bin, "says"), says+"\n")
+		b.put("claude", `cat "$BIN/says"`)
+		code, out, calls, result := b.run("claude-code", "")
+		_, after, failed := strings.Cut(calls, "vigil task fail --task 1 --attempt 1 --unless-ended it asks for a permission, "+
+			"and nobody is there to give one: I")
+		if code != 7 || failed != asks || (result == "") != asks || asks && (!strings.Contains(out, "| I") ||
+			!strings.Contains(after, "vigil remember \n") || !strings.Contains(after, "wait-for-task")) {
+			t.Errorf("%q: code %d, result %q, output %q, calls\n%s", says, code, result, out, calls)
+		}
+		if !utf8.ValidString(calls) {
+			t.Errorf("the reason is no text: %q", calls)
+		}
+	}
+	b := newToolbox(t)
+	b.put("claude", `printf '%s\n' "$@" >>"$BIN/calls"; echo done`)
+	_, out, calls, _ := b.run("claude-code", "")
+	for _, want := range []string{"--allowedTools\nBash(vigil task fail:*)\n", "\n--append-system-prompt\nNobody is there",
+		"run `vigil task fail \"why\"` and stop"} {
+		if !strings.Contains(calls, want) {
+			t.Errorf("no %q in\n%s%s", want, calls, out)
+		}
+	}
+}
+
+// The keys and tokens of Claude Code stand in files of the agent's own.
+func TestClaudeCodeGetsItsTokensFromFiles(t *testing.T) {
+	b := newToolbox(t)
+	for _, file := range []string{"key", "token"} {
+		b.write(filepath.Join(b.bin, file), "the "+file+"\n")
+	}
+	b.put("claude", `echo "$ANTHROPIC_API_KEY, $CLAUDE_CODE_OAUTH_TOKEN"`)
+	for _, c := range []struct{ variable, file, want string }{{"", "", ", \n"},
+		{"ANTHROPIC_KEY_FILE", "key", "the key, \n"}, {"CLAUDE_OAUTH_FILE", "token", ", the token\n"}} {
+		b.next("1")
+		cmd := b.command("claude-code", "", runner.Life{Agent: "room/role", Files: b.files})
+		if c.variable != "" {
+			cmd.Env = append(cmd.Env, c.variable+"="+filepath.Join(b.bin, c.file))
+		}
+		out, _ := cmd.CombinedOutput() // it ends when it asks for another task
+		if result, err := os.ReadFile(filepath.Join(b.bin, "result")); err != nil || string(result) != c.want {
+			t.Errorf("%s: the result is %q, %v; output %s", c.variable, result, err, out)
+		}
+	}
+	cmd := b.command("claude-code", "", runner.Life{Agent: "room/role", Files: b.files})
+	b.next("1")
+	cmd.Env = append(cmd.Env, "CLAUDE_OAUTH_FILE="+filepath.Join(b.bin, "none"))
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "none") {
+		t.Errorf("without its token: %v, %s", err, out)
+	}
+	if calls, err := os.ReadFile(filepath.Join(b.bin, "calls")); err == nil {
+		t.Errorf("without its token it has taken a task:\n%s", calls)
 	}
 }
 

@@ -28,7 +28,7 @@ case "$1 $2" in
 	printf 'task %d, attempt 1, for room/role: title\n\nthe text of %s\n' "${#me}" "$me"
 	meet told ;;
 "task exec") shift 3; "$@"; code=$?; meet answered; exit "$code" ;;
-"task complete") cp "$4" "$BIN/result-$me" ;;
+"task complete") cp "$a" "$BIN/result-$me" ;;
 esac`
 
 // A directory of a runner is that of all its agents. Each gets its own task there, and its answer is that to this
@@ -145,7 +145,7 @@ func TestRunnerExamplesParkNobodyForAnEarlierAttempt(t *testing.T) {
 		tool, _, _ := strings.Cut(c.name, "-")
 		b.put(tool, c.says)
 		code, out, calls, _ := b.run(c.name, "") // the life ends when it asks for another task
-		if code != 7 || !strings.Contains(out, c.word) || strings.Contains(calls, "task fail") != (c.word != "") {
+		if code != 7 || !strings.Contains(out, c.word) || strings.Contains(calls, "vigil task fail --") != (c.word != "") {
 			t.Errorf("%s after %s: code %d, output %q, calls\n%s", c.name, c.says, code, out, calls)
 		}
 		if u := parkedBy(all, c.name, out); u != nil {
@@ -170,7 +170,7 @@ func TestRunnerExamplesParkNobodyForAnEarlierAttempt(t *testing.T) {
 		b.put(tool, "if [ -e \"$BIN/again\" ]; then "+fails+`; fi
 			printf 'a warning' >&2; : >"$BIN/again"; rm "$BIN/claimed"`)
 		code, out, calls, _ := b.run(name, "")
-		if code != 1 || strings.Count(calls, "task fail") != 1 || parkedBy(all, name, out) == nil {
+		if code != 1 || strings.Count(calls, "vigil task fail --") != 1 || parkedBy(all, name, out) == nil {
 			t.Errorf("%s that fails after an attempt without an answer: code %d, output %q, calls\n%s",
 				name, code, out, calls)
 		}

@@ -141,12 +141,12 @@ case "$1 $2" in
 "wait-for-task --start") test -e "$BIN/claimed" && exit 7; : >"$BIN/claimed"
 	printf 'task %d, attempt 1, for room/role: title\n\nthe text\n' "$(cat "$BIN/task" 2>/dev/null || echo 1)" ;;
 "task exec") shift 3; TRACEPARENT=traced exec "$@" ;;
-"task complete") test -e "$BIN/refuse" && exit 7; cp "$4" "$BIN/result" ;;
+"task complete") test -e "$BIN/refuse" && exit 7; cp "$a" "$BIN/result" ;;
 esac`)
 	return b
 }
 
-// put makes a stand-in. In $out it has the file that -o names.
+// put makes a stand-in. In $out it has the file that -o names, in $a its last argument.
 func (b *toolbox) put(name, script string) {
 	b.t.Helper()
 	b.write(filepath.Join(b.bin, name), "#!/bin/sh\nout=/dev/null option=\n"+
@@ -270,6 +270,9 @@ func TestRunnerExamplesWork(t *testing.T) {
 			}
 			rest = after
 		}
+		if !strings.Contains(calls, "vigil task complete --task 1 --attempt 1 --unless-ended --result-file ") {
+			t.Errorf("%s: the result is not said to be that of the task:\n%s", c.runner, calls)
+		}
 		if strings.Contains(calls, "the text") {
 			t.Errorf("%s: the task is in the arguments:\n%s", c.runner, calls)
 		}
@@ -364,7 +367,7 @@ func TestRunnerExamplesTakeNoSilenceForAnAnswer(t *testing.T) {
 				}
 			}
 			code, out, calls, result := b.run(name, "")
-			_, after, failed := strings.Cut(calls, "vigil task fail --retryable the tool said nothing")
+			_, after, failed := strings.Cut(calls, "vigil task fail --task 1 --attempt 1 --unless-ended --retryable the tool said nothing")
 			if !failed || strings.Contains(calls, "task complete") || result != "" || !strings.Contains(out, "a warning") {
 				t.Errorf("%s that says %q: output %q, result %q, calls\n%s", name, says, out, result, calls)
 			}

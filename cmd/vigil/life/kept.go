@@ -72,11 +72,18 @@ func fileOf(a *cli.App, l *Life) (string, error) {
 	return "", nil
 }
 
-// Save keeps the life for the next command.
+// Save keeps the life for the next command. What another process of it has noted as ended stays noted.
 func Save(a *cli.App, l *Life) error {
 	name, err := fileOf(a, l)
 	if err != nil || name == "" {
 		return err
+	}
+	if kept, err := readLife(name); err == nil && kept.same(l) {
+		mine := l.Ended
+		l.Ended = kept.Ended
+		for _, t := range mine {
+			l.NoteEnded(t.Task, t.Attempt)
+		}
 	}
 	l.Saved = a.Now()
 	return put(name, l)
@@ -98,9 +105,16 @@ func put(name string, what any) error {
 	return nil
 }
 
-// Forget removes what is kept of the life, unless a newer one is kept by now.
+// Forget removes what is kept of the life, unless a newer one is kept by now. Of a managed one stays what it has
+// ended: who started it may speak about that after a process of it has left the room.
 func Forget(a *cli.App, l *Life) {
 	if kept := KeptOf(a, l); kept != nil {
+		if kept.Managed && len(kept.Ended) > 0 {
+			kept.Task, kept.Attempt, kept.Traceparent = 0, 0, ""
+			if Save(a, kept) == nil {
+				return
+			}
+		}
 		if name, err := fileOf(a, kept); err == nil {
 			_ = os.Remove(name) // at worst a later command reads it and is told superseded
 		}
@@ -118,7 +132,7 @@ func KeptOf(a *cli.App, l *Life) *Life {
 		if err != nil || name == "" {
 			continue
 		}
-		if kept, err := readLife(name); err == nil && kept.Agent == l.Agent && kept.Incarnation == l.Incarnation {
+		if kept, err := readLife(name); err == nil && kept.same(l) {
 			kept.Managed = managed
 			return kept
 		}

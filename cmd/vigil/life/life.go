@@ -25,6 +25,8 @@ type Life struct {
 	Traceparent string    `json:"traceparent,omitempty"` // of the attempt; empty: nobody traces it
 	Owner       Process   `json:"owner"`                 // whose life it is, for lives started by hand
 	Saved       time.Time `json:"saved"`
+	// Ended are the attempts that this life has ended itself, the newest last, at most maxEnded.
+	Ended []Attempt `json:"ended,omitempty"`
 
 	Token   string `json:"-"`
 	Managed bool   `json:"-"` // its number was given, by the environment or by flags

@@ -29,6 +29,8 @@ type mcpDesk struct {
 	bound   time.Duration   // of a wait whose bound the model does not say
 	gone    context.Context // ends when nobody listens any more
 
+	only life.Attempt // the session is for this attempt and takes no other; zero: it takes tasks itself
+
 	settled chan struct{} // closed when the room was joined, or never will be
 	turn    chan struct{} // holds a value while a call of wait_for_task is under way
 
@@ -159,6 +161,17 @@ func (d *mcpDesk) drop(job *client.Job) bool {
 	return true
 }
 
+// finished forgets a task about which the last word was said, and notes for commands of this life that it was.
+func (d *mcpDesk) finished(job *client.Job) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.life.NoteEnded(job.Task.GetId(), job.Attempt)
+	if d.job == job {
+		d.job = nil
+	}
+	d.keep(d.job)
+}
+
 // held gives the task that this life holds; also one that a command or an earlier run
 // of this program has claimed. A result (ends) is worth saying even when the lease has
 // ended meanwhile: it counts while nobody else has taken the task up.
@@ -184,7 +197,7 @@ func (d *mcpDesk) held(ctx context.Context, ends bool) (*client.Job, error) {
 		return nil, d.judge(ctx, nil, err)
 	}
 	if job = d.holds(w, answer); job == nil {
-		return nil, mcpAdvicef("No task is held. Call wait_for_task to get one.")
+		return nil, mcpAdvicef("No task is held.%s", d.then(" Call wait_for_task to get one."))
 	}
 	return job, nil
 }
@@ -198,6 +211,9 @@ func (d *mcpDesk) holds(w *client.Worker, answer *vigilv1.GetAgentResponse) *cli
 	if client.IsSpooled(d.Getenv(client.EnvSpool), task.GetId(), task.GetAttempt()) {
 		return nil // its result is left with agentd
 	}
+	if d.only.Task != 0 && !d.only.Is(task.GetId(), task.GetAttempt()) {
+		return nil // the business of another session
+	}
 	d.mu.Lock()
 	job := d.job
 	d.mu.Unlock()
@@ -209,14 +225,22 @@ func (d *mcpDesk) holds(w *client.Worker, answer *vigilv1.GetAgentResponse) *cli
 	return job
 }
 
+// then says what a model does when it holds no task: take one as these words say, or stop.
+func (d *mcpDesk) then(take string) string {
+	if d.only.Task == 0 {
+		return take
+	}
+	return fmt.Sprintf(" This session is for task %d only, and that is over: stop here. vigil gives the next task to a "+
+		"new session.", d.only.Task)
+}
+
 // dropped forgets a task that is no longer ours and says so.
 func (d *mcpDesk) dropped(job *client.Job, why string) error {
 	if d.drop(job) {
 		d.log.Warn("the task is no longer held", about(job)...)
 	}
-	return mcpAdvicef("DROP THIS WORK: attempt %d at task %d is no longer yours: %s. "+
-		"Leave it as it is and call wait_for_task for the next task.",
-		job.Attempt, job.Task.GetId(), strings.TrimRight(why, "."))
+	return mcpAdvicef("DROP THIS WORK: attempt %d at task %d is no longer yours: %s. Leave it as it is.%s",
+		job.Attempt, job.Task.GetId(), strings.TrimRight(why, "."), d.then(" Call wait_for_task for the next task."))
 }
 
 // judge turns the error of a call into one that says what to do next. The job is what

@@ -33,6 +33,9 @@ type mcpOffer struct {
 // newOffer gives the tools of every agent to a server, and has it check every call.
 func newOffer(s *mcp.Server, d *mcpDesk) *mcpOffer {
 	o := &mcpOffer{desk: d, server: s, plain: mcpTools(), extra: mcpOverseerTools()}
+	if d.only.Task != 0 {
+		o.plain = forOneTask(o.plain)
+	}
 	for _, t := range o.plain {
 		t.add(s, d)
 	}

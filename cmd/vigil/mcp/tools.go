@@ -42,6 +42,24 @@ func mcpTools() []mcpTool {
 	return slices.Concat(mcpTaskTools(), mcpStateTools(), mcpMailTools())
 }
 
+// forOneTask makes of the tools those of a session that was begun for one task: none of them takes another, and none
+// speaks of the tool that would.
+func forOneTask(tools []mcpTool) []mcpTool {
+	words := strings.NewReplacer(" Then call wait_for_task.", " Then stop.", "; then call wait_for_task.", "; then stop.",
+		" within two minutes after wait_for_task,", " within two minutes after it was claimed,",
+		" wait_for_task also ends when mail comes.", "")
+	tools = slices.DeleteFunc(tools, func(t mcpTool) bool { return t.name == "wait_for_task" })
+	for i := range tools {
+		t := &tools[i]
+		t.about = words.Replace(t.about)
+		t.params = slices.DeleteFunc(t.params, func(p mcpParam) bool { return p.name == "next" })
+		for _, p := range t.params {
+			p.schema.Description = words.Replace(p.schema.Description)
+		}
+	}
+	return tools
+}
+
 func mcpTaskTools() []mcpTool {
 	return []mcpTool{
 		{name: "wait_for_task", title: "Wait for a task", hints: repeats, do: deed((*mcpDesk).waitForTask),

@@ -206,7 +206,8 @@ func (d *mcpDesk) myStatus(ctx context.Context, _ *mcp.CallToolRequest, _ noArgs
 	}
 	out := statusAnswer{Life: client.FormatIncarnation(w.Incarnation()),
 		Agent: newMCPAgent(answer.GetAgent(), w.Agent())}
-	out.Message = fmt.Sprintf("You are %s, life %s. You hold no task: call wait_for_task.", w.Agent(), out.Life)
+	out.Message = fmt.Sprintf("You are %s, life %s. You hold no task.%s", w.Agent(), out.Life,
+		d.then(" Call wait_for_task."))
 	if job := d.holds(w, answer); job != nil {
 		d.shown(job)
 		task, err := d.conn.Fleet.GetTask(ctx, &vigilv1.GetTaskRequest{Task: job.Task.GetId()}) // with its text

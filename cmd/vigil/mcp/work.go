@@ -250,9 +250,6 @@ func (d *mcpDesk) progressTask(ctx context.Context, _ *mcp.CallToolRequest, in p
 	})
 }
 
-// nextTask is what a model does after the last word about a task.
-const nextTask = " Call wait_for_task for the next one."
-
 type completeArgs struct {
 	Result string `json:"result"`
 	Task   uint64 `json:"task"`
@@ -265,7 +262,6 @@ func (d *mcpDesk) completeTask(ctx context.Context, _ *mcp.CallToolRequest, in c
 	said, err := d.say(ctx, word, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		next, _, err = finish(ctx, job, client.End{Result: in.Result}, in.Next)
 		if err != nil && agent.Unheard(err) && d.leaveBehind(job, in.Result) {
-			d.drop(job)
 			return "No server answers at the moment: the result of task %d is left with this host's agentd, " +
 				"which delivers it.", nil
 		}
@@ -289,7 +285,7 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 	case err != nil:
 		return waitAnswer{}, err
 	case next == nil:
-		said.Message += nextTask
+		said.Message += d.then(" Call wait_for_task for the next one.")
 		return waitAnswer{mcpSaid: said}, nil
 	}
 	d.take(next)
@@ -412,7 +408,7 @@ func (d *mcpDesk) say(ctx context.Context, word mcpWord,
 		return mcpSaid{}, d.judge(ctx, job, err)
 	}
 	if word.result || errors.Is(context.Cause(job.Context()), client.ErrClosed) { // its last word was said
-		d.drop(job)
+		d.finished(job)
 		d.log.Info("finished with a task", about(job)...)
 	}
 	return saidf(words, job.Task.GetId()), nil
