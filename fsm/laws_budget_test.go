@@ -106,6 +106,18 @@ func TestL11SlowStartsCostNothing(t *testing.T) {
 	if n := d.agent("demo/b").Notes(); n.Faults != 0 {
 		t.Errorf("a start that succeeded left %+v", n)
 	}
+
+	// The trial of a parked agent that is too slow leaves the breaker open, for a pause.
+	d.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "1"}}})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: d.agent("demo/b").Inc, Code: 1})
+	d.wait("demo/b", h)
+	inc := d.s.NextIncarnation(d.agent("demo/b"))
+	d.must(OrderStart{Agent: 1, Inc: inc, Host: h})
+	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: inc})
+	d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: noun.ExitOrdered})
+	if a := d.agent("demo/b"); !a.Parked || d.wait("demo/b", h) < 30*time.Second {
+		t.Errorf("%+v", a)
+	}
 }
 
 // A shell that does not find a program (127), or may not execute it (126), before its agent

@@ -140,7 +140,7 @@ func TestL6ALifeThatLosesItsTaskAtALimitEnds(t *testing.T) {
 		}, false, noun.ExitTimedOut},
 		"ends with nothing wrong": {core.LevelRetry, true, func(x *hung) {
 			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc})
-		}, false, noun.ExitOrdered},
+		}, false, noun.ExitTimedOut},
 		"ends as it is told, before the level": {core.Baseline, true, func(x *hung) {
 			x.must(ReportExit{Host: x.h, Agent: x.agent(hungName).ID, Inc: x.me.Inc, Code: 7})
 		}, false, noun.ExitCrash},

@@ -176,6 +176,8 @@ func failedOn(a *noun.Agent, h noun.HostID) bool {
 	switch x.Kind {
 	case noun.ExitStartFailed, noun.ExitFenceEnded:
 		return true
+	case noun.ExitOrdered: // its host was too slow to start it
+		return a.Notes().Faults > 0
 	case noun.ExitCrash, noun.ExitTimedOut:
 		return a.Failures >= elsewhereAfter || a.Parked
 	}

@@ -170,7 +170,7 @@ func (s *State) chargeFault(a *noun.Agent, x *noun.Exit) {
 // those after it wait, and a human is called when it goes on.
 func (s *State) noteSlow(a *noun.Agent, x *noun.Exit) {
 	_, faults := s.noteFault(a, x)
-	if faults > 1 && !a.Parked {
+	if faults > 1 || a.Parked { // the trial has not taken place, and the breaker stays open
 		s.waitFault(a, faults)
 	}
 	s.callFault(a, faults)
@@ -187,7 +187,7 @@ func (s *State) noteFault(a *noun.Agent, x *noun.Exit) (fault string, faults uin
 }
 
 func (s *State) waitFault(a *noun.Agent, faults uint32) {
-	pause := min(faultPause<<min(faults-2, 4), faultPauseMost)
+	pause := min(faultPause<<min(max(faults, 2)-2, 4), faultPauseMost)
 	a.NotBefore = s.Meta.Clock.Add(pause + jitter(pause, a.ID, a.Inc))
 }
 
@@ -301,13 +301,12 @@ func exitOf(a *noun.Agent, c *ReportExit) noun.Exit {
 	case c.Kind == noun.ExitStartFailed || c.Kind == noun.ExitOrdered || c.Kind == noun.ExitTimedOut:
 	case a.TaskTaken() && (c.Code != 0 || c.Signal != "" || !a.Useful()):
 		x.Kind = noun.ExitOrdered // on purpose, though by no stop order
-		if a.Notes().Late && (c.Code != 0 || c.Signal != "") {
-			x.Kind = noun.ExitTimedOut // as if it had been ended for that
+		what := "its task was canceled"
+		if a.Notes().Late { // as if it had been ended for that
+			x.Kind, what = noun.ExitTimedOut, "its task was taken back at a limit"
 		}
-		if x.Reason == "" && a.Notes().Late {
-			x.Reason = "its task was taken back at a limit"
-		} else if x.Reason == "" {
-			x.Reason = "its task was canceled"
+		if x.Reason == "" {
+			x.Reason = what
 		}
 	case c.Code == 0 && c.Signal == "" && a.Task == 0:
 		x.Kind = noun.ExitClean

@@ -194,13 +194,16 @@ func exitOf(err error) error {
 func (r *wrapper) environment(w *client.Worker, token string) []string {
 	room, slot, _ := strings.Cut(w.Agent(), "/")
 	role, _, _ := strings.Cut(slot, ".") // a role's name has no dot
-	env := append(os.Environ(), "VIGIL_ROOM="+room, "VIGIL_ROLE="+role,
-		"VIGIL_AGENT="+w.Agent(), "VIGIL_INCARNATION="+client.FormatIncarnation(w.Incarnation()))
+	env := []string{"VIGIL_ROOM=" + room, "VIGIL_ROLE=" + role, "VIGIL_AGENT=" + w.Agent(),
+		"VIGIL_INCARNATION=" + client.FormatIncarnation(w.Incarnation())}
+	if !w.Managed() { // it has begun this life: what was for the one that runs it is not for this one
+		env = append(env, life.EnvTask+"=", life.EnvAttempt+"=", client.EnvSpool+"=")
+	}
 	if !strings.HasPrefix(r.servers[0], "unix:") { // else our environment has both
 		env = append(env, "VIGIL_ADDR="+strings.Join(r.servers, ","))
 	}
 	if said, _ := client.TokenFromEnv(os.Getenv); said != token {
 		env = append(env, client.EnvToken+"="+token)
 	}
-	return env
+	return override(os.Environ(), env)
 }

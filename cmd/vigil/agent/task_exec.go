@@ -39,7 +39,12 @@ There is no shell in between, and no server is asked.`,
 				return &client.Error{Code: "conflict",
 					Message: fmt.Sprintf("%s holds no task: claim one with `vigil wait-for-task`", l.Agent)}
 			}
-			return become(program, args, override(os.Environ(), taskEnvironment(l)))
+			env := taskEnvironment(l)
+			if own, err := life.OwnAgent(a); err != nil || own != l.Agent { // --agent: what else is there is another one's
+				env = append(env, "VIGIL_AGENT="+l.Agent, "VIGIL_INCARNATION=", client.EnvToken+"=", client.EnvTokenFile+"=",
+					client.EnvSpool+"=")
+			}
+			return become(program, args, override(os.Environ(), env))
 		},
 	}
 	cmd.Flags().SetInterspersed(false)

@@ -139,7 +139,9 @@ func (w *word) finished(l *life.Life, counts bool) {
 	if kept.Task == l.Task {
 		kept.Task, kept.Attempt, kept.Traceparent = 0, 0, ""
 	}
-	_ = life.Save(w.App, kept) // at worst the process that beats notices later by itself
+	if err := life.Save(w.App, kept); err != nil { // at worst the process that beats notices later by itself
+		fmt.Fprintf(w.Err, "vigil: who runs this will not know that task %d has ended: %v\n", l.Task, err)
+	}
 }
 
 // plain makes a verb that sends a WorkRequest.

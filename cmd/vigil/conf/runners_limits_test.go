@@ -201,6 +201,8 @@ func TestCodexIsParkedForLoginsAndConnections(t *testing.T) {
 		`ERROR: error sending request for url (https://example.org/responses)`:                                     2 * time.Minute,
 		`{"type":"turn.failed","error":{"message":"stream disconnected: You've hit your usage limit."}}`:           time.Hour,
 		`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected before completion: x)"}`:              0,
+		// a thread that is too long is no outage
+		`{"type":"error","message":"stream disconnected before completion: Your input exceeds the context window"}`: 0,
 		`{"type":"item.completed","item":{"text":"401 Unauthorized, stream disconnected before completion"}}`:      0,
 		`the log: ERROR: 401 Unauthorized`: 0,
 	} {

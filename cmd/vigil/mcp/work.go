@@ -288,9 +288,9 @@ func (d *mcpDesk) followed(ctx context.Context, said mcpSaid, next *client.Job, 
 		said.Message += d.then(" Call wait_for_task for the next one.")
 		return waitAnswer{mcpSaid: said}, nil
 	}
-	d.take(next)
 	d.mu.Lock()
-	d.came = next
+	d.job, d.came = next, next
+	d.keep(next)
 	d.mu.Unlock()
 	d.log.Info("claimed a task", about(next)...)
 	out, err := d.claimed(ctx, next, false, false)
