@@ -174,6 +174,12 @@ func TestF15ResultOfAFailureThatComesTooLate(t *testing.T) {
 	other := work
 	other.Attempt++
 	d.want(noun.Superseded, FailTask{Work: other, Reason: "no tester", Result: "of nobody"})
+	for _, w := range []*Work{&work, &other} { // who asks is told whether it may throw the result away
+		out := d.do(CompleteTask{Work: *w, Result: "two hours of work"})
+		if out.Code != noun.Superseded || strings.Contains(out.Detail, core.LateKept) != (w == &work) {
+			t.Errorf("attempt %d: %+v", w.Attempt, out)
+		}
+	}
 	if late := d.s.Task(id).Late; len(late) != 1 {
 		t.Errorf("another's is kept: %+v", late)
 	}

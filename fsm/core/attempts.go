@@ -125,7 +125,7 @@ func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun
 	a, no := s.speaker(&w.Speaker)
 	if a == nil {
 		if no.Code == noun.Superseded {
-			s.keepLate(t, w, result)
+			no = s.keptLate(t, w, result, no)
 		}
 		return nil, nil, no, false
 	}
@@ -136,8 +136,15 @@ func (s *State) finishing(w *Work, result string) (*noun.Agent, *noun.Task, noun
 	case last && !t.State.Terminal():
 		return a, t, noun.Outcome{}, true
 	}
-	s.keepLate(t, w, result)
-	return nil, nil, s.notHeld(a, t, w), false
+	return nil, nil, s.keptLate(t, w, result, s.notHeld(a, t, w)), false
+}
+
+// keptLate keeps a result that is refused, and has the refusal say so.
+func (s *State) keptLate(t *noun.Task, w *Work, result string, no noun.Outcome) noun.Outcome {
+	if s.keepLate(t, w, result) && s.Level() >= LevelRetry {
+		no.Detail += "; the result is " + LateKept
+	}
+	return no
 }
 
 // CompleteTask ends a task with a result.

@@ -495,24 +495,29 @@ func (s *State) removeTask(t *noun.Task) {
 	s.TaskTable.Del(t.ID)
 }
 
-// keepLate keeps a result that came too late to count, or was refused, at most the last three.
-func (s *State) keepLate(t *noun.Task, w *Work, result string) {
+// LateKept is how a refusal says that the result is with its task all the same.
+const LateKept = "kept for inspection"
+
+// keepLate keeps a result that came too late to count, or was refused, at most the last three. It tells whether that
+// is with the task now.
+func (s *State) keepLate(t *noun.Task, w *Work, result string) bool {
 	if !t.WasOf(noun.Held{Attempt: w.Attempt, Agent: s.agentByName[w.Agent], Inc: w.Inc}) { // law L6: not its own
-		return
+		return false
 	}
 	late := noun.LateResult{Attempt: w.Attempt, Inc: w.Inc, Result: noun.Clip(result, noun.MaxResult), At: s.Entry.Wall}
 	if slices.ContainsFunc(t.Late, func(l noun.LateResult) bool {
 		return l.Attempt == late.Attempt &&
 			l.Result == late.Result
 	}) {
-		return
+		return true
 	}
 	t.Late = append(slices.Clone(t.Late[max(0, len(t.Late)-noun.PastKept+1):]), late)
 	if t.State.Terminal() {
 		s.indexEnded(t, +1)
 	}
 	t.Rev = s.Meta.Index
-	s.Event("task.late_result", About{Task: t.ID, Room: t.Room, attempt: w.Attempt}, "kept for inspection")
+	s.Event("task.late_result", About{Task: t.ID, Room: t.Room, attempt: w.Attempt}, LateKept)
+	return true
 }
 
 // SetAside makes a task one that supervision has made for itself: it makes no room active.
