@@ -26,6 +26,8 @@ type shelf struct {
 	made  []string // by whom, in order
 	fails error    // of everything; nil: nothing fails
 	hangs chan struct{}
+	space int   // bytes of the disk; 0: without end
+	about int64 // of the last one that was begun
 }
 
 // of is the shelf as one server sees it.
@@ -53,9 +55,27 @@ type shelfDraft struct {
 	to shelfOf
 }
 
-func (s shelfOf) Create(context.Context, int64) (Draft, error) {
+func (s *shelf) Size(n Name) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return uint64(len(s.files[n]))
+}
+
+// used is what lies there, in bytes. The caller holds mu.
+func (s *shelf) used() (n int) {
+	for _, text := range s.files {
+		n += len(text)
+	}
+	return n
+}
+
+func (s shelfOf) Create(_ context.Context, about int64) (Draft, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.about = about
+	if lack := s.used() + int(about) - s.space; s.space > 0 && lack > 0 {
+		return nil, &FullError{About: about, Lack: uint64(lack)}
+	}
 	return &shelfDraft{to: s}, s.fails
 }
 
@@ -346,5 +366,56 @@ func TestHangingTargetHoldsNobody(t *testing.T) {
 			t.Errorf("it ended after %v", took)
 		}
 		close(f.shelf.hangs)
+	})
+}
+
+// Where a disk has no room for the next backup those go first that it outdates, if that is enough; else nothing goes.
+func TestRoomIsMadeForABackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a")
+		lacks := func(bytes int) (before []Name) {
+			f.shelf.mu.Lock()
+			f.shelf.space = f.shelf.used() + int(f.shelf.about) - bytes
+			f.shelf.mu.Unlock()
+			before, _ = f.shelf.List(t.Context(), "prod")
+			ByIndex(before)
+			return before
+		}
+		left := func() []Name {
+			list, _ := f.shelf.List(t.Context(), "prod")
+			ByIndex(list)
+			return list
+		}
+		f.pass(3 * every)
+		if n := len(left()); n != 3 {
+			t.Fatalf("%d backups are kept", n)
+		}
+		before := lacks(1)
+		f.pass(every)
+		if now := left(); len(now) != 3 || !slices.Equal(now[1:], before[:2]) {
+			t.Errorf("with room for the oldest: %v, before %v", now, before)
+		}
+		if n := value(f.keepers["a"].figures.failures); n != 0 {
+			t.Errorf("%v failures", n)
+		}
+		before = lacks(int(f.shelf.Size(left()[2])) + 1)
+		f.pass(every)
+		if now := left(); !slices.Equal(now, before) {
+			t.Errorf("without room: %v, before %v", now, before)
+		}
+		if n := value(f.keepers["a"].figures.failures); n == 0 {
+			t.Error("no failure is counted")
+		}
+		f.keepers["a"].Keep = 1 // between two looks
+		before = lacks(1)
+		f.pass(every)
+		if now := left(); len(now) != 1 || now[0].Index <= before[0].Index {
+			t.Errorf("one is kept: %v, before %v", now, before)
+		}
+		before = lacks(1)
+		f.pass(every)
+		if now := left(); !slices.Equal(now, before) {
+			t.Errorf("the only one was deleted before the next was there: %v, before %v", now, before)
+		}
 	})
 }

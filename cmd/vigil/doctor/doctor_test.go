@@ -64,6 +64,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			machine: func(m *Machine) { m.Kind = "nfs" }},
 		{name: "a full disk", mend: true, about: "disk", remedy: "free some space",
 			machine: func(m *Machine) { m.Free = 1 << 20 }},
+		{name: "backups on the disk of the log", about: "disk", remedy: "backup.to",
+			machine: func(m *Machine) { m.Backups = "/var/backups/vigil" }},
 		{name: "no inodes", mend: true, about: "disk", remedy: "inodes",
 			machine: func(m *Machine) { m.Inodes = 12 }},
 		{name: "a disk that is read-only", mend: true, about: "disk", remedy: "read-only",
