@@ -39,12 +39,14 @@ type Source interface {
 
 // Config is the configuration of a Keeper. All but Recipients, KeepFor, Wall and Registerer is required.
 type Config struct {
-	Server     string        // id of this server
-	Every      time.Duration // between backups, MinEvery to MaxEvery
-	Keep       int           // so many stay at least, 1 to MaxKeep
-	KeepFor    time.Duration // and all that are younger; 0: no more
-	Target     Target
-	Recipients []age.Recipient // none: backups are in clear
+	Server  string        // id of this server
+	Every   time.Duration // between backups, MinEvery to MaxEvery
+	Keep    int           // so many stay at least, 1 to MaxKeep
+	KeepFor time.Duration // and all that are younger; 0: no more
+	Target  Target
+	// Recipients are read for each backup; none: it is in clear. Nil: they all are. While they cannot be read none is
+	// made.
+	Recipients func() ([]age.Recipient, error)
 	Source     Source
 	Logger     hclog.Logger
 	Registerer prometheus.Registerer
@@ -168,13 +170,20 @@ func (k *Keeper) attend(ctx context.Context, cluster string, rank int) error {
 // make makes a backup and deletes what it has outdated. An error of the deletion alone keeps nobody from
 // making the next one in time. Newest is the newest good one that is there; zero: there is none.
 func (k *Keeper) make(ctx context.Context, cluster string, list []Name, newest Name) error {
+	var keys []age.Recipient
+	if k.Recipients != nil {
+		var err error
+		if keys, err = k.Recipients(); err != nil {
+			return err
+		}
+	}
 	img, err := k.Source.Copy(ctx)
 	if err != nil {
 		return fmt.Errorf("copy the state: %w", err)
 	}
 	began := time.Now()
 	to := roomy{k.Target, k, list, newest, map[Name]bool{}}
-	n, err := Make(ctx, to, cluster, img, k.Recipients, k.Wall())
+	n, err := Make(ctx, to, cluster, img, keys, k.Wall())
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,12 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"filippo.io/age"
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -259,6 +261,39 @@ func TestOthersTakeOverLate(t *testing.T) {
 		f := newFleet(t, "a")
 		f.pass(time.Second)
 		f.wants("a server alone", "a")
+	})
+}
+
+// While the keys cannot be read no backup is made: it would be in clear. It is made once they can.
+func TestNoBackupWithoutItsKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.members = []Member{{ID: "a", Voter: true, Leader: true}}
+		key, missing := newKey(t), atomic.Bool{}
+		missing.Store(true)
+		k, err := Open(Config{Server: "a", Every: every, Keep: 3, Target: shelfOf{f.shelf, "a"}, Source: f,
+			Logger: hclog.NewNullLogger(), Wall: f.wall, Recipients: func() ([]age.Recipient, error) {
+				if missing.Load() {
+					return nil, errors.New("no such file")
+				}
+				return []age.Recipient{key.Recipient()}, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go k.Run(ctx)
+		f.pass(time.Hour)
+		if len(f.made()) != 0 || value(k.figures.failures) == 0 {
+			t.Errorf("made by %v, %v failures", f.made(), value(k.figures.failures))
+		}
+		missing.Store(false)
+		f.pass(2 * time.Hour)
+		f.wants("with keys", "a")
+		if n := f.shelf.newest(); !n.Encrypted {
+			t.Errorf("%+v is in clear", n)
+		}
 	})
 }
 

@@ -258,6 +258,11 @@ func (f *Server) inspectBackup() (wrong []error, notes []string) {
 	if err != nil {
 		return append(wrong, cli.WrongUsage(err)), notes
 	}
+	if s3, ok := to.(*backup.S3); ok {
+		if err := s3.Check(); err != nil {
+			wrong = append(wrong, cli.Usagef("backup: %w", err))
+		}
+	}
 	if dir, ok := to.(backup.Dir); ok {
 		if info, err := os.Stat(dir.Path); err != nil || !info.IsDir() {
 			wrong = append(wrong,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -133,6 +134,13 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			cluster: func(c *Cluster) { c.Hosts[0].Containment = "weak" }},
 		{name: "a host with a broken runner", about: "hosts", remedy: "vigil host show h1",
 			cluster: func(c *Cluster) { c.Hosts[0].Warnings = []string{"runner claude: no such program"} }},
+		{name: "a pager whose secret is missing", about: "cluster", remedy: "the same notify:",
+			cluster: func(c *Cluster) {
+				c.Unannounced = map[string]bool{}
+				for range 2 { // servers say it, each its own
+					c.heed(&vigilv1.StatusResponse{Warnings: []string{"Else.", form.Unannounced + " by server s1: no file."}})
+				}
+			}},
 		{name: "the brake", about: "cluster", remedy: "vigil brake release",
 			cluster: func(c *Cluster) { c.Status.Brake = "set: 9 of 10 hosts were lost" }},
 		{name: "a pause that was forgotten", about: "cluster", remedy: "vigil resume",
