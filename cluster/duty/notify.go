@@ -182,6 +182,9 @@ func (d *Duty) SetNotifiers(next []Notifier) (added, removed []string, err error
 	return added, removed, nil
 }
 
+// Notifiers counts the notifiers. Safe for concurrent use.
+func (d *Duty) Notifiers() int { return len(*d.notifiers.Load()) }
+
 func (n *notifier) poke() {
 	select {
 	case n.wake <- struct{}{}:

@@ -173,7 +173,8 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
 		Health: health{s.replica, s.conf.ID, s.lacks}, Watchdog: s.watchdogStats,
-		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
+		Notifiers: func() int { return s.duty.Notifiers() }, // it is open before anybody asks
+		Log:       s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
 		BasePath: s.conf.BasePath,
 		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry), Traced: s.conf.OTLP != "",
 	}
