@@ -172,7 +172,7 @@ func (n *notifyFile) open(r duty.Replica) (duty.Notifier, error) {
 		}
 		out.Send = notify.NewCommand(n.Command.Program.text, args).Send
 	default:
-		out.Send = duty.MailTo(r, n.Mail.To.text)
+		out.Send, out.Fits = duty.MailTo(r, n.Mail.To.text), duty.MailFits
 	}
 	return out, nil
 }
