@@ -16,12 +16,12 @@ import (
 type Dir struct {
 	Path   string
 	Server string // whose drafts these are; it removes those that an earlier process left
-	// Room tells of the disk of a directory; nil: nobody asks.
-	Room func(dir string) (Room, error)
+	// Space tells of the disk of a directory; nil: nobody asks.
+	Space func(dir string) (Space, error)
 }
 
-// Room is what there is on a disk.
-type Room struct {
+// Space is what there is on a disk.
+type Space struct {
 	Free uint64 // bytes
 	Log  bool   // this server's log is there too
 }
@@ -35,35 +35,35 @@ const (
 // FullError says that a backup would take what something else needs.
 type FullError struct {
 	Dir        string
-	Room       Room
+	Space      Space
 	About      int64  // bytes of the backup
 	Want, Lack uint64 // bytes: that were to be free before it, and that are missing
 }
 
 func (e *FullError) Error() string {
 	why := "a backup of %d MiB would fill the disk"
-	if e.Room.Log {
+	if e.Space.Log {
 		why = "the log of this server is on the same disk, and a backup of %d MiB would take what it needs"
 	}
 	return fmt.Sprintf("write backup: %d MiB are free in %s and %d MiB are wanted: "+why+": free some space, lower "+
-		"backup.keep, or let backup.to name another disk", e.Room.Free>>20, e.Dir, e.Want>>20, e.About>>20)
+		"backup.keep, or let backup.to name another disk", e.Space.Free>>20, e.Dir, e.Want>>20, e.About>>20)
 }
 
 // fits tells whether a backup may be written; see FullError.
 func (d Dir) fits(about int64) error {
-	if d.Room == nil {
+	if d.Space == nil {
 		return nil
 	}
-	room, err := d.Room(d.Path)
+	space, err := d.Space(d.Path)
 	if err != nil {
 		return fmt.Errorf("write backup: %w: create the directory, or mount what it is on", err)
 	}
 	want := uint64(about) + dirReserve
-	if room.Log {
+	if space.Log {
 		want = uint64(about) + max(logReserve, 2*uint64(about))
 	}
-	if room.Free < want {
-		return &FullError{Dir: d.Path, Room: room, About: about, Want: want, Lack: want - room.Free}
+	if space.Free < want {
+		return &FullError{Dir: d.Path, Space: space, About: about, Want: want, Lack: want - space.Free}
 	}
 	return nil
 }

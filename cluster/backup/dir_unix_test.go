@@ -58,8 +58,8 @@ func TestDirectoryLooksAtItsOwnFilesOnly(t *testing.T) {
 // A backup leaves a disk what else is on it needs, most where that is the log of the server.
 func TestDirectoryIsNotFilled(t *testing.T) {
 	path := t.TempDir()
-	room := Room{Free: 50 << 20, Log: true}
-	dir := Dir{Path: path, Server: "a", Room: func(string) (Room, error) { return room, nil }}
+	space := Space{Free: 50 << 20, Log: true}
+	dir := Dir{Path: path, Server: "a", Space: func(string) (Space, error) { return space, nil }}
 	try := func() error {
 		draft, err := dir.Create(t.Context(), 10<<20)
 		if err == nil {
@@ -72,13 +72,13 @@ func TestDirectoryIsNotFilled(t *testing.T) {
 		!strings.Contains(err.Error(), "let backup.to name another disk") {
 		t.Errorf("beside the log: %v", err)
 	}
-	if room.Free = (256 + 10) << 20; try() != nil {
+	if space.Free = (256 + 10) << 20; try() != nil {
 		t.Errorf("beside the log, with room: %v", try())
 	}
-	if room = (Room{Free: 25 << 20}); !errors.As(try(), &full) || full.Lack != 1<<20 {
+	if space = (Space{Free: 25 << 20}); !errors.As(try(), &full) || full.Lack != 1<<20 {
 		t.Errorf("on a disk of its own: %v", try())
 	}
-	if room.Free = 26 << 20; try() != nil {
+	if space.Free = 26 << 20; try() != nil {
 		t.Errorf("on a disk of its own, with room: %v", try())
 	}
 	if left := names(t, path); len(left) != 0 {

@@ -128,6 +128,7 @@ type fleet struct {
 	index   uint64
 	mu      sync.Mutex
 	ahead   time.Duration // of the wall clocks of all servers
+	keep    int           // of servers that start
 	keepers map[string]*Keeper
 	stop    map[string]context.CancelFunc
 }
@@ -157,7 +158,7 @@ func (f *fleet) jump(d time.Duration) {
 const every = 6 * time.Hour
 
 func newFleet(t *testing.T, servers ...string) *fleet {
-	f := &fleet{t: t, shelf: &shelf{files: map[Name][]byte{}}, keepers: map[string]*Keeper{},
+	f := &fleet{t: t, keep: 3, shelf: &shelf{files: map[Name][]byte{}}, keepers: map[string]*Keeper{},
 		stop: map[string]context.CancelFunc{}}
 	for _, id := range servers {
 		f.members = append(f.members, Member{ID: id, Voter: true, Leader: id == servers[0]})
@@ -174,7 +175,7 @@ func newFleet(t *testing.T, servers ...string) *fleet {
 }
 
 func (f *fleet) start(id string) {
-	k, err := Open(Config{Server: id, Every: every, Keep: 3, Target: shelfOf{f.shelf, id}, Source: f,
+	k, err := Open(Config{Server: id, Every: every, Keep: f.keep, Target: shelfOf{f.shelf, id}, Source: f,
 		Logger: hclog.NewNullLogger(), Wall: f.wall})
 	if err != nil {
 		f.t.Fatal(err)
@@ -441,8 +442,10 @@ func TestRoomIsMadeForABackup(t *testing.T) {
 		if n := value(f.keepers["a"].figures.failures); n == 0 {
 			t.Error("no failure is counted")
 		}
-		f.keepers["a"].Keep = 1 // between two looks
 		before = lacks(1)
+		f.stop["a"]()
+		f.keep = 1
+		f.start("a")
 		f.pass(every)
 		if now := left(); len(now) != 1 || now[0].Index <= before[0].Index {
 			t.Errorf("one is kept: %v, before %v", now, before)

@@ -114,7 +114,7 @@ func (p Place) Open(server, data string) (backup.Target, error) {
 	}
 	bucket, prefix, isS3 := p.s3()
 	if !isS3 {
-		return backup.Dir{Path: p.To, Server: server, Room: roomBeside(data)}, nil
+		return backup.Dir{Path: p.To, Server: server, Space: spaceBeside(data)}, nil
 	}
 	to, err := backup.OpenS3(backup.S3Config{Bucket: bucket, Prefix: prefix, Endpoint: p.Endpoint, Region: p.Region,
 		Credentials: p.CredentialsFile, Drafts: data, Free: freeBytes})
@@ -133,11 +133,11 @@ func freeBytes(dir string) (uint64, error) {
 	return uint64(st.Bavail) * uint64(st.Bsize), nil
 }
 
-// roomBeside looks at the disk of a directory, each time anew: what is mounted there may change.
-func roomBeside(data string) func(dir string) (backup.Room, error) {
-	return func(dir string) (backup.Room, error) {
+// spaceBeside looks at the disk of a directory, each time anew: what is mounted there may change.
+func spaceBeside(data string) func(dir string) (backup.Space, error) {
+	return func(dir string) (backup.Space, error) {
 		free, err := freeBytes(dir)
-		return backup.Room{Free: free, Log: oneDisk(dir, data)}, err
+		return backup.Space{Free: free, Log: oneDisk(dir, data)}, err
 	}
 }
 

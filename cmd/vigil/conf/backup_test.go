@@ -86,8 +86,8 @@ func TestBackupIsReadAndItsLacksAreTold(t *testing.T) {
 	if to, err = f.BackupPlace().Open(f.ID, f.DataDir); err != nil || f.BackupsBeside() != dir {
 		t.Errorf("backups are beside the data in %q, %v", f.BackupsBeside(), err)
 	}
-	if room, err := to.(backup.Dir).Room(dir); err != nil || !room.Log || room.Free == 0 {
-		t.Errorf("room %+v, %v", room, err)
+	if space, err := to.(backup.Dir).Space(dir); err != nil || !space.Log || space.Free == 0 {
+		t.Errorf("space %+v, %v", space, err)
 	}
 	if f.DataDir = "/proc"; f.BackupsBeside() != "" {
 		t.Error("another file system is taken for that of the data")
