@@ -68,7 +68,8 @@ func TestDirectoryIsNotFilled(t *testing.T) {
 		return err
 	}
 	full := (*FullError)(nil)
-	if err := try(); !errors.As(err, &full) || full.Lack != (256+10-50)<<20 || !strings.Contains(err.Error(), "the log of") ||
+	if err := try(); !errors.As(err, &full) || full.Lack != (256+10-50)<<20 ||
+		!strings.Contains(err.Error(), "the log of") ||
 		!strings.Contains(err.Error(), "let backup.to name another disk") {
 		t.Errorf("beside the log: %v", err)
 	}
