@@ -108,8 +108,10 @@ func (f *fake) set(change func()) {
 }
 
 // no is a refusal as servers give it.
-func no(code string) error {
-	st, err := status.New(codes.Aborted, code).WithDetails(&vigilv1.ErrorInfo{Code: code, Message: code})
+func no(code string) error { return noSaying(code, code) }
+
+func noSaying(code, says string) error {
+	st, err := status.New(codes.Aborted, says).WithDetails(&vigilv1.ErrorInfo{Code: code, Message: says})
 	if err != nil {
 		panic(err)
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"vigil/agentd/results"
+	"vigil/rpc/code"
 	"vigil/rpc/client"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -129,13 +131,30 @@ func (o *outbox) deliver(ctx context.Context, s results.Spool) (more bool, err e
 	return len(all) > 0, nil
 }
 
-// complete says to the cluster that a task is done. A result that it refuses for another reason than the task's becomes
-// a dead letter.
+// What an answer says when the result that it refuses is with its task: as that of the task, or among its late ones.
+const (
+	saysDone = "by this very attempt"
+	saysKept = "kept for inspection"
+)
+
+// keptThere tells that a completion was refused and its result is with the task all the same. That the task, or the
+// attempt, is over says nothing of that: a cluster that was restored from a backup knows nothing of what came later.
+func keptThere(err error) bool {
+	switch client.Code(err) {
+	case code.Late:
+		return true
+	case code.Superseded:
+		return strings.Contains(err.Error(), saysDone) || strings.Contains(err.Error(), saysKept)
+	}
+	return false
+}
+
+// complete says to the cluster that a task is done. A result that it refuses, and does not keep, becomes a dead letter.
 func (o *outbox) complete(ctx context.Context, s results.Spool, path string, c *results.Completion) error {
 	_, err := o.work.CompleteTask(client.Traced(client.Late(ctx), c.Traceparent), &vigilv1.CompleteTaskRequest{
 		Task: c.Task, Attempt: c.Attempt, Result: c.Result,
 		Speaker: &vigilv1.Speaker{Agent: c.Agent, Incarnation: c.Incarnation, Token: c.Token}})
-	if err != nil && refused(err) && !final(err) {
+	if err != nil && refused(err) && !keptThere(err) {
 		if lost := o.letters.Keep(s, path, c, clip(err.Error(), maxReason)); lost != nil {
 			o.log.Error("a result that was refused cannot be kept", traced(c, "agent", c.Agent, "task", c.Task,
 				"error", lost)...)

@@ -56,6 +56,10 @@ type Config struct {
 	// for concurrent use. Nil: zeros.
 	Watchdog func() WatchdogStats
 
+	// Notifiers counts those through which this server announces escalations while it leads. It must be safe for
+	// concurrent use. Nil: nobody knows.
+	Notifiers func() int
+
 	// TLS serves the port with identities; nil: in clear, and whoever reaches it may do everything.
 	// It verifies the chains of certificates; to show one is optional. PeerTLS is shown to other
 	// servers and proves that they are servers of this cluster; Identify says who calls. Either all

@@ -6,10 +6,47 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/credentials/insecure"
+
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
+
+// Escalations that wait are no secret: a leader without a notifier says so at once, and every server says it of one of
+// which nobody has been told for minutes.
+func TestStatusTellsThatNobodyIsTold(t *testing.T) {
+	own := 0
+	w := startAs(t, 2, nil, func(cfg *Config) { cfg.Notifiers = func() int { return own } }, insecure.NewCredentials())
+	says := func(server int, want string) {
+		t.Helper()
+		_, got, _ := w.call(server, "GET", "/v1/status?stale=true", "")
+		text := fmt.Sprint(got["warnings"])
+		if has := strings.Contains(text, "Escalations are not announced: 1 wait"); has != (want != "") ||
+			!strings.Contains(text, want) {
+			t.Errorf("server %d says %s, want %q", server, text, want)
+		}
+	}
+	w.room("demo", "builder", 1)
+	says(0, "")
+	w.planned(fsm.SendMail{From: "ann", To: "demo/builder", Subject: "s", Body: "b", Priority: noun.MailUrgent})
+	w.advance(2*time.Minute + time.Second)
+	says(0, "which leads, has no notifier: give its file the same notify:")
+	says(1, "")
+	own = 1
+	says(0, "")
+	w.advance(6 * time.Minute)
+	says(0, "of escalation 1 nobody has been told for")
+	says(1, "which leads, has not tried: see that its file has the same notify:")
+	note := fsm.NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "status 500",
+		Notifiers: []string{"hook", "mail"}}
+	w.planned(note)
+	says(1, "no notifier has got through; `vigil escalation show 1`")
+	note.Notifier, note.Failure = "mail", ""
+	w.planned(note)
+	says(0, "")
+	says(1, "")
+}
 
 // escalated is a server with one escalation about mail that nobody answers.
 func escalated(t *testing.T) *world {

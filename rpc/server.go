@@ -92,7 +92,7 @@ func (s *Server) services(c *base.Core) {
 	vigilv1.RegisterDeskServer(r, s.news)
 	vigilv1.RegisterClusterServer(r, &servers.Service{Core: c, Members: s.cfg.Members, Backups: s.cfg.Backups,
 		Saves: &s.saves, ClusterID: s.cfg.ClusterID, Version: s.cfg.Version, Identities: s.cfg.TLS != nil,
-		Health: s.cfg.Health, Watchdog: watchdog, Diagnosis: s.cfg.Diagnosis})
+		Health: s.cfg.Health, Watchdog: watchdog, Notifiers: s.cfg.Notifiers, Diagnosis: s.cfg.Diagnosis})
 }
 
 // applied is called after every entry, outside the replica's lock. Nothing here blocks.

@@ -16,6 +16,65 @@ import (
 type Dir struct {
 	Path   string
 	Server string // whose drafts these are; it removes those that an earlier process left
+	// Space tells of the disk of a directory; nil: nobody asks.
+	Space func(dir string) (Space, error)
+}
+
+// Space is what there is on a disk.
+type Space struct {
+	Free uint64 // bytes
+	Log  bool   // this server's log is there too
+}
+
+// Reserves of a disk with backups, bytes: a full one stops a server whose log is on it, so that of the log is great.
+const (
+	dirReserve = 16 << 20
+	logReserve = reserve // or twice the backup where that is more: snapshots are as large
+)
+
+// FullError says that a backup would take what something else needs.
+type FullError struct {
+	Dir        string
+	Space      Space
+	About      int64  // bytes of the backup
+	Want, Lack uint64 // bytes: that were to be free before it, and that are missing
+}
+
+func (e *FullError) Error() string {
+	why := "a backup of %d MiB would fill the disk"
+	if e.Space.Log {
+		why = "the log of this server is on the same disk, and a backup of %d MiB would take what it needs"
+	}
+	return fmt.Sprintf("write backup: %d MiB are free in %s and %d MiB are wanted: "+why+": free some space, lower "+
+		"backup.keep, or let backup.to name another disk", e.Space.Free>>20, e.Dir, e.Want>>20, e.About>>20)
+}
+
+// fits tells whether a backup may be written; see FullError.
+func (d Dir) fits(about int64) error {
+	if d.Space == nil {
+		return nil
+	}
+	space, err := d.Space(d.Path)
+	if err != nil {
+		return fmt.Errorf("write backup: %w: create the directory, or mount what it is on", err)
+	}
+	want := uint64(about) + dirReserve
+	if space.Log {
+		want = uint64(about) + max(logReserve, 2*uint64(about))
+	}
+	if space.Free < want {
+		return &FullError{Dir: d.Path, Space: space, About: about, Want: want, Lack: want - space.Free}
+	}
+	return nil
+}
+
+// Size is what a backup takes, in bytes; 0 where nobody can tell.
+func (d Dir) Size(n Name) uint64 {
+	info, err := os.Lstat(filepath.Join(d.Path, n.String()))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return uint64(info.Size())
 }
 
 // draftPrefix begins the names of this server's drafts.
@@ -64,8 +123,11 @@ func (d Dir) Sweep() error {
 	return err
 }
 
-// Create begins a file that only its owner can read.
-func (d Dir) Create(context.Context, int64) (Draft, error) {
+// Create begins a file that only its owner can read. A FullError says that there is no room for it.
+func (d Dir) Create(_ context.Context, about int64) (Draft, error) {
+	if err := d.fits(about); err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp(d.Path, d.draftPrefix()+"*")
 	if err != nil {
 		return nil, fmt.Errorf("write backup: %w: create the directory, or let the server write there", err)

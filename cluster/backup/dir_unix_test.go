@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,5 +52,37 @@ func TestDirectoryLooksAtItsOwnFilesOnly(t *testing.T) {
 	if left := strings.Join(names(t, path), " "); !strings.Contains(left, ".vigil-draft-b.1") ||
 		strings.Contains(left, ".vigil-draft-a.1") || !strings.Contains(left, link.String()) {
 		t.Errorf("left: %s", left)
+	}
+}
+
+// A backup leaves a disk what else is on it needs, most where that is the log of the server.
+func TestDirectoryIsNotFilled(t *testing.T) {
+	path := t.TempDir()
+	space := Space{Free: 50 << 20, Log: true}
+	dir := Dir{Path: path, Server: "a", Space: func(string) (Space, error) { return space, nil }}
+	try := func() error {
+		draft, err := dir.Create(t.Context(), 10<<20)
+		if err == nil {
+			draft.Discard()
+		}
+		return err
+	}
+	full := (*FullError)(nil)
+	if err := try(); !errors.As(err, &full) || full.Lack != (256+10-50)<<20 ||
+		!strings.Contains(err.Error(), "the log of") ||
+		!strings.Contains(err.Error(), "let backup.to name another disk") {
+		t.Errorf("beside the log: %v", err)
+	}
+	if space.Free = (256 + 10) << 20; try() != nil {
+		t.Errorf("beside the log, with room: %v", try())
+	}
+	if space = (Space{Free: 25 << 20}); !errors.As(try(), &full) || full.Lack != 1<<20 {
+		t.Errorf("on a disk of its own: %v", try())
+	}
+	if space.Free = 26 << 20; try() != nil {
+		t.Errorf("on a disk of its own, with room: %v", try())
+	}
+	if left := names(t, path); len(left) != 0 {
+		t.Errorf("left: %v", left)
 	}
 }

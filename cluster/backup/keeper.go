@@ -39,12 +39,14 @@ type Source interface {
 
 // Config is the configuration of a Keeper. All but Recipients, KeepFor, Wall and Registerer is required.
 type Config struct {
-	Server     string        // id of this server
-	Every      time.Duration // between backups, MinEvery to MaxEvery
-	Keep       int           // so many stay at least, 1 to MaxKeep
-	KeepFor    time.Duration // and all that are younger; 0: no more
-	Target     Target
-	Recipients []age.Recipient // none: backups are in clear
+	Server  string        // id of this server
+	Every   time.Duration // between backups, MinEvery to MaxEvery
+	Keep    int           // so many stay at least, 1 to MaxKeep
+	KeepFor time.Duration // and all that are younger; 0: no more
+	Target  Target
+	// Recipients are read for each backup; none: it is in clear. Nil: they all are. While they cannot be read none is
+	// made.
+	Recipients func() ([]age.Recipient, error)
 	Source     Source
 	Logger     hclog.Logger
 	Registerer prometheus.Registerer
@@ -162,18 +164,26 @@ func (k *Keeper) attend(ctx context.Context, cluster string, rank int) error {
 			return nil
 		}
 	}
-	return k.make(ctx, cluster, list)
+	return k.make(ctx, cluster, list, newest)
 }
 
 // make makes a backup and deletes what it has outdated. An error of the deletion alone keeps nobody from
-// making the next one in time.
-func (k *Keeper) make(ctx context.Context, cluster string, list []Name) error {
+// making the next one in time. Newest is the newest good one that is there; zero: there is none.
+func (k *Keeper) make(ctx context.Context, cluster string, list []Name, newest Name) error {
+	var keys []age.Recipient
+	if k.Recipients != nil {
+		var err error
+		if keys, err = k.Recipients(); err != nil {
+			return err
+		}
+	}
 	img, err := k.Source.Copy(ctx)
 	if err != nil {
 		return fmt.Errorf("copy the state: %w", err)
 	}
 	began := time.Now()
-	n, err := Make(ctx, k.Target, cluster, img, k.Recipients, k.Wall())
+	to := roomy{k.Target, k, list, newest, map[Name]bool{}}
+	n, err := Make(ctx, to, cluster, img, keys, k.Wall())
 	if err != nil {
 		return err
 	}
@@ -181,16 +191,25 @@ func (k *Keeper) make(ctx context.Context, cluster string, list []Name) error {
 	k.notBefore = time.Now().Add(k.Every / 2) // whatever the clock does
 	k.figures.lastGood.Set(float64(n.Unix))
 	k.Logger.Info("backup made", "name", n.String(), "took", time.Since(began).Round(time.Millisecond))
+	list = slices.DeleteFunc(list, func(n Name) bool { return to.gone[n] })
 	old := outdated(append(list, n), n, k.Keep, k.KeepFor, k.Wall(), k.bad)
 	slices.Reverse(old) // the oldest first
 	for _, o := range old[:min(len(old), deletes)] {
-		if err := k.Target.Delete(ctx, o); err != nil {
-			k.figures.failures.Inc()
-			k.Logger.Warn("an old backup stays", "name", o.String(), "error", err)
+		if err := k.drop(ctx, o); err != nil {
 			break
 		}
-		k.Logger.Info("old backup deleted", "name", o.String())
 	}
+	return nil
+}
+
+// drop deletes a backup.
+func (k *Keeper) drop(ctx context.Context, n Name) error {
+	if err := k.Target.Delete(ctx, n); err != nil {
+		k.figures.failures.Inc()
+		k.Logger.Warn("an old backup stays", "name", n.String(), "error", err)
+		return err
+	}
+	k.Logger.Info("old backup deleted", "name", n.String())
 	return nil
 }
 

@@ -26,6 +26,8 @@ type shelf struct {
 	made  []string // by whom, in order
 	fails error    // of everything; nil: nothing fails
 	hangs chan struct{}
+	space int   // bytes of the disk; 0: without end
+	about int64 // of the last one that was begun
 }
 
 // of is the shelf as one server sees it.
@@ -53,9 +55,27 @@ type shelfDraft struct {
 	to shelfOf
 }
 
-func (s shelfOf) Create(context.Context, int64) (Draft, error) {
+func (s *shelf) Size(n Name) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return uint64(len(s.files[n]))
+}
+
+// used is what lies there, in bytes. The caller holds mu.
+func (s *shelf) used() (n int) {
+	for _, text := range s.files {
+		n += len(text)
+	}
+	return n
+}
+
+func (s shelfOf) Create(_ context.Context, about int64) (Draft, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.about = about
+	if lack := s.used() + int(about) - s.space; s.space > 0 && lack > 0 {
+		return nil, &FullError{About: about, Lack: uint64(lack)}
+	}
 	return &shelfDraft{to: s}, s.fails
 }
 
@@ -106,6 +126,7 @@ type fleet struct {
 	index   uint64
 	mu      sync.Mutex
 	ahead   time.Duration // of the wall clocks of all servers
+	keep    int           // of servers that start
 	keepers map[string]*Keeper
 	stop    map[string]context.CancelFunc
 }
@@ -135,7 +156,7 @@ func (f *fleet) jump(d time.Duration) {
 const every = 6 * time.Hour
 
 func newFleet(t *testing.T, servers ...string) *fleet {
-	f := &fleet{t: t, shelf: &shelf{files: map[Name][]byte{}}, keepers: map[string]*Keeper{},
+	f := &fleet{t: t, keep: 3, shelf: &shelf{files: map[Name][]byte{}}, keepers: map[string]*Keeper{},
 		stop: map[string]context.CancelFunc{}}
 	for _, id := range servers {
 		f.members = append(f.members, Member{ID: id, Voter: true, Leader: id == servers[0]})
@@ -152,7 +173,7 @@ func newFleet(t *testing.T, servers ...string) *fleet {
 }
 
 func (f *fleet) start(id string) {
-	k, err := Open(Config{Server: id, Every: every, Keep: 3, Target: shelfOf{f.shelf, id}, Source: f,
+	k, err := Open(Config{Server: id, Every: every, Keep: f.keep, Target: shelfOf{f.shelf, id}, Source: f,
 		Logger: hclog.NewNullLogger(), Wall: f.wall})
 	if err != nil {
 		f.t.Fatal(err)

@@ -59,13 +59,16 @@ func OpenS3(conf S3Config) (*S3, error) {
 		strings.Trim(u.Path, "/") != "" {
 		return nil, errors.New("the endpoint is no address: write https://host or https://host:port")
 	}
-	if _, err := conf.keys(); err != nil {
-		return nil, err
-	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = answerLimit
 	return &S3{conf: conf, base: u.Scheme + "://" + u.Host, pause: firstPause, client: &http.Client{Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+}
+
+// Check tells whether there are credentials now.
+func (s *S3) Check() error {
+	_, err := s.conf.keys()
+	return err
 }
 
 func (s *S3) key(name string) string { return path.Join(s.conf.Prefix, name) }

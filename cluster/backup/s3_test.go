@@ -186,12 +186,16 @@ func TestS3ConfigurationIsChecked(t *testing.T) {
 		"another way than it": {S3Config{Credentials: file(good, 0o600), Endpoint: "ftp://s3.example"}, "https://host"},
 	} {
 		tt.conf.Bucket = "vault"
-		if _, err := OpenS3(tt.conf); err == nil || !strings.Contains(err.Error(), tt.want) ||
+		s, err := OpenS3(tt.conf)
+		if err == nil {
+			err = s.Check()
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) ||
 			strings.Contains(err.Error(), secretKey) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
-	if _, err := OpenS3(S3Config{Bucket: "vault", Credentials: file(good, 0o600)}); err != nil {
+	if s, err := OpenS3(S3Config{Bucket: "vault", Credentials: file(good, 0o600)}); err != nil || s.Check() != nil {
 		t.Error(err)
 	}
 }

@@ -2,10 +2,11 @@ package duty
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
+	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -39,6 +40,8 @@ type Notifier struct {
 	Send func(ctx context.Context, id string, body []byte) error
 	// Timeout of one try; 0: NotifyTimeout.
 	Timeout time.Duration
+	// Fits tells whether all of it can be told in one call. What does not fit is left to the next. Nil: it can.
+	Fits func(a *Announcement) bool
 }
 
 // Escalate is what a Duty needs for escalations.
@@ -51,7 +54,8 @@ type Escalate struct {
 // Announcement is what a notifier gets as JSON. It holds names, figures and fixed words,
 // never the content of a task or a mail.
 type Announcement struct {
-	ID         string            `json:"id"` // of the notice; the same when it is delivered again
+	ID         string            `json:"id"`     // of what is told in this call; the same when all of it is told again
+	OwnID      string            `json:"own_id"` // of this escalation's notice, whatever is told with it
 	Escalation uint64            `json:"escalation"`
 	Kind       string            `json:"kind"`
 	Subject    string            `json:"subject"`
@@ -78,6 +82,7 @@ type Announcement struct {
 
 // Other is an escalation that is announced together with another one.
 type Other struct {
+	ID         string `json:"id"` // of its own notice, as in OwnID
 	Escalation uint64 `json:"escalation"`
 	Kind       string `json:"kind"`
 	Subject    string `json:"subject"`
@@ -85,7 +90,7 @@ type Other struct {
 }
 
 func announcement(s *fsm.View, e *noun.Escalation, id string) *Announcement {
-	a := &Announcement{ID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject,
+	a := &Announcement{ID: id, OwnID: id, Escalation: uint64(e.ID), Kind: e.Kind.String(), Subject: e.Subject,
 		Priority: e.Priority.String(), State: e.State.String(), Reason: e.Reason(), Done: e.Done(),
 		Commands: e.Commands(), Room: e.Room, Agent: e.Agent, Task: uint64(e.Task), Host: e.Host,
 		Facts: map[string]string{}, Count: e.Count, FirstAt: time.Unix(0, int64(e.FirstWall)).UTC(),
@@ -97,40 +102,6 @@ func announcement(s *fsm.View, e *noun.Escalation, id string) *Announcement {
 		a.Facts[kv.Key] = kv.Value
 	}
 	return a
-}
-
-// MailTo is a Send that writes a mail to a role or an agent. Its priority is normal, so
-// that mail about mail that nobody answers is never escalated itself.
-func MailTo(r Replica, to string) func(context.Context, string, []byte) error {
-	return func(ctx context.Context, id string, body []byte) error {
-		var a Announcement
-		if err := json.Unmarshal(body, &a); err != nil {
-			return errors.New("the notice cannot be read")
-		}
-		text := fmt.Sprintf("%s: %s.\nvigil: %s.\n", a.Subject, a.Reason, a.Done)
-		for _, c := range a.Commands {
-			text += "  " + c + "\n"
-		}
-		for _, x := range a.Also {
-			text += fmt.Sprintf("and escalation %d, %s: %s, %s\n", x.Escalation, x.Priority, x.Kind, x.Subject)
-		}
-		out := make([]noun.Outcome, 1)
-		mail := fsm.SendMail{From: "vigil", To: to, Kind: "escalation", Priority: noun.MailNormal,
-			Subject: clip(fmt.Sprintf("escalation %d, %s: %s, %s", a.Escalation, a.Priority, a.Kind,
-				a.Subject), noun.MaxMailSubject),
-			Body: clip(text+"\n"+string(body)+"\n", noun.MaxMailBody)}
-		if err := r.SubmitAll(ctx, []fsm.Request{{Planned: true, Cmd: mail}}, out); err != nil {
-			return errors.New("the mail could not be written")
-		}
-		if out[0].Code != noun.OK {
-			return errors.New(out[0].Code.String())
-		}
-		return nil
-	}
-}
-
-func clip(text string, most int) string {
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // notifier is one Notifier of a Duty.
@@ -182,6 +153,9 @@ func (d *Duty) SetNotifiers(next []Notifier) (added, removed []string, err error
 	return added, removed, nil
 }
 
+// Notifiers counts the notifiers. Safe for concurrent use.
+func (d *Duty) Notifiers() int { return len(*d.notifiers.Load()) }
+
 func (n *notifier) poke() {
 	select {
 	case n.wake <- struct{}{}:
@@ -232,18 +206,26 @@ func (d *Duty) deliver(ctx context.Context, n *notifier) {
 	}
 }
 
-// noticeID names what is delivered in one call: whoever has seen it has seen all of it. Numbers of notices only
-// grow, so the least, the greatest and how many they are tell one gathering from every other.
-func noticeID(cluster string, list []*noun.Escalation) string {
-	least, most := list[0].Notice.Number, list[0].Notice.Number
-	for _, e := range list[1:] {
-		least, most = min(least, e.Notice.Number), max(most, e.Notice.Number)
+// noticeID names what is delivered in one call, by the numbers of all notices in it: whoever has seen it has seen all
+// of it, and with any other set of notices it is another one.
+func noticeID(cluster string, notes []fsm.NoteNotice) string {
+	if len(notes) == 1 {
+		return ownID(cluster, notes[0].Notice)
 	}
-	if len(list) == 1 {
-		return fmt.Sprintf("%s-%d", cluster, least)
+	numbers := make([]uint64, len(notes))
+	for i := range notes {
+		numbers[i] = notes[i].Notice
 	}
-	return fmt.Sprintf("%s-%d-%d-%d", cluster, least, most, len(list))
+	slices.Sort(numbers)
+	h := sha256.New()
+	for _, n := range numbers {
+		fmt.Fprintf(h, "%d ", n)
+	}
+	return fmt.Sprintf("%s-g%x", cluster, h.Sum(nil)[:8])
 }
+
+// ownID names one notice.
+func ownID(cluster string, number uint64) string { return fmt.Sprintf("%s-%d", cluster, number) }
 
 // nextNotice is what the notifier has to deliver now, and one record about each escalation
 // in it, whose failure is left open; nil: nothing.
@@ -265,15 +247,28 @@ func (d *Duty) nextNotice(n *notifier) (a *Announcement, notes []fsm.NoteNotice)
 			list = list[:1]
 		}
 		list = list[:min(len(list), noticesGathered)]
-		a = announcement(s, list[0], noticeID(cluster, list))
+		a = announcement(s, list[0], ownID(cluster, list[0].Notice.Number))
 		for i, e := range list {
 			notes = append(notes, fsm.NoteNotice{Escalation: e.ID, Notice: e.Notice.Number, Notifier: n.Name,
 				Notifiers: names})
 			if i > 0 {
-				a.Also = append(a.Also, Other{uint64(e.ID), e.Kind.String(), e.Subject, e.Priority.String()})
+				a.Also = append(a.Also, Other{ownID(cluster, e.Notice.Number), uint64(e.ID), e.Kind.String(), e.Subject,
+					e.Priority.String()})
 			}
 		}
 	})
+	if a == nil {
+		return nil, nil
+	}
+	a.ID = noticeID(cluster, notes) // as long as that of any part
+	if also := a.Also; n.Fits != nil {
+		fit := sort.Search(len(also), func(i int) bool {
+			a.Also = also[:i+1]
+			return !n.Fits(a)
+		})
+		a.Also, notes = also[:fit], notes[:fit+1]
+		a.ID = noticeID(cluster, notes)
+	}
 	return a, notes
 }
 

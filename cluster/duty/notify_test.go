@@ -228,7 +228,8 @@ func TestManyNoticesAreGathered(t *testing.T) {
 		inStint(t, r, cfg, func(*Duty) {
 			synctest.Wait()
 			if got := all["hook"].heard()[before:]; len(got) != 1 || len(all["hook"].last.Also) != 8 ||
-				all["hook"].last.Also[0].Subject != "more/x.2" {
+				all["hook"].last.Also[0].Subject != "more/x.2" || all["hook"].last.OwnID != "c1-302" ||
+				all["hook"].last.Also[0].ID != "c1-303" || all["hook"].last.ID != got[0] {
 				t.Fatalf("told %v, the last with %+v", got, all["hook"].last.Also)
 			}
 			all["hook"].now(nil)
@@ -242,14 +243,15 @@ func TestManyNoticesAreGathered(t *testing.T) {
 
 // A gathering has an id of its own: who drops the ids that it has seen would drop all others with the first.
 func TestGatheringsHaveIDsOfTheirOwn(t *testing.T) {
-	list := func(numbers ...uint64) (list []*noun.Escalation) {
+	list := func(numbers ...uint64) (list []fsm.NoteNotice) {
 		for _, n := range numbers {
-			list = append(list, &noun.Escalation{Notice: noun.Notice{Number: n}})
+			list = append(list, fsm.NoteNotice{Notice: n})
 		}
 		return list
 	}
 	seen := map[string]bool{}
-	for _, l := range [][]*noun.Escalation{list(7), list(8), list(7, 8), list(7, 9, 8), list(7, 9), list(9, 8)} {
+	for _, l := range [][]fsm.NoteNotice{list(7), list(8), list(7, 8), list(7, 9, 8), list(7, 9), list(9, 8),
+		list(78), list(1, 5, 9), list(1, 6, 9)} {
 		id := noticeID("c", l)
 		if seen[id] {
 			t.Errorf("%s stands for two calls", id)
@@ -274,42 +276,6 @@ func TestNotifiersThatHang(t *testing.T) {
 				t.Errorf("%+v", n)
 			}
 			r.ticks(12 * time.Second) // in the middle of the second try
-		})
-	})
-}
-
-// A notice becomes a mail to a role; it is no reason for a further escalation.
-func TestNoticesByMail(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, _, cfg := troubled(t)
-		r.do(room("ops", noun.RoleSpec{Name: "oncall"}))
-		cfg.Escalate.Notifiers = []Notifier{{Name: "mail", Send: MailTo(r, "ops/oncall")},
-			{Name: "wrong", Send: MailTo(r, "ops/nobody")}}
-		inStint(t, r, cfg, func(*Duty) {
-			r.trouble("r/x.1")
-			r.ticks(3 * time.Hour)
-			r.Read(func(s *fsm.View) {
-				var mails []*noun.Mail
-				for m := range s.Mails(1) {
-					mails = append(mails, m)
-				}
-				if len(mails) != 1 || s.Agent(mails[0].To).Name != "ops/oncall" ||
-					mails[0].Kind != "escalation" || mails[0].Priority != noun.MailNormal ||
-					!strings.HasPrefix(mails[0].Subject,
-						"escalation 1, urgent: mail_unacknowledged, r/x") ||
-					!strings.Contains(mails[0].Body, "vigil escalation ack 1") {
-					t.Fatalf("mails %+v", mails)
-				}
-				n := s.Escalation(1).Notice
-				if n := slices.IndexFunc(n.Deliveries, func(d noun.Delivery) bool {
-					return d.Notifier == "wrong" && d.Failure == "agent_not_found"
-				}); n < 0 {
-					t.Errorf("a wrong address: %+v", s.Escalation(1).Notice)
-				}
-				if c := s.EscalationCounts(); c.Open != 1 {
-					t.Errorf("%d escalations", c.Open)
-				}
-			})
 		})
 	})
 }

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"syscall"
@@ -49,5 +50,47 @@ func TestN10HangupEndsNoDaemon(t *testing.T) {
 		if code := p.end(); code != 0 {
 			t.Errorf("%s: exit code %d", p.name, code)
 		}
+	}
+}
+
+// A server whose pager lacks its secret starts, says so in its log and its status, and takes it as soon as it is there.
+// What cannot be used is no new configuration.
+func TestAServerStartsWithoutTheSecretOfItsPager(t *testing.T) {
+	t.Parallel()
+	f := &testFleet{t: t, dir: t.TempDir(), api: []string{freePort(t)}, raft: []string{freePort(t)}}
+	f.config = f.path("server.yaml")
+	pager := func(name string) string {
+		return "- {name: " + name + ", webhook: {url: https://pager.example/, secret_file: " + f.path(name) + "}}\n"
+	}
+	f.write("server.yaml", "backup: {to: "+f.path("")+", recipients_file: "+f.path("keys")+"}\nnotify:\n"+pager("hook"))
+	server := f.startServer(0)
+	server.shows(regexp.MustCompile(`\[ERROR\].*Escalations are not announced by server s1: \S+:3:.*"hook".*secret_file`))
+	server.shows(regexp.MustCompile(`\[ERROR\].*no backups are made before this is mended.*recipients_file`))
+	f.write("server.yaml", "notify:\n"+pager("hook")+pager("more"))
+	server.signal(syscall.SIGHUP)
+	server.shows(regexp.MustCompile(`stays as it was.*more.*secret_file`))
+	said := func() string {
+		p := spawn(t, "status", "status", "--addr", f.api[0])
+		if code := p.end(); code != 0 {
+			t.Fatalf("exit code %d:\n%s", code, p.out.String())
+		}
+		return p.out.String()
+	}
+	if got := said(); !strings.Contains(got, "warning: Escalations are not announced by server s1: ") ||
+		strings.Contains(got, `"more"`) {
+		t.Errorf("the status says\n%s", got)
+	}
+	f.write("hook", strings.Repeat("x", 32))
+	if err := os.Chmod(f.path("hook"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.signal(syscall.SIGHUP)
+	server.shows(regexp.MustCompile(`works now: what="notifier hook"`))
+	if got := said(); strings.Contains(got, "not announced by") {
+		t.Errorf("the status still says\n%s", got)
+	}
+	server.signal(syscall.SIGTERM)
+	if code := server.end(); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }

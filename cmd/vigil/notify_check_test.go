@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/conf"
-	"vigil/cmd/vigil/serve"
 )
 
 // vigil server --check looks at what the machine has: files and programs.
@@ -61,18 +59,4 @@ func TestServerCheckLooksAtNotifiers(t *testing.T) {
 	if len(wrong) != 0 || len(list) != 3 || list[0].Name != "hook" || list[2].Timeout != 30*time.Second {
 		t.Errorf("opened %+v, %v", list, wrong)
 	}
-	if _, err := serve.Open(mustRead(t, text(filepath.Join(dir, "none"), program)),
-		&bytes.Buffer{}); err == nil || cli.ExitCode(err) != cli.ExitUsage ||
-		!strings.Contains(err.Error(), "server.yaml:7:") {
-		t.Errorf("a server without its secret: %v", err)
-	}
-}
-
-func mustRead(t *testing.T, name string) *conf.Server {
-	t.Helper()
-	f, err := conf.ReadServer(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }

@@ -28,6 +28,8 @@ type Service struct {
 	Diagnosis func(context.Context) (*vigilv1.Diagnosis, error)
 	// Watchdog gives the counts of this server's conversation watchdog.
 	Watchdog func() *vigilv1.WatchdogStats
+	// Notifiers counts those through which this server announces escalations while it leads; nil: nobody knows.
+	Notifiers func() int
 }
 
 // GetSettings shows all settings with their meaning.

@@ -76,6 +76,7 @@ func (c *Service) sumUp(st *fsm.View, room string, term uint64) *vigilv1.StatusR
 				"`vigil agent list` tells why and until when.", n.Parked))
 	}
 	out.Warnings = append(out.Warnings, budgetWarnings(st)...)
+	out.Warnings = append(out.Warnings, c.unannounced(st)...)
 	out.Warnings = append(out.Warnings, untoldWarnings(st, room)...)
 	out.Warnings = append(out.Warnings, c.openWarnings(st)...)
 	out.Warnings = append(out.Warnings, tokenWarnings(st, noun.Wall(time.Now().UnixNano()))...)

@@ -106,17 +106,18 @@ func (p Place) s3() (bucket, prefix string, ok bool) {
 	return bucket, strings.Trim(prefix, "/"), ok
 }
 
-// Open opens the place; server is whose drafts are made, in the directory drafts where it is storage elsewhere.
-func (p Place) Open(server, drafts string) (backup.Target, error) {
+// Open opens the place; server is whose drafts are made. Data is its data directory: a backup leaves its log the room
+// that it needs, and drafts are there where the place is storage elsewhere.
+func (p Place) Open(server, data string) (backup.Target, error) {
 	if key, err := p.check(); err != nil {
 		return nil, fmt.Errorf("backups: %s: %w", key, err)
 	}
 	bucket, prefix, isS3 := p.s3()
 	if !isS3 {
-		return backup.Dir{Path: p.To, Server: server}, nil
+		return backup.Dir{Path: p.To, Server: server, Space: spaceBeside(data)}, nil
 	}
 	to, err := backup.OpenS3(backup.S3Config{Bucket: bucket, Prefix: prefix, Endpoint: p.Endpoint, Region: p.Region,
-		Credentials: p.CredentialsFile, Drafts: drafts, Free: freeBytes})
+		Credentials: p.CredentialsFile, Drafts: data, Free: freeBytes})
 	if err != nil {
 		return nil, fmt.Errorf("backups: %w", err)
 	}
@@ -130,6 +131,30 @@ func freeBytes(dir string) (uint64, error) {
 		return 0, fmt.Errorf("measure the disk of %s: %w", dir, err)
 	}
 	return uint64(st.Bavail) * uint64(st.Bsize), nil
+}
+
+// spaceBeside looks at the disk of a directory, each time anew: what is mounted there may change.
+func spaceBeside(data string) func(dir string) (backup.Space, error) {
+	return func(dir string) (backup.Space, error) {
+		free, err := freeBytes(dir)
+		return backup.Space{Free: free, Log: oneDisk(dir, data)}, err
+	}
+}
+
+// oneDisk tells whether two directories are on one file system.
+func oneDisk(a, b string) bool {
+	var of, than unix.Stat_t
+	return unix.Stat(a, &of) == nil && unix.Stat(b, &than) == nil && of.Dev == than.Dev
+}
+
+// BackupsBeside is the directory of the backups where it is on the file system of the data directory; empty: it is
+// elsewhere, or there is none.
+func (f *Server) BackupsBeside() string {
+	p := f.BackupPlace()
+	if _, _, isS3 := p.s3(); p.To == "" || isS3 || !oneDisk(p.To, f.DataDir) {
+		return ""
+	}
+	return p.To
 }
 
 // checkBackup tells every mistake that the file alone shows.
@@ -232,6 +257,11 @@ func (f *Server) inspectBackup() (wrong []error, notes []string) {
 	to, err := f.BackupPlace().Open(f.ID, f.DataDir)
 	if err != nil {
 		return append(wrong, cli.WrongUsage(err)), notes
+	}
+	if s3, ok := to.(*backup.S3); ok {
+		if err := s3.Check(); err != nil {
+			wrong = append(wrong, cli.Usagef("backup: %w", err))
+		}
 	}
 	if dir, ok := to.(backup.Dir); ok {
 		if info, err := os.Stat(dir.Path); err != nil || !info.IsDir() {

@@ -75,8 +75,22 @@ func TestBackupIsReadAndItsLacksAreTold(t *testing.T) {
 		t.Errorf("recipients %v, %v", list, err)
 	}
 	to, err := f.BackupPlace().Open(f.ID, f.DataDir)
-	if err != nil || to != (backup.Dir{Path: dir, Server: "a"}) {
+	place, _ := to.(backup.Dir)
+	if err != nil || place.Path != dir || place.Server != "a" {
 		t.Errorf("target %+v, %v", to, err)
+	}
+	f.DataDir = filepath.Join(dir, "data")
+	if err := os.Mkdir(f.DataDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if to, err = f.BackupPlace().Open(f.ID, f.DataDir); err != nil || f.BackupsBeside() != dir {
+		t.Errorf("backups are beside the data in %q, %v", f.BackupsBeside(), err)
+	}
+	if space, err := to.(backup.Dir).Space(dir); err != nil || !space.Log || space.Free == 0 {
+		t.Errorf("space %+v, %v", space, err)
+	}
+	if f.DataDir = "/proc"; f.BackupsBeside() != "" {
+		t.Error("another file system is taken for that of the data")
 	}
 	if wrong, notes := f.inspectBackup(); len(wrong)+len(notes) != 0 {
 		t.Errorf("wrong %v, notes %v", wrong, notes)

@@ -3,12 +3,15 @@
 package conf
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"github.com/goccy/go-yaml/token"
@@ -147,18 +150,20 @@ func hostPort(u *url.URL) string {
 	return u.Host
 }
 
-// open makes the notifier; its error tells what the machine lacks for it.
+// open makes the notifier; its error tells what the machine lacks for it: it is opened again by each try then.
 func (n *notifyFile) open(r duty.Replica) (duty.Notifier, error) {
 	out := duty.Notifier{Name: n.Name.text, Timeout: n.Timeout.Span}
 	switch {
 	case n.Webhook != nil:
 		secret, err := notify.ReadSecret(n.Webhook.SecretFile.text)
 		if err != nil {
+			out.Send = (&later{file: n, replica: r}).Send
 			return out, n.wrong(n.Webhook.SecretFile.at, "webhook.secret_file: %v", err)
 		}
 		out.Send = notify.NewWebhook(n.Webhook.URL.text, secret).Send
 	case n.Command != nil:
 		if err := executable(n.Command.Program.text); err != nil {
+			out.Send = (&later{file: n, replica: r}).Send
 			return out, n.wrong(n.Command.Program.at, "command.program: %v", err)
 		}
 		var args []string
@@ -167,7 +172,7 @@ func (n *notifyFile) open(r duty.Replica) (duty.Notifier, error) {
 		}
 		out.Send = notify.NewCommand(n.Command.Program.text, args).Send
 	default:
-		out.Send = duty.MailTo(r, n.Mail.To.text)
+		out.Send, out.Fits = duty.MailTo(r, n.Mail.To.text), duty.MailFits
 	}
 	return out, nil
 }
@@ -185,15 +190,42 @@ func executable(path string) error {
 	return nil
 }
 
-// Notifiers opens all notifiers of the file, or tells every mistake.
-func (f *Server) Notifiers(r duty.Replica) (list []duty.Notifier, wrong []error) {
+// later is a notifier for which this machine lacks something, until it is there.
+type later struct {
+	file    *notifyFile
+	replica duty.Replica
+	opened  atomic.Pointer[duty.Notifier]
+}
+
+var errLacks = errors.New("it lacks a file on the server that leads: see its log, or `vigil status` there")
+
+func (l *later) Send(ctx context.Context, id string, body []byte) error {
+	n := l.opened.Load()
+	if n == nil {
+		got, err := l.file.open(l.replica)
+		if err != nil { // its text names files of this machine, and what is returned is kept
+			return errLacks
+		}
+		n = &got
+		l.opened.Store(n)
+	}
+	return n.Send(ctx, id, body)
+}
+
+// Lack says why a notifier cannot be used on this machine now: of its secret, or of its program.
+type Lack struct {
+	Notifier string
+	Err      error // names the place in the file, and the remedy
+}
+
+// Notifiers opens all notifiers of the file. Those that lack something are among them, and fail until it is there.
+func (f *Server) Notifiers(r duty.Replica) (list []duty.Notifier, lacks []Lack) {
 	for i := range f.Notify {
 		n, err := f.Notify[i].open(r)
 		if err != nil {
-			wrong = append(wrong, err)
-			continue
+			lacks = append(lacks, Lack{Notifier: n.Name, Err: err})
 		}
 		list = append(list, n)
 	}
-	return list, wrong
+	return list, lacks
 }

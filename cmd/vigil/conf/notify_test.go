@@ -1,9 +1,65 @@
 package conf
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"vigil/fsm/noun"
 )
+
+// A notifier that lacks its secret or its program is one that fails, in words without a path, and works as soon as
+// it is there. `vigil server --check` refuses it.
+func TestNotifiersThatLackSomethingWorkOnceItIsThere(t *testing.T) {
+	told := 0
+	pager := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told++ }))
+	defer pager.Close()
+	dir := t.TempDir()
+	secret, program := filepath.Join(dir, "secret"), filepath.Join(dir, "page")
+	f, err := parseServerFile("s.yaml", fmt.Sprintf("id: a\ninsecure: true\nnotify:\n"+
+		"  - {name: hook, webhook: {url: %q, secret_file: %q}}\n  - {name: run, command: {program: %q}}\n"+
+		"  - {name: mail, mail: {to: ops/oncall}}\n", pager.URL, secret, program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, lacks := f.Notifiers(nil)
+	if len(list) != 3 || len(lacks) != 2 || lacks[0].Notifier != "hook" || lacks[1].Notifier != "run" ||
+		!strings.Contains(lacks[0].Err.Error(), "s.yaml:4:") || !strings.Contains(lacks[0].Err.Error(), secret) {
+		t.Fatalf("%d notifiers, lacking %+v", len(list), lacks)
+	}
+	if wrong, _ := f.Inspect(); len(wrong) != 2 {
+		t.Errorf("a check finds %v", wrong)
+	}
+	for _, n := range list[:2] {
+		err := n.Send(t.Context(), "1", []byte("{}"))
+		if err == nil || len(err.Error()) > noun.MaxFailure || strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", n.Name, err)
+		}
+	}
+	for name, text := range map[string]string{secret: strings.Repeat("x", 32), program: "#!/bin/sh\ncat >/dev/null\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range list[:2] {
+		if err := n.Send(t.Context(), "1", []byte("{}")); err != nil {
+			t.Errorf("%s: %v", n.Name, err)
+		}
+	}
+	if told != 1 {
+		t.Errorf("the pager was called %d times", told)
+	}
+	if err := os.Remove(secret); err != nil { // what is opened stays so
+		t.Fatal(err)
+	}
+	if err := list[0].Send(t.Context(), "2", []byte("{}")); err != nil || told != 2 {
+		t.Errorf("called %d times: %v", told, err)
+	}
+}
 
 // Every mistake in a notifier is told with its place and what to write instead, and no
 // message holds an address, which may hold a secret.

@@ -203,9 +203,11 @@ func (f *Server) Inspect() (wrong []error, notes []string) {
 	if _, err := f.WebPair(time.Now()); err != nil && f.HTTPKey != "" { // without a key that is said already
 		wrong = append(wrong, err)
 	}
-	_, lacks := f.Notifiers(nil)
-	wrong = append(wrong, lacks...)
-	lacks, notes = f.inspectBackup()
+	_, lacking := f.Notifiers(nil)
+	for _, l := range lacking {
+		wrong = append(wrong, l.Err)
+	}
+	lacks, notes := f.inspectBackup()
 	wrong = append(wrong, lacks...)
 	if len(f.Join) > 0 {
 		if conn, err := client.Open(client.Config{Addrs: f.Join, Name: "server " + f.ID}); err != nil {

@@ -18,6 +18,8 @@ type Cluster struct {
 	// Servers are what each server says of all, by its id; Deaf why one did not answer us.
 	Servers map[string][]*vigilv1.Server
 	Deaf    map[string]error
+	// Unannounced is what servers say of escalations of which nobody is told.
+	Unannounced map[string]bool
 }
 
 // judgeCluster says what is wrong with a cluster.
@@ -39,6 +41,10 @@ func judgeCluster(c *Cluster) (l list) {
 		l.judgeHost(c, h)
 	}
 	l.judgeGossip(c)
+	for _, w := range sortedKeys(c.Unannounced) {
+		l.note("cluster", strings.TrimSuffix(w, "."),
+			"give every server the same notify:, with what it needs there; vigil server --check tells what is missing")
+	}
 	if why := st.GetBrake(); why != "" {
 		l.note("cluster", "the brake is set: "+why, "see that the lost hosts are really gone, then `vigil brake release`")
 	}

@@ -3,12 +3,14 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -108,7 +110,8 @@ func printFindings(a *cli.App, found list) error {
 
 // askCluster asks the cluster, and then each server by itself.
 func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
-	c := &Cluster{Servers: map[string][]*vigilv1.Server{}, Deaf: map[string]error{}}
+	c := &Cluster{Servers: map[string][]*vigilv1.Server{}, Deaf: map[string]error{},
+		Unannounced: map[string]bool{}}
 	c.Err = a.Ask(cmd, func(ctx context.Context, conn *cli.Conn) (err error) {
 		if c.Status, err = statusOf(ctx, conn); err != nil {
 			return err
@@ -118,6 +121,7 @@ func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
 			return err
 		}
 		c.Hosts = hosts.GetHosts()
+		c.heed(c.Status)
 		for _, s := range c.Status.GetServers() {
 			if s.GetApiAddr() == "" {
 				continue
@@ -125,7 +129,8 @@ func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
 			if seen, err := askServer(ctx, conn, s.GetApiAddr()); err != nil {
 				c.Deaf[s.GetId()] = err
 			} else {
-				c.Servers[s.GetId()] = seen
+				c.Servers[s.GetId()] = seen.GetServers()
+				c.heed(seen)
 			}
 		}
 		return nil
@@ -154,8 +159,17 @@ func statusOf(ctx context.Context, conn *cli.Conn) (st *vigilv1.StatusResponse, 
 	}
 }
 
+// heed takes of what a server warns what no other finding has.
+func (c *Cluster) heed(st *vigilv1.StatusResponse) {
+	for _, w := range st.GetWarnings() {
+		if strings.HasPrefix(w, form.Unannounced) {
+			c.Unannounced[w] = true
+		}
+	}
+}
+
 // askServer asks one server, and no other, what it hears of all.
-func askServer(ctx context.Context, conn *cli.Conn, addr string) ([]*vigilv1.Server, error) {
+func askServer(ctx context.Context, conn *cli.Conn, addr string) (*vigilv1.StatusResponse, error) {
 	k, err := conn.Direct(addr)
 	if err != nil {
 		return nil, err
@@ -166,6 +180,5 @@ func askServer(ctx context.Context, conn *cli.Conn, addr string) ([]*vigilv1.Ser
 	if err := k.Ready(ctx, oneLimit); err != nil {
 		return nil, err
 	}
-	st, err := vigilv1.NewClusterClient(k).Status(ctx, &vigilv1.StatusRequest{Stale: true})
-	return st.GetServers(), err
+	return vigilv1.NewClusterClient(k).Status(ctx, &vigilv1.StatusRequest{Stale: true})
 }

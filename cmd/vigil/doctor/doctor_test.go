@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -64,6 +65,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			machine: func(m *Machine) { m.Kind = "nfs" }},
 		{name: "a full disk", mend: true, about: "disk", remedy: "free some space",
 			machine: func(m *Machine) { m.Free = 1 << 20 }},
+		{name: "backups on the disk of the log", about: "disk", remedy: "backup.to",
+			machine: func(m *Machine) { m.Backups = "/var/backups/vigil" }},
 		{name: "no inodes", mend: true, about: "disk", remedy: "inodes",
 			machine: func(m *Machine) { m.Inodes = 12 }},
 		{name: "a disk that is read-only", mend: true, about: "disk", remedy: "read-only",
@@ -131,6 +134,13 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			cluster: func(c *Cluster) { c.Hosts[0].Containment = "weak" }},
 		{name: "a host with a broken runner", about: "hosts", remedy: "vigil host show h1",
 			cluster: func(c *Cluster) { c.Hosts[0].Warnings = []string{"runner claude: no such program"} }},
+		{name: "a pager whose secret is missing", about: "cluster", remedy: "the same notify:",
+			cluster: func(c *Cluster) {
+				c.Unannounced = map[string]bool{}
+				for range 2 { // servers say it, each its own
+					c.heed(&vigilv1.StatusResponse{Warnings: []string{"Else.", form.Unannounced + " by server s1: no file."}})
+				}
+			}},
 		{name: "the brake", about: "cluster", remedy: "vigil brake release",
 			cluster: func(c *Cluster) { c.Status.Brake = "set: 9 of 10 hosts were lost" }},
 		{name: "a pause that was forgotten", about: "cluster", remedy: "vigil resume",

@@ -37,6 +37,7 @@ type Machine struct {
 
 	Web      string    // file of the operator's own certificate; empty: there is none that counts
 	WebUntil time.Time // its end
+	Backups  string    // where backups go when that is on the disk of Dir; empty: elsewhere, or nowhere
 }
 
 // What is asked of a machine.
@@ -111,6 +112,10 @@ func (l *list) judgeDisk(m *Machine) {
 	if m.Free < m.Want {
 		l.mend("disk", fmt.Sprintf("%d MiB are free for %s, %d MiB are wanted", m.Free>>20, m.Dir, m.Want>>20),
 			"free some space, or move the directory to a larger disk (docs/operations.md, a full disk)")
+	}
+	if m.Backups != "" {
+		l.note("disk", fmt.Sprintf("backups go to %s, on the disk of the data directory: a disk that is lost takes both, "+
+			"and a full one stops both", m.Backups), "let backup.to name a directory on another machine or disk, or S3")
 	}
 	if m.Inodes < fewInodes {
 		l.mend("disk", fmt.Sprintf("only %d files can be made on the disk of %s", m.Inodes, m.Dir),

@@ -41,6 +41,7 @@ func measureServer(file string) (*Machine, error) {
 	if web, err := set.WebPair(time.Now()); err == nil && web != nil { // what is wrong with it is said above
 		m.Web, m.WebUntil = set.HTTPCert, web.Leaf.NotAfter
 	}
+	m.Backups = set.BackupsBeside()
 	m.Want = mayGrow(set.DataDir, set.Limits.SnapshotBytes.N)
 	m.measure(set.Addr, set.RaftAddr, set.Gossip.Bind)
 	return m, nil

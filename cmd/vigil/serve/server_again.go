@@ -3,18 +3,24 @@ package serve
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"vigil/cmd/vigil/conf"
 )
 
-// followHangups reads the configuration again on each SIGHUP, until ctx ends. Read is nil without a file.
+// followHangups reads the configuration again on each SIGHUP, until ctx ends. Read is nil without a file. It also looks
+// again, each minute, at what notifiers lack.
 func (s *server) followHangups(ctx context.Context, hangups <-chan struct{}, read func() (*conf.Server, error)) {
-	runs := s.conf
+	runs, minute := s.conf, time.NewTicker(notifyAgain)
+	defer minute.Stop()
 	for {
 		select {
 		case <-hangups:
+		case <-minute.C:
+			s.lookAtLacks(runs)
+			continue
 		case <-ctx.Done():
 			return
 		}
@@ -30,6 +36,7 @@ func (s *server) followHangups(ctx context.Context, hangups <-chan struct{}, rea
 		if err != nil {
 			s.log.Error("SIGHUP: the configuration stays as it was: what was read again cannot be used",
 				"error", conf.InOneLine(err))
+			s.lookAtLacks(runs)
 			continue
 		}
 		taken := *runs
@@ -44,7 +51,13 @@ func (s *server) again(runs, next *conf.Server) error {
 	if err := next.Check(); err != nil {
 		return err
 	}
-	notifiers, wrong := next.Notifiers(s.replica)
+	notifiers, lacks := next.Notifiers(s.replica)
+	var wrong []error
+	for _, l := range lacks {
+		if !s.lacks.has(lackOf(l.Notifier)) { // else it would be no better without what else has changed
+			wrong = append(wrong, l.Err)
+		}
+	}
 	if len(wrong) > 0 {
 		return errors.Join(wrong...)
 	}
@@ -52,6 +65,7 @@ func (s *server) again(runs, next *conf.Server) error {
 	if err != nil {
 		return err
 	}
+	s.noteLacks(lacks)
 	s.log.SetLevel(hclog.LevelFromString(next.LogLevel))
 	s.log.Info("log level and notifiers were read again", "changed", now, "notifiers_added", added,
 		"notifiers_gone", removed)

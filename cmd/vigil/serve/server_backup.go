@@ -24,16 +24,12 @@ func (s *server) openBackups(registry prometheus.Registerer) error {
 	if s.conf.BackupPlace().To == "" {
 		return nil
 	}
-	keys, err := s.conf.BackupRecipients()
-	if err != nil {
-		return err
-	}
 	to, err := s.conf.BackupPlace().Open(s.conf.ID, s.conf.DataDir)
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
 	conf := s.conf.BackupTimes()
-	conf.Server, conf.Target, conf.Recipients, conf.Source = s.conf.ID, to, keys, backupSource{s}
+	conf.Server, conf.Target, conf.Recipients, conf.Source = s.conf.ID, to, s.conf.BackupRecipients, backupSource{s}
 	conf.Logger, conf.Registerer = s.log.Named("backup"), registry
 	s.backups, err = backup.Open(conf)
 	return err
@@ -41,7 +37,9 @@ func (s *server) openBackups(registry prometheus.Registerer) error {
 
 // keepBackups makes backups until ctx ends.
 func (s *server) keepBackups(ctx context.Context) {
-	if len(s.backups.Recipients) == 0 {
+	if keys, err := s.conf.BackupRecipients(); err != nil {
+		s.log.Error("no backups are made before this is mended; it is tried again by itself", "error", err)
+	} else if len(keys) == 0 {
 		s.log.Warn("backups are in clear: texts of tasks, mail and results are in them; backup.recipients encrypts them")
 	}
 	s.backups.Run(ctx)

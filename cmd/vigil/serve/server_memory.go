@@ -52,12 +52,13 @@ func memoryWarning(id string, limit int64, budgets uint64) string {
 // health is what the replica says of itself, and whether this server has memory for it.
 type health struct {
 	*cluster.Replica
-	id string
+	id    string
+	lacks *troubles // of notifiers
 }
 
 // Warnings are sentences for people.
 func (h health) Warnings() []string {
-	list := h.Replica.Warnings()
+	list := append(h.Replica.Warnings(), h.lacks.list()...)
 	if w := h.memory(); w != "" {
 		list = append(list, w)
 	}
@@ -78,7 +79,7 @@ func (h health) memory() string {
 func (s *server) watchMemory(ctx context.Context) error {
 	for said := ""; ; {
 		if s.replica.Ready() == nil {
-			warning := health{s.replica, s.conf.ID}.memory()
+			warning := health{Replica: s.replica, id: s.conf.ID}.memory()
 			if warning != said && warning != "" {
 				s.log.Warn(warning)
 			}

@@ -55,6 +55,7 @@ type server struct {
 	recent   *recentLog
 	backups  *backup.Keeper // nil: it makes none
 	traces   *tracing       // nil: none are made
+	lacks    *troubles      // of notifiers
 	manager  *supervisor    // nil: nobody waits for words of this process
 }
 
@@ -72,15 +73,13 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 	if err := repl.Validate(); err != nil {
 		return nil, cli.WrongUsage(err)
 	}
-	if _, wrong := conf.Notifiers(nil); len(wrong) > 0 {
-		return nil, cli.WrongUsage(errors.Join(wrong...))
-	}
 	recent := &recentLog{}
 	s := &server{conf: conf, identity: self, recent: recent, log: hclog.New(&hclog.LoggerOptions{
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: io.MultiWriter(logTo, recent),
 		JSONFormat: conf.LogJSON,
 	})}
 	s.manager = supervised(s.log)
+	s.lacks = &troubles{log: s.log, level: hclog.Error, all: map[string]string{}}
 	listener, err := net.Listen("tcp", conf.Addr)
 	if err != nil {
 		return nil, cli.ExitWith(cli.ExitFailed,
@@ -173,8 +172,9 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 	api := rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
-		Health: health{s.replica, s.conf.ID}, Watchdog: s.watchdogStats,
-		Log: s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
+		Health: health{s.replica, s.conf.ID, s.lacks}, Watchdog: s.watchdogStats,
+		Notifiers: func() int { return s.duty.Notifiers() }, // it is open before anybody asks
+		Log:       s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
 		BasePath: s.conf.BasePath,
 		RoomFile: conf.RoomsJSON, Diagnosis: s.diagnose(registry), Traced: s.conf.OTLP != "",
 	}
@@ -207,10 +207,8 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 
 // openDuties opens what this server does while it leads.
 func (s *server) openDuties(registry prometheus.Registerer) (err error) {
-	notifiers, wrong := s.conf.Notifiers(s.replica)
-	if len(wrong) > 0 {
-		return errors.Join(wrong...) // since the check at the beginning
-	}
+	notifiers, lacks := s.conf.Notifiers(s.replica)
+	s.noteLacks(lacks)
 	duties := duty.Config{Replica: s.replica,
 		Unheard: func() map[string]bool { return s.contacts.Lost(time.Now()) }, Logger: s.log,
 		Prod: s.api.Prod, Escalate: &duty.Escalate{Notifiers: notifiers, Cluster: s.replica.Cluster}}

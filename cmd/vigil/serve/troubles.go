@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -13,10 +14,11 @@ import (
 // does not have yet.
 const listenAgain = 5 * time.Second
 
-// troubles is what of agentd does not work at the moment, beside its agents: they matter more, so it is told and
-// tried again, and ends nothing. It is safe for concurrent use.
+// troubles is what of a daemon does not work at the moment, beside what it is for: that matters more, so it is told
+// and tried again, and ends nothing. It is safe for concurrent use.
 type troubles struct {
-	log hclog.Logger
+	log   hclog.Logger
+	level hclog.Level // of what is told; 0: a warning
 
 	mu  sync.Mutex
 	all map[string]string // by what it is about
@@ -26,6 +28,30 @@ type troubles struct {
 func (t *troubles) set(what, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.note(what, text)
+}
+
+// only notes that these, each with its text, are all that is wrong.
+func (t *troubles) only(now map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(t.all)) {
+		t.note(what, now[what])
+	}
+	for _, what := range slices.Sorted(maps.Keys(now)) {
+		t.note(what, now[what])
+	}
+}
+
+// has tells whether something is wrong with it.
+func (t *troubles) has(what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all[what] != ""
+}
+
+// note is set, for whoever holds mu.
+func (t *troubles) note(what, text string) {
 	before := t.all[what]
 	switch {
 	case text == before:
@@ -34,7 +60,7 @@ func (t *troubles) set(what, text string) {
 		t.log.Info("works now", "what", what)
 	default:
 		t.all[what] = text
-		t.log.Warn(text)
+		t.log.Log(cmp.Or(t.level, hclog.Warn), text)
 	}
 }
 

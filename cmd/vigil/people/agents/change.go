@@ -35,8 +35,9 @@ func newStopCmd(a *cli.App) *cobra.Command {
 end that was given to the stop: it is started then, as if a human had asked for it. A later stop
 replaces the end; one without --for and --until takes it away.
 
-With --room or --all, everything of a room or of the fleet that is not stopped yet is, and so is what an
-earlier stop would let start again before this one ends, which the plan names. ` + "`vigil agent start`" + `
+With --room or --all, everything of a room or of the fleet that is not stopped yet is, also what only its
+role keeps from running, which an apply would start, and so is what an earlier stop would let start
+again before this one ends, which the plan names. ` + "`vigil agent start`" + `
 with the same flag starts what is stopped, whoever has stopped it: its plan says who and why, and --by
 NAME starts only what NAME has stopped. A stop with --for or --until ends by itself. A role that starts
 its agents on demand, and tasks that come later, do not start what is stopped.`

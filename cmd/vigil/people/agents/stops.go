@@ -40,9 +40,10 @@ func startPlanned(ctx context.Context, c *cli.Conn, r *vigilv1.SetAgentRequest, 
 	return g, err
 }
 
-// startsBefore tells that an agent may run before a stop of so long ends; nil: it does not end.
+// startsBefore tells that an agent may run before a stop of so long ends; nil: it does not end. One that only its role
+// stops does so as soon as somebody applies the room.
 func startsBefore(g *vigilv1.Agent, span *durationpb.Duration) bool {
-	if g.GetDesired() != "stopped" {
+	if g.GetDesired() != "stopped" || byRole(g) {
 		return true
 	}
 	left := intentEnd(g)

@@ -32,6 +32,10 @@ func TestAStopTakesWhatWouldStartBefore(t *testing.T) {
 		want bool
 	}{
 		{"running", &vigilv1.Agent{Desired: "running"}, time.Hour, true},
+		{"stopped by its role", &vigilv1.Agent{Desired: "stopped", WhyCode: "stopped",
+			Why: "its role is declared as stopped; apply the room with `desired: running`"}, 0, true},
+		{"stopped by its role and by ann", &vigilv1.Agent{Desired: "stopped", WhyCode: "stopped",
+			Why: "stopped by ann; start it with `vigil agent start web/a`"}, 0, false},
 		{"paused until then", &vigilv1.Agent{Desired: "paused", PauseEndsIn: durationpb.New(time.Hour)}, time.Minute, true},
 		{"stopped for good", stopped(0), 0, false},
 		{"stopped for good, now for an hour", stopped(0), time.Hour, false},
