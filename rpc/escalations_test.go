@@ -13,8 +13,8 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// Escalations that wait are no secret: a leader without a notifier says so at once, and every server says it of one of
-// which nobody has been told for minutes.
+// Escalations that wait are no secret: a leader without a notifier says so, and every server says it of one of which
+// nobody has been told for minutes.
 func TestStatusTellsThatNobodyIsTold(t *testing.T) {
 	own := 0
 	w := startAs(t, 2, nil, func(cfg *Config) { cfg.Notifiers = func() int { return own } }, insecure.NewCredentials())
@@ -31,11 +31,10 @@ func TestStatusTellsThatNobodyIsTold(t *testing.T) {
 	says(0, "")
 	w.planned(fsm.SendMail{From: "ann", To: "demo/builder", Subject: "s", Body: "b", Priority: noun.MailUrgent})
 	w.advance(2*time.Minute + time.Second)
-	says(0, "which leads, has no notifier: give its file the same notify:")
-	says(1, "")
-	own = 1
-	says(0, "")
+	says(0, "") // who looks sees it open
 	w.advance(6 * time.Minute)
+	says(0, "which leads, has no notifier, so nobody is called: give its file the notify:")
+	own = 1
 	says(0, "of escalation 1 nobody has been told for")
 	says(1, "which leads, has not tried: see that its file has the same notify:")
 	note := fsm.NoteNotice{Escalation: 1, Notice: 1, Notifier: "hook", Failure: "status 500",

@@ -19,14 +19,15 @@ func (c *Service) unannounced(st *fsm.View) []string {
 	if n == 0 {
 		return nil
 	}
-	leader := c.Reader.Leader()
-	if leader.Self && c.Notifiers != nil && c.Notifiers() == 0 {
-		return []string{fmt.Sprintf("%s: %d wait, and server %s, which leads, has no notifier: give its file the same "+
-			"notify: as those of the other servers, and send it SIGHUP.", form.Unannounced, n, c.Self)}
-	}
 	oldest := oldestUntold(st)
 	if oldest == nil || st.Clock().Sub(oldest.Notice.At) < untold {
 		return nil
+	}
+	leader := c.Reader.Leader()
+	if leader.Self && c.Notifiers != nil && c.Notifiers() == 0 {
+		return []string{fmt.Sprintf("%s: %d wait, and server %s, which leads, has no notifier, so nobody is called: give "+
+			"its file the notify: of the other servers, or all of them one, and send it SIGHUP.", form.Unannounced, n,
+			c.Self)}
 	}
 	why := "server " + leader.ID + ", which leads, has not tried: see that its file has the same notify: as those of " +
 		"the other servers"
