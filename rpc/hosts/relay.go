@@ -110,6 +110,8 @@ func (s *stream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest)
 		switch {
 		case !ok:
 			return nil, fault.New(code.Unavailable, "The screen is larger than a server takes; ask for fewer lines.")
+		case d.GetError() != "" && len(d.GetData()) > 0: // of an answer, which is typed in parts
+			return nil, fault.New(code.Conflict, "%s", "Not all of it was typed: "+d.GetError()+".")
 		case d.GetError() != "":
 			return nil, fault.New(code.Conflict, "%s", "Nothing was typed or seen: "+d.GetError()+".")
 		}
