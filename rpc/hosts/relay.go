@@ -16,8 +16,7 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// terminalLimit bounds the wait for a host. Its shim takes ten seconds at most for
-// each of two commands of tmux.
+// terminalLimit bounds the wait for a host. It is that of its shims.
 const terminalLimit = 25 * time.Second
 
 // terminal finds the agent's life and whoever holds the stream of its host.
