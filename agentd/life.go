@@ -3,6 +3,7 @@ package agentd
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"vigil/agentd/disk"
@@ -65,6 +66,7 @@ type life struct {
 	sight       *sight // nil: nobody looks at its terminal
 	turn        turn   // of the human who types at its terminal
 	sizes       sizes  // of its terminal
+	typing      sync.Mutex
 	// spoolOwner is the account whose files in the spool are read.
 	spoolOwner int
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +43,11 @@ type puppet struct {
 	exit  chan shim.Exit
 	typed chan shim.TerminalRequest // nil: it has no terminal
 	shows func() (string, error)    // nil, or what is on its terminal
+
+	act atomic.Pointer[func(shim.TerminalRequest) (string, error)] // nil, or what its terminal does
 }
+
+func (p *puppet) acts(do func(shim.TerminalRequest) (string, error)) { p.act.Store(&do) }
 
 func newPuppet(spec shim.Spec) *puppet {
 	return &puppet{spec: spec, acks: make(chan time.Duration, 1000), stops: make(chan string, 10),
@@ -93,6 +98,9 @@ func (p *puppet) Acknowledge(sent time.Duration)   { p.acks <- sent }
 func (p *puppet) Stop(_ time.Duration, why string) { p.stops <- why }
 func (p *puppet) Frozen() bool                     { return false }
 func (p *puppet) Terminal(_ context.Context, r shim.TerminalRequest) (string, error) {
+	if act := p.act.Load(); act != nil {
+		return (*act)(r)
+	}
 	if p.shows != nil {
 		return p.shows()
 	}

@@ -299,27 +299,23 @@ func TestPromptIsSeenThoughTheLogIsSilent(t *testing.T) {
 }
 
 // What vigil types by itself never answers a permission prompt, not even one that has come up
-// since the last look, nor a dialog that no pattern knows, nor what nobody could look at; what a human types does.
+// since the last look, nor a dialog that no pattern knows, nor what nobody could look at.
 func TestNudgesSpareAPermissionPrompt(t *testing.T) {
 	x := newEasel(t, runner.KindTmux)
 	x.wants("none", false)
 	const theme = "Which theme?\n ❯ 1. Dark mode\n   2. Light mode"
 	for i, tt := range []struct {
-		screen string
-		spare  bool
-		want   string
+		screen, want string
 	}{
-		{"> ", true, ""},
-		{"Do you want to proceed?", true, errPrompt.Error()},
-		{"Do you want to proceed?", false, ""},
-		{theme, true, errChoice.Error()},
-		{theme, false, ""},
+		{"> ", ""},
+		{"Do you want to proceed?", errPrompt.Error()},
+		{theme, errChoice.Error()},
 	} {
 		x.paint(tt.screen)
 		for _, r := range []*vigilv1.TerminalRequest{{Text: "How are you?"}, {Key: "enter"}, {Key: "interrupt"}} {
-			r.Request, r.Agent, r.Incarnation, r.SparePrompt = uint64(100+i), 1, 2, tt.spare
+			r.Request, r.Agent, r.Incarnation, r.SparePrompt = uint64(100+i), 1, 2, true
 			if d := x.stream.askTerminal(t, r); d.GetError() != tt.want {
-				t.Errorf("%q, spare %v: %q", tt.screen, tt.spare, d.GetError())
+				t.Errorf("%q: %q", tt.screen, d.GetError())
 			}
 		}
 	}

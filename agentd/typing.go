@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
@@ -73,10 +74,19 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 		return "", nil
 	case heard != nil:
 		return "", heard
+	}
+	if r.GetText() != "" || r.GetKey() != "" {
+		// One at a time: what one has seen on the terminal still holds when it types.
+		f.typing.Lock()
+		defer f.typing.Unlock()
+	}
+	switch {
 	case r.GetSparePrompt():
 		if err := f.sight.spares(ctx, f.process); err != nil {
 			return "", err
 		}
+	case r.GetText() != "": // what does not spare a prompt answers one
+		return f.answer(ctx, r.GetText())
 	}
 	if change != nil {
 		if err := change.resize(ctx, f.process, int(r.GetColumns()), int(r.GetRows())); err != nil || len(r.GetKeys()) == 0 {
@@ -110,8 +120,9 @@ func (v *lives) hear(l *life, r *vigilv1.TerminalRequest, size bool) (*resizing,
 type found struct {
 	process process
 	sight   *sight
-	typed   bool   // a human types at its terminal, or did a moment ago
-	sizes   uint64 // how often its terminal got another size
+	typing  *sync.Mutex // held by whoever types for others than the human at the terminal
+	typed   bool        // a human types at its terminal, or did a moment ago
+	sizes   uint64      // how often its terminal got another size
 }
 
 // find looks for a life that runs; also is called by the keeper's goroutine when it does.
@@ -124,7 +135,7 @@ func (v *lives) find(ctx context.Context, agent uint32, inc uint64, also func(*l
 			return
 		}
 		also(l)
-		answer <- found{l.process, l.sight, l.turn.lasts(v.config.Clock()), l.sizes.shown}
+		answer <- found{l.process, l.sight, &l.typing, l.turn.lasts(v.config.Clock()), l.sizes.shown}
 	})
 	select {
 	case f, ok := <-answer:

@@ -78,6 +78,12 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 	if r := <-got; r.GetText() != nudgeWords || !r.GetSparePrompt() {
 		t.Errorf("asked %v", r)
 	}
+	h.terminal(t, &vigilv1.LogData{Data: []byte("1. Yes"), Error: "the prompt has gone"})
+	if _, err := w.fleet(0).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "no",
+		Answer: true}); codeOf(err) != noun.Conflict.String() || strings.Contains(err.Error(), "Nothing was typed") ||
+		!strings.Contains(err.Error(), "Not all of it was typed: the prompt has gone.") {
+		t.Errorf("an answer of which a part was typed became %v", err)
+	}
 	answer, err := w.fleet(0).GetAgent(within(t), &vigilv1.GetAgentRequest{Agent: "demo/builder"})
 	if err != nil {
 		t.Fatal(err)
@@ -91,8 +97,8 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 			nudges++
 		}
 	}
-	if nudges != 4 {
-		t.Errorf("%d nudges, want 4", nudges)
+	if nudges != 5 {
+		t.Errorf("%d nudges, want 5", nudges)
 	}
 	if _, err := w.fleet(0).AtTerminal(within(t),
 		&vigilv1.AtTerminalRequest{Host: uint32(host), Text: "x"}); codeOf(err) != noun.Invalid.String() {

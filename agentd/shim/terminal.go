@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TerminalLimit bounds one Terminal call: two commands of tmux, each of which may take
-// ten seconds.
+// TerminalLimit bounds one Terminal call: a few commands of tmux, of which the first that is not answered, after ten
+// seconds, is the last.
 const TerminalLimit = 25 * time.Second
 
 // ErrNoTerminal says that the life has no terminal that can be typed into and looked at.

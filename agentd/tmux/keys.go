@@ -34,28 +34,75 @@ var leave = []string{
 	"if-shell", "-F", "-t", agentPane, "#{pane_in_mode}", "copy-mode -q -t " + quote(agentPane), ";",
 }
 
+// pasteGap is the time between a paste and the Enter key after it. Tools take keys that come right behind a paste
+// for a part of it, Claude Code for 100 ms and Gemini CLI for 40 ms: the line would stand there unsent.
+const pasteGap = 250 * time.Millisecond
+
+// typistSpan is for how long after their last key people who are attached on this host are taken to type.
+const typistSpan = time.Minute
+
+// ErrTyping says that nothing was typed, because somebody does who is attached to the terminal on its host.
+var ErrTyping = errors.New("a human types at the terminal, who is attached to it on its host")
+
 // Send types text into the terminal, as a paste, and then the Enter key when enter is
-// set. It travels over a pipe, so nobody sees it in the list of processes.
+// set. It travels over a pipe, so nobody sees it in the list of processes. Nothing is typed (ErrTyping) while a human
+// types on this host.
 func (s *Session) Send(text string, enter bool) error {
 	if text == "" && !enter {
 		return nil
 	}
-	args := slices.Clone(leave)
+	s.typing.Lock()
+	defer s.typing.Unlock()
+	if err := s.typist(); err != nil {
+		return err
+	}
 	if text != "" {
-		args = append(args, "load-buffer", "-b", "vigil", "-", ";", "paste-buffer", "-d", "-p", "-b",
-			"vigil", "-t", agentPane, ";")
+		_, err := s.tmux([]byte(text), append(slices.Clone(leave), "load-buffer", "-b", "vigil", "-", ";",
+			"paste-buffer", "-d", "-p", "-b", "vigil", "-t", agentPane)...)
+		if err != nil || !enter {
+			return err
+		}
+		select {
+		case <-time.After(pasteGap):
+		case <-s.gone:
+		}
 	}
-	if enter {
-		args = append(args, "send-keys", "-t", agentPane, "Enter")
+	_, err := s.tmux(nil, append(slices.Clone(leave), "send-keys", "-t", agentPane, "Enter")...)
+	if err != nil && text != "" {
+		err = fmt.Errorf("the text was typed, but not the Enter key after it: %w", err)
 	}
-	_, err := s.tmux([]byte(text), args...)
 	return err
 }
 
-// Interrupt presses the key that interrupts what runs in the terminal (control and c).
+// Interrupt presses the key that interrupts what runs in the terminal (control and c), but not (ErrTyping) while a
+// human types on this host.
 func (s *Session) Interrupt() error {
+	s.typing.Lock()
+	defer s.typing.Unlock()
+	if err := s.typist(); err != nil {
+		return err
+	}
 	_, err := s.tmux(nil, append(slices.Clone(leave), "send-keys", "-t", agentPane, "C-c")...)
 	return err
+}
+
+// typist is ErrTyping when a key has come of somebody who is attached, and not only to look, within typistSpan.
+// Attaching counts as one.
+func (s *Session) typist() error {
+	clients, err := s.tmux(nil, "list-clients", "-F", "#{client_readonly} #{client_activity}")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(clients) {
+		var only, last int64
+		if n, err := fmt.Sscanf(line, "%d %d", &only, &last); n != 2 || err != nil || only != 0 {
+			continue
+		}
+		if ago := time.Since(time.Unix(last, 0)); ago.Abs() < typistSpan { // a clock may be set back
+			return ErrTyping
+		}
+	}
+	return nil
 }
 
 // Type types bytes as a terminal sends them: letters in UTF-8, and keys as their escapes. They travel over a
@@ -65,6 +112,8 @@ func (s *Session) Type(keys []byte) error {
 	if len(keys) == 0 {
 		return nil
 	}
+	s.typing.Lock() // not between a paste and its Enter
+	defer s.typing.Unlock()
 	line := []byte("send-keys -t " + quote(agentPane) + " -H")
 	for _, b := range keys {
 		line = fmt.Appendf(line, " %02x", b)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -73,6 +74,7 @@ type Session struct {
 	copied chan struct{} // closed when all output was written
 	bytes  atomic.Int64  // of output so far
 	limit  time.Duration // 0: commandLimit
+	typing sync.Mutex    // held while something is typed
 
 	// Fifos. The writer keeps the output open until tmux writes to it.
 	output, writer, status *os.File

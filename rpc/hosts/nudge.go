@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"vigil/fsm"
 	"vigil/fsm/noun"
@@ -94,6 +95,9 @@ func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	c.Typed("text", r.GetText())
 	if r.GetAnswer() && r.GetText() == "" {
 		c.Fail("answer has no text; say what is to be typed at the prompt.")
+	}
+	if r.GetAnswer() && strings.ContainsAny(r.GetText(), "\n\t") {
+		c.Fail("an answer is one line: it is typed key by key, and a line feed or a tab is a key that chooses.")
 	}
 	c.Line("by", r.GetBy(), form.MaxWho)
 	c.Text("reason", r.GetReason(), noun.MaxReason)

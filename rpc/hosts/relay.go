@@ -16,8 +16,7 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// terminalLimit bounds the wait for a host. Its shim takes ten seconds at most for
-// each of two commands of tmux.
+// terminalLimit bounds the wait for a host. It is that of its shims.
 const terminalLimit = 25 * time.Second
 
 // terminal finds the agent's life and whoever holds the stream of its host.
@@ -110,6 +109,8 @@ func (s *stream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest)
 		switch {
 		case !ok:
 			return nil, fault.New(code.Unavailable, "The screen is larger than a server takes; ask for fewer lines.")
+		case d.GetError() != "" && len(d.GetData()) > 0: // of an answer, which is typed in parts
+			return nil, fault.New(code.Conflict, "%s", "Not all of it was typed: "+d.GetError()+".")
 		case d.GetError() != "":
 			return nil, fault.New(code.Conflict, "%s", "Nothing was typed or seen: "+d.GetError()+".")
 		}

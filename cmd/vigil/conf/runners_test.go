@@ -602,6 +602,15 @@ func TestRunnerExamplesKnowPrompts(t *testing.T) {
 			"  3. Type something.\n\nEnter to select · Tab/Arrow keys to navigate · Esc to cancel": "permission",
 		"Review your answers\n\n ● Which colour?\n   → Red\n\nReady to submit your answers?\n\n" +
 			"❯ 1. Submit answers\n  2. Cancel\n": "permission",
+		// A first start, page by page.
+		"Welcome to Claude Code v2\n\n Let's get started.\n\n Choose the text style that looks best with your terminal\n" +
+			" To change this later, run /theme\n\n ❯ 1. Dark mode ✔\n   2. Light mode\n" + box +
+			"\n 1  function greet() {\n 2 -  old\n 2 +  new\n 3  }\n" + box + "\n Syntax theme: one\n": "permission",
+		" Claude Code can be used with your Claude subscription or billed based on API usage.\n\n" +
+			" Select login method:\n\n ❯ 1. Claude account with subscription\n   2. Anthropic Console account\n": "permission",
+		" Browser didn't open? Use the url below to sign in\n\nhttps://example.com/oauth\n\n Paste code here if prompted >": "permission",
+		" Security notes:\n\n 1. Claude can make mistakes\n\n Press Enter to continue…":                                     "permission",
+		"● Bash(./install)\n  ⎿ Press Enter to continue\n" + box + "\n❯ \n" + box + "\n  ? for shortcuts":                   "idle",
 		"I asked: Do you want to proceed? They said no.\n" + box + "\n> \n" + box +
 			"\n  ? for shortcuts": "idle",
 		"● You've hit your limit · resets 1pm\n" + box + "\n❯ \n" + box +

@@ -360,3 +360,13 @@ func TestNothingIsToldByColourAlone(t *testing.T) {
 		t.Errorf("without colours there are escapes: %q", bare)
 	}
 }
+
+// What an agent has asked in words is answered by a message; at a prompt on its terminal keys choose.
+func TestQuestionsInWordsAreAnsweredByAMessage(t *testing.T) {
+	for kind, words := range map[string]bool{"needs_input": true, "prompt": false, "permission_prompt": false} {
+		rows := inboxRows([]*vigilv1.InboxItem{{Kind: kind, Agent: "web/builder", Actions: []string{"answer"}}})
+		if got := rows[0].order.words; got != words {
+			t.Errorf("%s: a message %v, want %v", kind, got, words)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func inboxRows(items []*vigilv1.InboxItem) (rows []row) {
 		rows = append(rows, row{key: i.GetKey(), tone: t, item: i, acts: i.GetActions(),
 			order: order{agent: i.GetAgent(), host: i.GetHost(), room: i.GetRoom(), task: i.GetTask(),
 				escalation: i.GetEscalation(), role: i.GetRole(), mail: i.GetMail(), agentRev: i.GetAgentRev(),
-				taskRev: i.GetTaskRev()},
+				taskRev: i.GetTaskRev(), words: i.GetKind() == "needs_input"},
 			cells: []string{i.GetPriority(), term.OrZero(term.Span(i.GetAge())), words(i.GetKind()), i.GetSubject(),
 				term.Tidy(i.GetText())}})
 	}

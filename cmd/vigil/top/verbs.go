@@ -59,6 +59,7 @@ type order struct {
 	task, escalation  uint64
 	mail              uint64
 	agentRev, taskRev uint64
+	words             bool // the agent has asked in words: its answer is a message, no key for a prompt
 }
 
 // subject is what an order is about, for people.
@@ -112,7 +113,7 @@ func (h *fleetHand) Do(ctx context.Context, o order) (string, error) {
 	switch o.verb {
 	case "answer", "nudge":
 		_, err := h.c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: o.agent, Text: o.text, By: h.me,
-			Reason: why, IfRev: o.agentRev, Answer: o.verb == "answer"})
+			Reason: why, IfRev: o.agentRev, Answer: o.verb == "answer" && !o.words})
 		return "typed into the terminal of " + o.agent, err
 	case "mail":
 		to := o.agent

@@ -3636,8 +3636,9 @@ type NudgeAgentRequest struct {
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Only while this is the agent's revision; 0: whatever it is.
 	IfRev uint64 `protobuf:"varint,5,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
-	// The text is an answer to a permission prompt. Without it nothing is typed where one stands: its Enter
-	// would take what is highlighted there, most often "yes".
+	// The text, one line, is the answer to a permission prompt, or where something else is to be chosen: it is typed
+	// there only, key by key, and Enter follows only while that prompt stands and shows the answer. Without it nothing
+	// is typed where one stands: its Enter would take what is highlighted there, most often "yes".
 	Answer        bool     `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3733,7 +3734,7 @@ type AtTerminalRequest struct {
 	Lines       uint32                 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
 	// A key that is pressed after the text: enter or interrupt; empty: none.
 	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
-	// Types nothing where a permission prompt stands: it would be an answer.
+	// Types nothing where a permission prompt stands: it would be an answer. Without it a text is one.
 	SparePrompt bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	// Of TypeKeys.
 	Keys    []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`

@@ -1110,7 +1110,8 @@ type TerminalRequest struct {
 	Lines uint32 `protobuf:"varint,6,opt,name=lines,proto3" json:"lines,omitempty"`
 	// Pressed after the text: enter or interrupt; empty: none.
 	Key string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
-	// Types nothing where a permission prompt stands: it would be an answer.
+	// Types nothing where a permission prompt stands: it would be an answer. Without it a text is one: typed key by
+	// key where a prompt stands, and nowhere else.
 	SparePrompt bool `protobuf:"varint,70,opt,name=spare_prompt,json=sparePrompt,proto3" json:"spare_prompt,omitempty"`
 	// Typed as they are. A number that was heard before in this turn types nothing, an earlier turn neither.
 	Keys  []byte `protobuf:"bytes,71,opt,name=keys,proto3" json:"keys,omitempty"`

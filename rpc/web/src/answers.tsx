@@ -168,7 +168,7 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
         text: line,
         reason: "answered on the page",
         if_rev: i.agent_rev,
-        answer: !nudge,
+        answer: prompt && !nudge, // a question in words has no prompt that keys could choose from
       }),
     );
     setBusy(false);

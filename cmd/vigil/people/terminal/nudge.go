@@ -20,8 +20,10 @@ func NewNudgeCommand(a *cli.App) *cobra.Command {
 		Long: `Type a line, and then Enter, into the terminal of an agent that runs with a runner of
 kind tmux. Without a text it is asked how it is getting on. The text is in no event or
 log; that somebody nudged it, by whom and why, is an event. Nothing is typed while the agent
-is frozen. At a permission prompt, whose Enter takes what is highlighted there, the line is
-typed only with --answer. Look at the effect with vigil agent screen.`,
+is frozen, nor, without --answer, at a permission prompt, whose Enter takes what is highlighted
+there. With --answer it is typed only there, or where something else is to be chosen: one line, key by key,
+and Enter only while that prompt still stands and shows the answer. Look at the effect with
+vigil agent screen.`,
 		Example: `  vigil nudge web/builder
   vigil nudge web/builder --answer 2
   vigil nudge web/builder --file question.txt --why "idle for an hour"`,

@@ -1574,8 +1574,10 @@ export interface Notice {
 export interface NudgeAgentRequest {
   agent: string;
   /**
-   * The text is an answer to a permission prompt. Without it nothing is typed where one stands: its
-   * Enter would take what is highlighted there, most often "yes".
+   * The text, one line, is the answer to a permission prompt, or where something else is to be
+   * chosen: it is typed there only, key by key, and Enter follows only while that prompt stands and
+   * shows the answer. Without it nothing is typed where one stands: its Enter would take what is
+   * highlighted there, most often "yes".
    */
   answer?: boolean;
   by?: string;

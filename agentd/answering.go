@@ -1,0 +1,188 @@
+package agentd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"vigil/agentd/runner"
+	"vigil/agentd/shim"
+)
+
+const (
+	// answerWait is for how long a prompt must have stood since keys were typed before Enter follows: many tools
+	// choose by the key alone, and then Enter would answer the next prompt, which nobody has seen.
+	answerWait = 300 * time.Millisecond
+	// answerLate is the same where nothing has changed on the terminal: the tool may be slow.
+	answerLate = time.Second
+	// answerLook is the time between two looks meanwhile.
+	answerLook = 30 * time.Millisecond
+)
+
+var (
+	errNoDialog = errors.New("no permission prompt stands on the terminal, nor anything that is to be chosen, so there " +
+		"is nothing to answer: look at it with `vigil agent screen`; without --answer it is typed as a message")
+	errCut = errors.New("with the first key of the answer the prompt has gone, so the others were not typed: look at " +
+		"the terminal with `vigil agent screen`")
+	errNotTaken = errors.New("the prompt does not show the answer, so Enter was not pressed, which takes what is " +
+		"highlighted there: look at it with `vigil agent screen`, and answer as it asks for, or attach to it")
+)
+
+// dialog is what can be answered on a terminal.
+type dialog struct {
+	known bool // a pattern of the runner fits
+	words string
+}
+
+// dialog finds a permission prompt at the end of a screen, or what no pattern knows and is to be chosen.
+func (s *sight) dialog(screen string) (d dialog, ok bool) {
+	if s != nil && s.tmux {
+		if m, fits := s.prompts.Match(screen); fits && m.Kind == "permission" {
+			return dialog{true, m.Words(screen)}, true
+		}
+	}
+	lines := strings.Split(screen, "\n")
+	last := lines[max(0, len(lines)-runner.DefaultPromptLines):]
+	return dialog{false, runner.Letters(strings.Join(last, "\n"))}, runner.Chooses(screen)
+}
+
+// stands tells whether a dialog of a screen still stands on a later one, where the keys that were typed may be shown.
+func (s *sight) stands(before, after, typed string) bool {
+	was, _ := s.dialog(before)
+	same := func(screen string) bool {
+		is, ok := s.dialog(screen)
+		return ok && is.known == was.known &&
+			(is.words == was.words || was.known && sameWords(is.words, was.words))
+	}
+	if same(after) {
+		return true
+	}
+	lines, shown := strings.Split(after, "\n"), false
+	for i, line := range fresh(before, after) {
+		if line == "" {
+			continue
+		}
+		if bare, ok := strings.CutSuffix(line, typed); ok {
+			lines[i], shown = strings.TrimRight(bare, " "), true
+		}
+	}
+	if shown && same(strings.Join(lines, "\n")) {
+		return true
+	}
+	// A field among the choices shows the keys in the place of other words, on more lines than one if they are many.
+	_, ok := s.dialog(after)
+	_, words := runner.Chosen(after)
+	return ok && (words == typed || utf8.RuneCountInString(typed) >= minTail && shows(before, after, typed))
+}
+
+// fresh gives the lines of a screen that were not on an earlier one, without the right side of a frame; the others
+// are empty.
+func fresh(before, after string) []string {
+	old, lines := strings.Split(before, "\n"), strings.Split(after, "\n")
+	for i, line := range lines {
+		if lines[i] = strings.TrimRight(line, " \t│┃|█▌_"); slices.Contains(old, line) {
+			lines[i] = ""
+		}
+	}
+	return lines
+}
+
+// minTail is how many letters at the end of what was typed are looked for, where it fills more lines than one.
+const minTail = 8
+
+// shows tells whether a screen shows what was typed since an earlier one.
+func shows(before, after, typed string) bool {
+	letters := []rune(strings.TrimRight(typed, " "))
+	tail := string(letters[max(0, len(letters)-minTail):])
+	return slices.ContainsFunc(fresh(before, after), func(line string) bool { return strings.HasSuffix(line, tail) })
+}
+
+// answer types an answer where a dialog stands, key by key: a paste is nothing to most dialogs. Enter follows only
+// while that dialog stands and shows the answer, or has it highlighted. An error comes with a screen once something
+// was typed.
+func (f found) answer(ctx context.Context, text string) (screen string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, shim.TerminalLimit)
+	defer cancel()
+	before, err := f.see(ctx)
+	switch {
+	case noTerminal(err):
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("whether a prompt stands on the terminal cannot be seen: %w", err)
+	}
+	if _, ok := f.sight.dialog(before); !ok {
+		return "", errNoDialog
+	}
+	// The first key may be all that the dialog takes: the others would go to what comes up behind it.
+	_, first := utf8.DecodeRuneInString(text)
+	after, stands, err := f.types(ctx, before, "", text[:first])
+	switch {
+	case err != nil:
+		return before, err
+	case first == len(text):
+	case !stands:
+		return before, errCut
+	default:
+		if after, stands, err = f.types(ctx, before, text[:first], text[first:]); err != nil {
+			return before, err
+		}
+	}
+	number, _ := runner.Chosen(after)
+	switch {
+	case !stands:
+		return "", nil
+	case number != text && !shows(before, after, text):
+		return before, errNotTaken
+	}
+	if err := f.press(ctx, "\r"); err != nil {
+		return before, err
+	}
+	return "", nil
+}
+
+// types presses keys behind others and tells whether the dialog of the screen before all of them stands then.
+func (f found) types(ctx context.Context, before, others, keys string) (after string, stands bool, err error) {
+	if err := f.press(ctx, keys); err != nil {
+		return "", false, err
+	}
+	if after, stands, err = f.settle(ctx, before, others+keys); err != nil {
+		err = fmt.Errorf("whether the prompt still stands cannot be seen, so Enter was not pressed: %w", err)
+	}
+	return after, stands, err
+}
+
+// settle waits until the dialog of a screen has gone, or has stood for long enough since keys were typed.
+func (f found) settle(ctx context.Context, before, typed string) (after string, stands bool, err error) {
+	for begun := time.Now(); ; {
+		select {
+		case <-time.After(answerLook):
+		case <-ctx.Done():
+			return "", false, ctx.Err()
+		}
+		if after, err = f.see(ctx); err != nil {
+			return "", false, err
+		}
+		passed := time.Since(begun)
+		switch {
+		case !f.sight.stands(before, after, typed):
+			return after, false, nil
+		case passed >= answerLate, passed >= answerWait && after != before:
+			return after, true, nil
+		}
+	}
+}
+
+func (f found) see(ctx context.Context) (string, error) {
+	screen, err := f.process.Terminal(ctx, shim.TerminalRequest{Look: true})
+	return runner.Tidy(screen), err
+}
+
+func (f found) press(ctx context.Context, keys string) error {
+	_, err := f.process.Terminal(ctx, shim.TerminalRequest{Keys: hex.EncodeToString([]byte(keys))})
+	return err
+}
