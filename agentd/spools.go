@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"vigil/agentd/results"
-	"vigil/rpc/code"
 	"vigil/rpc/client"
+	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
 )
 

@@ -203,7 +203,7 @@ func TestCodexIsParkedForLoginsAndConnections(t *testing.T) {
 		`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected before completion: x)"}`:              0,
 		// a thread that is too long is no outage
 		`{"type":"error","message":"stream disconnected before completion: Your input exceeds the context window"}`: 0,
-		`{"type":"item.completed","item":{"text":"401 Unauthorized, stream disconnected before completion"}}`:      0,
+		`{"type":"item.completed","item":{"text":"401 Unauthorized, stream disconnected before completion"}}`:       0,
 		`the log: ERROR: 401 Unauthorized`: 0,
 	} {
 		u := parkedBy(all, "codex", "before\n"+says+"\nafter\n")
