@@ -30,7 +30,10 @@ var (
 	errCut = errors.New("with the first key of the answer the prompt has gone, so the others were not typed: look at " +
 		"the terminal with `vigil agent screen`")
 	errNotTaken = errors.New("the prompt does not show the answer, so Enter was not pressed, which takes what is " +
-		"highlighted there: look at it with `vigil agent screen`, and answer as it asks for, or attach to it")
+		"highlighted there; what was typed may stand in a field: look at it with `vigil agent screen`, and answer as it " +
+		"asks for, or attach to it")
+	errChanged = errors.New("the terminal has changed since the answer was typed, so it is not sure which prompt stands " +
+		"there, and Enter was not pressed: look at it with `vigil agent screen` before you answer again")
 )
 
 // dialog is what can be answered on a terminal.
@@ -98,16 +101,41 @@ const minTail = 8
 // shows tells whether a screen shows what was typed since an earlier one.
 func shows(before, after, typed string) bool {
 	letters := []rune(strings.TrimRight(typed, " "))
-	tail := string(letters[max(0, len(letters)-minTail):])
-	return slices.ContainsFunc(fresh(before, after), func(line string) bool { return strings.HasSuffix(line, tail) })
+	letters = letters[max(0, len(letters)-minTail):]
+	tail, hidden := string(letters), strings.Repeat("*", len(letters)) // a field for secrets shows how many they are
+	lines := fresh(before, after)
+	ends := func(line string) bool { return strings.HasSuffix(line, tail) || strings.HasSuffix(line, hidden) }
+	if slices.ContainsFunc(lines, ends) || len(letters) < minTail {
+		return slices.ContainsFunc(lines, ends)
+	}
+	bare := func(text string) string { return strings.Join(strings.Fields(text), "") } // it may break anywhere
+	return strings.Contains(bare(strings.Join(lines, "")), bare(tail))
+}
+
+// unchanged tells that a screen shows, by its letters, what it showed before keys were typed, the keys, and nothing
+// else: two prompts in a row may have the same words, and differ in what they are about further up.
+func unchanged(before, after, typed string) bool {
+	old, keys := map[string]bool{"": true}, runner.Letters(typed)
+	for line := range strings.Lines(before) {
+		old[runner.Letters(line)] = true
+	}
+	for line := range strings.Lines(after) {
+		l := runner.Letters(line)
+		bare, shown := strings.CutSuffix(l, keys)
+		switch {
+		case old[l], shown && keys != "" && old[bare]:
+		case keys != "" && strings.Contains(keys, l): // one of several lines that it fills
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // answer types an answer where a dialog stands, key by key: a paste is nothing to most dialogs. Enter follows only
 // while that dialog stands and shows the answer, or has it highlighted. An error comes with a screen once something
 // was typed.
 func (f found) answer(ctx context.Context, text string) (screen string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, shim.TerminalLimit)
-	defer cancel()
 	before, err := f.see(ctx)
 	switch {
 	case noTerminal(err):
@@ -133,9 +161,15 @@ func (f found) answer(ctx context.Context, text string) (screen string, err erro
 		}
 	}
 	number, _ := runner.Chosen(after)
+	was, _ := runner.Chosen(before)
+	is, still := f.sight.dialog(after)
 	switch {
+	case !stands && still && !is.known: // something else has moved there, or another dialog stands
+		return before, errChanged
 	case !stands:
 		return "", nil
+	case !unchanged(before, after, text), after != before && was == text: // its key has changed nothing that it could
+		return before, errChanged
 	case number != text && !shows(before, after, text):
 		return before, errNotTaken
 	}
@@ -143,6 +177,21 @@ func (f found) answer(ctx context.Context, text string) (screen string, err erro
 		return before, err
 	}
 	return "", nil
+}
+
+// confirm presses the Enter key alone where a dialog stands.
+func (f found) confirm(ctx context.Context) error {
+	screen, err := f.see(ctx)
+	switch {
+	case noTerminal(err):
+		return err
+	case err != nil:
+		return fmt.Errorf("whether a prompt stands on the terminal cannot be seen: %w", err)
+	}
+	if _, ok := f.sight.dialog(screen); !ok {
+		return errNoDialog
+	}
+	return f.press(ctx, "\r")
 }
 
 // types presses keys behind others and tells whether the dialog of the screen before all of them stands then.

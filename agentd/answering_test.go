@@ -136,6 +136,8 @@ func TestAnswersAreForThePromptThatStands(t *testing.T) {
 		{"lines", []string{"Overwrite it? [y/N]"}, "no", "Overwrite it? [y/N]: no", ""},
 		{"field", []string{"rm a", "rm b"}, "use make, not rm", "rm a: use make, not rm", ""},
 		{"digits", nil, "1", "", errNoDialog.Error()},
+		// the words at both prompts are the same, and what they are about stands further up
+		{"digits", []string{"one\n1 }\n╌╌\n╌╌", "two\n1 }\n╌╌\n╌╌"}, "1", "one\n1 }\n╌╌\n╌╌: Yes", errChanged.Error()},
 	} {
 		x := &tui{how: tt.how, asks: slices.Clone(tt.asks)}
 		one.acts(x.terminal)
@@ -147,6 +149,16 @@ func TestAnswersAreForThePromptThatStands(t *testing.T) {
 		}
 		if typed := tt.want != "" && tt.asks != nil; typed != (len(d.GetData()) > 0) {
 			t.Errorf("%s %q, answer %q: that some of it was typed is not told", tt.how, tt.asks, tt.answer)
+		}
+	}
+	// Enter alone is for a prompt, too.
+	for _, asks := range [][]string{{"rm a"}, nil} {
+		x := &tui{how: "digits", asks: slices.Clone(asks)}
+		one.acts(x.terminal)
+		d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: uint64(200 + len(asks)), Agent: 1, Incarnation: 2,
+			Key: "enter"})
+		if (d.GetError() == "") != (asks != nil) || len(x.chosen) != len(asks) {
+			t.Errorf("Enter at %q: chosen %q, %q", asks, x.chosen, d.GetError())
 		}
 	}
 	one.exit <- shim.Exit{}

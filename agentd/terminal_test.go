@@ -40,7 +40,11 @@ func TestTerminalRequestsReachTheirLife(t *testing.T) {
 	}
 	for key, want := range map[string]shim.TerminalRequest{"enter": {Enter: true},
 		"interrupt": {Interrupt: true}, "": {}} {
-		r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 9, Agent: 1, Incarnation: 2, Key: key})
+		r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 9, Agent: 1, Incarnation: 2, Key: key,
+			SparePrompt: key != ""})
+		if key != "" { // whether a prompt stands
+			next(t, one.typed)
+		}
 		if got := next(t, one.typed); got != want {
 			t.Errorf("key %q: asked %+v, want %+v", key, got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"vigil/agentd/shim"
+	"vigil/agentd/tmux"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -76,8 +77,14 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 		return "", heard
 	}
 	if r.GetText() != "" || r.GetKey() != "" {
-		// One at a time: what one has seen on the terminal still holds when it types.
-		f.typing.Lock()
+		// One at a time: what one has seen on the terminal still holds when it types. Whoever has asked waits no longer
+		// than that, so what is typed later would be typed twice.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, shim.TerminalLimit)
+		defer cancel()
+		if !tmux.Take(ctx, f.typing) {
+			return "", errOthers
+		}
 		defer f.typing.Unlock()
 	}
 	switch {
@@ -87,6 +94,8 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 		}
 	case r.GetText() != "": // what does not spare a prompt answers one
 		return f.answer(ctx, r.GetText())
+	case r.GetKey() == "enter":
+		return "", f.confirm(ctx)
 	}
 	if change != nil {
 		if err := change.resize(ctx, f.process, int(r.GetColumns()), int(r.GetRows())); err != nil || len(r.GetKeys()) == 0 {
@@ -115,6 +124,9 @@ func (v *lives) hear(l *life, r *vigilv1.TerminalRequest, size bool) (*resizing,
 	}
 	return nil, nil
 }
+
+// errOthers says that the terminal is typed at all the time.
+var errOthers = errors.New("others type at this terminal: try again in a moment")
 
 // found is a life that runs, for others than the keeper's goroutine.
 type found struct {

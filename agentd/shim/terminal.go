@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"vigil/agentd/tmux"
 )
 
 // TerminalLimit bounds one Terminal call: a few commands of tmux, of which the first that is not answered, after ten
@@ -90,7 +92,9 @@ func (d *door) atTerminal(r TerminalRequest) (string, error) {
 		}
 	}
 	if r.Text != "" || r.Enter {
-		if err := t.Send(r.Text, r.Enter); err != nil {
+		if err := t.Send(r.Text, r.Enter); errors.Is(err, tmux.ErrHalf) {
+			return r.Text, err // with an error, a screen says that not nothing was typed
+		} else if err != nil {
 			return "", err
 		}
 	}

@@ -3,6 +3,7 @@ package tmux
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,7 +52,9 @@ func (s *Session) Send(text string, enter bool) error {
 	if text == "" && !enter {
 		return nil
 	}
-	s.typing.Lock()
+	if !Take(context.Background(), &s.typing) {
+		return errBusy
+	}
 	defer s.typing.Unlock()
 	if err := s.typist(); err != nil {
 		return err
@@ -69,15 +72,45 @@ func (s *Session) Send(text string, enter bool) error {
 	}
 	_, err := s.tmux(nil, append(slices.Clone(leave), "send-keys", "-t", agentPane, "Enter")...)
 	if err != nil && text != "" {
-		err = fmt.Errorf("the text was typed, but not the Enter key after it: %w", err)
+		err = fmt.Errorf("%w: %w", ErrHalf, err)
 	}
 	return err
+}
+
+// ErrHalf says that some of it was typed.
+var ErrHalf = errors.New("the text was typed, but not the Enter key after it")
+
+// takeLimit bounds the wait for others who type, and takeLook is the time between two tries.
+const (
+	takeLimit = 5 * time.Second
+	takeLook  = 20 * time.Millisecond
+)
+
+// errBusy says that others type all the time, as while tmux hangs.
+var errBusy = errors.New("others type at this terminal: try again in a moment")
+
+// Take locks what is held by whoever types, unless others hold it for 5 s or ctx ends: keys that come when nobody waits
+// for them any more answer what nobody has seen.
+func Take(ctx context.Context, typing *sync.Mutex) bool {
+	for until := time.Now().Add(takeLimit); !typing.TryLock(); {
+		select {
+		case <-time.After(takeLook):
+		case <-ctx.Done():
+			return false
+		}
+		if time.Now().After(until) {
+			return false
+		}
+	}
+	return true
 }
 
 // Interrupt presses the key that interrupts what runs in the terminal (control and c), but not (ErrTyping) while a
 // human types on this host.
 func (s *Session) Interrupt() error {
-	s.typing.Lock()
+	if !Take(context.Background(), &s.typing) {
+		return errBusy
+	}
 	defer s.typing.Unlock()
 	if err := s.typist(); err != nil {
 		return err
@@ -112,7 +145,9 @@ func (s *Session) Type(keys []byte) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	s.typing.Lock() // not between a paste and its Enter
+	if !Take(context.Background(), &s.typing) { // not between a paste and its Enter
+		return errBusy
+	}
 	defer s.typing.Unlock()
 	line := []byte("send-keys -t " + quote(agentPane) + " -H")
 	for _, b := range keys {

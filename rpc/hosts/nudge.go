@@ -73,8 +73,14 @@ func (d *Desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge
 		return nil, doubt("it was asked for before under this write id, through a server that no longer leads")
 	}
 	n.noted = true
-	_, err = d.relay.terminal(ctx, r.GetAgent(),
-		&vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: !r.GetAnswer()})
+	ask := &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: true}
+	if r.GetAnswer() {
+		ask = &vigilv1.AtTerminalRequest{Text: r.GetText()}
+		if r.GetText() == "" { // a prompt that asks for the Enter key alone
+			ask.Key = "enter"
+		}
+	}
+	_, err = d.relay.terminal(ctx, r.GetAgent(), ask)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +99,6 @@ func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	var c form.Checks
 	c.Agent("agent", r.GetAgent(), false)
 	c.Typed("text", r.GetText())
-	if r.GetAnswer() && r.GetText() == "" {
-		c.Fail("answer has no text; say what is to be typed at the prompt.")
-	}
 	if r.GetAnswer() && strings.ContainsAny(r.GetText(), "\n\t") {
 		c.Fail("an answer is one line: it is typed key by key, and a line feed or a tab is a key that chooses.")
 	}

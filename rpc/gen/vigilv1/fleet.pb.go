@@ -3637,7 +3637,8 @@ type NudgeAgentRequest struct {
 	// Only while this is the agent's revision; 0: whatever it is.
 	IfRev uint64 `protobuf:"varint,5,opt,name=if_rev,json=ifRev,proto3" json:"if_rev,omitempty"`
 	// The text, one line, is the answer to a permission prompt, or where something else is to be chosen: it is typed
-	// there only, key by key, and Enter follows only while that prompt stands and shows the answer. Without it nothing
+	// there only, key by key, and Enter follows only while that prompt stands and shows the answer. Without a text Enter
+	// alone is pressed there. Without answer nothing
 	// is typed where one stands: its Enter would take what is highlighted there, most often "yes".
 	Answer        bool     `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`

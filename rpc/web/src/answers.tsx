@@ -161,7 +161,6 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
   const prompt = i.kind === "prompt" || i.kind === "permission_prompt";
   useKeys({ a: () => field.current?.focus() });
   const send = async (line: string): Promise<void> => {
-    if (!line) return;
     setBusy(true);
     const ok = await attempt(`Typed to ${i.agent}.`, () =>
       post(`${agentPath(i.agent!)}:nudge`, {
@@ -176,7 +175,7 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
     again(); // after a refusal too: what is shown is old then
   };
   return (
-    <form class="answer" onSubmit={(e) => (e.preventDefault(), void send(text))}>
+    <form class="answer" onSubmit={(e) => (e.preventDefault(), text && void send(text))}>
       {prompt && (
         <div class="quick" role="group" aria-label="Usual answers">
           {["1", "2", "3", "y", "n"].map((a) => (
@@ -184,6 +183,9 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
               {a}
             </button>
           ))}
+          <button type="button" disabled={busy} title="Press Enter alone" onClick={() => void send("")}>
+            ⏎
+          </button>
         </div>
       )}
       <label>

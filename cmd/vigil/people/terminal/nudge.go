@@ -22,7 +22,8 @@ kind tmux. Without a text it is asked how it is getting on. The text is in no ev
 log; that somebody nudged it, by whom and why, is an event. Nothing is typed while the agent
 is frozen, nor, without --answer, at a permission prompt, whose Enter takes what is highlighted
 there. With --answer it is typed only there, or where something else is to be chosen: one line, key by key,
-and Enter only while that prompt still stands and shows the answer. Look at the effect with
+and Enter only while that prompt still stands and shows the answer. Without a text --answer presses Enter alone,
+for a prompt that asks for it. Look at the effect with
 vigil agent screen.`,
 		Example: `  vigil nudge web/builder
   vigil nudge web/builder --answer 2
@@ -43,10 +44,6 @@ vigil agent screen.`,
 					return err
 				}
 				text = strings.TrimRight(text, "\r\n")
-			}
-			if answer && text == "" {
-				return cli.Usagef("flag --answer: there is no answer; give what is to be typed at the prompt, " +
-					"as vigil agent screen shows it")
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text,

@@ -1887,8 +1887,8 @@ class NudgeAgentRequest(_NudgeAgentRequestAlways, total=False):
     answer: bool
     """The text, one line, is the answer to a permission prompt, or where something else is to be
     chosen: it is typed there only, key by key, and Enter follows only while that prompt stands and
-    shows the answer. Without it nothing is typed where one stands: its Enter would take what is
-    highlighted there, most often "yes"."""
+    shows the answer. Without a text Enter alone is pressed there. Without answer nothing is typed
+    where one stands: its Enter would take what is highlighted there, most often "yes"."""
     by: str
     if_rev: Wide
     """Only while this is the agent's revision; 0: whatever it is."""

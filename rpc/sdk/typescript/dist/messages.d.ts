@@ -1576,8 +1576,8 @@ export interface NudgeAgentRequest {
   /**
    * The text, one line, is the answer to a permission prompt, or where something else is to be
    * chosen: it is typed there only, key by key, and Enter follows only while that prompt stands and
-   * shows the answer. Without it nothing is typed where one stands: its Enter would take what is
-   * highlighted there, most often "yes".
+   * shows the answer. Without a text Enter alone is pressed there. Without answer nothing is typed
+   * where one stands: its Enter would take what is highlighted there, most often "yes".
    */
   answer?: boolean;
   by?: string;
