@@ -118,11 +118,15 @@ func noSaying(code, says string) error {
 	return st.Err()
 }
 
-func (f *fake) Register(_ context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
+func (f *fake) Register(ctx context.Context, r *vigilv1.RegisterRequest) (*vigilv1.RegisterResponse, error) {
 	f.mu.Lock()
 	on, ttl := f.onRegister, f.ttl
 	f.mu.Unlock()
-	f.registers <- r
+	select {
+	case f.registers <- r:
+	case <-ctx.Done(): // nobody has looked at a hundred of them
+		return nil, ctx.Err()
+	}
 	if on != nil {
 		if err := on(r); err != nil {
 			return nil, err

@@ -163,7 +163,8 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 		t.Errorf("result %q", got)
 	}
 	before := f.agent("demo/term")
-	// A person looks into it from a terminal, which here is one of tmux too.
+	// A person looks into it from a terminal, which here is one of tmux too. Nothing else is typed for a minute where one
+	// may type, so this one only looks on.
 	outer := func(args ...string) string {
 		out, err := exec.Command("tmux", append([]string{"-S", filepath.Join(data, "outer"), "-f", os.DevNull},
 			args...)...).CombinedOutput()
@@ -172,7 +173,7 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 		}
 		return string(out)
 	}
-	outer("new-session", "-d", vigil(t), "agent", "attach", "demo/term", "--data-dir", data,
+	outer("new-session", "-d", vigil(t), "agent", "attach", "demo/term", "--data-dir", data, "--read-only",
 		";", "set", "-g", "remain-on-exit", "on")
 	t.Cleanup(func() {
 		_ = exec.Command("tmux", "-S", filepath.Join(data, "outer"), "kill-server").Run() // it may have ended
