@@ -61,7 +61,7 @@ func TestStopEscalatesToKill(t *testing.T) {
 	r := newRig(t, time.Minute, false)
 	a := r.start(t, "deaf", 1, 1)
 	stop := order("stop", 1, 1, "")
-	stop.StopGrace.Seconds, stop.StopGrace.Nanos = 0, 200e6
+	stop.StopGrace.Seconds, stop.StopGrace.Nanos = 3, 0 // it has to say its word within that, on any machine
 	stop.Reason = "a human said so"
 	r.stream.orders(t, stop)
 	a.expect(t, "deaf to SIGTERM")
