@@ -28,7 +28,8 @@ func TestTerminalRequestsReachTheirLife(t *testing.T) {
 	}
 	one.typed = make(chan shim.TerminalRequest, 2)
 	if d := r.stream.askTerminal(t, &vigilv1.TerminalRequest{Request: 6, Agent: 1, Incarnation: 2,
-		Text: "hello", Look: true, Lines: 9, SparePrompt: true}); !d.GetEnd() || d.GetError() != "" || string(d.GetData()) != "$ hello" {
+		Text: "hello", Look: true, Lines: 9, SparePrompt: true}); !d.GetEnd() || d.GetError() != "" ||
+		string(d.GetData()) != "$ hello" {
 		t.Errorf("%v", d)
 	}
 	if got := next(t, one.typed); got != (shim.TerminalRequest{Look: true}) {

@@ -148,20 +148,26 @@ func TestL11GreatRolesOpenInSteps(t *testing.T) {
 	}
 }
 
-// Who opens a role with its word, and asks for the next task in it, gets one, although none was offered before.
-func TestN30WhoOpensARoleGetsItsNextTask(t *testing.T) {
-	x := newOutage(t, 10, 40)
+// nearlyOpen brings the role to where the next word opens it, and gives what is tried then.
+func (x *outage) nearlyOpen() (held []Work) {
+	x.t.Helper()
 	x.trip()
 	for range 3 {
 		x.probe(false)
 	}
-	var held []Work
 	for _, sp := range x.me {
 		x.must(Join{Speaker: sp})
 		if out := x.do(Claim{Speaker: sp}); out.Code == noun.OK {
 			held = append(held, Work{Speaker: sp, Task: out.Task, Attempt: out.Attempt})
 		}
 	}
+	return held
+}
+
+// Who opens a role with its word, and asks for the next task in it, gets one, although none was offered before.
+func TestN30WhoOpensARoleGetsItsNextTask(t *testing.T) {
+	x := newOutage(t, 10, 40)
+	held := x.nearlyOpen()
 	if len(held) != noun.MostProbes || x.s.Pending(x.role) != 0 {
 		t.Fatalf("%d are tried, %d offered: %+v", len(held), x.s.Pending(x.role), x.half())
 	}
@@ -175,17 +181,7 @@ func TestN30WhoOpensARoleGetsItsNextTask(t *testing.T) {
 // offer, as a server finds that is restored then.
 func TestL12ARoleWithNothingToOfferDoesNotGrow(t *testing.T) {
 	x := newOutage(t, 10, 20)
-	x.trip()
-	for range 3 {
-		x.probe(false)
-	}
-	var held []Work
-	for _, sp := range x.me {
-		x.must(Join{Speaker: sp})
-		if out := x.do(Claim{Speaker: sp}); out.Code == noun.OK {
-			held = append(held, Work{Speaker: sp, Task: out.Task, Attempt: out.Attempt})
-		}
-	}
+	held := x.nearlyOpen()
 	reqs := []Request{{Cmd: ApplyRoom{Room: "wide", Roles: []noun.RoleSpec{wideRole()}}}, // no step is left
 		{Cmd: CompleteTask{Work: held[0]}}}
 	for id, k := range x.s.TaskTable.From(0) {

@@ -94,7 +94,8 @@ func (s *State) noteActivity(id noun.RoomID) {
 // excuse is until when an agent has explained the silence of the room whose task it holds, or what is
 // expected of the task does, or what stands on its terminal, or a human who types there; 0: nothing has.
 // An agent that uses its model, tools or prints works, though it says no word: a build that takes long is no
-// conversation that everybody has forgotten, and of the call of a tool it tells at the end. What flows over a terminal for ever excuses for a bound.
+// conversation that everybody has forgotten, and of the call of a tool it tells at the end. What flows over a
+// terminal for ever excuses for a bound.
 func (v *View) excuse(a *noun.Agent) noun.Time {
 	t := v.TaskTable.Get(a.Task)
 	if t == nil {

@@ -21,9 +21,9 @@ func NewNudgeCommand(a *cli.App) *cobra.Command {
 kind tmux. Without a text it is asked how it is getting on. The text is in no event or
 log; that somebody nudged it, by whom and why, is an event. Nothing is typed while the agent
 is frozen, nor, without --answer, at a permission prompt, whose Enter takes what is highlighted
-there. With --answer it is typed only there, or where something else is to be chosen: one line, key by key,
-and Enter only while that prompt still stands and shows the answer. Without a text --answer presses Enter alone,
-for a prompt that asks for it. Look at the effect with
+there. With --answer it is typed only there, or where something else is to be chosen: one line,
+key by key, and Enter only while that prompt still stands and shows the answer. Without a text
+--answer presses Enter alone, for a prompt that asks for it. Look at the effect with
 vigil agent screen.`,
 		Example: `  vigil nudge web/builder
   vigil nudge web/builder --answer 2

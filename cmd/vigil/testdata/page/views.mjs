@@ -122,7 +122,7 @@ await at("/servers");
 const hearing = page.getByRole("table", { name: "Who hears whom" });
 await page.waitForFunction(() => document.querySelectorAll('[aria-label="Who hears whom"] .badge.good').length === 6);
 if ((await hearing.getByText("itself").count()) !== 3) fault("a server does not say that it is itself");
-await page.getByRole("table", { name: "Raft" }).getByText("Leader", { exact: true }).waitFor();
+await page.getByRole("table", { name: "Raft" }).getByText("leader", { exact: true }).waitFor();
 await shown("servers");
 
 // Search finds commands and names.
