@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil/fsm"
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -149,6 +150,22 @@ func TestStartsGoBackHome(t *testing.T) {
 	w.pass(20 * time.Second)
 	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#3 on h2"}; !slices.Equal(got, want) {
 		t.Fatalf("after a failed start planned %q, want %q", got, want)
+	}
+}
+
+// A start for which its host was too slow costs the agent nothing, and is tried on another host all the same.
+func TestStartsLeaveASlowHost(t *testing.T) {
+	w := newWorld(t)
+	w.must(fsm.RaiseLevel{Level: core.LevelRetry})
+	h1 := w.host("h1")
+	w.must(room("r", noun.RoleSpec{Name: "x"}, noun.RoleSpec{Name: "y"}))
+	w.carry(starts(&w.s.View, 10))
+	w.host("h2")
+	a := w.s.AgentByName("r/x")
+	w.must(fsm.AcceptOrder{Host: h1, Boot: "boot", Agent: a.ID, Inc: a.Inc})
+	w.exit("r/x", noun.ExitOrdered)
+	if got, want := w.show(starts(&w.s.View, 10)), []string{"start r/x#2 on h2"}; !slices.Equal(got, want) {
+		t.Fatalf("planned %q, want %q", got, want)
 	}
 }
 

@@ -5,9 +5,12 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"vigil/rpc/gen/vigilv1"
 )
@@ -107,5 +110,20 @@ func TestHooksOfANestedToolAreNotTheAgents(t *testing.T) {
 		if got := f.result(t, "hooked"); got != want {
 			t.Errorf("a life went on with the conversation %q, want %q", got, want)
 		}
+	}
+}
+
+// What runs as an agent that it begins itself finds nothing of the task for which another agent runs it.
+func TestNestedAgentHasNoTaskOfAnother(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t)
+	c.role("nested", byHand(time.Minute, 1))
+	cmd := exec.Command(vigil(t), "--addr", strings.Join(c.api, ","), "run", "--agent", "nested/a", "--",
+		"sh", "-c", `echo "<$VIGIL_TASK$VIGIL_ATTEMPT$VIGIL_SPOOL> as $VIGIL_AGENT"`)
+	cmd.Env = append(environ(t), "VIGIL_TASK=12", "VIGIL_ATTEMPT=1", "VIGIL_SPOOL="+t.TempDir())
+	p := launch(t, "run", cmd)
+	p.shows(regexp.MustCompile("<> as nested/a\n"))
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.out.tail())
 	}
 }
