@@ -95,10 +95,35 @@ func (w *twin) withdraw(h noun.HostID) {
 func (w *twin) lost(h noun.HostID, proven bool, which func(*twinAgent) bool) {
 	for _, name := range w.order {
 		if a := w.agents[name]; a.host == h && a.proc.Fenced() && which(a) {
+			w.leaves(a)
 			w.disconnect(a, false, false)
 			w.giveUp(a, proven)
 		}
 	}
+}
+
+// leaves remembers the task of a life that is given up for the silence of its host, unless it is told to end.
+func (w *twin) leaves(a *twinAgent) {
+	if w.retries && a.task != 0 && a.vouch && (!a.stopping || a.overdue) {
+		a.left = a.task
+	}
+}
+
+// retakes gives a life that is back its task, when it has still the last attempt at it.
+func (w *twin) retakes(a *twinAgent) {
+	x := w.tasks[a.left]
+	if x == nil {
+		return
+	}
+	a.left = 0
+	if x.holder != a.name || x.inc != a.inc || x.state != noun.TaskPending && x.state != noun.TaskQueued {
+		a.taken = true
+		return
+	}
+	a.task, a.part, a.until, a.vouch = x.id, noun.PartActive, w.now+w.ttl(a), w.vouched(a)
+	a.taskSince, a.taken = w.now, false
+	w.move(x, noun.TaskAcknowledged)
+	w.begin(x, noun.OK)
 }
 
 // giveUp ends a fence. Without a proof that the life is over, one under the policy confirm is in doubt.
@@ -196,6 +221,7 @@ func (w *twin) beat(host noun.HostID, b Beat) noun.Verdict {
 		return noun.VerdictRejoin
 	case a.proc.GivenUp() && !a.stopped:
 		a.proc, a.fence, a.since = noun.ProcRunning, w.now+w.ttl(a), w.now
+		w.retakes(a)
 		return noun.VerdictAdopt
 	case a.proc.Fenced():
 		return noun.VerdictRejoin

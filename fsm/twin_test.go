@@ -54,7 +54,8 @@ type twinAgent struct {
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
 	excused  noun.Time
-	taken    bool // its task was taken out of its hands, and it has not joined or claimed since
+	taken    bool        // its task was taken out of its hands, and it has not joined or claimed since
+	left     noun.TaskID // that it had when its host fell silent; 0: none
 }
 
 type twinTask struct {
@@ -186,9 +187,13 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		w.turn(a, turned[name])
 		fenceOver := a.proc.Fenced() && a.fence <= w.due
 		if a.part != noun.PartDisconnected && a.until <= w.due {
+			if w.silent(a) {
+				w.leaves(a)
+			}
 			w.disconnect(a, !w.silent(a), false)
 		}
 		if fenceOver {
+			w.leaves(a)
 			w.disconnect(a, false, false)
 			w.giveUp(a, false)
 		}

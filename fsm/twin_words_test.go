@@ -87,7 +87,7 @@ func (w *twin) join(c Join) noun.Code {
 }
 
 func (w *twin) enter(a *twinAgent) {
-	a.taken = false
+	a.taken, a.left = false, 0
 	if a.task == 0 {
 		a.part = noun.PartWaiting
 	}
@@ -126,7 +126,7 @@ func (w *twin) claim(t *testing.T, c Claim, got noun.Outcome) noun.Code {
 		x.holder, x.inc = a.name, a.inc
 		w.claimedPlan(x)
 		a.task, a.part, a.until, a.vouch = x.id, noun.PartActive, w.now+w.ttl(a), w.vouched(a)
-		a.taskSince, a.taken = w.now, false
+		a.taskSince, a.taken, a.left = w.now, false, 0
 		w.move(x, noun.TaskAcknowledged)
 	}
 	if c.Start {

@@ -180,7 +180,11 @@ func (s *State) exception(ans *noun.BeatAnswer, host noun.HostID, beat Beat) {
 		}
 		a.Proc, a.Since = noun.ProcRunning, s.Meta.Clock
 		s.grantFence(a)
-		s.Event("agent.adopted", About{Agent: a, Host: a.Host}, "its host is back and nothing newer was ordered")
+		what := "its host is back and nothing newer was ordered"
+		if s.retake(a) {
+			what += "; it has its task again"
+		}
+		s.Event("agent.adopted", About{Agent: a, Task: a.Task, Host: a.Host}, what)
 		s.Settle(a, was)
 	}
 	if v == noun.VerdictAdopt && s.held() {

@@ -24,10 +24,10 @@ func (v *View) NextIncarnation(a *noun.Agent) noun.Incarnation { return v.NextIn
 func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	a.Inc, a.PID, a.TokenHash, a.Done, a.Task = inc, 0, "", 0, 0
 	a.Overdue, a.Declared = false, nil
+	a.TaskKnown()
 	a.Note(func(n *noun.Notes) {
-		n.Stuck, n.MailAt, n.Screen, n.Answered, n.Taken, n.Late = "", 0, nil, 0, false, false
+		n.Stuck, n.MailAt, n.Screen, n.Answered, n.Adopted = "", 0, nil, 0, false
 	})
-	a.Note(func(n *noun.Notes) { n.Adopted = false })
 	a.StartedAt, a.Since = s.Meta.Clock, s.Meta.Clock
 	if s.retries() && a.Resume != "" {
 		a.Resumed = inc
@@ -102,6 +102,7 @@ func (s *State) lose(id noun.AgentID, why string, proven bool) {
 	if !told(a) {
 		s.noteLost(a)
 	}
+	s.noteLeft(a)
 	s.release(a, &ending{why: "the fence of its holder ended"})
 	a.Proc, a.Order, a.OrderReason, a.Overdue = noun.ProcLost, noun.NoOrder, "", false
 	a.Note(func(n *noun.Notes) { n.Stuck = "" }) // nobody is left who could say that it is gone

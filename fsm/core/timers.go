@@ -180,8 +180,11 @@ func (s *State) fireLease(id noun.AgentID) {
 	s.Event("agent.lease_ended", About{Agent: a, Task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
 	silent := s.silent(a)
-	if silent && !told(a) {
-		s.noteLost(a)
+	if silent {
+		if !told(a) {
+			s.noteLost(a)
+		}
+		s.noteLeft(a)
 	}
 	s.disconnect(id, &ending{why: "the lease of its holder ended", charge: !silent})
 }

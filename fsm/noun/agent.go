@@ -176,6 +176,9 @@ type Notes struct {
 
 	// Late says that Taken is so since a limit of the task was over, and not since it was canceled.
 	Late bool
+	// Left is the task that this life had when it was given up for the silence of its host while its supervisor vouched
+	// for it, until it joins, claims or is adopted; 0: none.
+	Left TaskID
 }
 
 // Ends are when what a human has set of an agent ends by itself.
@@ -305,8 +308,8 @@ func (a *Agent) TaskTaken() bool { return a.Noted != nil && a.Noted.Taken }
 // Adopted tells that the present life, once it is back with its host, is expected in its room.
 func (a *Agent) Adopted() bool { return a.Noted != nil && a.Noted.Adopted }
 
-// TaskKnown notes that it does: it has said a word since.
-func (a *Agent) TaskKnown() { a.Note(func(n *Notes) { n.Taken, n.Late = false, false }) }
+// TaskKnown notes that it does: it has said a word since, or has its task again.
+func (a *Agent) TaskKnown() { a.Note(func(n *Notes) { n.Taken, n.Late, n.Left = false, false, 0 }) }
 
 // Begun ends a series of starts that failed: the program of this life runs. That it was
 // executed proves nothing, since a shell may look for it in vain.
