@@ -15,7 +15,8 @@
 // # End of a tree
 //
 // When the leader exits, the rest of its group is killed while the leader is
-// still a zombie: until it is reaped, no foreign group can carry its number.
+// still a zombie: until it is reaped, no foreign group can carry its number. After a
+// stop the rest has what is left of the grace before. What has left the group has none.
 // Then marked strays are killed, each through a pidfd whose environment was read
 // after it was opened, so that a recycled pid never gets a signal. Done is closed
 // when the tree is seen empty, not earlier.

@@ -147,17 +147,26 @@ func groupOf(pgid int) (members []int) {
 }
 
 // groupRuns tells whether the group has a member that is not a zombie.
-func groupRuns(pgid int) bool {
+func groupRuns(pgid int) bool { return memberOf(pgid, func(int) bool { return true }) != 0 }
+
+// memberOf gives a member of a group that is not a zombie and fits; 0: there is none.
+func memberOf(pgid int, fits func(pid int) bool) int {
 	if errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) {
-		return false
+		return 0
 	}
 	// Members are left. Where nobody reaps orphans they may be zombies for ever.
 	for _, pid := range pids() {
-		if state, _, group := stat(pid); group == pgid && state != 'Z' && state != 'X' {
-			return true
+		if belongs(pid, pgid) && fits(pid) {
+			return pid
 		}
 	}
-	return false
+	return 0
+}
+
+// belongs tells whether a process is a member of a group and not a zombie.
+func belongs(pid, pgid int) bool {
+	state, _, group := stat(pid)
+	return group == pgid && state != 'Z' && state != 'X'
 }
 
 // runs tells whether a process is there and has not ended.

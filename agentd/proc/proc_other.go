@@ -73,6 +73,16 @@ func (deathbed) empty() bool { return true }
 
 func groupRuns(pgid int) bool { return !errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) }
 
+// memberOf gives the group itself while it has members.
+func memberOf(pgid int, _ func(int) bool) int {
+	if groupRuns(pgid) {
+		return pgid
+	}
+	return 0
+}
+
+func belongs(pid, pgid int) bool { return pid == pgid && groupRuns(pgid) }
+
 // carries: there are no marks to see, so all must be believed.
 func carries(int, Mark) bool { return true }
 

@@ -86,31 +86,6 @@ func (t *Tree) Stuck() <-chan struct{} { return t.stuck }
 // Exit says how the leader ended. It is valid once Done is closed.
 func (t *Tree) Exit() Exit { return t.exit }
 
-// Stop sends SIGTERM to the group and SIGKILL after grace; a shorter grace than
-// that of an earlier call wins, and 0 kills at once. It does not wait. A frozen
-// tree could not use its grace: it is killed at once.
-func (t *Tree) Stop(grace time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.reaped || t.killed && grace > 0 {
-		return
-	}
-	if grace <= 0 || t.frozen {
-		t.kill()
-		return
-	}
-	t.toGroup(unix.SIGTERM)
-	at := time.Now().Add(grace)
-	if t.killer != nil && !at.Before(t.killAt) {
-		return
-	}
-	if t.killer != nil {
-		t.killer.Stop()
-	}
-	t.killAt = at
-	t.killer = time.AfterFunc(grace, func() { t.Stop(0) })
-}
-
 // kill sends SIGKILL; t.mu is held and the leader is not reaped. What has left the
 // group dies in bury, or here with the control group.
 func (t *Tree) kill() {
@@ -255,6 +230,7 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 		_, _ = io.Copy(to, newPacedReader(running, output))
 	}()
 	exit, reaped := awaitExit(t.pid, t.reap)
+	t.grant()
 
 	t.mu.Lock()
 	// Once is enough: the kernel does not let a fork slip past it.
@@ -280,6 +256,7 @@ func (t *Tree) watch(output *os.File, to io.Writer) {
 // watchHeld is watch for a leader that another process waits for.
 func (t *Tree) watchHeld(wait func() Exit) {
 	exit := wait()
+	t.grant()
 	t.mu.Lock()
 	t.reaped = true
 	if t.killer != nil {
