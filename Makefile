@@ -60,7 +60,7 @@ build: ## build bin/vigil
 test: ## run the tests; needs only Go
 	@# Several tests build vigil, at the same time: what that compiles is compiled once, here.
 	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
-	$(call more,0) $(LONGEST) ./...
+	$(call more,0) -timeout 20m $(LONGEST) ./...
 
 race: ## run the tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(call more,2) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' --exclude-dir=sdk '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)

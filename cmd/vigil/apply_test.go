@@ -41,6 +41,7 @@ func writeRoom(t *testing.T, folder, name, text string) string {
 // N27: apply prints what would start, end and change, and who is at work; what would end
 // agents at work is asked on a terminal and refused elsewhere, unless it was said before.
 func TestN27ApplyAsksBeforeItEndsAgentsAtWork(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	_, task := f.crowd()
 	file := writeRoom(t, t.TempDir(), "room.yaml", "room: crowd\nroles:\n  - name: builder\n    replicas: 1\n")
@@ -111,6 +112,7 @@ func (l *lateYes) Read(p []byte) (int, error) {
 
 // N27: what is confirmed is carried out, or nothing: who says yes to a plan has not said yes to what came after it.
 func TestN27AnotherChangeThanTheOneConfirmedIsNotCarriedOut(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	_, task := f.crowd()
 	builders := func(room string, replicas uint32) uint64 {
@@ -173,6 +175,7 @@ func TestN27AnotherChangeThanTheOneConfirmedIsNotCarriedOut(t *testing.T) {
 // N27: deleting a room asks like apply does, and so does --prune, which deletes what a folder
 // does not declare.
 func TestN27DeletingRoomsAsks(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	_, task := f.crowd()
 	env := map[string]string{"VIGIL_ADDR": f.addr}
@@ -222,6 +225,7 @@ func TestN27DeletingRoomsAsks(t *testing.T) {
 
 // N18: a room whose agents wait for work is not deleted without a question either.
 func TestN18DeletingARoomWithAgentsAsks(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "calm", By: "test",
 		Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}}}))(t)
@@ -246,6 +250,7 @@ func TestN18DeletingARoomWithAgentsAsks(t *testing.T) {
 
 // N18: a room in which nobody lives is not deleted without a question while it has tasks.
 func TestN18DeletingARoomWithTasksAsks(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "idle", By: "test",
 		Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}}}))(t)
@@ -264,6 +269,7 @@ func TestN18DeletingARoomWithTasksAsks(t *testing.T) {
 
 // A room of many agents takes many entries of the log; apply waits for the last one when asked, and says so.
 func TestApplyWaitsForManyAgents(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	file := writeRoom(t, t.TempDir(), "room.yaml", "room: many\nroles:\n  - name: builder\n    replicas: 3000\n")
 	code, out, errs := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}}.do(t, "apply", "-f", file, "--wait")

@@ -43,6 +43,7 @@ func TestN09ServerCheckTellsEveryMistake(t *testing.T) {
 
 // A history in which nothing is found is not silence: the name may be mistyped.
 func TestN18NoEventsAreSaid(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	env := map[string]string{"VIGIL_ADDR": f.addr}
 	code, out, errs := terminalRun{env: env}.do(t, "events", "--room", "nowhere")

@@ -229,6 +229,7 @@ func (r terminalRun) do(t *testing.T, args ...string) (code int, stdout, stderr 
 }
 
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	s.task = &vigilv1.Task{Id: 1}
 	for name, tc := range map[string]struct {

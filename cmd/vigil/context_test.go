@@ -121,6 +121,7 @@ func founded(t *testing.T, use func(addr, token string)) {
 
 // New addresses leave who one is there alone, and no other cluster takes its place: the key may be an admin's only one.
 func TestContextSetKeepsTheIdentity(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	do := func(args ...string) (int, string) {
 		t.Helper()
@@ -195,6 +196,7 @@ func TestN05CommandsAskTheSelectedContext(t *testing.T) {
 // Where every address refuses, a person is told so within some seconds, and what to do; a time that
 // was given is kept, and so is the patience of agents.
 func TestN04NoServerIsSaidSoon(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir()}
 	if code, _, errs := (terminalRun{env: env}).do(t, "context", "set", "old", freeAddr(t), freeAddr(t)); code != 0 {
 		t.Fatal(errs)

@@ -142,7 +142,7 @@ prompts: [{kind: idle, pattern: '^>$', lines: 1}]
 func TestAlertOfTooManyEscalationsIsRaised(t *testing.T) {
 	needsPrometheus(t)
 	t.Parallel()
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	a := newAlarms(f, job("vigil", f.api...))
 	a.set(map[string]string{"mail_urgent_limit": "1s"})
 	const perRole = 1000 // as many copies has one mail at most

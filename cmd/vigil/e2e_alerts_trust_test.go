@@ -28,6 +28,7 @@ import (
 // Strangers ask and ask, somebody takes all that one may have of a server, and a server has lost its issuing key
 // while that of the root is away.
 func TestAlertsOfIdentitiesAreRaised(t *testing.T) {
+	t.Parallel()
 	needsPrometheus(t)
 	d := newDemo(t, "--metrics", "--every", "300ms")
 	defer d.quit()

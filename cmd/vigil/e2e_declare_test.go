@@ -18,7 +18,7 @@ import (
 func TestDeclaredToolCallOutlastsTheProgressLimit(t *testing.T) {
 	t.Parallel()
 	const limit = time.Second
-	c := newCrew(t)
+	c := newCrew(t, alone)
 	c.role("web", func(s *vigilv1.RoleSpec) {
 		s.ProgressLimit, s.Health = durationpb.New(limit), &vigilv1.HealthSpec{Preset: "active"}
 	})

@@ -62,7 +62,7 @@ func (f *trustFleet) oneKey(members ...string) []byte {
 func (f *trustFleet) heardInGossip(host string, servers int) {
 	f.t.Helper()
 	out := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end, rest := time.Now().Add(patience), rests(); time.Now().Before(end); rest() {
 		out, _ = f.as("admin", "host", "show", host, "--json")
 		var h struct{ Views []struct{ Gossip string } }
 		if json.Unmarshal([]byte(out), &h) != nil {

@@ -27,7 +27,7 @@ func reporting(s *vigilv1.RoleSpec) {
 // nudged, woken, interrupted and restarted, and its task is completed by the next life.
 func TestHungAgentClimbsTheLadder(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t)
+	c := newCrew(t, alone)
 	c.says(quickLadder, "ladder_nudge")
 	c.role("hang", reporting)
 	first := c.joined("hang/a", "")
@@ -60,7 +60,7 @@ func TestHungAgentClimbsTheLadder(t *testing.T) {
 // Where the role leaves a restart to humans, one is told, and the agent is left alone.
 func TestHungAgentOfACautiousRole(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t)
+	c := newCrew(t, alone)
 	c.says(quickLadder, "ladder_nudge")
 	c.role("care", func(s *vigilv1.RoleSpec) {
 		reporting(s)

@@ -15,6 +15,7 @@ import (
 
 // N12: with one of three servers up, status says at once for which servers it waits.
 func TestN12StatusSaysForWhomItWaits(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}

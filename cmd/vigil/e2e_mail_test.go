@@ -20,7 +20,7 @@ import (
 func TestMailIsKeptDeliveredAndGivenAgain(t *testing.T) {
 	t.Parallel()
 	setenv(t, "VIGIL_USER", "ann")
-	c := newCrew(t)
+	c := newCrew(t, alone)
 	c.role("web", nil)
 	c.sees("agent.joined", "web/a", 0)
 	c.says("agent stop web/a --wait", "web/a")

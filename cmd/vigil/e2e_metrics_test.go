@@ -21,6 +21,7 @@ const figureLines = 650
 // N13: a server to which nothing has happened gives few figures, those of the libraries among
 // them, and all of them by the conventions of Prometheus.
 func TestN13FiguresOfAnEmptyServer(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	if _, err := f.status.Status(f.ctx(), &vigilv1.StatusRequest{}); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func TestMCPThatEndsInAManagedLifeLeavesTheTaskWithIt(t *testing.T) {
 	t.Parallel()
 	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	setenv(t, "HOME", t.TempDir())
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	f.secondHost("nested", nestedRunner)
 	f.apply("demo", "nested")
 	id := f.create("demo/nested")
@@ -97,7 +97,7 @@ func TestHooksOfANestedToolAreNotTheAgents(t *testing.T) {
 	t.Parallel()
 	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	setenv(t, "HOME", t.TempDir())
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	f.secondHost("hooked", hookedRunner)
 	f.apply("demo", "hooked")
 	first := f.create("demo/hooked")
@@ -116,7 +116,7 @@ func TestHooksOfANestedToolAreNotTheAgents(t *testing.T) {
 // What runs as an agent that it begins itself finds nothing of the task for which another agent runs it.
 func TestNestedAgentHasNoTaskOfAnother(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t)
+	c := newCrew(t, alone)
 	c.role("nested", byHand(time.Minute, 1))
 	cmd := exec.Command(vigil(t), "--addr", strings.Join(c.api, ","), "run", "--agent", "nested/a", "--",
 		"sh", "-c", `echo "<$VIGIL_TASK$VIGIL_ATTEMPT$VIGIL_SPOOL> as $VIGIL_AGENT"`)

@@ -31,7 +31,7 @@ func TestNewWorkersAreReady(t *testing.T) {
 		{"go", "go", "done: two words", []string{"--source", root}},
 		{"shell", "sh", "2", nil},
 	}
-	f, dir := newFleet(t), t.TempDir()
+	f, dir := newFleet(t, alone), t.TempDir()
 	run := func(in, program string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(program, args...)

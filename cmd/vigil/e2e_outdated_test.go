@@ -13,10 +13,11 @@ import (
 // N23: after a change of a role it is said whose lives are outdated, and one command renews them
 // one by one.
 func TestN23OutdatedAgentsAreRenewed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	f.await("feature level 2", func(e *vigilv1.Event) bool { return e.GetKind() == "cluster.level_raised" })
 	run := func(args ...string) string {
 		t.Helper()

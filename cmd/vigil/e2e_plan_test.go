@@ -17,7 +17,7 @@ import (
 // agent that works on it to everybody who looks.
 func TestExpectedCompletionAndPercentage(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t)
+	c := newCrew(t, alone)
 	c.role("web", func(s *vigilv1.RoleSpec) {
 		byHand(time.Minute, 1)(s)
 		s.Expect = durationpb.New(2 * time.Hour)

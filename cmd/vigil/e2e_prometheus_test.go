@@ -35,6 +35,7 @@ var quietWhenWell = regexp.MustCompile(`vigil_rpc_(denied|limited)_total|code!="
 // Real figures of servers and hosts are by the conventions of Prometheus, a real Prometheus reads them all,
 // knows every figure that an alert or the dashboard names, and has something to draw.
 func TestFiguresInPrometheus(t *testing.T) {
+	t.Parallel()
 	prometheus, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skip("prometheus is not installed: apt-get install prometheus")

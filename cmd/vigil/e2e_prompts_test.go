@@ -43,7 +43,7 @@ func newTerminalCrew(t *testing.T, declared, settings string) *crew {
 	}
 	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	setenv(t, "HOME", t.TempDir())
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	f.write("h2/runners.d/one.yaml", owned(declared))
 	data, err := os.MkdirTemp("", "h2-") // the path of a terminal's socket must be short
 	if err != nil {

@@ -203,8 +203,8 @@ func (f *testFleet) terminal(t *testing.T, data string, agentd *proc, start func
 		}
 		word := fmt.Sprintf("are you there, asks %d; $(id)", i)
 		f.say(i, "nudge", "demo/term", word, "--why", "it looks idle")
-		for end := time.Now().Add(patience); !strings.Contains(f.say(i, "agent", "screen", "demo/term"),
-			word); time.Sleep(20 * time.Millisecond) {
+		for end, rest := time.Now().Add(patience), rests(); !strings.Contains(f.say(i, "agent", "screen", "demo/term"),
+			word); rest() {
 			if time.Now().After(end) {
 				t.Fatalf("%q was not typed: the screen is\n%s", word, f.say(i, "agent", "screen", "demo/term"))
 			}

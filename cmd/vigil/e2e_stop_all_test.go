@@ -15,10 +15,11 @@ import (
 
 // What runs of a room, or of the fleet, is stopped by one command and started by another, after a plan.
 func TestEverythingIsStoppedAtOnce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	me := "ann"
 	run := func(code int, want string, args ...string) {
 		t.Helper()

@@ -71,7 +71,7 @@ func TestHostWorksWhileItsAddressesAreTaken(t *testing.T) {
 		return json.Unmarshal([]byte(out), &h) == nil && len(h.Views) == 1 && h.Views[0].Gossip == "alive" &&
 			!strings.Contains(out, "tries again")
 	}
-	for end := time.Now().Add(patience); !heard(); time.Sleep(100 * time.Millisecond) {
+	for end, rest := time.Now().Add(patience), rests(); !heard(); rest() {
 		if time.Now().After(end) {
 			t.Fatalf("it is not heard in gossip, or still says what it lacked:\n%s", f.must("anyone", show...))
 		}

@@ -38,6 +38,16 @@ var program struct {
 	err  error
 }
 
+// rests gives pauses that grow to a second: for waits in which each look runs the program, which takes from the
+// processor what the waited-for work needs.
+func rests() func() {
+	pause := 100 * time.Millisecond
+	return func() {
+		time.Sleep(pause)
+		pause = min(2*pause, time.Second)
+	}
+}
+
 // sideBySide is how many tests of real processes run at once.
 const sideBySide = "6"
 
@@ -175,7 +185,7 @@ func (b *lockedBuffer) tail() string {
 	return s[max(0, len(s)-6000):]
 }
 
-// testFleet is three servers, one host and a client.
+// testFleet is three servers, or one, a host and a client.
 type testFleet struct {
 	t       *testing.T
 	dir     string
@@ -195,6 +205,9 @@ type testFleet struct {
 	founded   bool     // the first server has been started
 }
 
+// alone has a fleet of one server: for tests that are about agents, and ask nothing of a second one.
+func alone(f *testFleet) { f.api, f.raft = f.api[:1], f.raft[:1] }
+
 // newFleet starts everything; the host has the runners "checksum" and "words".
 // What has to be known before the servers start is set by before.
 func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
@@ -206,7 +219,7 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	for _, set := range before {
 		set(f)
 	}
-	for i := range 3 {
+	for i := range f.api {
 		f.servers = append(f.servers, f.startServer(i))
 	}
 	f.write("input/poem.txt", strings.Repeat("look on my works ye mighty and despair\n", 50))
@@ -225,7 +238,7 @@ func newFleet(t *testing.T, before ...func(*testFleet)) *testFleet {
 	}
 	t.Cleanup(func() { c.Close() })
 	f.client, f.fleet, f.status = c, vigilv1.NewFleetClient(c), vigilv1.NewClusterClient(c)
-	f.voters(3)
+	f.voters(len(f.api))
 	return f
 }
 

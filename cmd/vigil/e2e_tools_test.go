@@ -17,7 +17,7 @@ func TestN03AgentsOfAHostFindVigil(t *testing.T) {
 	t.Parallel()
 	vigil(t) // its building needs the PATH
 	setenv(t, "PATH", "/usr/bin:/bin")
-	f := newFleet(t)
+	f := newFleet(t, alone)
 	f.write("h2/agentd.yaml", fmt.Sprintf("servers: [%[1]s]\ninsecure: true\ndata_dir: %[2]q\n"+
 		"name: h2\non_stop: end\nrunners:\n"+
 		"- {name: good, program: sh, user: %[3]q, args: [-c, 'vigil wait-for-task']}\n"+

@@ -82,6 +82,7 @@ func (p *paneOf) until(what string, ok func(screen string) bool) (screen string)
 // anew when something has happened, also after the loss of the leader, and left there at the end; in a pipe it
 // comes again only when it has changed.
 func TestFleetsAreWatchedInTerminals(t *testing.T) {
+	t.Parallel()
 	d := newDemo(t)
 	defer d.quit()
 	program := filepath.Join(d.dir, "bin", "vigil")

@@ -61,7 +61,7 @@ func TestTraceGoesThroughTheFleet(t *testing.T) {
 	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	setenv(t, "HOME", t.TempDir())
 	address, spans := newCollector(t)
-	f := newFleet(t, func(f *testFleet) {
+	f := newFleet(t, alone, func(f *testFleet) {
 		f.config = f.path("server.yaml")
 		f.write("server.yaml", "otlp: "+address+"\n")
 	})
@@ -180,7 +180,7 @@ func TestTraceJoinsHostsAndTools(t *testing.T) {
 	setenv(t, "PATH", filepath.Dir(vigil(t))+":"+os.Getenv("PATH"))
 	setenv(t, "HOME", t.TempDir())
 	address, spans := newCollector(t)
-	f := newFleet(t, func(f *testFleet) {
+	f := newFleet(t, alone, func(f *testFleet) {
 		f.config = f.path("server.yaml")
 		f.write("server.yaml", "otlp: "+address+"\n")
 	})

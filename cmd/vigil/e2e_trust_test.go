@@ -56,7 +56,7 @@ func (f *trustFleet) must(person string, args ...string) string {
 func (f *trustFleet) until(person, want string, args ...string) {
 	f.t.Helper()
 	out := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end, rest := time.Now().Add(patience), rests(); time.Now().Before(end); rest() {
 		if out, _ = f.as(person, args...); strings.Contains(out, want) {
 			return
 		}
@@ -223,8 +223,8 @@ func (f *trustFleet) newRoot() {
 	}
 	// For people it waits some hours, and for the host if that has renewed its certificate just before.
 	servers := regexp.MustCompile(`"server/s[123]"`)
-	for end := time.Now().Add(patience); servers.MatchString(
-		f.must("admin", "root", "status", "--json")); time.Sleep(100 * time.Millisecond) {
+	for end, rest := time.Now().Add(patience), rests(); servers.MatchString(
+		f.must("admin", "root", "status", "--json")); rest() {
 		if time.Now().After(end) {
 			f.t.Fatalf("servers get no certificate of the new root: %s", f.must("admin", "root", "status"))
 		}

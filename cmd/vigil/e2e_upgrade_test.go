@@ -19,7 +19,7 @@ func TestUpgradeRunStopsAtAHostWhoseAgentdDoesNotStart(t *testing.T) {
 		h, err := f.fleet.GetHost(f.ctx(), &vigilv1.GetHostRequest{Host: "h1"})
 		return err == nil && h.GetState() == "ready", h.String()
 	})
-	cmd := exec.Command(vigil(t), "upgrade", "run", "h1", "--addr", strings.Join(f.api, ","), "--wait", "20s", "--",
+	cmd := exec.Command(vigil(t), "upgrade", "run", "h1", "--addr", strings.Join(f.api, ","), "--wait", "10s", "--",
 		"kill", "-9", strconv.Itoa(f.agentd.cmd.Process.Pid))
 	cmd.Env = environ(t)
 	out, err := cmd.CombinedOutput()

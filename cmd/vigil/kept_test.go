@@ -23,6 +23,7 @@ var wordsOfAgents = []string{
 // N1: in a terminal that is no agent nothing speaks for one, whatever lives were begun under
 // the same home, and hooks that are installed for the user do nothing at all.
 func TestN01TerminalThatIsNoAgentSpeaksForNone(t *testing.T) {
+	t.Parallel()
 	for name, agent := range map[string]struct {
 		env  map[string]string
 		args []string

@@ -186,6 +186,7 @@ func TestMailIsRefusedWithARemedy(t *testing.T) {
 }
 
 func TestMailSendWaitsForAcknowledgements(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	for _, tc := range []struct {
 		to   string
@@ -239,6 +240,7 @@ func TestMailSendWaitsForAcknowledgements(t *testing.T) {
 }
 
 func TestMailReadPrintsAndMarksWhatWasHandedOverBefore(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	first, second := letter(3, "delivered"), letter(5, "delivered")
 	first.Redelivered, first.Reminded, first.Body = true, 1, "all of it\n"
@@ -287,6 +289,7 @@ func TestMailReadPrintsAndMarksWhatWasHandedOverBefore(t *testing.T) {
 }
 
 func TestMailboxesShowEachStateApart(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	urgent := letter(4, "queued")
 	urgent.Priority, urgent.Escalated = "urgent", true

@@ -25,6 +25,7 @@ func (f *mcpFleet) present(agent string) bool {
 
 // Nobody calls a tool, and the agent lives.
 func TestMCPBeatsWhileItRuns(t *testing.T) {
+	t.Parallel()
 	const ttl = 4 * time.Second // a beat a second
 	f := newMCPFleet(t, ttl)
 	c := f.connect("web/builder")
@@ -51,6 +52,7 @@ func TestMCPBeatsWhileItRuns(t *testing.T) {
 // L5: the end of standard input is the end of the agent's part in the room, also while
 // a wait is under way, and a task by hand goes back to its role.
 func TestMCPLeavesAtTheEndOfInput(t *testing.T) {
+	t.Parallel()
 	for name, held := range map[string]bool{"while it waits": false, "while it works": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newMCPFleet(t, time.Minute)
@@ -85,6 +87,7 @@ func TestMCPLeavesAtTheEndOfInput(t *testing.T) {
 }
 
 func TestMCPLeavesAtASignal(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	c.says("my_status", nil)
@@ -97,6 +100,7 @@ func TestMCPLeavesAtASignal(t *testing.T) {
 
 // The AI tool of a managed agent may only have started `vigil mcp` again.
 func TestMCPOfAManagedAgentStaysWithItsTask(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS,
 		Title: "Build", Text: "quietly"}, true
@@ -126,6 +130,7 @@ func TestMCPOfAManagedAgentStaysWithItsTask(t *testing.T) {
 
 // A life that is over says so once and for all, also in the middle of a wait.
 func TestMCPStopsWhenItsLifeIsSuperseded(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	c.says("my_status", nil, "You are web/builder")
@@ -158,6 +163,7 @@ func TestMCPStopsWhenItsLifeIsSuperseded(t *testing.T) {
 
 // A human's word wins: the model is told to drop the work, and goes on with the next.
 func TestMCPDropsATaskThatWasCanceled(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	first := f.task("builder", "Build it", "")
@@ -179,6 +185,7 @@ func TestMCPDropsATaskThatWasCanceled(t *testing.T) {
 // The lease ends while the model works, as after a pause of its host: the task goes back
 // to its role, but a result counts while nobody has taken it up again.
 func TestMCPTakesAResultAfterItsLeaseHasEnded(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, 4*time.Second)
 	c := f.connect("web/builder")
 	task := f.task("builder", "Build it", "")
@@ -200,6 +207,7 @@ func TestMCPTakesAResultAfterItsLeaseHasEnded(t *testing.T) {
 
 // A client that has given a call up does not always say so: the newest wait counts.
 func TestMCPNewestWaitWins(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	args := map[string]any{"seconds": 3600}
@@ -221,6 +229,7 @@ func TestMCPNewestWaitWins(t *testing.T) {
 
 // While no server answers the model is told that nothing is lost; the join is tried on.
 func TestMCPWithoutAServer(t *testing.T) {
+	t.Parallel()
 	c := connect(t, map[string]string{"VIGIL_ADDR": freeAddr(t)}, "--agent", "web/builder", "--timeout", "1s")
 	c.refuses("my_status", nil, "web/builder has not joined its room yet", "vigil goes on trying")
 	_ = c.stdin.Close() // never fails
@@ -231,6 +240,7 @@ func TestMCPWithoutAServer(t *testing.T) {
 
 // A result outlives the servers: agentd delivers it.
 func TestMCPLeavesAResultWithAgentd(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
 	s.agent = &vigilv1.GetAgentResponse{Task: s.task, Agent: &vigilv1.Agent{Task: 41, IncarnationRaw: 9}}

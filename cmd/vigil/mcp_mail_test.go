@@ -16,6 +16,7 @@ func (f *mcpFleet) letter(number uint64) *vigilv1.Mail {
 
 // Two agents write to each other; a human sees the states of their mail.
 func TestMCPMailBetweenAgents(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	builder, reviewer := f.connect("web/builder"), f.connect("web/reviewer")
 	reviewer.says("my_status", nil, "You are web/reviewer")
@@ -63,6 +64,7 @@ func TestMCPMailBetweenAgents(t *testing.T) {
 // Mail reaches a model in every state: with the answer of any tool while it works, as the
 // end of a wait while it waits, and once only.
 func TestMCPTellsOfMail(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	before := f.send("web/builder", "kept", "while it was off")
 	c := f.connect("web/builder")
@@ -92,6 +94,7 @@ func TestMCPTellsOfMail(t *testing.T) {
 
 // What one life has read and not acknowledged the next one gets, marked.
 func TestMCPHandsMailOverAgainToTheNextLife(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	f.send("web/builder", "do not lose me", "")
 	first := f.connect("web/builder")

@@ -34,6 +34,7 @@ func (c *mcpClient) ends() {
 // Who did not claim the task does not give it back, and who did not begin a life by hand does not end
 // it: an AI tool runs another one, whose `vigil mcp` joins the same life and ends.
 func TestMCPOfANestedToolLeavesTheLifeAlone(t *testing.T) {
+	t.Parallel()
 	t.Run("by hand", func(t *testing.T) {
 		f := newMCPFleet(t, time.Minute)
 		env := map[string]string{"VIGIL_ADDR": f.addr, "VIGIL_AGENT": "web/builder", "XDG_RUNTIME_DIR": t.TempDir()}

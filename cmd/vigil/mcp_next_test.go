@@ -9,6 +9,7 @@ import (
 
 // The last word about a task brings the next one where there is one, and says how to wait where there is none.
 func TestMCPLastWordsBringTheNextTask(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	first := f.task("builder", "First", "")

@@ -12,6 +12,7 @@ import (
 // An overseer that speaks MCP reports its patrols and is told when to hand over; whoever is no
 // overseer is told so.
 func TestMCPOverseer(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "ops", By: "test", Roles: []*vigilv1.RoleSpec{
 		{Name: "deacon", Ttl: durationpb.New(time.Minute), Overseer: &vigilv1.OverseerSpec{HandoffAfter: 2}}}}))(t)

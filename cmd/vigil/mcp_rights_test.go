@@ -14,6 +14,7 @@ import (
 
 // Each tool makes calls that an agent may make through the socket of its life, and no other.
 func TestMCPToolsCallOnlyWhatAgentsMay(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	s.give, s.task = true, &vigilv1.Task{Id: 7, Room: "web", Role: "builder",
 		State: vigilv1.TaskState_IN_PROGRESS, Attempt: 1}

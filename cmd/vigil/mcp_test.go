@@ -13,6 +13,7 @@ import (
 )
 
 func TestMCPDescribesEveryTool(t *testing.T) {
+	t.Parallel()
 	s := newCanned(t)
 	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder"})
 	list := must(c.session.ListTools(t.Context(), nil))(t)
@@ -40,6 +41,7 @@ func TestMCPDescribesEveryTool(t *testing.T) {
 
 // Every tool but those of mail, with what the cluster knows afterwards.
 func TestMCPToolsDoWhatTheySay(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	first := f.task("builder", "Build it", "all of it, and quietly")
@@ -118,6 +120,7 @@ func TestMCPToolsDoWhatTheySay(t *testing.T) {
 }
 
 func TestMCPRefusesWrongInputWithAReason(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	c := f.connect("web/builder")
 	task := f.task("builder", "Build it", "")

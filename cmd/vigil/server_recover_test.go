@@ -29,6 +29,7 @@ func lostQuorum(t *testing.T) (dir, id string) {
 // The command says what it has found and what follows, and does nothing before somebody has
 // said yes to it.
 func TestN07RecoverAsksBeforeItChangesAnything(t *testing.T) {
+	t.Parallel()
 	dir, id := lostQuorum(t)
 	identity := func() string {
 		text, err := os.ReadFile(filepath.Join(dir, "cluster"))
@@ -75,6 +76,7 @@ func TestN07RecoverAsksBeforeItChangesAnything(t *testing.T) {
 }
 
 func TestN07RecoverSaysItInJSON(t *testing.T) {
+	t.Parallel()
 	dir, id := lostQuorum(t)
 	code, out, errs := terminalRun{}.do(t, "server", "recover", "--data-dir", dir, "--yes", "--json")
 	var got struct {
@@ -92,6 +94,7 @@ func TestN07RecoverSaysItInJSON(t *testing.T) {
 
 // What cannot be recovered is said with its place and what to do, and left as it is.
 func TestN07RecoverRefuses(t *testing.T) {
+	t.Parallel()
 	empty := t.TempDir()
 	running := ""
 	c := clustertest.New(t, 1, clustertest.OnDisk(),

@@ -10,6 +10,7 @@ import (
 
 // A shim that people start by hand starts nothing, and repeats nothing of what it was told.
 func TestShimByHand(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(vigil(t), "shim")
 	cmd.Stdin = strings.NewReader(`{"Folder":"/tmp","Env":["VIGIL_TOKEN=geheim`)
 	out, err := cmd.CombinedOutput()
@@ -24,6 +25,7 @@ func TestShimByHand(t *testing.T) {
 
 // People do not see the command in the help: it is agentd's.
 func TestShimIsHidden(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command(vigil(t), "--help").Output()
 	if err != nil || strings.Contains(string(out), "shim") {
 		t.Errorf("%v\n%s", err, out)

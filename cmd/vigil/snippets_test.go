@@ -176,6 +176,7 @@ func eachSnippet(t *testing.T, fn func(t *testing.T, s *snippets)) {
 }
 
 func TestEveryCommandOfTheSnippetsExists(t *testing.T) {
+	t.Parallel()
 	eachSnippet(t, func(t *testing.T, s *snippets) {
 		for _, list := range s.mcp {
 			understood(t, list, false, s.bound)
@@ -189,6 +190,7 @@ func TestEveryCommandOfTheSnippetsExists(t *testing.T) {
 // In a session that is no agent hooks do nothing and hold up nobody; in an agent that has
 // a task they work.
 func TestHooksOfTheSnippetsRun(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	f.task("builder", "Build it", "")
 	w := must(client.Join(f.ctx(), f.client, client.WorkerConfig{Agent: "web/builder"}))(t)

@@ -12,6 +12,7 @@ import (
 
 // A job that runs again with the id of a task that failed is told so, and can have it tried again.
 func TestCreateWithTheIDOfATaskThatFailed(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	create := func(want int, args ...string) (out, errs string) {
 		t.Helper()

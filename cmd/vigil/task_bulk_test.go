@@ -15,6 +15,7 @@ import (
 
 // Many tasks are chosen by flags; a plan is printed and asked for, and what was done is counted.
 func TestBulkRetryAsksAndCounts(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	var tasks []uint64
 	for i := range 7 {
@@ -78,6 +79,7 @@ func TestBulkRetryAsksAndCounts(t *testing.T) {
 // A task that was changed since the plan is left alone, one that cannot be changed is told with
 // its reason, and both are told by the exit code.
 func TestBulkLeavesAloneWhatHasChanged(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	must(f.fleet.ApplyRoom(f.ctx(), &vigilv1.ApplyRoomRequest{Room: "old", By: "test",
 		Roles: []*vigilv1.RoleSpec{{Name: "builder", Replicas: 1}}}))(t)
@@ -122,6 +124,7 @@ func (w *answerWhenAsked) Write(p []byte) (int, error) {
 
 // A choice reads page after page, and has a bounded number of calls under way.
 func TestBulkTakesManyTasks(t *testing.T) {
+	t.Parallel()
 	const many = 3500
 	f := newMCPFleet(t, time.Minute)
 	var busy sync.WaitGroup

@@ -86,6 +86,7 @@ func TestUnlessThisLifeHasEndedIt(t *testing.T) {
 
 // What was taken away is not what the life has ended.
 func TestUnlessEndedTakesNothingAwayForAnEnd(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	env := f.managed()
 	f.task("builder", "First", "")
@@ -109,6 +110,7 @@ func for1(env map[string]string) map[string]string {
 
 // What a program says that is run for a task is about that task, whatever its agent holds by then.
 func TestWordsAreAboutTheTaskThatIsRun(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	env := f.managed()
 	run := for1(env)
@@ -156,6 +158,7 @@ func TestWordsAreAboutTheTaskThatIsRun(t *testing.T) {
 
 // `vigil mcp` of a tool that is run for a task serves that task alone.
 func TestMCPInsideOfTaskExecServesOneTask(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	env := f.managed()
 	for _, title := range []string{"First", "Second"} {
@@ -214,6 +217,7 @@ func TestMCPInsideOfTaskExecServesOneTask(t *testing.T) {
 
 // Its session may begin when its task was taken away, and is over when it is.
 func TestMCPInsideOfTaskExecStopsWhenItsTaskIsTaken(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	env := f.managed()
 	f.task("builder", "First", "")

@@ -49,6 +49,7 @@ func unit(t *testing.T, name string) (text string, settings map[string]string) {
 // The server's unit starts a server as an account of its own, goes on trying, stops at what does
 // not get better, and keeps its data where the flags say.
 func TestN11UnitOfAServer(t *testing.T) {
+	t.Parallel()
 	_, got := unit(t, "vigil-server.service")
 	for key, want := range map[string]string{"User": "vigil", "Restart": "always", "StartLimitIntervalSec": "0",
 		// Else a Go program that is aborted exits with 2, for which it is not restarted.
@@ -78,6 +79,7 @@ func TestN11UnitOfAServer(t *testing.T) {
 // The host's unit goes on trying whatever ends agentd, a panic and the watchdog too, and stops at a configuration
 // that is wrong.
 func TestN11UnitOfAHostGoesOnTrying(t *testing.T) {
+	t.Parallel()
 	text, got := unit(t, "vigil-agentd.service")
 	for key, want := range map[string]string{"Restart": "always", "RestartSec": "1s", "StartLimitIntervalSec": "0",
 		"Environment": "HOME=/root GOTRACEBACK=crash", "LimitCORE": "0:infinity", // agents inherit it
@@ -94,6 +96,7 @@ func TestN11UnitOfAHostGoesOnTrying(t *testing.T) {
 
 // What agentd's unit takes away from agents is little, and nothing that they see files through.
 func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
+	t.Parallel()
 	text, got := unit(t, "vigil-agentd.service")
 	for _, key := range []string{"ProtectSystem", "ProtectHome", "PrivateTmp", "ProtectProc",
 		"ProtectKernelTunables", "ProtectControlGroups",
@@ -114,6 +117,7 @@ func TestN11UnitOfAHostLeavesAgentsTheirFiles(t *testing.T) {
 
 // A container of a host ends with agentd: the engine leaves it as long as ends of agents, and words about them, take.
 func TestN11ContainersOfHostsHaveTheirGrace(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../configs/container/compose.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +149,7 @@ func TestN11ContainersOfHostsHaveTheirGrace(t *testing.T) {
 
 // A reload of a unit is the signal on which what it runs reads its configuration again.
 func TestN10UnitsReload(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"vigil-agentd.service", "vigil-server.service"} {
 		if _, service := unit(t, name); service["ExecReload"] != "/bin/sh -c 'kill -HUP $MAINPID'" {
 			t.Errorf("%s: ExecReload=%s", name, service["ExecReload"])
@@ -154,6 +159,7 @@ func TestN10UnitsReload(t *testing.T) {
 
 // systemd itself finds nothing that it does not know, and how much each unit is exposed.
 func TestN11UnitsBySystemd(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze")
 	}

@@ -54,6 +54,7 @@ func TestN02WaitingForATaskSaysWhyNobodyTakesIt(t *testing.T) {
 // N32: status and health check name the roles with work and no agent, and agents by hand that
 // ended with a task.
 func TestN32StatusAndHealthCheckShowWorkThatNobodyDoes(t *testing.T) {
+	t.Parallel()
 	f := newMCPFleet(t, time.Minute)
 	r := terminalRun{env: map[string]string{"VIGIL_ADDR": f.addr}}
 	if code, out, _ := r.do(t, "agent", "health-check"); code != 0 || out != "All agents are fine.\n" {

@@ -93,8 +93,8 @@ func TestN15FieldsThatAreAlwaysThere(t *testing.T) {
 // N15: two validators from npm take the document, and a client that is made from it compiles. Without
 // Node.js or a registry the test is skipped.
 func TestN15ClientFromNPM(t *testing.T) {
-	if os.Getenv("CI") == "" && os.Getenv("VIGIL_NPM") == "" {
-		t.Skip("takes packages from the npm registry: set VIGIL_NPM=1 (or CI) to run it")
+	if os.Getenv("VIGIL_NPM") == "" {
+		t.Skip("takes packages from the npm registry: set VIGIL_NPM=1 to run it")
 	}
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -5,7 +5,14 @@ import { useState } from "preact/hooks";
 import { clock, count, hostTone, plural, seconds, span, words } from "./format";
 import { AgentRows } from "./lists";
 import { useLive } from "./live";
-import type { Host, ListAgentsResponse, ListHostsResponse, ListServersResponse, Server } from "./messages";
+import type {
+  Host,
+  ListAgentsResponse,
+  ListHostsResponse,
+  ListServersResponse,
+  Server,
+  StatusResponse,
+} from "./messages";
 import { More, usePages } from "./pages";
 import { link, rest } from "./router";
 import { Act, Age, Badge, Card, Empty, Wrong } from "./ui";
@@ -381,6 +388,25 @@ function Heard({ from, to }: { from: Server; to: Server }): JSX.Element {
   return s < unheardAfter ? <Badge tone="good">yes</Badge> : <Badge tone="bad">not for {span(s)}</Badge>;
 }
 
+/** Warnings are what `vigil status` warns of; nothing where it warns of nothing, or this person may not ask. */
+function Warnings(): JSX.Element | null {
+  const status = useLive(
+    (abort) => get<StatusResponse>("v1/status", {}, abort),
+    (e) => /^(server|leader|host|escalation)\./.test(e.kind ?? ""),
+    [],
+    15000,
+  );
+  const list = status.value?.warnings ?? [];
+  if (list.length === 0) return null;
+  return (
+    <Card title="Warnings" wide id="warnings">
+      {list.map((w) => (
+        <p key={w}>{w}</p>
+      ))}
+    </Card>
+  );
+}
+
 export function Servers(): JSX.Element {
   const list = useLive(
     (abort) => get<ListServersResponse>("v1/servers", { figures: true }, abort),
@@ -391,6 +417,7 @@ export function Servers(): JSX.Element {
   const servers = list.value?.servers ?? [];
   return (
     <div class="grid">
+    <Warnings />
     <Card title="Servers" wide>
       <Wrong error={list.error} />
       <table class="list">

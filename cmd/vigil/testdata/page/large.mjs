@@ -88,6 +88,7 @@ const answers = {
       machine("s3", { voter: true, figures: { error: "server s3 does not tell: no answer" } }),
     ],
   }),
+  "/v1/status": () => ({ warnings: ["Server s2 runs version 9.9 <img src=x>, this one 0.2; finish the upgrade."] }),
   "/v1/mail": ({ limit, after }) => {
     const first = (Number(after) || 5000) - 1,
       n = Math.min(limit, first);
@@ -191,6 +192,7 @@ await view("servers", "/servers", async () => {
   await page.getByText("17", { exact: true }).waitFor();
   await page.getByText("server s3 does not tell: no answer").waitFor();
   await page.getByText("not for 2m 5s").first().waitFor();
+  await page.locator("#warnings").getByText("version 9.9 <img src=x>, this one").waitFor();
 });
 await view("mail", "/agent/web/a?tab=mail", async () => {
   await page.locator(".thread").nth(199).waitFor();
