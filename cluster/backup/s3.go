@@ -105,9 +105,10 @@ func (s *S3) failed(what string, err error) error {
 // Create begins a file on this machine, without a name as soon as it is open.
 func (s *S3) Create(_ context.Context, about int64) (Draft, error) {
 	if s.conf.Free != nil {
-		if free, err := s.conf.Free(s.conf.Drafts); err != nil || free < uint64(about)+reserve {
-			return nil, errors.Join(err, fmt.Errorf("write backup: %d MiB are free in %s, a draft of %d MiB would fill the "+
-				"disk: make room", free>>20, s.conf.Drafts, about>>20))
+		want := besideLog(about)
+		if free, err := s.conf.Free(s.conf.Drafts); err != nil || free < want {
+			return nil, errors.Join(err, fmt.Errorf("write backup: %d MiB are free in %s and %d MiB are wanted: a draft of %d "+
+				"MiB would take what the log needs: make room", free>>20, s.conf.Drafts, want>>20, about>>20))
 		}
 	}
 	f, err := os.CreateTemp(s.conf.Drafts, "backup-*.tmp")
