@@ -29,7 +29,7 @@ type Space struct {
 // Reserves of a disk with backups, bytes: a full one stops a server whose log is on it, so that of the log is great.
 const (
 	dirReserve = 16 << 20
-	logReserve = reserve // or twice the backup where that is more: snapshots are as large
+	logReserve = 256 << 20 // or twice the backup where that is more: snapshots are as large
 )
 
 // FullError says that a backup would take what something else needs.
