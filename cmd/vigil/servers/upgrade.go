@@ -40,7 +40,7 @@ const (
 // target is the version that machines get.
 type target struct {
 	version string
-	level   uint32 // the newest feature level that it reads; 0: not known
+	level   uint32 // the newest feature level that it reads; 0: not known, or of no account
 	itself  string // the server that is upgraded now: what is wrong with it does not speak against that; empty: none
 	pause   bool   // that nothing can be written meanwhile is accepted
 }
