@@ -157,7 +157,7 @@ func (r *rolling) find(ctx context.Context) (version string, server bool, err er
 }
 
 func (r *rolling) host(ctx context.Context) (*vigilv1.Host, error) {
-	hosts, err := allHosts(ctx, r.c)
+	hosts, err := r.c.Hosts(ctx, false)
 	if err != nil {
 		return nil, err
 	}
