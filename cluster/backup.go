@@ -50,6 +50,15 @@ func (r *Replica) Snapshot(ctx context.Context, w io.Writer) error {
 // itself been restored since, and tasks and sessions leave a gap of a million numbers. A backup with
 // identities of another cluster needs a word on what becomes of its people: see fsm.Others.
 func (r *Replica) Restore(ctx context.Context, in io.Reader, others fsm.Others) error {
+	if _, err := r.leading(); err != nil {
+		return err
+	}
+	// It may come over a slow line for an hour, in which servers that are lost must be replaced: so it is read first.
+	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
+	if err != nil {
+		return refuse(noun.Invalid, "the backup cannot be read: %v", err)
+	}
+
 	if err := r.enterMembers(ctx); err != nil {
 		return fmt.Errorf("restore backup: %w", err)
 	}
@@ -62,11 +71,6 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader, others fsm.Others) 
 	if stint == nil {
 		return noun.ErrNotLeader
 	}
-	state, err := fsm.Load(bufio.NewReaderSize(in, 256<<10))
-	if err != nil {
-		return refuse(noun.Invalid, "the backup cannot be read: %v", err)
-	}
-
 	var no error
 	r.Read(func(s *fsm.View) { no = s.Accepts(&state.View, others) })
 	if no != nil {

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bytes"
+	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -85,5 +86,47 @@ func TestL6NumbersAreNotHandedOutAgainAfterARestore(t *testing.T) {
 		if n.twice > 0 || n.given < 100 {
 			t.Errorf("L6: of %d numbers %d were handed out twice", n.given, n.twice)
 		}
+	})
+}
+
+// A backup may come over a slow line for hours: servers that are lost meanwhile are replaced, and it is restored into
+// the cluster as that is then.
+func TestSlowBackupHoldsUpNoChangeOfMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		room(t, c.Client())
+		l := c.Leader()
+		rep, lost := c.Replica(l), (l+1)%3
+		var backup bytes.Buffer
+		if err := rep.Snapshot(t.Context(), &backup); err != nil {
+			t.Fatal(err)
+		}
+		c.Kill(lost)
+		in, line := io.Pipe()
+		defer line.Close()
+		ctx, restored := within(t, time.Hour), make(chan error, 1)
+		go func() {
+			err := rep.Restore(ctx, in, fsm.OthersUnsaid)
+			in.CloseWithError(err)
+			restored <- err
+		}()
+		if _, err := line.Write(backup.Next(backup.Len() / 2)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // the others notice the loss
+		if err := rep.RemoveServer(within(t, time.Minute), c.ID(lost), false); err != nil {
+			t.Fatalf("while the backup comes: %v", err)
+		}
+		if _, err := line.Write(backup.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		line.Close()
+		if err := <-restored; err != nil {
+			t.Fatal(err)
+		}
+		if n := len(rep.Servers()); n != 2 {
+			t.Errorf("%d servers after the restore, want the two that are left", n)
+		}
+		c.Agree()
 	})
 }

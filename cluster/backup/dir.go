@@ -29,7 +29,7 @@ type Space struct {
 // Reserves of a disk with backups, bytes: a full one stops a server whose log is on it, so that of the log is great.
 const (
 	dirReserve = 16 << 20
-	logReserve = reserve // or twice the backup where that is more: snapshots are as large
+	logReserve = 256 << 20 // or twice the backup where that is more: snapshots are as large
 )
 
 // FullError says that a backup would take what something else needs.
@@ -49,6 +49,9 @@ func (e *FullError) Error() string {
 		"backup.keep, or let backup.to name another disk", e.Space.Free>>20, e.Dir, e.Want>>20, e.About>>20)
 }
 
+// besideLog is what must be free on the disk of a log before a backup of so many bytes is begun there.
+func besideLog(about int64) uint64 { return uint64(about) + max(logReserve, 2*uint64(about)) }
+
 // fits tells whether a backup may be written; see FullError.
 func (d Dir) fits(about int64) error {
 	if d.Space == nil {
@@ -60,7 +63,7 @@ func (d Dir) fits(about int64) error {
 	}
 	want := uint64(about) + dirReserve
 	if space.Log {
-		want = uint64(about) + max(logReserve, 2*uint64(about))
+		want = besideLog(about)
 	}
 	if space.Free < want {
 		return &FullError{Dir: d.Path, Space: space, About: about, Want: want, Lack: want - space.Free}

@@ -22,9 +22,6 @@ const DefaultRegion = "us-east-1"
 // onePut is the greatest object that S3 takes in one request, which is all or nothing, in bytes.
 const onePut = 5 << 30
 
-// reserve stays free on the disk with the drafts, whatever a backup takes.
-const reserve = 256 << 20
-
 // S3Config says where objects are. Bucket is required.
 type S3Config struct {
 	Bucket, Prefix   string // Prefix without slashes at its ends; empty: none
@@ -33,7 +30,7 @@ type S3Config struct {
 	// read. Empty: the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. Both are read
 	// for each request, so a file may be replaced at any time.
 	Credentials string
-	Drafts      string // directory for drafts: what is stored has to be known before it is sent
+	Drafts      string // directory for drafts, beside the log: what is stored has to be known before it is sent
 	// Free gives the bytes that are free there; nil: nobody asks.
 	Free func(dir string) (uint64, error)
 }
@@ -105,9 +102,10 @@ func (s *S3) failed(what string, err error) error {
 // Create begins a file on this machine, without a name as soon as it is open.
 func (s *S3) Create(_ context.Context, about int64) (Draft, error) {
 	if s.conf.Free != nil {
-		if free, err := s.conf.Free(s.conf.Drafts); err != nil || free < uint64(about)+reserve {
-			return nil, errors.Join(err, fmt.Errorf("write backup: %d MiB are free in %s, a draft of %d MiB would fill the "+
-				"disk: make room", free>>20, s.conf.Drafts, about>>20))
+		want := besideLog(about)
+		if free, err := s.conf.Free(s.conf.Drafts); err != nil || free < want {
+			return nil, errors.Join(err, fmt.Errorf("write backup: %d MiB are free in %s and %d MiB are wanted: a draft of %d "+
+				"MiB would take what the log needs: make room", free>>20, s.conf.Drafts, want>>20, about>>20))
 		}
 	}
 	f, err := os.CreateTemp(s.conf.Drafts, "backup-*.tmp")

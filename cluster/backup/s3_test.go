@@ -153,11 +153,31 @@ func TestS3ErrorsHoldNoSecret(t *testing.T) {
 	}
 }
 
+// A draft leaves the log beside it what a backup into a directory there would leave it.
 func TestS3DraftDoesNotFillTheDisk(t *testing.T) {
-	s, _, _ := openFake(t, func(c *S3Config) { c.Free = func(string) (uint64, error) { return reserve, nil } })
+	for name, tt := range map[string]struct {
+		about int64
+		free  uint64
+		fits  bool
+	}{
+		"a small one that leaves less than the log's reserve": {1 << 20, logReserve, false},
+		"a small one that leaves it":                          {1 << 20, 1<<20 + logReserve, true},
+		"a great one that leaves less than twice its size":    {1 << 30, 1<<30 + 300<<20, false},
+		"a great one that leaves it":                          {1 << 30, 3 << 30, true},
+	} {
+		s, _, _ := openFake(t, func(c *S3Config) { c.Free = func(string) (uint64, error) { return tt.free, nil } })
+		d, err := s.Create(t.Context(), tt.about)
+		if err == nil {
+			d.Discard()
+		}
+		if tt.fits != (err == nil) || err != nil && !strings.Contains(err.Error(), "make room") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	s, _, _ := openFake(t, func(c *S3Config) { c.Free = func(string) (uint64, error) { return logReserve, nil } })
 	_, err := Make(t.Context(), s, "prod", newState(t, 2, secret).Copy(), nil, noon)
 	if err == nil || !strings.Contains(err.Error(), "make room") {
-		t.Errorf("got %v", err)
+		t.Errorf("made: %v", err)
 	}
 }
 

@@ -38,6 +38,7 @@ type cannedServer struct {
 	vigilv1.UnimplementedWorkServer
 	vigilv1.UnimplementedClusterServer
 	vigilv1.UnimplementedMailboxServer
+	vigilv1.UnimplementedDeskServer
 	addr string
 
 	mu     sync.Mutex
@@ -52,6 +53,7 @@ type cannedServer struct {
 	give   bool          // Wait answers with task
 	next   *vigilv1.Task // what comes with the end of one; nil: nothing
 	host   *vigilv1.Host
+	hosts  []*vigilv1.Host // answer of ListHosts, two a page; nil: host
 	room   *vigilv1.Room
 	asked  []proto.Message             // requests, but those about sessions
 	called map[string]bool             // full names of all methods
@@ -92,6 +94,7 @@ func newCanned(t *testing.T) *cannedServer {
 	vigilv1.RegisterWorkServer(g, s)
 	vigilv1.RegisterClusterServer(g, s)
 	vigilv1.RegisterMailboxServer(g, s)
+	vigilv1.RegisterDeskServer(g, s)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = g.Serve(lis) })
 	t.Cleanup(func() { g.Stop(); serving.Wait() })

@@ -45,10 +45,6 @@ func (s *cannedServer) GetHost(context.Context, *vigilv1.GetHostRequest) (*vigil
 	return s.host, nil
 }
 
-func (s *cannedServer) ListHosts(context.Context, *vigilv1.ListHostsRequest) (*vigilv1.ListHostsResponse, error) {
-	return &vigilv1.ListHostsResponse{Hosts: []*vigilv1.Host{s.host}}, nil
-}
-
 func (s *cannedServer) DrainHost(context.Context, *vigilv1.DrainHostRequest) (*vigilv1.Host, error) {
 	return s.host, nil
 }

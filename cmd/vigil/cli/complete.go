@@ -125,11 +125,11 @@ func TaskIDs(ctx context.Context, c *Conn, _ string) (ids []string) {
 
 // HostNames completes hosts.
 func HostNames(ctx context.Context, c *Conn, _ string) (names []string) {
-	list, err := c.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{Stale: true})
+	hosts, err := c.Hosts(ctx, true)
 	if err != nil {
 		return nil
 	}
-	for _, h := range list.GetHosts() {
+	for _, h := range hosts {
 		names = append(names, h.GetName())
 	}
 	return names

@@ -116,11 +116,9 @@ func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
 		if c.Status, err = statusOf(ctx, conn); err != nil {
 			return err
 		}
-		hosts, err := conn.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{Stale: true})
-		if err != nil {
+		if c.Hosts, err = conn.Hosts(ctx, true); err != nil {
 			return err
 		}
-		c.Hosts = hosts.GetHosts()
 		c.heed(c.Status)
 		for _, s := range c.Status.GetServers() {
 			if s.GetApiAddr() == "" {

@@ -40,7 +40,7 @@ const (
 // target is the version that machines get.
 type target struct {
 	version string
-	level   uint32 // the newest feature level that it reads; 0: not known
+	level   uint32 // the newest feature level that it reads; 0: not known, or of no account
 	itself  string // the server that is upgraded now: what is wrong with it does not speak against that; empty: none
 	pause   bool   // that nothing can be written meanwhile is accepted
 }
@@ -188,7 +188,7 @@ func askUpgrade(ctx context.Context, c *cli.Conn, to target) (u upgrade, err err
 	if err != nil {
 		return u, err
 	}
-	hosts, err := allHosts(ctx, c)
+	hosts, err := c.Hosts(ctx, false)
 	if err != nil {
 		return u, err
 	}
@@ -201,20 +201,6 @@ func (u *upgrade) unsafe() error {
 		return nil
 	}
 	return cli.ExitWith(cli.ExitFailed, errors.New("it is not safe to begin: "+strings.Join(u.Stop, "; ")))
-}
-
-// allHosts lists the hosts, page by page.
-func allHosts(ctx context.Context, c *cli.Conn) (all []*vigilv1.Host, err error) {
-	for after := uint32(0); ; {
-		page, err := c.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{After: after})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.GetHosts()...)
-		if after = page.GetNext(); !page.GetMore() {
-			return all, nil
-		}
-	}
 }
 
 func printUpgrade(a *cli.App, u *upgrade) error {

@@ -89,6 +89,8 @@ func (r *rolling) run(ctx context.Context) error {
 	}
 	if server {
 		r.to.itself = r.name
+	} else {
+		r.to.level = 0 // hosts read no log
 	}
 	if err := r.until(ctx, "until it is safe", 1, r.safe); err != nil {
 		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s is not touched: %w", r.name, err))
@@ -109,7 +111,7 @@ func (r *rolling) run(ctx context.Context) error {
 		return cli.ExitWith(cli.ExitFailed, fmt.Errorf("%s: %w; see that %s runs before you go on (vigil upgrade plan)",
 			term.OneLine(strings.Join(r.command, " ")), err, r.name))
 	}
-	r.to.itself = ""
+	r.to.itself, r.to.level = "", 0 // the level is that of what was to be installed: it says nothing of what has been
 	if err := r.until(ctx, "until "+r.name+" is back", upgradeCalm, r.back); err != nil {
 		return cli.ExitWith(cli.ExitFailed, err)
 	}
@@ -155,7 +157,7 @@ func (r *rolling) find(ctx context.Context) (version string, server bool, err er
 }
 
 func (r *rolling) host(ctx context.Context) (*vigilv1.Host, error) {
-	hosts, err := allHosts(ctx, r.c)
+	hosts, err := r.c.Hosts(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package servers
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,13 +23,26 @@ import (
 type oneHost struct {
 	vigilv1.FleetClient
 	vigilv1.ClusterClient
-	ran    string // file that the command makes
+	ran    string            // file that the command makes
+	voters []*vigilv1.Server // until the command has run; nil: three that are well
+	then   []*vigilv1.Server // since it has run; nil: as before
 	before *vigilv1.Host
 	after  func(asked int) *vigilv1.Host
 	asked  int // since the command has run
 }
 
+func (o *oneHost) hasRun() bool {
+	_, err := os.Stat(o.ran)
+	return err == nil
+}
+
 func (o *oneHost) servers() []*vigilv1.Server {
+	switch {
+	case o.then != nil && o.hasRun():
+		return o.then
+	case o.voters != nil:
+		return o.voters
+	}
 	return []*vigilv1.Server{{Id: "s1", Voter: true, Leader: true, Health: "alive"},
 		{Id: "s2", Voter: true, Health: "alive"}, {Id: "s3", Voter: true, Health: "alive"}}
 }
@@ -45,7 +59,7 @@ func (o *oneHost) Status(context.Context, *vigilv1.StatusRequest, ...grpc.CallOp
 func (o *oneHost) ListHosts(context.Context, *vigilv1.ListHostsRequest,
 	...grpc.CallOption) (*vigilv1.ListHostsResponse, error) {
 	h := o.before
-	if _, err := os.Stat(o.ran); err == nil {
+	if o.hasRun() {
 		h = o.after(o.asked)
 		o.asked++
 	}
@@ -125,6 +139,56 @@ func TestUpgradeRunGoesOnOnlyWhenTheHostIsBack(t *testing.T) {
 		if cli.ExitCode(err) != c.code || !strings.Contains(text, c.says) || o.asked < c.looks {
 			t.Errorf("%s: exit code %d after %d questions, %q; want %d, %q", c.name, cli.ExitCode(err), o.asked, text,
 				c.code, c.says)
+		}
+	}
+}
+
+// As the guide has it, the program from before upgrades all machines: it reads one feature level less than servers do
+// that have been upgraded. Once all have, that speaks against no server that is back, and against no host. It still
+// speaks against a server that would get a version which cannot read the log.
+func TestUpgradeRunByTheProgramFromBefore(t *testing.T) {
+	servers := func(reads ...uint32) (all []*vigilv1.Server) {
+		for i, level := range reads {
+			all = append(all, &vigilv1.Server{Id: fmt.Sprint("s", i+1), Voter: true, Leader: i == 0, Health: "alive",
+				Version: fmt.Sprint(level), Features: level})
+		}
+		return all
+	}
+	began := time.Unix(1_000_000, 0)
+	for _, c := range []struct {
+		name, machine string
+		before, after []*vigilv1.Server
+		code          int
+		says          string
+	}{
+		{name: "the last server", machine: "s3", before: servers(2, 2, 1), after: servers(2, 2, 2),
+			says: "s3 is back with version 2, it was 1"},
+		{name: "a host afterwards", machine: "h1", before: servers(2, 2, 2),
+			says: "h1 is back with version 2, it was 1"},
+		{name: "a server to which there is no way back", machine: "s3", before: servers(2, 2, 2), code: cli.ExitFailed,
+			says: "s3 is not touched"},
+	} {
+		o := &oneHost{ran: filepath.Join(t.TempDir(), "ran"), voters: c.before, then: c.after,
+			before: &vigilv1.Host{Name: "h1", Version: "1", State: "ready", SeenAt: timestamppb.New(began)},
+			after: func(int) *vigilv1.Host {
+				return &vigilv1.Host{Name: "h1", Version: "2", State: "ready",
+					SeenAt: timestamppb.New(began.Add(time.Minute))}
+			}}
+		var out bytes.Buffer
+		r := &rolling{App: &cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &out}},
+			c: &cli.Conn{Fleet: o, Cluster: o}, name: c.machine, command: []string{"touch", o.ran},
+			to: target{version: "1", level: 1}, wait: time.Minute, look: time.Millisecond}
+		if c.code != 0 {
+			r.wait = time.Millisecond // nothing will come
+		}
+		err := r.run(t.Context())
+		text := out.String()
+		if err != nil {
+			text += err.Error()
+		}
+		if cli.ExitCode(err) != c.code || !strings.Contains(text, c.says) || o.hasRun() != (c.code == 0) {
+			t.Errorf("%s: exit code %d, the command has run: %v, %q; want %d, %q", c.name, cli.ExitCode(err), o.hasRun(),
+				text, c.code, c.says)
 		}
 	}
 }

@@ -69,9 +69,8 @@ func (f *feed) look(ctx context.Context) (*snapshot, error) {
 		s.inbox, s.inboxMore = list.GetItems(), list.GetMore()
 		return err
 	})
-	g.Go(func() error {
-		list, err := f.c.Fleet.ListHosts(ctx, &vigilv1.ListHostsRequest{Stale: true})
-		s.hosts = list.GetHosts()
+	g.Go(func() (err error) {
+		s.hosts, err = f.c.Hosts(ctx, true)
 		return err
 	})
 	return s, g.Wait()

@@ -19,17 +19,11 @@ func newListCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				list := &vigilv1.ListHostsResponse{}
-				for request := (&vigilv1.ListHostsRequest{Stale: a.Stale}); ; {
-					page, err := c.Fleet.ListHosts(ctx, request)
-					if err != nil {
-						return err
-					}
-					list.Hosts = append(list.Hosts, page.GetHosts()...)
-					if request.After = page.GetNext(); request.After == 0 {
-						return printHosts(a, list)
-					}
+				all, err := c.Hosts(ctx, a.Stale)
+				if err != nil {
+					return err
 				}
+				return printHosts(a, &vigilv1.ListHostsResponse{Hosts: all})
 			})
 		},
 	}
