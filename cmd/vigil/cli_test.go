@@ -58,6 +58,7 @@ type cannedServer struct {
 	post   []*vigilv1.ListMailResponse // answers of ListMail, the last one again and again
 	looked func()                      // called with the last of them
 	unread []*vigilv1.Mail             // answer of ReadMail
+	beaten string                      // verdict of beats that renew nothing; "": they do
 }
 
 // refusal makes an error as servers do.
@@ -146,6 +147,14 @@ func (s *cannedServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1
 	return &vigilv1.JoinResponse{Agent: r.GetSpeaker().GetAgent(), AgentId: 3,
 		Incarnation: max(r.GetSpeaker().GetIncarnation(), 5),
 		Ttl:         durationpb.New(time.Minute)}, nil
+}
+
+func (s *cannedServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+	if s.beaten == "" {
+		return &vigilv1.BeatResponse{}, nil
+	}
+	return &vigilv1.BeatResponse{Exceptions: []*vigilv1.BeatException{{Agent: r.GetAgents()[0],
+		Incarnation: r.GetIncarnations()[0], Verdict: s.beaten}}}, nil
 }
 
 func (s *cannedServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
