@@ -187,6 +187,12 @@ func (s *cannedServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRe
 	return s.say("complete", r.GetResult(), r.GetSpeaker())
 }
 
+func (s *cannedServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	answer, err := s.say("fail", r.GetText(), r.GetSpeaker())
+	answer.State = vigilv1.TaskState_FAILED
+	return answer, err
+}
+
 func (s *cannedServer) Next(_ context.Context, r *vigilv1.NextRequest) (*vigilv1.NextResponse, error) {
 	text := r.GetComplete().GetResult() + r.GetFail().GetReason() + r.GetHandoff().GetToRole()
 	if _, err := s.say("next", text, r.GetSpeaker()); err != nil {
