@@ -60,6 +60,7 @@ type cannedServer struct {
 	post   []*vigilv1.ListMailResponse // answers of ListMail, the last one again and again
 	looked func()                      // called with the last of them
 	unread []*vigilv1.Mail             // answer of ReadMail
+	beaten string                      // verdict of beats that renew nothing; "": they do
 }
 
 // refusal makes an error as servers do.
@@ -151,6 +152,14 @@ func (s *cannedServer) Join(_ context.Context, r *vigilv1.JoinRequest) (*vigilv1
 		Ttl:         durationpb.New(time.Minute)}, nil
 }
 
+func (s *cannedServer) Beat(_ context.Context, r *vigilv1.BeatRequest) (*vigilv1.BeatResponse, error) {
+	if s.beaten == "" {
+		return &vigilv1.BeatResponse{}, nil
+	}
+	return &vigilv1.BeatResponse{Exceptions: []*vigilv1.BeatException{{Agent: r.GetAgents()[0],
+		Incarnation: r.GetIncarnations()[0], Verdict: s.beaten}}}, nil
+}
+
 func (s *cannedServer) Leave(_ context.Context, r *vigilv1.LeaveRequest) (*vigilv1.LeaveResponse, error) {
 	s.left <- r.GetReason()
 	return &vigilv1.LeaveResponse{}, nil
@@ -179,6 +188,12 @@ func (s *cannedServer) StartTask(_ context.Context, r *vigilv1.WorkRequest) (*vi
 
 func (s *cannedServer) CompleteTask(_ context.Context, r *vigilv1.CompleteTaskRequest) (*vigilv1.WorkResponse, error) {
 	return s.say("complete", r.GetResult(), r.GetSpeaker())
+}
+
+func (s *cannedServer) FailTask(_ context.Context, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
+	answer, err := s.say("fail", r.GetText(), r.GetSpeaker())
+	answer.State = vigilv1.TaskState_FAILED
+	return answer, err
 }
 
 func (s *cannedServer) Next(_ context.Context, r *vigilv1.NextRequest) (*vigilv1.NextResponse, error) {

@@ -113,3 +113,36 @@ func TestN01ManagedLivesAreNotKeptUnderTheHome(t *testing.T) {
 		t.Errorf("the agent itself: exit code %d, %q, the server heard %q, was asked %v", code, errs, s.said, s.asked)
 	}
 }
+
+// A laptop that has slept for longer than the lease: the life by hand stays known, so that what it has done still
+// counts, and its next wait goes on with it.
+func TestALifeByHandIsKeptWhenItsLeaseHasEnded(t *testing.T) {
+	s, r, beats := holding(t)
+	s.beaten = "rejoin"
+	if code, out, errs := r.do(t, *beats...); code != cli.ExitSuperseded || out+errs != "" {
+		t.Errorf("the process that beats: exit code %d, %q, %q", code, out, errs)
+	}
+	if code, out, errs := r.do(t, "task", "complete", "done"); code != 0 || out != "task 41 is completed\n" {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
+	}
+	if got := lastAsked[*vigilv1.CompleteTaskRequest](t, s); got.GetSpeaker().GetIncarnation() != 5 ||
+		got.GetTask() != 41 || got.GetAttempt() != 2 || len(s.said) != 1 {
+		t.Errorf("the server heard %v, of %q", got, s.said)
+	}
+	s.task = &vigilv1.Task{Id: 42, Attempt: 1, Title: "Test"}
+	if code, out, errs := r.do(t, "wait-for-task"); code != 0 || !strings.HasPrefix(out, "task 42, attempt 1, ") {
+		t.Errorf("the next wait: exit code %d, %q, %q", code, out, errs)
+	}
+	if got := lastAsked[*vigilv1.JoinRequest](t, s).GetSpeaker(); got.GetIncarnation() != 5 {
+		t.Errorf("%v joins again", got)
+	}
+	// A life that is over is forgotten.
+	s.beaten = "superseded"
+	if code, out, errs := r.do(t, *beats...); code != cli.ExitSuperseded || out+errs != "" {
+		t.Errorf("the process that beats: exit code %d, %q, %q", code, out, errs)
+	}
+	if code, _, errs := r.do(t, "task", "complete", "done"); code != cli.ExitUsage ||
+		!strings.Contains(errs, "no life of web/builder is known here") {
+		t.Errorf("exit code %d, %q", code, errs)
+	}
+}

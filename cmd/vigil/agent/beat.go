@@ -150,7 +150,8 @@ func (b *beater) loop(ctx context.Context, c *cli.Conn) error {
 	if context.Cause(ctx) == ErrParentGone {
 		return b.leave(ctx, c, l)
 	}
-	if errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrRejoin) || errors.Is(err, client.ErrNotFound) {
+	// A lease that has ended is no end of the life: docs/decisions/cmd.md#who-beats-for-a-task-does-not-join-again.
+	if errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrNotFound) {
 		life.Forget(b.App, l)
 	}
 	if b.detached {
@@ -201,7 +202,7 @@ func (b *beater) beats(ctx context.Context, c *cli.Conn, l *life.Life, every tim
 	}
 }
 
-// isOver tells whether the error ends the life.
+// isOver tells whether the error ends the life, or the time in its room: more beats change nothing.
 func isOver(err error) bool {
 	return errors.Is(err, client.ErrSuperseded) || errors.Is(err, client.ErrRejoin) ||
 		errors.Is(err, client.ErrNotFound) ||

@@ -21,6 +21,9 @@ func (w *word) leaveBehind(result string, err error) error {
 	if l.Task == 0 || l.Attempt == 0 {
 		return err // only a server could tell which task it holds
 	}
+	if w.givenUp(l) != nil {
+		return err // what was to be said is no result
+	}
 	c := client.Spooled{Agent: l.Agent, Incarnation: l.Incarnation, Task: l.Task, Attempt: l.Attempt,
 		Result: result, Token: l.Token, Traceparent: l.Traceparent}
 	if e := c.Put(spool, w.Now()); e != nil {

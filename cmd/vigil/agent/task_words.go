@@ -43,7 +43,8 @@ func (w *word) add(cmd *cobra.Command) {
 // addUnless gives a verb that ends a task the flag of scripts that run a tool which may end it itself.
 func (w *word) addUnless(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.unless, "unless-ended", false,
-		"succeed and change nothing when this very life has ended the attempt already, by whichever word")
+		"succeed and change nothing when this very life has ended the attempt already, by whichever word; say that it is "+
+			"given up where that was said and no server has heard it")
 	cmd.MarkFlagsMutuallyExclusive("next", "unless-ended")
 }
 
@@ -56,16 +57,20 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 		return err
 	}
 	if w.unless && life.HasEnded(w.App, l, l.Task, l.Attempt) {
-		return w.Done(map[string]any{"task": l.Task, "attempt": l.Attempt, "ended": true},
-			"task %d: this life has ended the attempt already, nothing was changed", l.Task)
+		return w.ends(l)
 	}
 	return w.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 		if err := l.FindTask(ctx, c); err != nil {
 			return err
 		}
 		state, extra, err := send(ctx, c, l)
+		// An attempt that was given up and is over: only the answer to that was lost, or it was taken away before.
+		gone := errors.Is(err, client.ErrSuperseded) && w.givenUp(l) != nil
 		if last && over(err) {
-			w.finished(l, err == nil)
+			w.finished(l, err == nil || gone)
+		}
+		if gone {
+			return w.ends(l)
 		}
 		if err != nil {
 			return err
@@ -80,6 +85,12 @@ func (w *word) say(cmd *cobra.Command, last bool, send func(ctx context.Context,
 		}
 		return w.Done(object, "%s", line)
 	})
+}
+
+// ends is the answer to a word about an attempt that this life has ended before.
+func (w *word) ends(l *life.Life) error {
+	return w.Done(map[string]any{"task": l.Task, "attempt": l.Attempt, "ended": true},
+		"task %d: this life has ended the attempt already, nothing was changed", l.Task)
 }
 
 // about gives the life that speaks, with the task that is meant: the one that flags name, else the one for which this
@@ -126,10 +137,7 @@ func over(err error) bool {
 // finished notes for the next command, and for the process that beats, that the task is over; counts: by what this
 // life has said.
 func (w *word) finished(l *life.Life, counts bool) {
-	kept := life.KeptOf(w.App, l)
-	if kept == nil && l.Managed { // nothing was noted yet, since whoever has claimed the task had no place for it
-		kept = &life.Life{Agent: l.Agent, AgentID: l.AgentID, Incarnation: l.Incarnation, Managed: true}
-	}
+	kept := life.KeptOrNew(w.App, l)
 	if kept == nil {
 		return
 	}
@@ -144,21 +152,28 @@ func (w *word) finished(l *life.Life, counts bool) {
 	}
 }
 
-// plain makes a verb that sends a WorkRequest.
-func (w *word) plain(cmd *cobra.Command, last bool, text string, retryable bool,
+// plain makes a verb that says how the work goes on.
+func (w *word) plain(cmd *cobra.Command, text string,
 	send func(context.Context, *cli.Conn, *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error)) error {
-	return w.say(cmd, last, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
+	return w.say(cmd, false, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
 		map[string]any, error) {
-		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt,
-			Text: text, Retryable: retryable})
+		answer, err := send(ctx, c, &vigilv1.WorkRequest{Speaker: l.Speaker(), Task: l.Task, Attempt: l.Attempt, Text: text})
 		return answer.GetState(), nil, err
 	})
 }
 
-// complete ends the task with a result.
+// complete ends the task with a result, or as it was given up before.
 func (w *word) complete(cmd *cobra.Command, result string) error {
 	return w.say(cmd, true, func(ctx context.Context, c *cli.Conn, l *life.Life) (vigilv1.TaskState,
 		map[string]any, error) {
+		if f := w.givenUp(l); f != nil {
+			state, extra, err := fail(ctx, c, l, f)
+			if err == nil && !w.JSON && !w.Effort {
+				fmt.Fprintf(w.Err, "vigil: task %d was given up while no server answered, so this was said now, and not the "+
+					"result: %s\n", l.Task, term.OneLine(f.Reason))
+			}
+			return state, extra, err
+		}
 		answer, err := c.Work.CompleteTask(ctx, &vigilv1.CompleteTaskRequest{Speaker: l.Speaker(), Task: l.Task,
 			Attempt: l.Attempt, Result: result})
 		return answer.GetState(), nil, err
@@ -172,7 +187,7 @@ func newTaskStartCmd(a *cli.App) *cobra.Command {
 		Short: "As an agent: say that work on the claimed task has begun",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return w.plain(cmd, false, "", false,
+			return w.plain(cmd, "",
 				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 					return c.Work.StartTask(ctx, r)
 				})
@@ -205,7 +220,7 @@ stays; so do --percent and --expect.`,
 			if l, err := w.who.Current(a); err == nil && a.Effort && life.Nested(a, l, false) {
 				return nil // another tool's work
 			}
-			return w.plain(cmd, false, cli.FirstOf(args), false,
+			return w.plain(cmd, cli.FirstOf(args),
 				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
 					if r.Expect = rest; cmd.Flags().Changed("percent") {
 						r.Percent = &percent
@@ -264,45 +279,6 @@ does, before it reports the end of the agent; then --next takes nothing.`,
 	w.addNext(cmd)
 	w.addUnless(cmd)
 	result.Add(cmd)
-	return cmd
-}
-
-func newTaskFailCmd(a *cli.App) *cobra.Command {
-	w := &word{App: a}
-	var retryable bool
-	var after cli.DelayFlag
-	cmd := &cobra.Command{
-		Use:     "fail REASON",
-		Short:   "As an agent: give the task up",
-		Example: `  vigil task fail --retryable "the test machine is down"`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			wait, err := after.Read(cmd, a.Now())
-			switch {
-			case err != nil:
-				return err
-			case wait != nil && !retryable:
-				return cli.Usagef("flag --after goes with --retryable: what is not tried again needs no time for it")
-			}
-			if w.next {
-				_, err := w.follow(cmd, func(r *vigilv1.NextRequest) error {
-					r.End = &vigilv1.NextRequest_Fail{Fail: &vigilv1.Failure{Reason: args[0], Retryable: retryable, After: wait}}
-					return nil
-				})
-				return err
-			}
-			return w.plain(cmd, true, args[0], retryable,
-				func(ctx context.Context, c *cli.Conn, r *vigilv1.WorkRequest) (*vigilv1.WorkResponse, error) {
-					r.After = wait
-					return c.Work.FailTask(ctx, r)
-				})
-		},
-	}
-	w.add(cmd)
-	w.addNext(cmd)
-	w.addUnless(cmd)
-	cmd.Flags().BoolVar(&retryable, "retryable", false, "another attempt may succeed")
-	after.Add(cmd, "after", "with --retryable: when it may, for instance 30s (default: after a while that grows)")
 	return cmd
 }
 

@@ -179,7 +179,7 @@ func (w *waitForTask) hand(l *life.Life, job *client.Job, managed bool) error {
 	if !l.Owner.Alive() || !w.caller.Alive() {
 		return ErrParentGone
 	}
-	if err := life.Save(w.App, l); err != nil {
+	if err := life.TakeUp(w.App, l); err != nil {
 		return err
 	}
 	if err := w.print(l, job, managed); err != nil {

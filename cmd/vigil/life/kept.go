@@ -72,18 +72,26 @@ func fileOf(a *cli.App, l *Life) (string, error) {
 	return "", nil
 }
 
-// Save keeps the life for the next command. What another process of it has noted as ended stays noted.
-func Save(a *cli.App, l *Life) error {
+// Save keeps the life for the next command. What another process of it has noted as ended or given up stays noted.
+func Save(a *cli.App, l *Life) error { return save(a, l, func() {}) }
+
+// save is Save with a change of what is noted as given up.
+func save(a *cli.App, l *Life, change func()) error {
 	name, err := fileOf(a, l)
 	if err != nil || name == "" {
 		return err
 	}
+	l.GivenUp = nil
 	if kept, err := readLife(name); err == nil && kept.same(l) {
 		mine := l.Ended
-		l.Ended = kept.Ended
+		l.Ended, l.GivenUp = kept.Ended, kept.GivenUp
 		for _, t := range mine {
 			l.NoteEnded(t.Task, t.Attempt)
 		}
+	}
+	change()
+	for _, t := range l.Ended {
+		l.takeUp(t)
 	}
 	l.Saved = a.Now()
 	return put(name, l)
@@ -106,10 +114,10 @@ func put(name string, what any) error {
 }
 
 // Forget removes what is kept of the life, unless a newer one is kept by now. Of a managed one stays what it has
-// ended: who started it may speak about that after a process of it has left the room.
+// ended or given up: who started it may speak about that after a process of it has left the room.
 func Forget(a *cli.App, l *Life) {
 	if kept := KeptOf(a, l); kept != nil {
-		if kept.Managed && len(kept.Ended) > 0 {
+		if kept.Managed && len(kept.Ended)+len(kept.GivenUp) > 0 {
 			kept.Task, kept.Attempt, kept.Traceparent = 0, 0, ""
 			if Save(a, kept) == nil {
 				return
@@ -138,6 +146,16 @@ func KeptOf(a *cli.App, l *Life) *Life {
 		}
 	}
 	return nil
+}
+
+// KeptOrNew is KeptOf; of a managed life of which nothing is kept, since whoever has claimed its task had no place for
+// it, the beginning. nil: nothing is kept of it.
+func KeptOrNew(a *cli.App, l *Life) *Life {
+	kept := KeptOf(a, l)
+	if kept == nil && l.Managed {
+		kept = &Life{Agent: l.Agent, AgentID: l.AgentID, Incarnation: l.Incarnation, Managed: true}
+	}
+	return kept
 }
 
 // keptByHand is the life of the agent that was begun by hand here and whose owner is there.

@@ -27,6 +27,9 @@ type Life struct {
 	Saved       time.Time `json:"saved"`
 	// Ended are the attempts that this life has ended itself, the newest last, at most maxEnded.
 	Ended []Attempt `json:"ended,omitempty"`
+	// GivenUp are the attempts that this life has given up and no server has heard of, the newest last, at most
+	// maxGivenUp. GiveUp and TakeUp change it.
+	GivenUp []Failure `json:"given_up,omitempty"`
 
 	Token   string `json:"-"`
 	Managed bool   `json:"-"` // its number was given, by the environment or by flags

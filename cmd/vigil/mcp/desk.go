@@ -358,3 +358,14 @@ func (d *mcpDesk) leaveBehind(job *client.Job, result string) bool {
 	}
 	return err == nil
 }
+
+// giveUp notes a failure that no server has heard, for commands of this life that speak about the attempt next.
+func (d *mcpDesk) giveUp(job *client.Job, f *client.Failure) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := life.GiveUp(d.App, d.life, life.Failure{Reason: f.Reason, Retryable: f.Retryable,
+		Attempt: life.Attempt{Task: job.Task.GetId(), Attempt: job.Attempt}})
+	if err != nil {
+		d.log.Warn("commands beside this one will not know that the task is given up", append(about(job), "error", err)...)
+	}
+}

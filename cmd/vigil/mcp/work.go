@@ -311,6 +311,9 @@ func (d *mcpDesk) failTask(ctx context.Context, _ *mcp.CallToolRequest, in failA
 	said, err := d.say(ctx, word, func(ctx context.Context, job *client.Job) (_ string, err error) {
 		end := client.End{Failure: &client.Failure{Reason: in.Reason, Retryable: in.Retryable}}
 		next, _, err = finish(ctx, job, end, in.Next)
+		if err != nil && agent.Unheard(err) {
+			d.giveUp(job, end.Failure)
+		}
 		return "Task %d is given up.", err
 	})
 	return d.followed(ctx, said, next, err)

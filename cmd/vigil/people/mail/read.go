@@ -62,8 +62,9 @@ until there is something to read; --timeout bounds that, with exit code 6.`,
 	return cmd
 }
 
-// rejoins is how long a wait for mail by hand outlives the end of the lease: longer than whoever beats for this life
-// needs to join again after this machine has slept. After the end of a task nobody beats.
+// rejoins is how long a wait for mail by hand outlives the end of the lease: longer than the processes that join again,
+// such as `vigil mcp` and another wait, need for that after this machine has slept. The one that beats for a task does
+// not join again, and after the end of a task nobody beats.
 const rejoins = time.Minute
 
 // awaitUnread waits until there is unread mail and takes it. It takes none when nobody
