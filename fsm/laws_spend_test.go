@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,50 @@ func TestL11BudgetsOfRoomRoleAndAgent(t *testing.T) {
 			x.must(c.lift)
 			if out := x.do(Claim{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc}}); out.Code != noun.OK {
 				t.Errorf("a claim after the budget was lifted: %+v", out)
+			}
+		})
+	}
+}
+
+// L3, L11: who waits in the room of an on_demand role and has used up its own budget is free for no task: another
+// agent is started for it. It is free again when the window has passed, and when a human lifts the budget.
+func TestL3WhoHasUsedUpItsBudgetIsNotFree(t *testing.T) {
+	spec := noun.RoleSpec{Name: "a", Runner: "w", Replicas: 2, SpendEachTokens: 100, TTL: 24 * time.Hour}
+	for name, over := range map[string]func(x *spender){
+		"lift": func(x *spender) { x.must(LiftBudget{Room: "r", Role: "a", By: "ann"}) },
+		"window": func(x *spender) {
+			for range 3 {
+				x.jump(9 * time.Hour)
+				x.beat(x.h, BeatLease|BeatFence, x.one)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newSpender(t, spec, noun.SpendLimit{})
+			x.set("host_ttl", "24h")
+			onDemand := spec
+			onDemand.Start = noun.StartOnDemand
+			x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{onDemand}, By: "test"})
+			wanting := func() []noun.AgentID {
+				list := slices.Collect(x.s.Wanting())
+				if next := reload(t, x.s); !slices.Equal(list, slices.Collect(next.Wanting())) || next.Hash() != x.s.Hash() {
+					t.Error("L12: a loaded state wants others")
+				}
+				return list
+			}
+			x.must(CreateTask{Room: "r", Role: "a", Title: "t", By: "test"})
+			if list := wanting(); len(list) != 0 {
+				t.Errorf("within its budget it is free, and agents %v are to be started", list)
+			}
+			x.tells(Used{Input: 200})
+			if a := x.agent("r/a"); a.Part != noun.PartWaiting || a.Notes().Used.Stage != noun.StageOut {
+				t.Fatalf("it is %s with %+v", a.Part, a.Notes().Used)
+			}
+			if list := wanting(); !slices.Equal(list, []noun.AgentID{x.two}) || x.s.WhyNot(x.s.Agent(x.two)) != "" {
+				t.Errorf("agents %v are to be started; the other one waits for %q", list, x.s.WhyNot(x.s.Agent(x.two)))
+			}
+			if over(x); len(wanting()) != 0 || x.agent("r/a").Part != noun.PartWaiting {
+				t.Errorf("once it may go on, agents %v are to be started", wanting())
 			}
 		})
 	}

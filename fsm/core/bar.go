@@ -58,9 +58,8 @@ func (s *State) BarRole(r *noun.Role) {
 	s.offer(r)
 }
 
-// BarAgent does the same for one agent.
-func (s *State) BarAgent(a *noun.Agent) {
-	was := ShadowOf(a)
+// BarAgent does the same for one agent; was is its shadow from before.
+func (s *State) BarAgent(a *noun.Agent, was shadow) {
 	s.Settle(a, was)
 	s.offer(s.RoleTable.Get(a.Role))
 }

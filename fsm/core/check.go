@@ -192,8 +192,8 @@ func (c *Checker) task(s *View, t *noun.Task) {
 	if h := s.HostTable.Get(s.hostHolding(t)); h != nil && len(h.Away) == 2*noun.MaxAway {
 		row.Put.Until = max(row.Put.Until, t.Armed) // what it has forgotten may have moved the timer
 	}
-	c.That(t.State == noun.TaskQueued || t.Retried().NotBefore == 0, "task %d is %s and put off until %d",
-		t.ID, t.State, t.Retried().NotBefore)
+	c.That(t.State == noun.TaskQueued || t.State == noun.TaskCanceled || t.Retried().NotBefore == 0,
+		"task %d is %s and put off until %d", t.ID, t.State, t.Retried().NotBefore)
 	a := s.AgentTable.Get(t.Holder)
 	unseen := a != nil && a.Task == t.ID && a.ID < s.RoleTable.Get(a.Role).Before() // a new limit may end earlier
 	// of a pending one the limit may have been shortened since, and it is said once

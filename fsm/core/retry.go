@@ -67,7 +67,7 @@ func (s *State) again(t *noun.Task, e *ending) {
 		s.Move(t, noun.TaskPending)
 		return
 	case delay > 0:
-		s.moveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(delay))
+		s.MoveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(delay))
 	case half:
 		s.Move(t, noun.TaskQueued)
 	default:

@@ -16,7 +16,7 @@ type shadow struct {
 	proc  noun.ProcState
 	part  noun.PartState
 	order noun.OrderKind
-	busy  bool // takes no task: holds one, is paused or is to end
+	busy  bool // takes no task: holds one, is paused, has used up its own budget or is to end
 	pause bool
 	park  bool // waits for the end of a breaker's or a usage limit's pause
 	off   bool // stopped by a human, or no longer declared
@@ -25,7 +25,7 @@ type shadow struct {
 
 func ShadowOf(a *noun.Agent) shadow {
 	return shadow{a.ID, a.Role, a.Host, a.Proc, a.Part, a.Order,
-		a.Task != 0 || a.Paused || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() &&
+		a.Task != 0 || a.Paused || a.SpentOut() || a.Order == noun.StopOrder || a.Retired, a.Paused, a.Waits() &&
 			!a.Stopped, a.Stopped || a.Retired,
 		a.Proc == noun.ProcRunning && a.Part == noun.PartDisconnected && a.Since > a.StartedAt &&
 			!a.Adopted()}
@@ -180,9 +180,9 @@ func (s *State) fireAgent(id noun.AgentID) {
 	if a == nil {
 		return
 	}
-	was := ShadowOf(a)
 	a.Armed = 0
 	s.Hooks.AgentFires.Call(a)
+	was := ShadowOf(a) // a feature settles what it changes of it
 	s.endIntents(a)
 	if row := s.agentLimit(a); row.Due(s.Meta.Clock) {
 		s.endLimit(a, row.Kind)

@@ -46,10 +46,10 @@ func (s *State) indexTask(t *noun.Task, by int) {
 }
 
 // Move is the only way by which a task changes its state. It is put off no more.
-func (s *State) Move(t *noun.Task, to noun.TaskState) { s.moveUntil(t, to, 0) }
+func (s *State) Move(t *noun.Task, to noun.TaskState) { s.MoveUntil(t, to, 0) }
 
-// moveUntil is Move, and with QUEUED the task is put off until then.
-func (s *State) moveUntil(t *noun.Task, to noun.TaskState, notBefore noun.Time) {
+// MoveUntil is Move, and with QUEUED the task is put off until then; 0: it is not.
+func (s *State) MoveUntil(t *noun.Task, to noun.TaskState, notBefore noun.Time) {
 	s.Weigh(weightOfMove)
 	from, active := t.State, s.RoomIndex(t.Room).Open > 0
 	since := s.roleIndexOf(t.Role).waits(t)
@@ -277,7 +277,7 @@ func (c CreateTask) Apply(s *State) noun.Outcome {
 	t.Trace, t.Key = c.Trace, c.Key
 	s.indexKey(t)
 	if c.After > 0 {
-		s.moveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(c.After))
+		s.MoveUntil(t, noun.TaskQueued, s.Meta.Clock.Add(c.After))
 	} else {
 		s.enqueue(r, t)
 	}

@@ -26,7 +26,7 @@ const MaxKeptReason = 256
 // Retry is what a task that is to be tried again knows of it; see Task.Retried.
 type Retry struct {
 	// NotBefore is the cluster time before which the task is offered to nobody; 0: it is not put
-	// off. Only QUEUED tasks are.
+	// off. Only QUEUED tasks are; one that the conversation watchdog has canceled keeps it.
 	NotBefore Time
 	Row       uint32    // attempts that failed since the task was created or a human had it tried again
 	Reasons   []Failure // of the last of them, oldest first, at most ReasonsKept; replaced, never changed

@@ -211,6 +211,12 @@ type LifeUsage struct {
 	Worked Time
 }
 
+// SpentOut tells that the agent has used up its own budget.
+func (a *Agent) SpentOut() bool {
+	u := a.Notes().Used
+	return u != nil && u.Stage == StageOut
+}
+
 // ToolCall is how long a call of a tool may take that nobody has announced. Telemetry tells of a call at its end, so
 // an agent is silent that long when it has a large project built or tested.
 const ToolCall = 30 * time.Minute

@@ -25,7 +25,7 @@ func Install(c *core.State) *State {
 	h.RoleBarred = append(h.RoleBarred, func(r *noun.Role) bool {
 		return stageOf(r.Spent) == noun.StageOut || stageOf(s.RoomTable.Get(r.Room).Spent) == noun.StageOut
 	})
-	h.AgentBarred = append(h.AgentBarred, func(a *noun.Agent) bool { return stageOfAgent(a) == noun.StageOut })
+	h.AgentBarred = append(h.AgentBarred, (*noun.Agent).SpentOut)
 	h.BarredText, h.BarredRow = s.barredText, s.barredRow
 	h.AgentDue = append(h.AgentDue, s.agentRow)
 	h.AgentFires.Add(func(a *noun.Agent) { s.reviewAgent(a) })

@@ -155,7 +155,7 @@ func (s *State) reviewAgent(a *noun.Agent) {
 	r := s.RoleTable.Get(a.Role)
 	judged := noun.Spent{Day: u.Day, Lifted: spent(r.Spent).Lifted}
 	s.judge(&judged, r.Spec.SpendEach())
-	next, was := *u, u.Stage
+	next, was, before := *u, u.Stage, core.ShadowOf(a)
 	next.Day, next.Stage = judged.Day, judged.Stage
 	if len(next.Day) != len(u.Day) || next.Stage != was {
 		a.Note(func(n *noun.Notes) { n.Used = &next })
@@ -165,7 +165,7 @@ func (s *State) reviewAgent(a *noun.Agent) {
 		rm := s.RoomTable.Get(a.Room)
 		s.moved(core.About{Agent: a}, noun.Escalation{Subject: agentSubject(a), Agent: a.Name, Inc: a.Inc, Room: rm.Name},
 			was, next.Stage, "the agent", r.Spec.SpendEach(), next.Day)
-		s.BarAgent(a)
+		s.BarAgent(a, before)
 	}
 }
 

@@ -81,6 +81,7 @@ func (s *State) silenceOf(id noun.RoomID) *silence {
 // noteActivity takes note that something was done or said in a room.
 func (s *State) noteActivity(id noun.RoomID) {
 	rm := s.RoomTable.Mut(id)
+	s.worksAgain(rm)
 	if rm != nil && rm.Asked != nil {
 		s.withdrawAsked(rm)
 	}
@@ -89,6 +90,18 @@ func (s *State) noteActivity(id noun.RoomID) {
 	}
 	rm.Active, rm.ActiveAt, rm.Quiet = s.Meta.Clock, s.Entry.Wall, s.Meta.Clock
 	s.placeRoom(rm)
+}
+
+// worksAgain notes that a room works again whose cancellation has left tasks that were put off: it was never
+// without open tasks, and begins anew all the same.
+func (s *State) worksAgain(rm *noun.Room) {
+	if rm == nil || rm.Canceled == nil || rm.ResumedWork() || rm.Sweep != nil || s.Level() < core.LevelRetry {
+		return
+	}
+	if x := s.RoomIndex(rm.ID); x.Open > x.Delayed && rm.Opened != s.Meta.Clock {
+		rm.Opened = s.Meta.Clock
+		s.placeRoom(rm)
+	}
 }
 
 // excuse is until when an agent has explained the silence of the room whose task it holds, or what is
@@ -371,8 +384,8 @@ func (v *View) ActiveRooms() int { return v.allQuiet.Len() + v.ownQuiet.Len() }
 // Watchdog is the replicated part of the conversation watchdog.
 func (v *View) Watchdog() *noun.Watchdog { return &v.Meta.Watchdog }
 
-// openTasksOf lists the open tasks of a room by id.
-func (v *View) openTasksOf(rm *noun.Room) []noun.TaskID {
+// openTasksOf lists the open tasks of a room by id, with those that are put off or without.
+func (v *View) openTasksOf(rm *noun.Room, delayed bool) []noun.TaskID {
 	list := v.heldTasksOf(rm)
 	collect := func(q core.Queued) bool {
 		if _, aside := v.Aside[q.Id]; !aside { // it ends by itself
@@ -388,7 +401,7 @@ func (v *View) openTasksOf(rm *noun.Room) []noun.TaskID {
 		if ri.Pending.Len() > 0 {
 			ri.Pending.Scan(collect)
 		}
-		if ri.Delayed.Len() > 0 {
+		if delayed && ri.Delayed.Len() > 0 {
 			ri.Delayed.Scan(func(d core.DelayedTask) bool { return collect(core.Queued{Id: d.Id}) })
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // A room with more open tasks than an entry has steps is canceled by several: those that agents hold
 // first, then those that wait. In the entry of the cancellation it counts as canceled, and none of its
 // tasks is offered any more that was not; what somebody does with one of them after that entry is a word
-// that beats the plan, and the task stays (law L4). It is reopened in the same way.
+// that beats the plan, and the task stays (law L4). What is put off stays, too, unless a deadline cancels the room.
+// It is reopened in the same way.
 
 // toldPerSweep is how many tasks that nobody has ever claimed have an event of their own in one sweep; one event
 // counts the others. So it does not push the history of the whole fleet out.
@@ -42,12 +43,17 @@ func (v *View) inSteps(tasks uint32) bool {
 	return v.Meta.Level >= core.LevelRetry && tasks > noun.StepsPerEntry
 }
 
-// beginSweep has all open tasks of a room canceled from this entry on.
+// beginSweep has so many open tasks of a room canceled from this entry on.
 func (s *State) beginSweep(rm *noun.Room, x *noun.Cancellation, open uint32) {
 	x.Tasks, x.Swept = open, true
 	for _, id := range rm.Roles {
-		if r, ri := s.RoleTable.Get(id), s.RoleIdx.Get(id); ri.Tasks[noun.TaskQueued]+ri.Tasks[noun.TaskPending]+
-			ri.Tasks[noun.TaskAcknowledged]+ri.Tasks[noun.TaskInProgress] > 0 {
+		r, ri := s.RoleTable.Get(id), s.RoleIdx.Get(id)
+		n := ri.Tasks[noun.TaskQueued] + ri.Tasks[noun.TaskPending] + ri.Tasks[noun.TaskAcknowledged] +
+			ri.Tasks[noun.TaskInProgress]
+		if s.sparesDelayed(x) {
+			n -= uint32(ri.Delayed.Len())
+		}
+		if n > 0 {
 			x.Roles = named(x.Roles, r.Spec.Name)
 		}
 	}
@@ -111,12 +117,7 @@ func (s *State) cancelOpen(rm *noun.Room, w *noun.Sweep) bool {
 		}
 		s.Step()
 		t := s.TaskTable.Mut(id)
-		s.stopHolder(t)
-		if s.tells(t, w) {
-			s.Cancel(t, noun.WatchedBy, why)
-		} else {
-			s.CancelUntold(t, why)
-		}
+		s.cancelTask(t, why, s.tells(t, w))
 		t.Swept = true
 	}
 }
@@ -144,7 +145,11 @@ func (s *State) nextOpen(rm *noun.Room, w *noun.Sweep) (found noun.TaskID) {
 		}
 		return found != 0
 	}
-	for ; p.stage < sweepStages; *p = (sweepPlace{rev: p.rev, stage: p.stage + 1}) {
+	stages := sweepStages
+	if s.sparesDelayed(rm.Canceled) {
+		stages = sweepDelayed
+	}
+	for ; p.stage < stages; *p = (sweepPlace{rev: p.rev, stage: p.stage + 1}) {
 		for ; p.role < len(rm.Roles); *p = (sweepPlace{rev: p.rev, stage: p.stage, role: p.role + 1}) {
 			if s.lookOn(p, rm.Roles[p.role], meant); found != 0 {
 				return found
@@ -274,7 +279,7 @@ func (s *State) endSweep(rm *noun.Room, w *noun.Sweep) {
 		return
 	}
 	s.ReviewOffers(rm)
-	if s.RoomIndex(rm.ID).Open > 0 { // what came in the meantime: its silence begins here
+	if x := s.RoomIndex(rm.ID); x.Open > x.Delayed { // what came in the meantime: its silence begins here
 		s.openRoom(rm.ID)
 	}
 }

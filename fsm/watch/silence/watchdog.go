@@ -157,6 +157,9 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 	rm = s.RoomTable.Mut(rm.ID)
 	s.withdrawAsked(rm)
 	rm.Canceled, rm.Warned, rm.Unserved, rm.Rev = x, 0, false, s.Meta.Index
+	if s.RoomIndex(rm.ID).Delayed > 0 { // a deadline counts from here for what is left
+		s.openRoom(rm.ID)
+	}
 	w.History = append(append([]noun.Cancellation(nil),
 		w.History[max(0, len(w.History)-noun.MaxCancellations+1):]...), *x)
 	s.Event("room.canceled", core.About{Room: rm.ID},
@@ -166,23 +169,32 @@ func (c CancelIdleRoom) Apply(of *core.State) noun.Outcome {
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: x.Tasks}
 }
 
-// cancelAll stops who holds a task of the room, and cancels all open ones. A stop that
+// sparesDelayed tells that a cancellation leaves the tasks that are put off, which are offered at their hour:
+// nobody could be silent about them. A deadline is one of all that is open.
+func (v *View) sparesDelayed(x *noun.Cancellation) bool {
+	return x.Reason == IdleTimeout && v.Level() >= core.LevelRetry
+}
+
+// cancelAll stops who holds a task of the room, and cancels the open ones. A stop that
 // cannot be carried out prevents nothing.
 func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
 	x := &noun.Cancellation{Room: rm.Name, At: s.Meta.Clock, Wall: s.Entry.Wall, ActiveAt: rm.ActiveAt,
 		Silent: s.Meta.Clock.Sub(q.Active), Reason: q.Reason, First: s.Meta.FinishSeq + 1}
-	if open := s.RoomIndex(rm.ID).Open; s.inSteps(open) {
+	spares, open := s.sparesDelayed(x), s.RoomIndex(rm.ID).Open
+	if spares {
+		open -= s.RoomIndex(rm.ID).Delayed
+	}
+	if s.inSteps(open) {
 		s.beginSweep(rm, x, open)
 		return x
 	}
-	for _, id := range s.openTasksOf(rm) {
+	for _, id := range s.openTasksOf(rm, !spares) {
 		t := s.TaskTable.Mut(id)
 		if a := s.AgentTable.Get(t.Holder); t.State.Held() && a != nil {
 			x.Hosts = named(x.Hosts, s.HostNameOf(a))
 		}
-		s.stopHolder(t)
 		x.Roles = named(x.Roles, s.RoleTable.Get(t.Role).Spec.Name)
-		s.Cancel(t, noun.WatchedBy, x.TaskReason())
+		s.cancelTask(t, x.TaskReason(), true)
 		x.Tasks++
 	}
 	for _, id := range rm.Roles {
@@ -190,6 +202,20 @@ func (s *State) cancelAll(rm *noun.Room, q *RoomQuiet) *noun.Cancellation {
 	}
 	x.Last = s.Meta.FinishSeq
 	return x
+}
+
+// cancelTask stops who holds a task and cancels it. One that is put off keeps its hour, for who reopens the room.
+func (s *State) cancelTask(t *noun.Task, why string, told bool) {
+	hour := t.Retried().NotBefore
+	s.stopHolder(t)
+	if told {
+		s.Cancel(t, noun.WatchedBy, why)
+	} else {
+		s.CancelUntold(t, why)
+	}
+	if hour != 0 && s.Level() >= core.LevelRetry {
+		t.ChangeRetry(func(r *noun.Retry) { r.NotBefore = hour })
+	}
 }
 
 // stopHolder stops who holds a task.
@@ -232,6 +258,9 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 		s.endSweep(rm, rm.Sweep)
 		rm = s.RoomTable.Mut(rm.ID)
 	}
+	if open := s.RoomIndex(rm.ID); open.Open == open.Delayed { // what comes back has the whole of a deadline
+		s.openRoom(rm.ID)
+	}
 	n, x := uint32(0), rm.Canceled
 	if s.inSteps(x.Tasks) {
 		n = x.Tasks
@@ -250,14 +279,18 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 	return noun.Outcome{Room: rm.ID, Rev: rm.Rev, Count: n}
 }
 
-// reopen queues a canceled task.
+// reopen queues a canceled task. One whose hour has not come waits for it.
 func (s *State) reopen(t *noun.Task, by string, told bool) {
 	t.Result, t.Note = "", ""
 	t.Pass(0, 0) // what the old attempt still says is late
 	if told {
 		s.Event("task.reopened", core.About{Task: t.ID, Room: t.Room}, "by "+core.Nobody(by))
 	}
-	s.Move(t, noun.TaskQueued)
+	hour := t.Retried().NotBefore
+	if hour <= s.Meta.Clock {
+		hour = 0
+	}
+	s.MoveUntil(t, noun.TaskQueued, hour)
 	s.Promote(t.Role)
 }
 
