@@ -308,7 +308,7 @@ func newTaskFailCmd(a *cli.App) *cobra.Command {
 
 func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 	w, result := &word{App: a}, &cli.ResultFlag{}
-	var text, file, result1 string
+	var text, file, resultText string
 	var priority int32
 	cmd := &cobra.Command{
 		Use:     "handoff ROLE [TITLE]",
@@ -320,7 +320,7 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			res, err := result.Read(a, cmd, result1)
+			res, err := result.Read(a, cmd, resultText)
 			if err != nil {
 				return err
 			}
@@ -359,7 +359,7 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&text, "text", "", "text of the next task")
 	flags.StringVar(&file, "file", "", "file with the text of the next task, - for standard input")
-	flags.StringVar(&result1, "result", "", "result of this task")
+	flags.StringVar(&resultText, "result", "", "result of this task")
 	flags.Int32Var(&priority, "priority", 0, "of the next task")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd
