@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"vigil/agentd/agenttest"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
@@ -219,16 +220,7 @@ func self() string {
 // until waits for something that tells nobody when it happens.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited %s for: %s", patience, what)
-		}
-	}
+	agenttest.Until(t, patience, 2*time.Millisecond, what, ok)
 }
 
 // state is the kernel's letter for the state of a process; 0: gone.

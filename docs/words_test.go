@@ -1,12 +1,15 @@
 package docs
 
 import (
+	"go/scanner"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Pages at the door stay short enough to be read.
@@ -16,6 +19,34 @@ func TestPagesAreShort(t *testing.T) {
 			t.Errorf("%s has %d lines, at most %d are allowed", name, n, most)
 		}
 	}
+}
+
+// Lines of code have at most 120 columns, a tab counted as one. Prose in raw strings is as long as it is shown.
+func TestLinesAreShort(t *testing.T) {
+	const most, prose = 120, 8 // runes of a line; words of a raw string from which on it is prose
+	eachFile(t, func(path, text string) {
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+			strings.HasPrefix(text, "// Code generated") {
+			return
+		}
+		told := map[int]bool{} // lines of prose
+		files := token.NewFileSet()
+		file := files.AddFile(path, -1, len(text))
+		var words scanner.Scanner
+		words.Init(file, []byte(text), nil, 0)
+		for pos, kind, lit := words.Scan(); kind != token.EOF; pos, kind, lit = words.Scan() {
+			if strings.HasPrefix(lit, "`") && kind == token.STRING && len(strings.Fields(lit)) >= prose {
+				for i := range strings.Count(lit, "\n") + 1 {
+					told[file.Line(pos)+i] = true
+				}
+			}
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if n := utf8.RuneCountInString(line); n > most && !told[i+1] {
+				t.Errorf("%s:%d has %d columns, at most %d are allowed", path, i+1, n, most)
+			}
+		}
+	})
 }
 
 // Each decision has a name of its own and is short, and whoever cites one finds it.

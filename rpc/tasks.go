@@ -86,7 +86,7 @@ func (w *taskFilter) match(st *fsm.View, t *noun.Task) bool {
 }
 
 // ListTasks pages through tasks by number. A page is not one instant: the lock is
-// given back every scanStep tasks.
+// given back every base.ScanStep tasks.
 func (f *fleet) ListTasks(ctx context.Context, r *vigilv1.ListTasksRequest) (*vigilv1.ListTasksResponse, error) {
 	var c form.Checks
 	c.OptionalName("room", r.GetRoom())

@@ -15,7 +15,7 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// judgedAgent is convertAgent with the verdict; leader tells whether somebody leads.
+// judgedAgent is form.Agent with the verdict; leader tells whether somebody leads.
 func judgedAgent(st *fsm.View, a *noun.Agent, leader bool) *vigilv1.Agent {
 	out := form.Agent(st, a)
 	v := st.Verdict(a.ID, leader)

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"vigil/agentd/agenttest"
 	"vigil/rpc/client"
 	"vigil/rpc/code"
 	"vigil/rpc/gen/vigilv1"
@@ -474,14 +475,5 @@ func TestLongPath(t *testing.T) {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited for: %s", what)
-		}
-	}
+	agenttest.Until(t, patience, 2*time.Millisecond, what, ok)
 }

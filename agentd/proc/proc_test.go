@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"vigil/agentd/agenttest"
 )
 
 const patience = 30 * time.Second
@@ -186,16 +188,7 @@ func await(t *testing.T, tree *Tree) {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited for: %s", what)
-		}
-	}
+	agenttest.Until(t, patience, 2*time.Millisecond, what, ok)
 }
 
 func stateOf(pid int) byte {

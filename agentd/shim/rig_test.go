@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"vigil/agentd/agenttest"
 )
 
 // patience is how long anything may take on a machine that is busy with other
@@ -244,16 +246,7 @@ func wait(t *testing.T, s *Shim) Exit {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited for: %s", what)
-		}
-	}
+	agenttest.Until(t, patience, 2*time.Millisecond, what, ok)
 }
 
 // frozen tells whether a process is kept from running.

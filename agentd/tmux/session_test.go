@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"vigil/agentd/agenttest"
 )
 
 // limit is generous: nothing here may depend on the speed of the machine.
@@ -96,15 +98,7 @@ func (r *rig) run() Exit {
 // until waits for something that happens outside of this process.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(limit); !done(); {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatalf("%s did not happen", what)
-		}
-	}
+	agenttest.Until(t, limit, 5*time.Millisecond, what, done)
 }
 
 // untilRead is shell that waits until tmux has read a line which begins so. A program that ends at once

@@ -135,7 +135,7 @@ server, 6 time-out, 7 superseded, 128+n ended by signal n.`,
 		Version:           versionLine(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		Args:              cobra.ArbitraryArgs, // chooseSubcommand judges them
+		Args:              cobra.ArbitraryArgs, // cli.ChooseSubcommand judges them
 		RunE:              cli.ChooseSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return startApp(a, cmd) },
 	}

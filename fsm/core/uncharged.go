@@ -44,8 +44,8 @@ func (s *State) noteTrial(a *noun.Agent) {
 // life uses any.
 const limitsPerAttempt = 12
 
-// noteLimit counts a life that used tokens and ends at a limit of its tool against the task that it holds, unless it has
-// got on with it, and tells whether these are so many that they count as an attempt.
+// noteLimit counts a life that used tokens and ends at a limit of its tool against the task that it holds, unless it
+// has got on with it, and tells whether these are so many that they count as an attempt.
 func (s *State) noteLimit(a *noun.Agent) (counts bool) {
 	t := s.TaskTable.Mut(a.Task)
 	if t == nil || !s.retries() || !a.UsedTokens() || t.Progress > t.ChangedAt {

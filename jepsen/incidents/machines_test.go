@@ -84,27 +84,27 @@ func (w *world) freeze(m *stand.Machine, pid int) (thaw func()) {
 // killServer kills a server until it is started again or the test ends.
 func (w *world) killServer(sv *stand.Server) (start func()) {
 	w.t.Helper()
-	if err := sv.Kill(); err != nil {
-		w.t.Fatal(err)
-	}
-	start = sync.OnceFunc(func() {
-		if err := sv.Start(); err != nil {
-			w.t.Errorf("start %s: %v", sv.Name, err)
-		}
-	})
-	w.t.Cleanup(start)
-	return start
+	return w.down(sv.Name, sv)
 }
 
 // killHost kills the agentd of a host until it is started again or the test ends.
 func (w *world) killHost(h *stand.Host) (start func()) {
 	w.t.Helper()
-	if err := h.Kill(); err != nil {
+	return w.down(h.Name, h)
+}
+
+// down kills what runs on a machine until it is started again or the test ends.
+func (w *world) down(name string, p interface {
+	Kill() error
+	Start() error
+}) (start func()) {
+	w.t.Helper()
+	if err := p.Kill(); err != nil {
 		w.t.Fatal(err)
 	}
 	start = sync.OnceFunc(func() {
-		if err := h.Start(); err != nil {
-			w.t.Errorf("start %s: %v", h.Name, err)
+		if err := p.Start(); err != nil {
+			w.t.Errorf("start %s: %v", name, err)
 		}
 	})
 	w.t.Cleanup(start)

@@ -277,7 +277,7 @@ func localMutants() []Mutant {
 
 // pageMutants drop checks of what browsers send; pages-speak is another one.
 func pageMutants() []Mutant {
-	const pages = "rpc/door/pages.go"
+	const pages = "rpc/door/foreign_pages.go"
 	return []Mutant{
 		{
 			Name: "any-name-of-the-server", Law: "S6", Says: "a server answers under whichever name points at it",

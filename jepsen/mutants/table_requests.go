@@ -169,7 +169,7 @@ func readMutants() []Mutant {
 		},
 		{
 			Name: "pages-speak", Law: "S6", Says: "a web page of another site makes a browser change the fleet",
-			Edits: []Edit{{File: "rpc/door/pages.go",
+			Edits: []Edit{{File: "rpc/door/foreign_pages.go",
 				Old: "	if (site == \"cross-site\" || site == \"same-site\") && !opened || p.cross.Check(r) != nil {",
 				New: "	if (site == \"cross-site\" || site == \"same-site\") && !opened && p.cross.Check(r) != nil {"}},
 			Hunt: tests("./rpc", "TestS06"),

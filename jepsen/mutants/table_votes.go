@@ -31,13 +31,13 @@ func voteMutants() []Mutant {
 		},
 		{
 			Name: "refused-alone", Law: "L12", Says: "a server refuses an entry that the others have not spoken of",
-			Edits: []Edit{{File: "cluster/refusals.go", Old: "			if len(waits) == 0 {\n",
+			Edits: []Edit{{File: "cluster/skip_agree.go", Old: "			if len(waits) == 0 {\n",
 				New: "			if len(waits) < 9 {\n"}},
 			Hunt: refusals,
 		},
 		{
 			Name: "refused-although-applied", Law: "L8", Says: "an entry that another server has applied is refused",
-			Edits: []Edit{{File: "cluster/refusals.go", Old: "		case wordBehind, wordRefuses:\n		case wordApplied:\n",
+			Edits: []Edit{{File: "cluster/skip_agree.go", Old: "		case wordBehind, wordRefuses:\n		case wordApplied:\n",
 				New: "		case wordBehind, wordRefuses, wordApplied:\n		case \"\":\n"}},
 			Hunt: refusals,
 		},
@@ -51,7 +51,7 @@ func voteMutants() []Mutant {
 		{
 			Name: "refusals-not-compared", Law: "L12",
 			Says: "a server does not look whether the leader has refused the same entries",
-			Edits: []Edit{{File: "cluster/refusals.go", Old: "!slices.Equal(own, c.Refused) {\n",
+			Edits: []Edit{{File: "cluster/skip_agree.go", Old: "!slices.Equal(own, c.Refused) {\n",
 				New: "len(own) > 1_000 {\n"}},
 			Hunt: refusals,
 		},

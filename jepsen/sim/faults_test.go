@@ -115,9 +115,10 @@ func (b *blow) during(undo func()) {
 
 const s, ms, m = time.Second, time.Millisecond, time.Minute
 
-// serverFaults are all kinds; so many at the end are rare, long, and tried by themselves too.
+// rareFaults is how many kinds at the end of serverFaults are rare and long; each is tried by itself, too.
 const rareFaults = 2
 
+// serverFaults are all kinds.
 var serverFaults = []fault{
 	{"server killed", history.Killed, 3, s, 90 * s, false,
 		func(b *blow) { v := b.server(); v.kill(); b.during(v.start) }},

@@ -23,8 +23,9 @@ const fullAfter = time.Minute
 // for each, one at a time, until ctx ends or this life is over, and leaves. Where tasks are queued it costs
 // one write a task: the end of one takes and starts the next. What do returns becomes the task's result; its
 // error fails the task, for another attempt when it wraps ErrRetry; so does its panic, which then goes on. That
-// is said until a server has taken it, however long all are away; a result that is refused fails the task, too. The context of do ends when nobody wants its result any more, and is Traced: tasks
-// that do creates under it join the trace of the job. Work returns nil when ctx has ended.
+// is said until a server has taken it, however long all are away; a result that is refused fails the task, too.
+// The context of do ends when nobody wants its result any more, and is Traced: tasks that do creates under it
+// join the trace of the job. Work returns nil when ctx has ended.
 func Work(ctx context.Context, c *Client, cfg WorkerConfig,
 	do func(ctx context.Context, job *Job) (result string, err error)) (err error) {
 	cfg.Starts = true

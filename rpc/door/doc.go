@@ -12,7 +12,7 @@
 //	callers.go, hold.go     the same for calls over HTTP, and for those that hang on this server
 //	denials.go              refusals are counted and written to a file of this server
 //	shares.go, bucket.go    how much of this server one identity may use
-//	httpserver.go, pages.go what is not gRPC, and what keeps web pages of others out
+//	httpserver.go           what is not gRPC; foreign_pages.go: what keeps web pages of others out
 //	gateway.go              HTTP/JSON as calls of the same services
 //	observe.go, metrics.go  the outer interceptor: counts, access lines, errors, panics
 //	forward.go, methods.go  the inner one: served here or sent to the leader, by the nature of the call

@@ -188,7 +188,7 @@ func FactText(s string, limit int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// FactLine is factText without control characters.
+// FactLine is FactText without control characters.
 func FactLine(s string, limit int) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

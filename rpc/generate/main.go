@@ -115,7 +115,8 @@ func compile(ctx context.Context, names []string, folders ...string) (*pluginpb.
 }
 
 // run has a plugin answer a request and adds its files, by their names beneath gen, to those that were made.
-func (p plugin) run(ctx context.Context, programs string, request *pluginpb.CodeGeneratorRequest, made map[string]string) error {
+func (p plugin) run(ctx context.Context, programs string, request *pluginpb.CodeGeneratorRequest,
+	made map[string]string) error {
 	request.Parameter = proto.String(p.params)
 	in, err := proto.Marshal(request)
 	if err != nil {

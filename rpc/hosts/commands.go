@@ -135,7 +135,7 @@ type hostWord interface {
 	GetId() *vigilv1.WriteId
 }
 
-// hostName validates which host is meant, and by whom.
+// whichHost validates which host is meant, and by whom.
 func whichHost(c *form.Checks, r hostWord) {
 	c.Line("host", r.GetHost(), form.MaxWho)
 	c.Present("host", r.GetHost(), "give its name or number (`vigil host list` shows them)")

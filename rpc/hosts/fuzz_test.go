@@ -11,7 +11,7 @@ import (
 	"vigil/rpc/gen/vigilv1"
 )
 
-// hostBuilders turn the bytes of a request into a command, for every kind of write about a host, and of one.
+// builders turn the bytes of a request into a command, for every kind of write about a host, and of one.
 func builders() []formtest.Builder {
 	return []formtest.Builder{
 		formtest.Decoded(registerHostCmd), formtest.Decoded(leaveHostCmd), formtest.Decoded(acceptOrderCmd),

@@ -24,7 +24,7 @@ const (
 	logRequests = 64 // at once for one host
 )
 
-// logRelay fetches output from hosts, whichever server holds their stream.
+// relay fetches output from hosts, whichever server holds their stream.
 type relay struct {
 	*base.Core
 	streams *Streams
@@ -35,7 +35,7 @@ type relay struct {
 type logRequest struct {
 	id     uint64
 	data   chan *vigilv1.LogData
-	queued int // bytes in data; guarded by hostStream.mu
+	queued int // bytes in data; guarded by stream.mu
 	full   bool
 }
 

@@ -57,9 +57,9 @@ func (d Dir) Put(name string, a *Authority) error {
 	return d.write(name+".crt", certPEM(a.Chain), 0o644) // for people and tools; nothing here reads it
 }
 
-// LeafEnds tells until when the leaf can be used, or renewed at least. Its own dates are those of its issuer, and servers
-// go by its age in cluster time, which this machine cannot know: that is reckoned from when it was written, and so may
-// come out too early where cluster time stood still.
+// LeafEnds tells until when the leaf can be used, or renewed at least. Its own dates are those of its issuer, and
+// servers go by its age in cluster time, which this machine cannot know: that is reckoned from when it was written,
+// and so may come out too early where cluster time stood still.
 func (d Dir) LeafEnds() (time.Time, error) {
 	leaf, err := d.Get(LeafFiles)
 	if err != nil {

@@ -284,7 +284,7 @@ does, before it reports the end of the agent; then --next takes nothing.`,
 
 func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 	w, result := &word{App: a}, &cli.ResultFlag{}
-	var text, file, result1 string
+	var text, file, resultText string
 	var priority int32
 	cmd := &cobra.Command{
 		Use:     "handoff ROLE [TITLE]",
@@ -296,7 +296,7 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			res, err := result.Read(a, cmd, result1)
+			res, err := result.Read(a, cmd, resultText)
 			if err != nil {
 				return err
 			}
@@ -335,7 +335,7 @@ func newTaskHandoffCmd(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&text, "text", "", "text of the next task")
 	flags.StringVar(&file, "file", "", "file with the text of the next task, - for standard input")
-	flags.StringVar(&result1, "result", "", "result of this task")
+	flags.StringVar(&resultText, "result", "", "result of this task")
 	flags.Int32Var(&priority, "priority", 0, "of the next task")
 	cmd.MarkFlagsMutuallyExclusive("text", "file")
 	return cmd

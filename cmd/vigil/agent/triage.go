@@ -42,14 +42,8 @@ func newTriageRunCmd(a *cli.App) *cobra.Command {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				overseers := vigilv1.NewOverseersClient(c)
 				o, err := overseers.LookAtOverseer(ctx, &vigilv1.LookAtOverseerRequest{Agent: args[0], By: a.Me()})
-				for task := o.GetLookTask(); err == nil && wait && task != 0 && o.GetLookTask() == task; {
-					timer := time.NewTimer(triagePoll)
-					select {
-					case <-ctx.Done():
-						return fmt.Errorf("wait for triage: %w", context.Cause(ctx))
-					case <-timer.C:
-					}
-					o, err = overseers.GetOverseer(ctx, &vigilv1.GetOverseerRequest{Agent: args[0]})
+				if err == nil && wait {
+					o, err = awaitLook(ctx, overseers, args[0], o)
 				}
 				if err != nil {
 					return err
@@ -60,6 +54,26 @@ func newTriageRunCmd(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the decision of triage, for --timeout at most")
 	return cmd
+}
+
+// awaitLook asks for an overseer until the look that o tells of has ended.
+func awaitLook(ctx context.Context, overseers vigilv1.OverseersClient, agent string,
+	o *vigilv1.OverseerStatus) (*vigilv1.OverseerStatus, error) {
+	task := o.GetLookTask()
+	for task != 0 && o.GetLookTask() == task {
+		timer := time.NewTimer(triagePoll)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for triage: %w", context.Cause(ctx))
+		case <-timer.C:
+		}
+		var err error
+		o, err = overseers.GetOverseer(ctx, &vigilv1.GetOverseerRequest{Agent: agent})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
 }
 
 func newTriageStatusCmd(a *cli.App) *cobra.Command {

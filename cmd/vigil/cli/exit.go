@@ -45,7 +45,7 @@ type CodeError struct {
 	err  error
 }
 
-// ExitWith makes a codeError; err may be nil.
+// ExitWith makes a CodeError; err may be nil.
 func ExitWith(code int, err error) error { return CodeError{code, err} }
 
 func (e CodeError) Error() string {

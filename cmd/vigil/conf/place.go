@@ -160,7 +160,7 @@ func cutWord(text string) string {
 	return text
 }
 
-// placed makes a placeError at a token.
+// placed makes a cli.PlaceError at a token.
 func placed(file, text string, at *token.Token, message string) error {
 	e := &cli.PlaceError{File: file, Line: 1, Column: 1, Message: term.Tidy(message)}
 	if at != nil && at.Position != nil {

@@ -25,8 +25,7 @@ was found.
 On SIGHUP log_level and notify are read again; the log names each other key that has changed and needs
 a restart. Certificates are read again by themselves.`
 
-// newServerCmd is `vigil server`: it runs a server. Verbs about servers are added
-// to it by AddServerVerbs.
+// newServerCmd is `vigil server`: it runs a server. AddVerbs of package servers adds the verbs about them.
 func newServerCmd(a *cli.App) *cobra.Command {
 	var file string
 	var check bool

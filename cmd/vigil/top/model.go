@@ -267,13 +267,13 @@ func (m *model) choosingKey(k string) tea.Cmd {
 		if at < 0 {
 			return nil
 		}
-		return m.about(k, rows[at])
+		return m.press(k, rows[at])
 	}
 	return nil
 }
 
-// about obeys a key that is about one row.
-func (m *model) about(k string, r row) tea.Cmd {
+// press obeys a key that is about one row.
+func (m *model) press(k string, r row) tea.Cmd {
 	agent, host := r.order.agent, r.order.host
 	switch {
 	case (k == "e" || k == "enter") && agent != "" && (r.item == nil || k == "e"):

@@ -27,8 +27,10 @@ func (s *View) lookText(a *noun.Agent, f *judge.OverseerFacts) string {
 	if sc := a.Screen(); sc != nil {
 		screen, since = sc.Kind, int64(s.Meta.Clock.Sub(sc.At).Seconds())
 	}
-	return fmt.Sprintf(`{"overseer":"%s","incarnation":"%s","session":"%s","patrolled":%t,"patrol_age_s":%d,"cycle":%d,"last_action":"%s",`+
-		`"healthy":%d,"unhealthy":%d,"mail_waiting":%d,"fresh_s":%d,"stale_s":%d,"screen":"%s","screen_s":%d,"degraded":%s,"verdict":"%s","mechanical_decision":"%s",`+
+	return fmt.Sprintf(`{"overseer":"%s","incarnation":"%s","session":"%s","patrolled":%t,"patrol_age_s":%d,`+
+		`"cycle":%d,"last_action":"%s",`+
+		`"healthy":%d,"unhealthy":%d,"mail_waiting":%d,"fresh_s":%d,"stale_s":%d,"screen":"%s","screen_s":%d,`+
+		`"degraded":%s,"verdict":"%s","mechanical_decision":"%s",`+
 		`"answer":"{\"decision\":\"%s\",\"reason\":\"...\"}"}`,
 		a.Name, a.Inc, session, f.Patrolled, int64(f.Age.Seconds()), c.Cycle, c.Action,
 		c.Healthy, c.Unhealthy, f.Mail, int64(f.Fresh.Seconds()), int64(f.Stale.Seconds()), screen, since,
