@@ -16,23 +16,35 @@ func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 		return nil, s.NoAgent(sp.Agent)
 	}
 	a := s.AgentTable.Mut(id)
+	no := s.Impostor(a, sp)
 	switch {
 	case sp.Inc == a.Inc && s.unborn(a):
 		return nil, Refuse(noun.Superseded,
 			"incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop",
 			sp.Inc, a.Name)
-	case sp.Inc < a.Inc:
-		return nil, Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
-	case sp.Inc > a.Inc:
+	case no.Code == noun.OK:
+		return a, no
+	case no.Code == noun.Invalid:
 		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
-		return nil, Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc,
-			a.Name, a.Inc)
-	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
+	case no.Code == noun.Denied:
 		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
-		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE",
+	}
+	return nil, no
+}
+
+// Impostor refuses who is not the agent's newest incarnation (law L6) or has not its token: Superseded for an older
+// one, Invalid for one that was never given out, Denied for a wrong token. OK: it is who it says.
+func (*View) Impostor(a *noun.Agent, sp *Speaker) noun.Outcome {
+	switch {
+	case sp.Inc < a.Inc:
+		return Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+	case sp.Inc > a.Inc:
+		return Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
+		return Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE",
 			a.Inc, a.Name)
 	}
-	return a, noun.Outcome{}
+	return noun.Outcome{}
 }
 
 // unborn tells that the agent has the number of a life that was not its own: until its first
