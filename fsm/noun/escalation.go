@@ -65,7 +65,7 @@ const (
 	MaxNotifiers       = 16 // of one notice
 	MaxNotifierName    = 64
 	MaxFailure         = 128 // bytes that say why a notice was not delivered
-	// brokenStarts in a row are an escalation: one is tried on another host at once.
+	// BrokenStarts in a row are an escalation: one is tried on another host at once.
 	BrokenStarts = 3
 	NoticeRest   = time.Hour // between two tries of one notice, at most
 )

@@ -19,7 +19,7 @@ import (
 //
 // What is done or said: a task is created, claimed, started, progresses, is completed, fails,
 // is handed on; an agent declares itself, writes or acknowledges mail; a human commands or
-// writes something (see touch). What
+// writes something (see Touch). What
 // supervision does by itself (restarts, ends of leases, reminders, orders) is none of it.
 
 // Reasons of a cancellation by the watchdog.
