@@ -26,7 +26,9 @@
 //	none --OrderStart--> ordered --AcceptOrder--> accepted --ReportStarted--> running
 //	accepted, running --ReportExit--> none
 //	accepted, running --end of fence--> lost --OrderStart--> ordered (n+1)
-//	lost --fence beat, no newer order--> running (adopted)
+//	accepted, running --end of fence, policy confirm--> unproven
+//	unproven --exit report, its host or a human says that it is over--> none, lost
+//	lost, unproven --fence beat, no newer order--> running (adopted)
 //
 // # Host
 //

@@ -50,7 +50,7 @@ func (k Kind) Grave() bool { return k == AgentUnresponsive || k == AgentOffline 
 type Reason struct {
 	Text string // a sentence without its full stop
 	// which signal: process, participant, lease, fence, health, progress, expectation, task, host,
-	// leader, declaration, order, intent, mail, screen, patrol
+	// leader, declaration, order, intent, mail, screen, tools, patrol
 	Evidence string
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
