@@ -19,8 +19,7 @@ func (v *View) CheckDelete(c *DeleteRoom) noun.Outcome {
 	case rm == nil:
 		return v.NoRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
-		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
-			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+		return Changed(fmt.Sprintf("room %q", c.Room), c.IfRev, rm.Rev)
 	}
 	return noun.Outcome{}
 }

@@ -27,7 +27,8 @@
 //	accepted, running --ReportExit--> none
 //	accepted, running --end of fence--> lost --OrderStart--> ordered (n+1)
 //	accepted, running --end of fence, policy confirm--> unproven
-//	unproven --exit report, its host or a human says that it is over--> none, lost
+//	unproven --ReportExit, its host came back without it--> none
+//	unproven --ConfirmDead--> lost
 //	lost, unproven --fence beat, no newer order--> running (adopted)
 //
 // # Host

@@ -459,8 +459,7 @@ func (s *State) changeable(id noun.TaskID, ifRev uint64) (*noun.Task, noun.Outco
 	case t == nil:
 		return nil, Refuse(noun.NotFound, "%s", noun.AbsentTask(id))
 	case ifRev != 0 && ifRev != t.Rev:
-		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
-			"task %d has changed: revision %d is now %d; read it again", id, ifRev, t.Rev)}
+		return nil, Changed(fmt.Sprintf("task %d", id), ifRev, t.Rev)
 	}
 	return t, noun.Outcome{}
 }

@@ -300,8 +300,7 @@ func (s *State) changeableRoom(name string, ifRev uint64) (*noun.Room, noun.Outc
 	case rm.Deleting:
 		return nil, core.Refuse(noun.Stopped, "room %q is being deleted", name)
 	case ifRev != 0 && ifRev != rm.Rev:
-		return nil, noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
-			"room %q has changed: revision %d is now %d; read it again", name, ifRev, rm.Rev)}
+		return nil, core.Changed(fmt.Sprintf("room %q", name), ifRev, rm.Rev)
 	}
 	return s.RoomTable.Mut(rm.ID), noun.Outcome{}
 }
