@@ -435,7 +435,7 @@ func (c UnquarantineTask) Apply(s *State) noun.Outcome {
 // requeue puts a task that has ended back into the queue; what it has cost is
 // forgiven, by a human's word.
 func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
-	if s.RoleTable.Mut(t.Role).Retired || s.RoomTable.Mut(t.Room).Deleting {
+	if s.RoleTable.Get(t.Role).Retired || s.RoomTable.Get(t.Room).Deleting {
 		return Refuse(noun.Stopped, "role %s of task %d is no longer declared", s.RoleName(t.Role), t.ID)
 	}
 	if t.TextGone {

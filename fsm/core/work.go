@@ -90,7 +90,7 @@ func (s *State) leased(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	if a == nil {
 		return nil, no
 	}
-	if a.Part == noun.PartDisconnected || s.LeaseTable.Mut(a.ID).Until <= s.Meta.Clock {
+	if a.Part == noun.PartDisconnected || s.LeaseTable.Get(a.ID).Until <= s.Meta.Clock {
 		return nil, Refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	}
 	return a, noun.Outcome{}
@@ -152,7 +152,7 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 }
 
 func (s *State) vouched(a *noun.Agent) bool {
-	return a.Managed && s.RoleTable.Mut(a.Role).Spec.Proof == noun.ProofProcess
+	return a.Managed && s.RoleTable.Get(a.Role).Spec.Proof == noun.ProofProcess
 }
 
 func (s *State) joinByHand(c *Join) noun.Outcome {
@@ -171,7 +171,7 @@ func (s *State) joinByHand(c *Join) noun.Outcome {
 		return out
 	}
 	out := a.Outcome()
-	out.TTL, out.Rev = s.LeaseTable.Mut(a.ID).TTL, a.Rev
+	out.TTL, out.Rev = s.LeaseTable.Get(a.ID).TTL, a.Rev
 	return out
 }
 
@@ -202,7 +202,7 @@ func (s *State) freeSlot(name string) (*noun.Agent, noun.Outcome) {
 	if len(r.Agents) == 0 {
 		return nil, Refuse(noun.Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
 	}
-	return nil, s.slotTaken(s.AgentTable.Mut(r.Agents[len(r.Agents)-1]))
+	return nil, s.slotTaken(s.AgentTable.Get(r.Agents[len(r.Agents)-1]))
 }
 
 // free tells whether a start by hand may take the slot.
@@ -217,7 +217,7 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 		return Refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
 	case a.Part != noun.PartDisconnected:
 		return Refuse(noun.Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
-	case a.Order != noun.NoOrder || a.Proc.Fenced() || s.LeaseTable.Mut(a.ID).Fence != 0:
+	case a.Order != noun.NoOrder || a.Proc.Fenced() || s.LeaseTable.Get(a.ID).Fence != 0:
 		return Refuse(noun.Conflict,
 			"%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
 			a.Name, s.hostName(a.Host), a.Inc, a.Name)
@@ -361,6 +361,6 @@ func (v *View) heldBy(t *noun.Task) string {
 
 func (s *State) claimed(a *noun.Agent, t *noun.Task) noun.Outcome {
 	out := a.Outcome()
-	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.LeaseTable.Mut(a.ID).TTL
+	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.LeaseTable.Get(a.ID).TTL
 	return out
 }
