@@ -121,7 +121,7 @@ func (s *State) fireTask(id noun.TaskID) {
 		}
 		charge, spared := true, false
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == id {
-			charge = !s.silent(a)
+			charge = !s.fenceOver(a)
 			spared = charge && s.acquit(a)
 			was := ShadowOf(a)
 			s.takeUntold(a, true)

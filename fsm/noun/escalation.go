@@ -53,9 +53,6 @@ var escalationStateNames = [...]string{"none", "open", "acknowledged", "closed"}
 
 func (e EscalationState) String() string { return escalationStateNames[e] }
 
-// EscalationStateNames are the words for states, by number.
-func EscalationStateNames() []string { return escalationStateNames[:] }
-
 // Limits of escalations.
 const (
 	// MaxOpenEscalations are not closed at the same time. Beyond that one gives way that is over or
