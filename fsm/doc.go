@@ -11,10 +11,12 @@
 // # Packages
 //
 //	fsm         the face for rpc, cluster and duties: New, Load, View, Check, dumps, all commands by name
-//	watch/...   one watchdog each, in the code also called a feature: mail, escalation, silence, ladder, chain, screen
+//	watch/...   one watchdog each, in the code also called a feature: mail, escalation, silence, ladder, chain, screen,
+//	            budget
 //	due         the table of deadlines: what is due, when, and what holds its clock
 //	evidence    the signals of an agent, gathered for whoever judges it
 //	core        rooms, roles, agents, tasks, hosts, sessions, orders; Apply; the hooks
+//	trust       who may speak to the cluster: tokens, credentials, users, roots
 //	judge       verdicts, pure functions of plain structs
 //	noun        the types with their words and checks
 //	table       copy-on-write tables with typed keys

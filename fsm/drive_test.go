@@ -116,7 +116,7 @@ func (d *drive) host(key string, runners ...string) noun.HostID {
 func (d *drive) start(name string, host noun.HostID) Speaker {
 	d.t.Helper()
 	a := d.s.AgentByName(name)
-	inc := d.s.NextIncarnation(a)
+	inc := d.s.NextInc(a)
 	id := a.ID
 	d.must(OrderStart{Agent: id, Inc: inc, Host: host})
 	d.must(AcceptOrder{Host: host, Boot: "boot1", Agent: id, Inc: inc})

@@ -82,7 +82,7 @@ func TestF3DuplicateRestart(t *testing.T) {
 	d.must(ReportExit{Host: h, Agent: 1, Inc: w.Inc, Signal: "killed"})
 	granted := 0
 	for _, host := range []noun.HostID{h, h2, h, h2} { // four paths ask, in one entry
-		if d.do(OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.s.Agent(1)), Host: host}).Code == noun.OK {
+		if d.do(OrderStart{Agent: 1, Inc: d.s.NextInc(d.s.Agent(1)), Host: host}).Code == noun.OK {
 			granted++
 		}
 	}

@@ -59,7 +59,7 @@ func (f *farm) restart() (n int) {
 	}
 	for _, id := range due {
 		a, to := f.s.Agent(id), f.hosts[len(f.hosts)-1]
-		if f.do(OrderStart{Agent: id, Inc: f.s.NextIncarnation(a), Host: to}).Code == noun.OK {
+		if f.do(OrderStart{Agent: id, Inc: f.s.NextInc(a), Host: to}).Code == noun.OK {
 			f.must(AcceptOrder{Host: to, Boot: "boot1", Agent: id, Inc: a.Inc})
 			f.must(ReportStarted{Host: to, Agent: id, Inc: a.Inc, PID: 1})
 			f.on[to] = append(f.on[to], id)

@@ -35,7 +35,7 @@ func (d *drive) events(kind string) (n int) {
 func (d *drive) failStart(name string, h noun.HostID, reason string) {
 	d.t.Helper()
 	a := d.agent(name)
-	inc := d.s.NextIncarnation(a)
+	inc := d.s.NextInc(a)
 	d.must(OrderStart{Agent: a.ID, Inc: inc, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: a.ID, Inc: inc})
 	d.must(ReportExit{Host: h, Agent: a.ID, Inc: inc, Kind: noun.ExitStartFailed, Reason: reason})
@@ -88,7 +88,7 @@ func TestL11SlowStartsCostNothing(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b"))
 	for n, least := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute} {
-		inc := d.s.NextIncarnation(d.agent("demo/b"))
+		inc := d.s.NextInc(d.agent("demo/b"))
 		d.must(OrderStart{Agent: 1, Inc: inc, Host: h})
 		d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: inc})
 		d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: noun.ExitOrdered, Reason: "the fence was not confirmed"})
@@ -111,7 +111,7 @@ func TestL11SlowStartsCostNothing(t *testing.T) {
 	d.must(PutSettings{Values: []noun.KV{{Key: "breaker_starts", Value: "1"}}})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: d.agent("demo/b").Inc, Code: 1})
 	d.wait("demo/b", h)
-	inc := d.s.NextIncarnation(d.agent("demo/b"))
+	inc := d.s.NextInc(d.agent("demo/b"))
 	d.must(OrderStart{Agent: 1, Inc: inc, Host: h})
 	d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: inc})
 	d.must(ReportExit{Host: h, Agent: 1, Inc: inc, Kind: noun.ExitOrdered})
@@ -131,7 +131,7 @@ func TestN03MissingProgramIsAFaultOfTheStart(t *testing.T) {
 		die := func(join bool) {
 			t.Helper()
 			a := d.agent("demo/b")
-			inc := d.s.NextIncarnation(a)
+			inc := d.s.NextInc(a)
 			d.must(OrderStart{Agent: a.ID, Inc: inc, Host: h})
 			d.must(AcceptOrder{Host: h, Boot: "boot1", Agent: a.ID, Inc: inc})
 			d.must(ReportStarted{Host: h, Agent: a.ID, Inc: inc, PID: 7})
@@ -270,7 +270,7 @@ func TestI89BreakerIsHalfOpenOnce(t *testing.T) {
 		RegisterHost{Key: "h2", Name: "h2", Boot: "boot1", Runners: []string{"worker"}}} {
 		d.must(c)
 		d.s = reload(t, d.s)
-		d.want(noun.Conflict, OrderStart{Agent: 1, Inc: d.s.NextIncarnation(d.agent("demo/b")), Host: h})
+		d.want(noun.Conflict, OrderStart{Agent: 1, Inc: d.s.NextInc(d.agent("demo/b")), Host: h})
 		if w := d.s.Why(1); w.Code != "parked" || w.Left != 30*time.Minute {
 			t.Fatalf("after %T: %+v", c, w)
 		}

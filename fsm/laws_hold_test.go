@@ -35,7 +35,7 @@ func (d *drive) dumped() []byte {
 // starts tells whether a start of the agent can be ordered now.
 func (d *drive) starts(name string, host noun.HostID) bool {
 	a := d.agent(name)
-	return d.do(OrderStart{Agent: a.ID, Inc: d.s.NextIncarnation(a), Host: host}).Code == noun.OK
+	return d.do(OrderStart{Agent: a.ID, Inc: d.s.NextInc(a), Host: host}).Code == noun.OK
 }
 
 // L7: nothing is started after a restore before the last life that the replaced state has let

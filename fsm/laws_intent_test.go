@@ -67,7 +67,7 @@ func newScene(t *testing.T, phase func(*scene)) *scene {
 
 func (x *scene) order() {
 	x.t.Helper()
-	x.must(OrderStart{Agent: 2, Inc: x.s.NextIncarnation(x.agent(star)), Host: x.h})
+	x.must(OrderStart{Agent: 2, Inc: x.s.NextInc(x.agent(star)), Host: x.h})
 }
 
 func (x *scene) accept() {
@@ -170,7 +170,7 @@ func (x *scene) quiet(when string) {
 		x.t.Fatalf("L9: %s it is %s in incarnation %s", when, a.Proc, a.Inc)
 	}
 	for _, h := range []noun.HostID{x.h, x.h2} {
-		if out := x.do(OrderStart{Agent: 2, Inc: x.s.NextIncarnation(a), Host: h}); out.Code == noun.OK {
+		if out := x.do(OrderStart{Agent: 2, Inc: x.s.NextInc(a), Host: h}); out.Code == noun.OK {
 			x.t.Fatalf("L9: %s a start was ordered", when)
 		}
 	}

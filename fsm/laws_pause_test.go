@@ -37,7 +37,7 @@ func TestL9PauseIsEndedByResumeOnly(t *testing.T) {
 	}
 	d.must(SetPause{By: "dan"})
 	d.must(SetPause{By: "dan"})
-	if w := d.s.Why(1); w.Code != "start_due" || d.s.PausedWhy(1) != "" {
+	if w := d.s.Why(1); w.Code != "start_due" || d.s.Paused(d.s.Agent(1)) != "" {
 		t.Fatalf("%+v", w)
 	}
 	d.want(noun.NotFound, SetPause{Scope: "nowhere", Pause: true})

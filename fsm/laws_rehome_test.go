@@ -105,7 +105,7 @@ func TestI127AgentsOfAGoneHostMoveOnce(t *testing.T) {
 	for range 3 { // whoever plans, however often
 		for _, name := range all {
 			a := d.agent(name)
-			if d.do(OrderStart{Agent: a.ID, Inc: d.s.NextIncarnation(a), Host: h2}).Code == noun.OK {
+			if d.do(OrderStart{Agent: a.ID, Inc: d.s.NextInc(a), Host: h2}).Code == noun.OK {
 				d.must(AcceptOrder{Host: h2, Boot: "boot1", Agent: a.ID, Inc: a.Inc})
 				d.must(ReportStarted{Host: h2, Agent: a.ID, Inc: a.Inc, PID: 1})
 				moved++

@@ -148,7 +148,7 @@ func (c comeback) play(t *testing.T, agentFirst bool) {
 func (d *drive) planFor(id noun.AgentID, h noun.HostID) {
 	for wanted := range d.s.Wanting() {
 		if a := d.s.Agent(id); wanted == id && a.Proc == noun.ProcLost {
-			d.must(OrderStart{Agent: id, Inc: d.s.NextIncarnation(a), Host: h})
+			d.must(OrderStart{Agent: id, Inc: d.s.NextInc(a), Host: h})
 			return
 		}
 	}

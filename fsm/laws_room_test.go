@@ -108,7 +108,7 @@ func TestFewerReplicasAndRoles(t *testing.T) {
 	}
 	d.room("demo", managed("b", func(r *noun.RoleSpec) { r.Replicas = 3 }))
 	a := d.agent("demo/b.3")
-	if next := d.s.NextIncarnation(a); a.ID == 3 || next <= sp.Inc {
+	if next := d.s.NextInc(a); a.ID == 3 || next <= sp.Inc {
 		t.Fatalf("agent %d starts with incarnation %s, below the floor %s", a.ID, next, sp.Inc)
 	}
 	if d.s.RoleByName("demo", "w") != nil || len(d.s.Room("demo").Roles) != 1 {
@@ -148,7 +148,7 @@ func TestL9DeletedRoomGoesOnceNothingRuns(t *testing.T) {
 		t.Fatal("the room is still there")
 	}
 	d.room("demo", managed("b"))
-	if next := d.s.NextIncarnation(d.agent("demo/b")); next <= sp.Inc {
+	if next := d.s.NextInc(d.agent("demo/b")); next <= sp.Inc {
 		t.Fatalf("incarnation %s of a new agent is not above that of the old one", next)
 	}
 	if ans := d.beat(h, 0); ans.HostGone {

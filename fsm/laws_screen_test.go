@@ -380,7 +380,7 @@ func TestUsageLimitOnTheTerminalMayBeOver(t *testing.T) {
 	x.see(noun.PromptUsageLimit, false)
 	x.see(noun.PromptUsageLimit, true)
 	x.beating(set.UsagePause - time.Second)
-	if v := x.verdict(); v != judge.AgentParked || x.climb().Next != noun.NoRung {
+	if v := x.verdict(); v != judge.AgentSleeping || x.climb().Next != noun.NoRung {
 		t.Fatalf("%s, %+v before the pause is over", v, x.climb())
 	}
 	x.beating(time.Second)
@@ -440,7 +440,7 @@ func TestL12UsageLimitBeforeItsLevel(t *testing.T) {
 	x := newWatched(t, func(r *noun.RoleSpec) { r.Ladder = noun.LadderRestart })
 	x.see(noun.PromptUsageLimit, true)
 	x.beating(5 * time.Hour)
-	if v := x.verdict(); v != judge.AgentParked || x.climb().Next != noun.NoRung || len(x.prompts()) != 0 {
+	if v := x.verdict(); v != judge.AgentSleeping || x.climb().Next != noun.NoRung || len(x.prompts()) != 0 {
 		t.Errorf("%s, %+v, %d calls", v, x.climb(), len(x.prompts()))
 	}
 	if q := x.s.Quiet(x.s.Room("r")); q.State != RoomExempt || !strings.Contains(q.Why, "out of quota") {

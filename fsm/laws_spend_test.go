@@ -93,7 +93,7 @@ func TestL11BudgetIsABrake(t *testing.T) {
 		t.Error("what runs was ended")
 	}
 	two := x.agent("r/a.2")
-	x.want(noun.Conflict, OrderStart{Agent: two.ID, Inc: x.s.NextIncarnation(two), Host: x.h})
+	x.want(noun.Conflict, OrderStart{Agent: two.ID, Inc: x.s.NextInc(two), Host: x.h})
 	if why := x.s.Why(two.ID); why.Code != "budget" ||
 		!strings.Contains(why.Text, "1000 of 1000 tokens") || why.Left <= 0 {
 		t.Errorf("why: %+v", why)

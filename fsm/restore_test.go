@@ -97,7 +97,7 @@ func TestL7NoLifeIsConfirmedInTheHold(t *testing.T) {
 	life := d.start("demo/b", h)
 	d.must(Join{Speaker: life})
 	a := d.agent("demo/b")
-	d.must(OrderStart{Agent: d.agent("demo/c").ID, Inc: d.s.NextIncarnation(d.agent("demo/c")), Host: h})
+	d.must(OrderStart{Agent: d.agent("demo/c").ID, Inc: d.s.NextInc(d.agent("demo/c")), Host: h})
 	open := d.agent("demo/c").Inc
 	d.must(RaiseEpoch{Hold: time.Second})
 

@@ -145,7 +145,7 @@ func (s *teller) process(w []string) {
 	switch w[0] {
 	case "order": // order AGENT HOST
 		a := s.agent(w[1])
-		out := s.send(OrderStart{Agent: a.ID, Inc: s.s.NextIncarnation(a), Host: s.hostID(w[2])})
+		out := s.send(OrderStart{Agent: a.ID, Inc: s.s.NextInc(a), Host: s.hostID(w[2])})
 		if out.Code == noun.OK {
 			s.lives[w[1]] = Speaker{Agent: w[1], Inc: out.Inc}
 		}

@@ -82,7 +82,7 @@ func (c *chaos) nurse(s *State) {
 	}
 	c.employ(s, do)
 	for id := range s.Wanting() {
-		a, inc := s.Agent(id), s.NextIncarnation(s.Agent(id))
+		a, inc := s.Agent(id), s.NextInc(s.Agent(id))
 		for h := range s.Hosts() {
 			if s.Misfit(h, a) == "" {
 				do(OrderStart{Agent: id, Inc: inc, Host: h.ID})

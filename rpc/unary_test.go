@@ -265,7 +265,7 @@ func (w *world) order(t *testing.T, name string, host noun.HostID) *vigilv1.Agen
 	var cmd fsm.OrderStart
 	w.nodes[0].Read(func(st *fsm.View) {
 		a := st.AgentByName(name)
-		cmd = fsm.OrderStart{Agent: a.ID, Inc: st.NextIncarnation(a), Host: host}
+		cmd = fsm.OrderStart{Agent: a.ID, Inc: st.NextInc(a), Host: host}
 	})
 	if err := w.do(cmd); err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func (t *round) role(r *noun.Role) {
 		if braked {
 			t.braked--
 		}
-		t.orders = append(t.orders, fsm.OrderStart{Agent: id, Inc: t.s.NextIncarnation(a), Host: h})
+		t.orders = append(t.orders, fsm.OrderStart{Agent: id, Inc: t.s.NextInc(a), Host: h})
 	}
 }
 

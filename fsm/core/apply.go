@@ -90,3 +90,9 @@ func (s *State) stamped(out noun.Outcome) noun.Outcome {
 func Refuse(code noun.Code, format string, args ...any) noun.Outcome {
 	return noun.Outcome{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
+
+// Changed refuses to change what has another revision by now than its caller has read.
+func Changed(what string, read, rev uint64) noun.Outcome {
+	return noun.Outcome{Code: noun.Conflict, Rev: rev,
+		Detail: fmt.Sprintf("%s has changed: revision %d is now %d; read it again", what, read, rev)}
+}

@@ -260,12 +260,12 @@ func (s *State) askAboutHops(t *noun.Task) {
 	s.escalateTask(t)
 }
 
-func (s *State) roomOfTask(id noun.TaskID) (string, bool) {
-	t := s.TaskTable.Mut(id)
+func (v *View) roomOfTask(id noun.TaskID) (string, bool) {
+	t := v.TaskTable.Get(id)
 	if t == nil {
 		return "", false
 	}
-	return s.RoomTable.Mut(t.Room).Name, true
+	return v.RoomTable.Get(t.Room).Name, true
 }
 
 // FailTask ends a task with a reason; Retryable puts it back while attempts are left.

@@ -17,7 +17,7 @@ type Used struct {
 	Other, Shell, Read, Edit, Search, Web, Delegated, MCP uint64 // uses of tools, by kind
 }
 
-// Kinds are the uses of tools by kind, in the order of noun.ToolKindNames.
+// Kinds are the uses of tools by kind, in the order of the fields.
 func (u *Used) Kinds() [noun.ToolKinds]uint64 {
 	return [...]uint64{u.Other, u.Shell, u.Read, u.Edit, u.Search, u.Web, u.Delegated, u.MCP}
 }

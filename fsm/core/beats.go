@@ -17,9 +17,6 @@ const (
 	BeatStranger
 )
 
-// MaxBeat is the greatest number of bytes that one packed beat takes.
-const MaxBeat = 2*binary.MaxVarintLen64 + 1
-
 // PackBeats appends beats to dst: for each the difference of its agent to the one
 // before (zig-zag), its incarnation, and its kinds. Sorted agents take some three
 // bytes a beat. The slices have equal lengths.

@@ -281,9 +281,13 @@ func (s *State) park(a *noun.Agent, pause time.Duration, why string) {
 // jitter spreads restarts by up to a fifth of the pause. It is a function of the
 // incarnation, since all servers must draw the same number.
 func jitter(pause time.Duration, id noun.AgentID, inc noun.Incarnation) time.Duration {
-	h := (uint64(id)<<32 ^ uint64(inc) + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>29) * 0x94d049bb133111eb
-	return time.Duration(uint64(pause) / 5 * (h >> 48) >> 16)
+	return time.Duration(uint64(pause) / 5 * (mix(uint64(id), uint64(inc)) >> 48) >> 16)
+}
+
+// mix is a hash of two numbers, of which the upper bits are good.
+func mix(a, b uint64) uint64 {
+	h := (a<<32 ^ b + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+	return (h ^ h>>29) * 0x94d049bb133111eb
 }
 
 // exitOf judges what a host reports of an end. A stop order makes it an end on

@@ -19,8 +19,7 @@ func (v *View) CheckDelete(c *DeleteRoom) noun.Outcome {
 	case rm == nil:
 		return v.NoRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
-		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
-			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+		return Changed(fmt.Sprintf("room %q", c.Room), c.IfRev, rm.Rev)
 	}
 	return noun.Outcome{}
 }
@@ -263,7 +262,7 @@ func (s *State) dropRole(r *noun.Role) bool {
 
 func (s *State) forgetRole(r *noun.Role) {
 	id := r.ID
-	s.closeRole(r)
+	s.dropProbeTimer(r)
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)
 	s.visiting.Delete(id)

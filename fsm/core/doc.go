@@ -26,7 +26,10 @@
 //	none --OrderStart--> ordered --AcceptOrder--> accepted --ReportStarted--> running
 //	accepted, running --ReportExit--> none
 //	accepted, running --end of fence--> lost --OrderStart--> ordered (n+1)
-//	lost --fence beat, no newer order--> running (adopted)
+//	accepted, running --end of fence, policy confirm--> unproven
+//	unproven --ReportExit, its host came back without it--> none
+//	unproven --ConfirmDead--> lost
+//	lost, unproven --fence beat, no newer order--> running (adopted)
 //
 // # Host
 //

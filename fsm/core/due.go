@@ -7,7 +7,7 @@ import (
 	"vigil/fsm/noun"
 )
 
-// Which starts are due. Of the reasons against a start (see whyNot) some are the agent's own
+// Which starts are due. Of the reasons against a start (see WhyNot) some are the agent's own
 // and some are its role's: that it is paused, that its room is deleted, that no task waits.
 // The index keeps them apart, so that what happens to a role or to everything visits no agent:
 // a role knows which of its agents are ready, and the state which roles have starts due.

@@ -19,7 +19,7 @@ import (
 // happened, and nothing waits between two commands that a snapshot would have to hold.
 type Hooks struct {
 	AgentSpoke   Hook[*noun.Agent] // an agent says a word; what it says is not noted yet
-	AgentChanged Hook[*noun.Agent] // a change of an agent has ended, see settle
+	AgentChanged Hook[*noun.Agent] // a change of an agent has ended, see Settle
 	AgentExcused Hook[*noun.Agent] // something else explains the agent's silence than before, or nothing
 	AgentGoes    Hook[*noun.Agent] // the agent is about to be removed
 	TaskMoved    Hook[TaskMove]

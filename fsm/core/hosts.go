@@ -318,7 +318,7 @@ func (c AcceptOrder) Apply(s *State) noun.Outcome {
 	}
 	if a.Proc == noun.ProcAccepted && a.TokenHash == string(c.TokenHash) { // a lost answer
 		out := a.Outcome()
-		out.TTL = s.LeaseTable.Mut(a.ID).TTL
+		out.TTL = s.LeaseTable.Get(a.ID).TTL
 		return out
 	}
 	if a.Proc != noun.ProcOrdered {

@@ -5,7 +5,7 @@ import (
 	"vigil/fsm/table"
 )
 
-// The ledger says what every value of the state costs in memory, by one formula (cost.go),
+// The ledger says what every value of the state costs in memory, by one formula (fsm/noun/cost.go),
 // and who pays for it: a purse of the cluster and, for what belongs to a room, that room's
 // share of it. Nobody books anything by hand. A table that is on the ledger takes note of each
 // value that is handed out for writing, made or removed, and what it costs is compared with

@@ -7,7 +7,7 @@ import (
 	"vigil/fsm/noun"
 )
 
-// NextInc is the incarnation that the agent's next start gets.
+// NextInc is the incarnation that the agent's next start gets, which OrderStart must carry.
 func (v *View) NextInc(a *noun.Agent) noun.Incarnation {
 	base := max(a.Inc, v.Meta.IncFloor)
 	if base.Epoch() < v.Meta.Epoch {
@@ -15,9 +15,6 @@ func (v *View) NextInc(a *noun.Agent) noun.Incarnation {
 	}
 	return base + 1
 }
-
-// NextIncarnation is the number that OrderStart must carry now.
-func (v *View) NextIncarnation(a *noun.Agent) noun.Incarnation { return v.NextInc(a) }
 
 // newLife resets what belonged to the old incarnation. The caller has checked that
 // no fence holds.

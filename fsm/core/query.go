@@ -184,19 +184,6 @@ func (v *View) PausedAgents(id noun.RoleID) (list []noun.AgentID) {
 	return list
 }
 
-// PausedWhy tells who paused an agent (itself, its role, its room or everything) and
-// how that is ended; empty: nothing is paused about it.
-func (v *View) PausedWhy(id noun.AgentID) string {
-	a := v.Agent(id)
-	if a == nil {
-		return ""
-	}
-	if code := v.Paused(a); code != "" {
-		return v.PausedText(a, code)
-	}
-	return ""
-}
-
 // Tombstone tells who deleted the room of this name last; nil: nobody has, or it was
 // made anew since. The room may still be there while something of it runs.
 func (v *View) Tombstone(room string) *noun.Tombstone {

@@ -49,9 +49,7 @@ func (v *View) retryDelay(t *noun.Task) time.Duration {
 
 // spread is a span from a half to the whole of this, by a hash.
 func spread(span time.Duration, a, b uint64) time.Duration {
-	h := (a<<32 ^ b + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>29) * 0x94d049bb133111eb
-	return span/2 + time.Duration(uint64(span/2)>>8*(h>>48)>>8)
+	return span/2 + time.Duration(uint64(span/2)>>8*(mix(a, b)>>48)>>8)
 }
 
 // again puts a task back that has failed, or lost its holder, and has attempts left. Who gave it

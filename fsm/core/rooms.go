@@ -92,8 +92,7 @@ func (v *View) checkApply(c *ApplyRoom, rm *noun.Room) noun.Outcome {
 	case c.IfRev != 0 && rm == nil:
 		return v.NoRoom(c.Room)
 	case c.IfRev != 0 && c.IfRev != rm.Rev:
-		return noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
-			"room %q has changed: revision %d is now %d; read it again", c.Room, c.IfRev, rm.Rev)}
+		return Changed(fmt.Sprintf("room %q", c.Room), c.IfRev, rm.Rev)
 	case len(c.Spend) > 1:
 		return Refuse(noun.Invalid, "room %q sets its budget %d times", c.Room, len(c.Spend))
 	case len(c.Spend) == 1 && noun.CheckSpend(c.Spend[0]) != nil:
@@ -290,8 +289,7 @@ func (s *State) ChangeableAgent(name string, ifRev uint64) (*noun.Agent, noun.Ou
 	}
 	a := s.AgentTable.Mut(id)
 	if ifRev != 0 && ifRev != a.Rev {
-		return nil, noun.Outcome{Code: noun.Conflict, Rev: a.Rev, Detail: fmt.Sprintf(
-			"agent %s has changed: revision %d is now %d; read it again", a.Name, ifRev, a.Rev)}
+		return nil, Changed("agent "+a.Name, ifRev, a.Rev)
 	}
 	return a, noun.Outcome{}
 }

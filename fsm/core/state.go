@@ -182,7 +182,7 @@ type indexes struct {
 	clearing    *btree.BTreeG[noun.RoomID]  // rooms with something to remove
 	AtWork      IdSet                       // agents that hold a task
 	Offered     *btree.BTreeG[noun.RoleID]  // roles with claimable tasks
-	Aside       map[noun.TaskID]struct{}    // tasks that make no room active, see setAside
+	Aside       map[noun.TaskID]struct{}    // tasks that make no room active, see SetAside
 	Ledger      ledger
 	wordy       Ended[noun.TaskID] // finished tasks with texts worth dropping
 	roomEnded   Ended[noun.TaskID] // finished tasks by room

@@ -121,7 +121,7 @@ func (s *State) fireTask(id noun.TaskID) {
 		}
 		charge, spared := true, false
 		if a := s.AgentTable.Mut(t.Holder); a != nil && a.Task == id {
-			charge = !s.silent(a)
+			charge = !s.fenceOver(a)
 			spared = charge && s.acquit(a)
 			was := ShadowOf(a)
 			s.takeUntold(a, true)
@@ -435,7 +435,7 @@ func (c UnquarantineTask) Apply(s *State) noun.Outcome {
 // requeue puts a task that has ended back into the queue; what it has cost is
 // forgiven, by a human's word.
 func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
-	if s.RoleTable.Mut(t.Role).Retired || s.RoomTable.Mut(t.Room).Deleting {
+	if s.RoleTable.Get(t.Role).Retired || s.RoomTable.Get(t.Room).Deleting {
 		return Refuse(noun.Stopped, "role %s of task %d is no longer declared", s.RoleName(t.Role), t.ID)
 	}
 	if t.TextGone {
@@ -459,8 +459,7 @@ func (s *State) changeable(id noun.TaskID, ifRev uint64) (*noun.Task, noun.Outco
 	case t == nil:
 		return nil, Refuse(noun.NotFound, "%s", noun.AbsentTask(id))
 	case ifRev != 0 && ifRev != t.Rev:
-		return nil, noun.Outcome{Code: noun.Conflict, Rev: t.Rev, Detail: fmt.Sprintf(
-			"task %d has changed: revision %d is now %d; read it again", id, ifRev, t.Rev)}
+		return nil, Changed(fmt.Sprintf("task %d", id), ifRev, t.Rev)
 	}
 	return t, noun.Outcome{}
 }

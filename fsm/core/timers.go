@@ -179,7 +179,7 @@ func (s *State) fireLease(id noun.AgentID) {
 	a := s.AgentTable.Mut(id)
 	s.Event("agent.lease_ended", About{Agent: a, Task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
-	silent := s.silent(a)
+	silent := s.fenceOver(a)
 	if silent {
 		if !told(a) {
 			s.noteLost(a)
@@ -189,9 +189,9 @@ func (s *State) fireLease(id noun.AgentID) {
 	s.disconnect(id, &ending{why: "the lease of its holder ended", charge: !silent})
 }
 
-// silent tells that the agent's host has been silent until the end of the fence,
+// fenceOver tells that the agent's host has been silent until the end of the fence,
 // whichever of the timers fires first: no fault of the task or its holder.
-func (v *View) silent(a *noun.Agent) bool {
+func (v *View) fenceOver(a *noun.Agent) bool {
 	return a.Proc.Fenced() && v.LeaseTable.Get(a.ID).Fence <= v.Meta.Clock
 }
 

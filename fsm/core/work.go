@@ -16,23 +16,35 @@ func (s *State) speaker(sp *Speaker) (*noun.Agent, noun.Outcome) {
 		return nil, s.NoAgent(sp.Agent)
 	}
 	a := s.AgentTable.Mut(id)
+	no := s.Impostor(a, sp)
 	switch {
 	case sp.Inc == a.Inc && s.unborn(a):
 		return nil, Refuse(noun.Superseded,
 			"incarnation %s was of an agent that was deleted; %s has not lived since it was declared again; stop",
 			sp.Inc, a.Name)
-	case sp.Inc < a.Inc:
-		return nil, Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
-	case sp.Inc > a.Inc:
+	case no.Code == noun.OK:
+		return a, no
+	case no.Code == noun.Invalid:
 		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented, which was never given out")
-		return nil, Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc,
-			a.Name, a.Inc)
-	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
+	case no.Code == noun.Denied:
 		s.noteWrongIdentity(a, "incarnation "+sp.Inc.String()+" was presented with a token that is not its own")
-		return nil, Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE",
+	}
+	return nil, no
+}
+
+// Impostor refuses who is not the agent's newest incarnation (law L6) or has not its token: Superseded for an older
+// one, Invalid for one that was never given out, Denied for a wrong token. OK: it is who it says.
+func (*View) Impostor(a *noun.Agent, sp *Speaker) noun.Outcome {
+	switch {
+	case sp.Inc < a.Inc:
+		return Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
+	case sp.Inc > a.Inc:
+		return Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s", sp.Inc, a.Name, a.Inc)
+	case string(sp.TokenHash) != a.TokenHash: // also a token where none was given: it is another agent's
+		return Refuse(noun.Denied, "the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE",
 			a.Inc, a.Name)
 	}
-	return a, noun.Outcome{}
+	return noun.Outcome{}
 }
 
 // unborn tells that the agent has the number of a life that was not its own: until its first
@@ -78,7 +90,7 @@ func (s *State) leased(sp *Speaker) (*noun.Agent, noun.Outcome) {
 	if a == nil {
 		return nil, no
 	}
-	if a.Part == noun.PartDisconnected || s.LeaseTable.Mut(a.ID).Until <= s.Meta.Clock {
+	if a.Part == noun.PartDisconnected || s.LeaseTable.Get(a.ID).Until <= s.Meta.Clock {
 		return nil, Refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	}
 	return a, noun.Outcome{}
@@ -140,7 +152,7 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 }
 
 func (s *State) vouched(a *noun.Agent) bool {
-	return a.Managed && s.RoleTable.Mut(a.Role).Spec.Proof == noun.ProofProcess
+	return a.Managed && s.RoleTable.Get(a.Role).Spec.Proof == noun.ProofProcess
 }
 
 func (s *State) joinByHand(c *Join) noun.Outcome {
@@ -159,7 +171,7 @@ func (s *State) joinByHand(c *Join) noun.Outcome {
 		return out
 	}
 	out := a.Outcome()
-	out.TTL, out.Rev = s.LeaseTable.Mut(a.ID).TTL, a.Rev
+	out.TTL, out.Rev = s.LeaseTable.Get(a.ID).TTL, a.Rev
 	return out
 }
 
@@ -190,7 +202,7 @@ func (s *State) freeSlot(name string) (*noun.Agent, noun.Outcome) {
 	if len(r.Agents) == 0 {
 		return nil, Refuse(noun.Conflict, "role %s/%s has no agent; apply the room with replicas", room, role)
 	}
-	return nil, s.slotTaken(s.AgentTable.Mut(r.Agents[len(r.Agents)-1]))
+	return nil, s.slotTaken(s.AgentTable.Get(r.Agents[len(r.Agents)-1]))
 }
 
 // free tells whether a start by hand may take the slot.
@@ -205,7 +217,7 @@ func (s *State) slotTaken(a *noun.Agent) noun.Outcome {
 		return Refuse(noun.Stopped, "%s is stopped; `vigil agent start %s` allows it again", a.Name, a.Name)
 	case a.Part != noun.PartDisconnected:
 		return Refuse(noun.Conflict, "%s is taken by incarnation %s, which is %s", a.Name, a.Inc, a.Part)
-	case a.Order != noun.NoOrder || a.Proc.Fenced() || s.LeaseTable.Mut(a.ID).Fence != 0:
+	case a.Order != noun.NoOrder || a.Proc.Fenced() || s.LeaseTable.Get(a.ID).Fence != 0:
 		return Refuse(noun.Conflict,
 			"%s is taken: host %s starts or runs incarnation %s; stop it with `vigil agent stop %s`",
 			a.Name, s.hostName(a.Host), a.Inc, a.Name)
@@ -349,6 +361,6 @@ func (v *View) heldBy(t *noun.Task) string {
 
 func (s *State) claimed(a *noun.Agent, t *noun.Task) noun.Outcome {
 	out := a.Outcome()
-	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.LeaseTable.Mut(a.ID).TTL
+	out.Task, out.Attempt, out.Rev, out.TTL = t.ID, t.Attempt, t.Rev, s.LeaseTable.Get(a.ID).TTL
 	return out
 }

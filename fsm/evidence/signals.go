@@ -139,7 +139,7 @@ func (s *View) Presence(id noun.AgentID, v *judge.Verdict) Presence {
 		if x := a.LastExit; x != nil && x.Inc == a.Inc {
 			p.Offline = max(p.Offline, x.At)
 		}
-	case v.Kind == judge.AgentBusy, a.Task != 0 && v.Kind != judge.AgentNeedsInput && v.Kind != judge.AgentParked:
+	case v.Kind == judge.AgentBusy, a.Task != 0 && v.Kind != judge.AgentNeedsInput && v.Kind != judge.AgentSleeping:
 		p.Status = judge.AgentBusy.String()
 	case a.Part == noun.PartWaiting:
 		p.Status = judge.AgentIdle.String()

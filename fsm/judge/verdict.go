@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ const (
 	AgentIdle              // it waits for a task
 	AgentDegraded          // it says that it has difficulties
 	AgentNeedsInput        // it says that it waits for a human
-	AgentParked            // it says that it waits for a time
+	AgentSleeping          // it says that it waits for a time
 	AgentSuspect           // one signal is bad, or what would tell is not to be trusted
 	AgentDeaf              // its lease goes on, and it does not take what waits for it
 	AgentStalled           // its task shows no progress, or it does not patrol, and it has not said why
@@ -50,7 +49,7 @@ func (k Kind) Grave() bool { return k == AgentUnresponsive || k == AgentOffline 
 type Reason struct {
 	Text string // a sentence without its full stop
 	// which signal: process, participant, lease, fence, health, progress, expectation, task, host,
-	// leader, declaration, order, intent, mail, screen, patrol
+	// leader, declaration, order, intent, mail, screen, tools, patrol
 	Evidence string
 	Age      time.Duration // since when it is so, or how long ago it was; 0: unknown
 	Bad      bool          // it speaks against the agent
@@ -158,6 +157,14 @@ func (g *Signals) hostDoubt() bool {
 	return g.Host == noun.HostLost && g.Proc.Fenced()
 }
 
+// holds tells that it has declared something that still holds.
+func (g *Signals) holds() bool { return g.DeclaredLeft > 0 && g.Declared != nil }
+
+// reportSpan is how long its role lets it be silent before more reports are missing than are allowed to.
+func (g *Signals) reportSpan() time.Duration {
+	return g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
+}
+
 // Unreported tells that more reports are missing than its role allows.
 func (g *Signals) Unreported() bool {
 	return g.HealthEvery > 0 && g.Declared != nil && g.Missed >= max(g.HealthMissed, 1)
@@ -166,7 +173,8 @@ func (g *Signals) Unreported() bool {
 // mute tells that it has shown nothing at all in this life: it has never reported its health, long
 // after it should have, and its task makes no progress. Perhaps nothing in it reports at all, so
 // that is no proof that it hangs (incident I33), but somebody has to look.
-func (g *Signals) mute(span time.Duration) bool {
+func (g *Signals) mute() bool {
+	span := g.reportSpan()
 	return g.HealthEvery > 0 && g.Declared == nil && g.ProcAge > span && g.silent(span) && !g.wrote(span)
 }
 
@@ -195,7 +203,7 @@ func Judge(g *Signals) Verdict {
 	v := Verdict{Kind: g.Kind()}
 	g.reasons(&v)
 	switch v.Kind {
-	case AgentHealthy, AgentBusy, AgentIdle, AgentNeedsInput, AgentParked:
+	case AgentHealthy, AgentBusy, AgentIdle, AgentNeedsInput, AgentSleeping:
 		v.Fine = !v.bad()
 	case AgentOffline, AgentSuspect:
 		v.Fine = g.Off != "" && !g.alive()
@@ -213,8 +221,6 @@ func (v *Verdict) bad() bool {
 }
 
 func (g *Signals) Kind() Kind {
-	held := g.DeclaredLeft > 0 && g.Declared != nil
-	reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
 	switch {
 	case !g.alive() && g.doubt():
 		return AgentSuspect
@@ -224,17 +230,17 @@ func (g *Signals) Kind() Kind {
 		return AgentSuspect
 	case g.Prompt == noun.PromptPermission: // also of one that is busy by its own word: that was before
 		return AgentNeedsInput
-	case held:
+	case g.holds():
 		return declaredKind(g.Declared)
 	case g.Prompt == noun.PromptUsageLimit && g.Exhausted:
-		return AgentParked
-	case g.Unreported() && (g.silent(reportSpan) || g.Unheeding()) && !g.wrote(reportSpan):
+		return AgentSleeping
+	case g.Unreported() && (g.silent(g.reportSpan()) || g.Unheeding()) && !g.wrote(g.reportSpan()):
 		return AgentUnresponsive
 	case g.stalled(), g.unpatrolled():
 		return AgentStalled
 	case g.Unheeding():
 		return AgentDeaf
-	case g.Unreported(), g.mute(reportSpan), g.Part == noun.PartDisconnected && g.overdueStart():
+	case g.Unreported(), g.mute(), g.Part == noun.PartDisconnected && g.overdueStart():
 		return AgentSuspect
 	case g.Declared != nil && g.Declared.Status == noun.StatusDegraded, g.Prompt == noun.PromptError,
 		g.Prompt == noun.PromptUsageLimit:
@@ -287,170 +293,9 @@ func declaredKind(d *noun.Declaration) Kind {
 	case noun.WaitingInput:
 		return AgentNeedsInput
 	case noun.WaitingUntil:
-		return AgentParked
+		return AgentSleeping
 	}
 	return AgentBusy
-}
-
-// reasons lists every signal that says something, bad ones first.
-func (g *Signals) reasons(v *Verdict) {
-	var good []Reason
-	add := func(bad bool, evidence string, age time.Duration, format string, args ...any) {
-		r := Reason{Text: fmt.Sprintf(format, args...), Evidence: evidence, Age: max(age, 0), Bad: bad}
-		if bad {
-			v.Reasons = append(v.Reasons, r)
-		} else {
-			good = append(good, r)
-		}
-	}
-	g.doubts(add)
-	g.lives(add)
-	g.works(add)
-	v.Reasons = append(v.Reasons, good...)
-}
-
-type addReason func(bad bool, evidence string, age time.Duration, format string, args ...any)
-
-func (g *Signals) doubts(add addReason) {
-	if g.LeaderOff {
-		add(true, "leader", 0, "no server leads, so nothing newer is known")
-	}
-	switch {
-	case g.HostName == "" || !g.Proc.Fenced() && !g.Proc.GivenUp():
-	case g.Unheard > 0:
-		add(true, "host", g.Unheard, "host %s is %s: nothing has been heard of it for %s", g.HostName, g.Host,
-			g.Unheard.Round(time.Second))
-	case g.Host == noun.HostSuspect, g.Host == noun.HostLost:
-		add(true, "host", 0, "host %s is %s", g.HostName, g.Host)
-	}
-	if g.Off != "" {
-		add(false, "intent", 0, "%s", g.Off)
-	}
-	if g.Paused != "" && g.alive() {
-		add(false, "intent", 0, "it gets no task: %s", g.Paused)
-	}
-	if g.Order != noun.NoOrder {
-		add(false, "order", g.OrderAge, "a %s order is open", g.Order)
-	}
-}
-
-// lives says what is known of its process and its participant.
-func (g *Signals) lives(add addReason) {
-	switch {
-	case g.Proc.Fenced() && g.FenceLeft <= 0:
-		add(true, "fence", -g.FenceLeft, "the fence of its process is over")
-	case g.Proc.Fenced():
-		add(false, "process", g.ProcAge, "its process is %s", g.Proc)
-	case g.Part != noun.PartDisconnected && !g.Managed:
-		add(false, "process", g.ProcAge, "it was started by hand")
-	case g.Exit != "":
-		add(true, "process", g.ProcAge, "no process: its last life %s", g.Exit)
-	case g.Proc == noun.ProcOrdered:
-		add(true, "process", 0, "no process yet")
-	default:
-		add(true, "process", g.ProcAge, "no process of it is known")
-	}
-	switch {
-	case g.Part == noun.PartDisconnected && g.Proc.Fenced():
-		add(g.overdueStart(), "participant", g.PartAge, "it has not joined its room")
-	case g.Part == noun.PartDisconnected:
-		add(true, "participant", g.PartAge, "it is DISCONNECTED from its room")
-	case g.LeaseLeft <= 0:
-		add(true, "lease", -g.LeaseLeft, "its lease is over")
-	case g.Beatless > 0:
-		add(true, "lease", g.Beatless,
-			"it is %s, and its lease goes on by its words alone: no beat has come for %s", g.Part,
-			g.Beatless.Round(time.Second))
-	default:
-		add(false, "lease", 0, "it is %s, its lease goes on", g.Part)
-	}
-}
-
-// plans says when its task is expected to be done, and how far it said it is.
-func (g *Signals) plans(add addReason, held bool) {
-	said := ""
-	if percent, ok := g.Percent.Said(); ok {
-		said = fmt.Sprintf(", and %d %% of it is done by its own word", percent)
-	}
-	switch left := g.ExpectLeft.Round(time.Second); {
-	case !g.Expected && said != "":
-		add(false, "expectation", 0, "nothing says when task %d should be done%s", g.Task, said)
-	case !g.Expected:
-	case g.expected():
-		add(false, "expectation", 0, "task %d is expected to be done in %s%s", g.Task, left, said)
-	default:
-		add(!held && g.stalled(), "expectation", -g.ExpectLeft, "task %d was expected to be done %s ago%s",
-			g.Task, -left, said)
-	}
-}
-
-// works says what is known of its reports and its task.
-func (g *Signals) works(add addReason) {
-	d, held := g.Declared, g.DeclaredLeft > 0
-	switch {
-	case d == nil && g.HealthEvery > 0 && g.alive():
-		overdue := g.ProcAge > g.HealthEvery*time.Duration(max(g.HealthMissed, 1))
-		add(overdue, "health", g.ProcAge,
-			"it has never reported its health, which its role expects every %s: "+
-				"does anything in it call `vigil declare`?", g.HealthEvery)
-	case d != nil && held:
-		add(false, "declaration", g.DeclaredAge, "it declared %s for %s more", d.Kind(),
-			g.DeclaredLeft.Round(time.Second))
-	case d != nil && g.alive() && g.Missed > 0:
-		add(g.Unreported(), "health", g.DeclaredAge, "%d health reports are missing in a row, %d are allowed to",
-			g.Missed, max(g.HealthMissed, 1)-1)
-	case d != nil && d.Until == 0 && g.alive():
-		add(d.Status == noun.StatusDegraded, "declaration", g.DeclaredAge, "it declared %s", d.Kind())
-	}
-	if g.Task != 0 {
-		reportSpan := g.HealthEvery * time.Duration(max(g.HealthMissed, 1))
-		unseen := g.Unreported() && g.silent(reportSpan) && !g.wrote(reportSpan) || g.mute(reportSpan)
-		add(!held && (g.stalled() || unseen), "progress", g.ProgressAge,
-			"the last sign of progress with task %d was %s ago", g.Task, g.ProgressAge.Round(time.Second))
-		g.plans(add, held)
-	}
-	if g.Away > 0 && g.alive() {
-		add(false, "host", g.Away, "its host was not heard for %s of that time, which does not count",
-			g.Away.Round(time.Second))
-	}
-	if g.Overseer && g.alive() {
-		add(!held && g.unpatrolled(), "patrol", g.PatrolAge, "the last sign of a patrol was %s ago",
-			g.PatrolAge.Round(time.Second))
-	}
-	if g.Mailed && g.alive() {
-		add(false, "mail", g.MailAge, "it has sent or acknowledged mail")
-	}
-	g.seen(add)
-	if g.Waiting > 0 && g.Part != noun.PartDisconnected {
-		add(!held && g.Unheeding(), "task", g.Waiting, "a task that it could take has waited for %s",
-			g.Waiting.Round(time.Second))
-	}
-}
-
-// seen says what is seen on its terminal. That nothing is printed is never bad by itself.
-func (g *Signals) seen(add addReason) {
-	held := g.DeclaredLeft > 0 && g.Declared != nil
-	if g.Tooled && g.alive() {
-		add(false, "tools", g.ToolAge, "its tool tells that it has used a tool")
-	}
-	switch {
-	case !g.alive() || g.Prompt == noun.PromptUnknown:
-		return
-	case g.Prompt == noun.PromptPermission:
-		add(!held || g.Declared.Waiting != noun.WaitingInput, "screen", g.PromptAge,
-			"its terminal has shown a permission prompt for %s", g.PromptAge.Round(time.Second))
-	case g.Prompt == noun.PromptIdle:
-		add(!held && g.Task != 0 && g.stalled() && g.idling(), "screen", g.PromptAge,
-			"its terminal shows the idle prompt")
-	case g.Prompt == noun.PromptUsageLimit && !g.Exhausted:
-		add(!held, "screen", g.PromptAge, "its terminal has shown for %s that its tool is out of quota; that may be over",
-			g.PromptAge.Round(time.Second))
-	case g.Prompt > noun.PromptNone:
-		add(g.Prompt == noun.PromptError, "screen", g.PromptAge, "%s", noun.PromptTexts[g.Prompt])
-	}
-	if g.Quiet {
-		add(false, "screen", g.QuietAge, "nothing new is printed")
-	}
 }
 
 // ToolFresh is how long a use of a tool is a sign that an agent works.

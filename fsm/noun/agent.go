@@ -8,7 +8,7 @@ import (
 // ProcState is the state of an agent's process as its host has reported it.
 type ProcState uint8
 
-// Process states; see the chart in the package comment. The numbers are written
+// Process states; see the chart in package core. The numbers are written
 // to disk.
 const (
 	ProcNone     ProcState = iota // nothing runs under the newest incarnation
@@ -47,7 +47,7 @@ func (p PartState) String() string { return partNames[p] }
 // OrderKind is an instruction that waits for a host.
 type OrderKind uint8
 
-// Order kinds. A start order is open while Proc is ProcOrdered.
+// Order kinds. A start order is open while Proc is ProcOrdered or ProcAccepted.
 const (
 	NoOrder OrderKind = iota
 	StartOrder

@@ -26,7 +26,7 @@ type BrakeTick struct {
 }
 
 const (
-	// brakeHosts is the least number of hosts of which more than half lost set the brake.
+	// BrakeHosts is the least number of hosts of which more than half lost set the brake.
 	BrakeHosts = 3
 	// brakeBurst is how far paced starts may run ahead: the rhythm of the planner.
 	brakeBurst = Time(250 * time.Millisecond)

@@ -43,7 +43,7 @@ func (b *BudgetSettings) Total() (n uint64) {
 // Purse is what one budget is for.
 type Purse uint8
 
-// Purses. The first roomPurses of them are also counted by room.
+// Purses. The first RoomPurses of them are also counted by room.
 const (
 	ForTasks    Purse = iota // tasks with all their texts
 	ForMail                  // mail; each copy pays for its text

@@ -122,11 +122,11 @@ func (a *Agent) Patrols() uint32 {
 func (a *Agent) Useful() bool { return a.Done > 0 || a.Patrols() > 0 || a.Notes().Answered > 0 }
 
 const (
-	// maxOverruled is how often in a row triage may say less than the mechanical rule.
+	// MaxOverruled is how often in a row triage may say less than the mechanical rule.
 	MaxOverruled = 3
-	// maxStarts is how many looks in a row find an overseer dead before a human is called.
+	// MaxStarts is how many looks in a row find an overseer dead before a human is called.
 	MaxStarts = 3
-	// lookPriority puts looks before other tasks of a triage role.
+	// LookPriority puts looks before other tasks of a triage role.
 	LookPriority = 1000
 )
 

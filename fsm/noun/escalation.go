@@ -53,9 +53,6 @@ var escalationStateNames = [...]string{"none", "open", "acknowledged", "closed"}
 
 func (e EscalationState) String() string { return escalationStateNames[e] }
 
-// EscalationStateNames are the words for states, by number.
-func EscalationStateNames() []string { return escalationStateNames[:] }
-
 // Limits of escalations.
 const (
 	// MaxOpenEscalations are not closed at the same time. Beyond that one gives way that is over or
@@ -65,7 +62,7 @@ const (
 	MaxNotifiers       = 16 // of one notice
 	MaxNotifierName    = 64
 	MaxFailure         = 128 // bytes that say why a notice was not delivered
-	// brokenStarts in a row are an escalation: one is tried on another host at once.
+	// BrokenStarts in a row are an escalation: one is tried on another host at once.
 	BrokenStarts = 3
 	NoticeRest   = time.Hour // between two tries of one notice, at most
 )

@@ -68,7 +68,7 @@ type Host struct {
 	BeatAt     Time     // of its last beat or registration
 
 	// Away are the last stretches in which it was not heard, from and to alternately, at
-	// most maxAway of them; the last one has no end while it lasts. Replaced, never changed. See absent.
+	// most MaxAway of them; the last one has no end while it lasts. Replaced, never changed. See View.Absent.
 	Away []Time
 
 	// Terminal is what it can do about terminals; nil: its agentd has not said. Replaced,

@@ -18,7 +18,7 @@ const (
 	MaxReason     = 1 << 10
 	MaxWarnings   = 32
 	MaxTombstones = 1000
-	FirePerEntry  = 16_384 // weight of the timers that one entry fires, see core/timers.go
+	FirePerEntry  = 16_384 // weight of the timers that one entry fires, see fsm/core/timers.go
 	StepsPerEntry = 512    // steps that one entry takes in working off what was ordered for many
 )
 

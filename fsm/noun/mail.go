@@ -84,9 +84,6 @@ func (m MailState) String() string { return mailStateNames[m] }
 // Closed tells that nothing happens to the mail any more but its removal.
 func (m MailState) Closed() bool { return m >= MailAcknowledged }
 
-// MailStateNames are the words for states, by number.
-func MailStateNames() []string { return mailStateNames[:] }
-
 // Mail is a message in the mailbox of one agent. What is sent to a role or a room is
 // one mail for each of its agents. It goes with its agent.
 type Mail struct {

@@ -35,7 +35,7 @@ type Room struct {
 
 	Asked []MailID // inquiries of the watchdog that wait for an answer; replaced, never changed
 
-	Clearing bool // it is being deleted, and later entries go on with that; see clear.go
+	Clearing bool // it is being deleted, and later entries go on with that; see fsm/core/clear.go
 	Lived    bool // an agent has joined it since it was created
 
 	PauseEnd End // of Paused

@@ -52,7 +52,7 @@ func (ss *Session) Remember(seq uint64, out Outcome) {
 			return
 		}
 	}
-	if n := len(ss.Answers); n == cap(ss.Answers) { // as costOfSession counts them
+	if n := len(ss.Answers); n == cap(ss.Answers) { // as CostOfSession counts them
 		ss.Answers = append(make([]Answer, 0, n+LeastAnswers), ss.Answers...)
 	}
 	ss.Answers = append(ss.Answers, Answer{seq, out})

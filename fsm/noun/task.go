@@ -69,7 +69,7 @@ type Task struct {
 	Rev        uint64
 
 	Plan *Plan  // what is expected of it; nil: nothing; replaced, never changed
-	Past []Held // the attempts before the last one, oldest first, at most pastKept; replaced, never changed
+	Past []Held // the attempts before the last one, oldest first, at most PastKept; replaced, never changed
 
 	// Dropped is how many bytes of its texts were dropped or cut for want of space; TextGone
 	// tells that Text was among them. See relief.

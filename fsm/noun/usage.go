@@ -51,11 +51,6 @@ const (
 	UsageRest = time.Second
 )
 
-// ToolKindNames are the words for kinds of tools, by number.
-func ToolKindNames() []string {
-	return []string{"other", "shell", "read", "edit", "search", "web", "agent", "mcp"}
-}
-
 // UsageRate is the most that one life can use in a minute: more was never seen of any tool, and whoever
 // says more lies.
 var UsageRate = Usage{Input: 10_000_000, Output: 1_000_000, Cache: 100_000_000, MicroUSD: 200_000_000, Tools: 6000}

@@ -26,9 +26,6 @@ const (
 	Flood    = "flood"    // as much as it can send, for a bounded time
 )
 
-// Attacks are all of them.
-func Attacks() []string { return []string{Calls, Lives, Monsters, Flood} }
-
 // Escapes is what a terminal would obey: it renames the window, clears it and types.
 const Escapes = "\x1b]0;owned\x07\x1b[2J\x1b[31mowned\x1b[0m\u009b2J\u202eowned\r\n"
 

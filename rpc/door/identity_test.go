@@ -358,7 +358,7 @@ func (g *gates) populate() {
 		var start fsm.OrderStart
 		g.replica.Read(func(st *fsm.View) {
 			a := st.AgentByName(at.agent)
-			start = fsm.OrderStart{Agent: a.ID, Inc: st.NextIncarnation(a), Host: st.HostByKey(at.host).ID}
+			start = fsm.OrderStart{Agent: a.ID, Inc: st.NextInc(a), Host: st.HostByKey(at.host).ID}
 		})
 		hash := sha256.Sum256([]byte("token of " + at.agent))
 		g.apply(now, start, fsm.AcceptOrder{Host: start.Host, Boot: at.boot, Agent: start.Agent, Inc: start.Inc,

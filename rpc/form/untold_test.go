@@ -54,7 +54,7 @@ func TestBudgetsThatCannotBiteAreNamed(t *testing.T) {
 		must(fsm.ApplyRoom{Room: "web", Roles: []noun.RoleSpec{c.role}, Spend: []noun.SpendLimit{c.room}})
 		life := func(agent string) fsm.Speaker {
 			a := st.AgentByName(agent)
-			inc := st.NextIncarnation(a)
+			inc := st.NextInc(a)
 			must(fsm.OrderStart{Agent: a.ID, Inc: inc, Host: h})
 			must(fsm.AcceptOrder{Host: h, Boot: "b", Agent: a.ID, Inc: inc})
 			must(fsm.ReportStarted{Host: h, Agent: a.ID, Inc: inc, PID: 7})

@@ -77,5 +77,5 @@ func nextLife(st *fsm.View, c *fsm.ReportExit) (o fsm.OrderStart, ok bool) {
 	if st.DueRoles() > 0 && st.Misfit(h, a) != "" {
 		return o, false // the host is full, and the slot perhaps another's turn
 	}
-	return fsm.OrderStart{Agent: c.Agent, Inc: st.NextIncarnation(a), Host: c.Host}, true
+	return fsm.OrderStart{Agent: c.Agent, Inc: st.NextInc(a), Host: c.Host}, true
 }

@@ -84,7 +84,7 @@ func (x *alone) tasks(count int) {
 func (x *alone) employ() {
 	for role := range fleetRoles {
 		a := x.s.AgentByName(noun.AgentName(fleetRoom(role), fleetRole(role), 1))
-		h, inc := noun.HostID(1+role%fleetHosts), x.s.NextIncarnation(a)
+		h, inc := noun.HostID(1+role%fleetHosts), x.s.NextInc(a)
 		sp := fsm.Speaker{Agent: a.Name, Inc: inc}
 		x.must(fsm.OrderStart{Agent: a.ID, Inc: inc, Host: h})
 		x.must(fsm.AcceptOrder{Host: h, Boot: "b1", Agent: a.ID, Inc: inc})

@@ -169,7 +169,7 @@ func (k *known) life() (agent noun.AgentID, inc noun.Incarnation) {
 	k.Await("the agent may be started", func() bool {
 		k.Replica(k.Leader()).Read(func(v *fsm.View) {
 			a := v.AgentByName("r/a")
-			start = fsm.OrderStart{Agent: a.ID, Inc: v.NextIncarnation(a), Host: v.HostByKey("h1").ID}
+			start = fsm.OrderStart{Agent: a.ID, Inc: v.NextInc(a), Host: v.HostByKey("h1").ID}
 		})
 		k.beat(0, 0)
 		return k.client.Do(start).Code == noun.OK

@@ -16,7 +16,7 @@ import (
 // that is late, made twice or made by two leaders changes nothing.
 //
 // Each rung has a deadline, which passes alike whether the rung could be used or not. A word
-// of the agent after a rung ends the episode (see lifesign); the next one begins with the
+// of the agent after a rung ends the episode (see Lifesign); the next one begins with the
 // first rung, and not before the cool-down. Nothing is restarted on one signal: the verdict
 // says one thing, and the nudge and the inquiry without an answer say another.
 

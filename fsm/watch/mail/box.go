@@ -321,17 +321,13 @@ func (v *View) MailDelivery(id noun.AgentID, delivery uint64) (list []*noun.Mail
 // other than OK why it would be refused.
 func (v *View) MailFor(sp *core.Speaker) (int, noun.Outcome) {
 	a := v.AgentByName(sp.Agent)
-	switch {
-	case a == nil:
+	if a == nil {
 		return 0, v.NoAgent(sp.Agent)
-	case sp.Inc < a.Inc:
-		return 0, core.Refuse(noun.Superseded, "incarnation %s of %s was superseded by %s; stop", sp.Inc, a.Name, a.Inc)
-	case sp.Inc > a.Inc:
-		return 0, core.Refuse(noun.Invalid, "incarnation %s of %s was never given out; the newest is %s",
-			sp.Inc, a.Name, a.Inc)
-	case string(sp.TokenHash) != a.TokenHash:
-		return 0, core.Refuse(noun.Denied,
-			"the token is not that of incarnation %s of %s; use its own VIGIL_TOKEN_FILE", a.Inc, a.Name)
+	}
+	if no := v.Impostor(a, sp); no.Code != noun.OK {
+		return 0, no
+	}
+	switch {
 	case v.MayReturn(a), !a.Managed && a.Part == noun.PartDisconnected:
 		return 0, core.Refuse(noun.Rejoin, "%s has no lease; join again", a.Name)
 	case a.Managed && !a.Proc.Fenced():

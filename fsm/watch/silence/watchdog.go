@@ -19,7 +19,7 @@ import (
 //
 // What is done or said: a task is created, claimed, started, progresses, is completed, fails,
 // is handed on; an agent declares itself, writes or acknowledges mail; a human commands or
-// writes something (see touch). What
+// writes something (see Touch). What
 // supervision does by itself (restarts, ends of leases, reminders, orders) is none of it.
 
 // Reasons of a cancellation by the watchdog.
@@ -333,8 +333,7 @@ func (s *State) changeableRoom(name string, ifRev uint64) (*noun.Room, noun.Outc
 	case rm.Deleting:
 		return nil, core.Refuse(noun.Stopped, "room %q is being deleted", name)
 	case ifRev != 0 && ifRev != rm.Rev:
-		return nil, noun.Outcome{Code: noun.Conflict, Rev: rm.Rev, Detail: fmt.Sprintf(
-			"room %q has changed: revision %d is now %d; read it again", name, ifRev, rm.Rev)}
+		return nil, core.Changed(fmt.Sprintf("room %q", name), ifRev, rm.Rev)
 	}
 	return s.RoomTable.Mut(rm.ID), noun.Outcome{}
 }
