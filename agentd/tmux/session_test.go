@@ -164,7 +164,12 @@ func TestThePaneHasTheLifesEnvironment(t *testing.T) {
 	r := newRig(t, "/bin/sh", "-c", `read line; echo "dir $PWD token $VIGIL_TOKEN tmux ${TMUX%%,*}"`+
 		untilRead("dir ")+"exit 3")
 	s := r.open()
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.PID()))
+	var environ []byte
+	var err error
+	until(t, "its environment", func() bool { // while it executes its program there is none
+		environ, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.PID()))
+		return err != nil || len(environ) > 0
+	})
 	if err == nil && !bytes.Contains(environ, []byte("VIGIL_TOKEN=secret\x00")) {
 		t.Errorf("environment of process %d: %q", s.PID(), environ)
 	}

@@ -49,7 +49,7 @@ func rests() func() {
 }
 
 // sideBySide is how many tests of real processes run at once.
-const sideBySide = "6"
+const sideBySide = "4"
 
 // noContexts is a folder that does not exist: what whoever runs the tests has selected is no
 // business of theirs.

@@ -282,6 +282,10 @@ func (t *trial) claimsInLog(r *Result) {
 						"was not over", e.Task, e.Agent, e.Incarnation, e.Attempt, a.attempt)
 			}
 			tasks[e.Task] = &last{e.Attempt, true, e}
+		case "agent.adopted": // a life that is back has its task again
+			if a != nil {
+				a.held = true
+			}
 		case "task.recovered", "task.failed", "task.quarantined", "task.completed", "task.canceled":
 			if a != nil && e.Attempt <= a.attempt {
 				a.held = false

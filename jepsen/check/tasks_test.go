@@ -129,7 +129,12 @@ func claimCases() []trialCase {
 		}
 		cases = append(cases, c)
 	}
-	return cases
+	return append(cases, trialCase{"claims", "the log has the holder back in between",
+		newBook().event(1, 10, history.Event{Kind: "task.created", Task: 7}).
+			event(1, 20, history.Event{Kind: "task.claimed", Task: 7, Attempt: 1}).
+			event(1, 30, history.Event{Kind: "task.recovered", Task: 7, Attempt: 1}).
+			event(1, 40, history.Event{Kind: "agent.adopted", Task: 7}).
+			event(1, 50, history.Event{Kind: "task.claimed", Task: 7, Attempt: 2}), Broken, "the log says"})
 }
 
 func lifecycleCases() []trialCase {
