@@ -27,8 +27,8 @@ SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
 # packages more than there are cores are compiled or tested at once under the race detector, and none where whole
 # clusters run beside, whose leaders would lose their majority. vet is a step of its own.
 more = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(1))
-# The packages whose tests take longest begin first.
-LONGEST = ./jepsen/incidents ./cmd/vigil
+# The packages whose tests start whole fleets.
+FLEETS = ./jepsen/incidents ./cmd/vigil
 # The packages whose Fuzz functions are run.
 FUZZED = ./...
 
@@ -60,7 +60,10 @@ build: ## build bin/vigil
 test: ## run the tests; needs only Go
 	@# Several tests build vigil, at the same time: what that compiles is compiled once, here.
 	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
-	$(call more,0) -timeout 20m $(LONGEST) ./...
+	@# What starts whole fleets of processes runs alone, else their leaders lose their majorities for want of processor.
+	$(call more,0) -p 1 -timeout 20m $(FLEETS) || failed=1; \
+		$(call more,0) -timeout 20m $$(go list ./... | grep -vx $(FLEETS:./%=-e vigil/%)) || failed=1; \
+		test -z "$$failed"
 
 race: ## run the tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(call more,2) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' --exclude-dir=sdk '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
