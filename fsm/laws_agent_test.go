@@ -427,6 +427,7 @@ func TestL3AdoptedLivesAreExpectedInTheirRoom(t *testing.T) {
 	h := d.host("h1", "worker")
 	d.room("demo", managed("b", func(r *noun.RoleSpec) {
 		r.Start, r.Replicas, r.Policy, r.TTL = noun.StartOnDemand, 3, noun.PolicyFast, time.Minute
+		r.Proof = noun.ProofAgent // one that is vouched for has its task again: see TestL10LifeThatIsBackHasItsTaskAgain
 	}))
 	wanting := func(want int) {
 		t.Helper()
@@ -454,7 +455,7 @@ func TestL3AdoptedLivesAreExpectedInTheirRoom(t *testing.T) {
 	}
 	wanting(0)
 	d.jump(30 * time.Second)
-	d.beat(h, BeatFence|BeatVouch, ids...)
+	d.beat(h, BeatFence|BeatLease, ids...)
 	d.jump(10 * time.Minute)
 	for _, id := range ids {
 		if a := d.s.Agent(id); !a.Proc.GivenUp() {

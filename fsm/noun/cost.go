@@ -11,7 +11,7 @@ const (
 	costRole       = 1024
 	costOverseer   = 48
 	CostAgent      = 512 // with its lease
-	costNotes      = 208
+	costNotes      = 216
 	costSpent      = 80
 	costUsed       = 192
 	costTypist     = 64
