@@ -61,7 +61,7 @@ test: ## run the tests; needs only Go
 	@# Several tests build vigil, at the same time: what that compiles is compiled once, here.
 	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
 	@# What starts whole fleets of processes runs alone, else their leaders lose their majorities for want of processor.
-	$(call more,0) -p 1 -timeout 20m $(FLEETS) || failed=1; \
+	go test -vet=off -p 1 -timeout 20m $(FLEETS) || failed=1; \
 		$(call more,0) -timeout 20m $$(go list ./... | grep -vx $(FLEETS:./%=-e vigil/%)) || failed=1; \
 		test -z "$$failed"
 

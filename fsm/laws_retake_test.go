@@ -42,8 +42,8 @@ func TestL10LifeThatIsBackHasItsTaskAgain(t *testing.T) {
 	for range 5 { // and each time costs nothing
 		x.wakes()
 		a, task := x.agent(hungName), x.s.Task(x.task)
-		if a.Task != x.task || a.Part != noun.PartActive || task.State != noun.TaskInProgress || task.Attempt != x.w.Attempt ||
-			task.Charged != 0 || task.Kills != 0 || task.Retried().Lost != 0 {
+		if a.Task != x.task || a.Part != noun.PartActive || task.State != noun.TaskInProgress ||
+			task.Attempt != x.w.Attempt || task.Charged != 0 || task.Kills != 0 || task.Retried().Lost != 0 {
 			t.Fatalf("%s with task %d; the task is %s, %+v", a.Part, a.Task, task.State, task.Retried())
 		}
 		x.beating(30 * time.Minute)

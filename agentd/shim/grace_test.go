@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"vigil/agentd/tmux"
 )
 
 // onEveryShell runs a test with an agent that is the child of a shell, its leader, which SIGTERM ends at once: with
@@ -28,16 +26,7 @@ func onEveryShell(t *testing.T, test func(t *testing.T, r *rig, s *Shim, child *
 	}
 	onEveryHost(t, func(t *testing.T, r *rig) { begin(t, r, "exec") })
 	t.Run("tmux", func(t *testing.T) {
-		if _, err := tmux.Find(); err != nil {
-			t.Skip(err)
-		}
-		r := newRig(t)
-		short, err := os.MkdirTemp("", "life") // the path of a socket is short
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { os.RemoveAll(short) })
-		r.folder = short
+		r := newTerminalRig(t)
 		begin(t, r, "tmux")
 	})
 }

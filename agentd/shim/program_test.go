@@ -275,8 +275,9 @@ func TestAgentOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// inTmux starts an agent in a tmux session.
-func inTmux(t *testing.T, mode string) (*rig, *Shim, *agent, []*agent) {
+// newTerminalRig is newRig for lives in tmux sessions; without tmux the test is skipped.
+func newTerminalRig(t *testing.T) *rig {
+	t.Helper()
 	if _, err := tmux.Find(); err != nil {
 		t.Skip(err)
 	}
@@ -287,6 +288,12 @@ func inTmux(t *testing.T, mode string) (*rig, *Shim, *agent, []*agent) {
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
 	r.folder = short
+	return r
+}
+
+// inTmux starts an agent in a tmux session.
+func inTmux(t *testing.T, mode string) (*rig, *Shim, *agent, []*agent) {
+	r := newTerminalRig(t)
 	spec := r.spec(mode)
 	spec.Kind = "tmux"
 	s, a, children := r.start(spec)

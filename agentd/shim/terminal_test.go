@@ -5,27 +5,15 @@ package shim
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"vigil/agentd/tmux"
 )
 
 // What is typed arrives at the program, and what it prints is seen; while the life is
 // frozen nothing is typed, and nobody waits for it.
 func TestTerminalIsTypedIntoAndLookedAt(t *testing.T) {
-	if _, err := tmux.Find(); err != nil {
-		t.Skip(err)
-	}
-	r := newRig(t)
-	short, err := os.MkdirTemp("", "life") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(short) })
-	r.folder = short
+	r := newTerminalRig(t)
 	spec := r.spec("unused")
 	spec.Kind, spec.Path, spec.Args = "tmux", "/bin/cat", nil
 	s, err := r.launcher().Start(spec, r.lock())

@@ -338,8 +338,8 @@ func (s *State) fireRole(id noun.RoleID) {
 	s.Promote(id)
 }
 
-// dropProbeTimer drops the timer of a role that is removed.
-func (s *State) dropProbeTimer(r *noun.Role) {
+// dropHalfOpen forgets that a role that is removed is half-open.
+func (s *State) dropHalfOpen(r *noun.Role) {
 	if r.Half != nil {
 		armed := r.Half.Armed
 		s.Rearm(timerRole, uint64(r.ID), &armed, due.Row{})

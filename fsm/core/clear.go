@@ -262,7 +262,7 @@ func (s *State) dropRole(r *noun.Role) bool {
 
 func (s *State) forgetRole(r *noun.Role) {
 	id := r.ID
-	s.dropProbeTimer(r)
+	s.dropHalfOpen(r)
 	delete(s.roleByName, roleKey{r.Room, r.Spec.Name})
 	s.starts.Delete(id)
 	s.visiting.Delete(id)
