@@ -18,6 +18,9 @@ OLDER    =
 # the simulated fleet, each for a short time: the state machine has no goroutine, commands have few, and the
 # stand drives processes.
 RACE = -race -short -timeout 20m
+# A process with a race says so by its end, also where nobody reads what it prints, and none sleeps for a second
+# before it ends.
+GORACE = atexit_sleep_ms=0 halt_on_error=1
 # Of these folders, the packages in which a goroutine begins or something is shared, tests included; the longest
 # begins first. The SDKs' table starts programs of other languages; the Go client is raced in its own package.
 LONGEST_RACED = ./cmd/vigil/serve
@@ -66,7 +69,7 @@ test: ## run the tests; needs only Go
 		test -z "$$failed"
 
 race: ## run the tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(call more,2) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' --exclude-dir=sdk '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
+	GORACE='$(GORACE)' CGO_ENABLED=1 $(call more,2) $(RACE) $(LONGEST_RACED) $$(grep -rlE --include='*.go' --exclude-dir=sdk '$(SHARES)' $(RACED) | xargs -n 1 dirname | sed 's,^,./,' | sort -u)
 
 fuzz: ## fuzz every Fuzz function of FUZZED (./...) with FUZZTIME (2000x) inputs
 	@found=$$(go test -list '^Fuzz' $(FUZZED)) || { echo "$$found"; exit 1; }; \

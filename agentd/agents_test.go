@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"vigil/agentd/agenttest"
 	"vigil/agentd/disk"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
@@ -178,7 +179,7 @@ func TestAgentWithoutNetwork(t *testing.T) {
 		c.OnStop = Keep
 		for i := range c.Runners {
 			if c.Runners[i].Name == "calls" {
-				c.Runners[i].Program, c.Runners[i].Args = unshare, []string{"-n", self()}
+				c.Runners[i].Program, c.Runners[i].Args = unshare, []string{"-n", agenttest.Program()}
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/agentd/agenttest"
 	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 )
@@ -133,7 +134,7 @@ func (h *host) start(t testing.TB, change ...func(*daemonSpec)) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{cmd: exec.Command(self()), log: &lockedBuffer{}, done: make(chan struct{})}
+	d := &daemon{cmd: exec.Command(agenttest.Program()), log: &lockedBuffer{}, done: make(chan struct{})}
 	d.cmd.Env = append(os.Environ(), "TEST_AGENTD="+string(text), "GORACE=atexit_sleep_ms=0")
 	d.cmd.Stderr = d.log
 	if err := d.cmd.Start(); err != nil {

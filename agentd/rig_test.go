@@ -99,7 +99,7 @@ func (r *rig) configure(t testing.TB, fakeClock bool, change ...func(*Config)) {
 func (r *rig) now() time.Duration { return shim.BootClock() + time.Duration(r.clock.Load()) }
 
 func testRunner(mode, socket string) runner.Runner {
-	return runner.Runner{Name: mode, Program: self(), User: runner.SameUser(),
+	return runner.Runner{Name: mode, Program: agenttest.Program(), User: runner.SameUser(),
 		// Under the race detector a program takes a second to exit, unless told not to.
 		Env: map[string]string{"TEST_AGENT": mode, "TEST_SOCKET": socket, "GORACE": "atexit_sleep_ms=0"}}
 }
@@ -205,17 +205,8 @@ func (r *rig) advance(d time.Duration) {
 	}
 }
 
-// shimCommand runs this test binary as a shim.
-func shimCommand() []string { return []string{self(), "shim"} }
-
-// self is the path of this test binary.
-func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
+// shimCommand runs the program of these tests as a shim.
+func shimCommand() []string { return []string{agenttest.Program(), "shim"} }
 
 // until waits for something that tells nobody when it happens.
 func until(t testing.TB, what string, ok func() bool) {

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"vigil/agentd/agenttest"
 	"vigil/agentd/proc"
 )
 
@@ -186,21 +187,13 @@ func beChain() {
 // launcher starts shims that read their clock through a file; with a second word
 // they have no control groups.
 func launcher(words ...string) *Launcher {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return &Launcher{Command: append([]string{self, "shim"}, words...)}
+	return &Launcher{Command: append([]string{os.Args[0], "shim"}, words...)}
 }
 
 func specFor(folder, mode, socket string) Spec {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
 	return Spec{
 		Folder: folder, Mark: markOf(folder), Agent: "demo/builder", Runner: "test", Kind: "exec",
-		Path: self, Dir: "/", Env: []string{"TEST_AGENT=" + mode, "TEST_SOCKET=" + socket},
+		Path: agenttest.Program(), Dir: "/", Env: []string{"TEST_AGENT=" + mode, "TEST_SOCKET=" + socket},
 		TTL: time.Hour, Acknowledged: BootClock(), LogFolder: folder + "/logs",
 	}
 }

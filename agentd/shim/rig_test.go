@@ -265,11 +265,7 @@ func frozen(s *Shim, pid int) bool {
 // daemon starts a shim from another process, which can be killed.
 func (r *rig) daemon(mode string) (cmd *exec.Cmd) {
 	r.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	cmd = exec.Command(self, append([]string{"daemon", r.folder}, r.launcher().Command[2:]...)...)
+	cmd = exec.Command(os.Args[0], append([]string{"daemon", r.folder}, r.launcher().Command[2:]...)...)
 	cmd.Env = append(os.Environ(), "TEST_MODE="+mode, "TEST_SOCKET="+r.socket)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
