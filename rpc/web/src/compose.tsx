@@ -6,26 +6,39 @@ import { useDraft } from "./draft";
 import { plural } from "./format";
 import { useLive } from "./live";
 import type { ListRoomsResponse, Room, RolePlan, Task } from "./messages";
+import { gather } from "./pages";
 import { go, link, params } from "./router";
 import { attempt, Card, Empty, say, Wrong } from "./ui";
 
-/** NewTask creates a task. */
+/** NewTask creates a task, for the role that the address says. */
 export function NewTask(): JSX.Element {
+  const to = params.value.get("to") ?? "";
+  return <TaskFor key={to} to={to} />;
+}
+
+/** TaskFor has a draft for each role that a link says: what was typed for one does not go to another. */
+function TaskFor({ to }: { to: string }): JSX.Element {
   const rooms = useLive(
-    (abort) => read<ListRoomsResponse>("v1/rooms", { limit: 1000 }, abort),
+    (abort) =>
+      gather(
+        (after, limit) => read<ListRoomsResponse>("v1/rooms", { limit, after }, abort),
+        (r) => r.rooms,
+        Infinity,
+      ),
     (e) => e.kind === "room.applied" || e.kind === "room.deleted",
     [],
   );
-  const to = params.value.get("to") ?? "";
-  const [role, setRole] = useDraft("task role", to);
-  const [title, setTitle] = useDraft("task title");
-  const [text, setText] = useDraft("task text");
-  const [priority, setPriority] = useDraft("task priority", "0");
+  const [role, setRole] = useDraft(`task ${to} role`, to);
+  const [title, setTitle] = useDraft(`task ${to} title`);
+  const [text, setText] = useDraft(`task ${to} text`);
+  const [priority, setPriority] = useDraft(`task ${to} priority`, "0");
   const [busy, setBusy] = useState(false);
-  const roles = (rooms.value?.rooms ?? []).flatMap((r) =>
+  const roles = (rooms.value?.list ?? []).flatMap((r) =>
     r.roles.filter((x) => !x.retired).map((x) => `${r.name}/${x.spec?.name}`),
   );
-  const chosen = roles.includes(role) ? role : roles.includes(to) ? to : (roles[0] ?? "");
+  // Nobody else is chosen for whoever looks: the first of several is another one when a room comes or goes.
+  const chosen = role || (roles.length === 1 ? roles[0]! : ""),
+    known = roles.includes(chosen);
   const send = async (): Promise<void> => {
     const [room, of] = chosen.split("/");
     setBusy(true);
@@ -40,7 +53,7 @@ export function NewTask(): JSX.Element {
         });
       })
     ) {
-      for (const clear of [setTitle, setText]) clear("");
+      for (const clear of [setRole, setTitle, setText, setPriority]) clear("");
       go(`/task/${made!.id}`);
     }
     setBusy(false);
@@ -49,10 +62,20 @@ export function NewTask(): JSX.Element {
     <Card title="New task">
       <Wrong error={rooms.error} />
       {rooms.value && roles.length === 0 && <Empty>There is no role yet: apply a room file first.</Empty>}
+      {rooms.value && chosen && !known && (
+        <p class="wrong" role="alert">
+          {chosen} takes no tasks: there is no such role, or it is retired. Choose for whom the task is.
+        </p>
+      )}
       <form class="form" onSubmit={(e) => (e.preventDefault(), void send())}>
         <label>
           <span>For</span>
           <select value={chosen} onChange={(e) => setRole(e.currentTarget.value)}>
+            {!known && (
+              <option value={chosen} disabled>
+                {chosen || "Choose a role"}
+              </option>
+            )}
             {roles.map((r) => (
               <option key={r} value={r}>
                 {r}
@@ -79,7 +102,7 @@ export function NewTask(): JSX.Element {
           />
         </label>
         <div class="buttons">
-          <button type="submit" class="primary" disabled={busy || !chosen || !title}>
+          <button type="submit" class="primary" disabled={busy || !known || !title}>
             Create the task
           </button>
         </div>
@@ -308,7 +331,7 @@ function Plan({ p }: { p: Planned }): JSX.Element {
 /** MailTo writes to whom the address says. */
 export function MailTo(): JSX.Element {
   const to = params.value.get("to") ?? "";
-  const [address, set] = useDraft("mail to", to);
+  const [address, set] = useDraft(`mail to ${to}`, to);
   return (
     <Card title="Write a mail">
       <div class="form">

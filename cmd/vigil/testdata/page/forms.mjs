@@ -1,0 +1,112 @@
+// Drives what people write on the page against what the API would say: forms.mjs ASSETS FOLDER. What is sent is what
+// the form shows, for whom the link says.
+import { open, serve } from "./browser.mjs";
+
+const [assets, folder] = process.argv.slice(2);
+const { server, link } = await serve(assets);
+const { page, fault, audit, end } = await open(link, { width: 1280, height: 860 });
+
+const room = (i) => ({ name: `r${i}`, roles: [{ spec: { name: "a" }, tasks: {} }, { spec: { name: "b" }, tasks: {} }] });
+// More than an answer has at most; with one role that takes no tasks any more.
+let rooms = Array.from({ length: 1001 }, (_, i) => room(1000 + i));
+rooms.push({ name: "zoo", roles: [{ spec: { name: "keeper" }, tasks: {} }, { spec: { name: "old" }, retired: true, tasks: {} }] });
+
+/** sent is what the page has written: path and body. */
+const sent = [];
+/** answers are what the API says, by method and path. */
+const answers = {
+  "GET /v1/overview": () => ({ verdicts: {}, inbox: {}, hosts: {}, tasks: [], servers: [] }),
+  "GET /v1/rooms": ({ limit, after }) => {
+    const first = rooms.findIndex((r) => r.name > after),
+      list = rooms.slice(first, first + limit);
+    return { rooms: list, ...(first + limit < rooms.length && { more: true, next: list.at(-1).name }) };
+  },
+  "POST /v1/rooms/r1001/tasks": () => ({ id: "7" }),
+};
+await page.route(/\/v1\//, async (route) => {
+  const request = route.request(),
+    url = new URL(request.url()),
+    body = request.postDataJSON();
+  if (request.method() !== "GET") sent.push({ path: url.pathname, body });
+  const answer = answers[`${request.method()} ${url.pathname}`];
+  if (!answer) return route.fulfill({ status: 503, json: { code: "unavailable", message: "x" } });
+  const q = Object.fromEntries(url.searchParams);
+  const json = await answer({ ...q, after: q.after ?? "", limit: Number(q.limit) || 100, body });
+  await route.fulfill({ json });
+});
+await page.goto(link);
+
+const at = (path) => page.evaluate((p) => (location.hash = p), path);
+let n = 0;
+const done = (what) => console.log(`${++n}. ${what}`);
+/** is fails where two values differ. */
+const is = (what, got, want) => {
+  if (JSON.stringify(got) !== JSON.stringify(want)) fault(`${what}: ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+};
+
+/** shown takes a picture in both sizes and lets axe-core look. */
+async function shown(name) {
+  for (const [width, height] of [
+    [390, 844],
+    [1280, 860],
+  ]) {
+    await page.setViewportSize({ width, height });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (over > 0) fault(`${name} is ${over} pixels too wide at ${width}`);
+    await page.screenshot({ path: `${folder}/${name}-${width}.png` });
+  }
+  await audit(name, ["light"]);
+}
+
+// A task is for the role of the link, also behind the first page of rooms, whatever was typed for another one.
+const to = page.getByLabel("For"),
+  title = page.getByLabel("Title"),
+  create = page.getByRole("button", { name: "Create the task" });
+const chosen = (role) => page.waitForFunction((r) => document.querySelector("main select")?.value === r, role);
+await at("/new-task?to=zoo/keeper");
+await chosen("zoo/keeper");
+await title.fill("for another one");
+await page.getByLabel("Text").fill("words for another one");
+await page.getByLabel("Priority").fill("7");
+await to.selectOption("r1000/b");
+await page.reload();
+await chosen("r1000/b");
+is("the title after a reload", await title.inputValue(), "for another one");
+await at("/new-task?to=r1001/b");
+await chosen("r1001/b");
+is("what was typed for another role", [await title.inputValue(), await page.getByLabel("Priority").inputValue()], ["", "0"]);
+await title.fill("first");
+await page.getByLabel("Priority").fill("9");
+await create.click();
+await page.waitForFunction(() => location.hash === "#/task/7");
+const task = sent.find((s) => s.path === "/v1/rooms/r1001/tasks").body;
+is("the task", [task.role, task.title, task.text, task.priority], ["b", "first", "", 9]);
+await at("/new-task?to=r1001/b");
+await chosen("r1001/b");
+is("the next one", [await title.inputValue(), await page.getByLabel("Priority").inputValue()], ["", "0"]);
+done("a task is for the role of its link");
+
+// Nobody takes the place of a role that takes no tasks.
+rooms = rooms.slice(-2);
+await page.reload();
+for (const gone of ["zoo/old", "gone/a"]) {
+  await at(`/new-task?to=${gone}`);
+  await page.getByText(`${gone} takes no tasks`).waitFor();
+  await title.fill("for nobody");
+  is(`a task for ${gone} can be created`, await create.isEnabled(), false);
+}
+await shown("no-role");
+await to.selectOption("zoo/keeper");
+await page.getByText("takes no tasks").waitFor({ state: "detached" });
+is("a task for who was chosen can be created", await create.isEnabled(), true);
+await at("/new-task");
+await page.getByText("Choose a role").waitFor({ state: "attached" });
+await chosen("");
+await title.fill("for nobody");
+is("a task for nobody can be created", await create.isEnabled(), false);
+await shown("choose-role");
+done("a role that takes no tasks is told, and no other one takes its place");
+
+server.close();
+server.closeAllConnections();
+await end();
