@@ -1,7 +1,7 @@
 // Giving work, writing mail, and declaring rooms.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ask, post, read } from "./api";
+import { ask, once, read } from "./api";
 import { useDraft } from "./draft";
 import { plural } from "./format";
 import { useLive } from "./live";
@@ -45,7 +45,7 @@ function TaskFor({ to }: { to: string }): JSX.Element {
     let made: Task | undefined;
     if (
       await attempt("The task is in the queue.", async () => {
-        made = await post<Task>(`v1/rooms/${room}/tasks`, {
+        made = await once<Task>(`v1/rooms/${room}/tasks`, {
           role: of,
           title,
           text,
@@ -131,7 +131,7 @@ export function Write({
   const send = async (): Promise<void> => {
     setBusy(true);
     const ok = await attempt(`Mail is on its way to ${to}.`, () =>
-      post("v1/mail", { to, subject: about, body: text, priority, thread: thread ?? "0" }),
+      once("v1/mail", { to, subject: about, body: text, priority, thread: thread ?? "0" }),
     );
     setBusy(false);
     if (ok) {

@@ -23,6 +23,17 @@ export async function serve(assets) {
   return { server, link: `http://127.0.0.1:${server.address().port}/` };
 }
 
+/** loseAnswer lets the answer to the next request of a path be lost; what was asked for is done. */
+export const loseAnswer = (page, path) =>
+  page.route(
+    path,
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    { times: 1 },
+  );
+
 /** open gives a page of a browser; link is where it will be. */
 export async function open(link, viewport) {
   const browser = await chromium.launch({

@@ -1,5 +1,5 @@
 // Drives what people write on the page against what the API would say: forms.mjs ASSETS FOLDER. What is sent is what
-// the form shows, for whom the link says.
+// the form shows, for whom the link says, and once, also where its answer is lost.
 import { open, serve } from "./browser.mjs";
 
 const [assets, folder] = process.argv.slice(2);
@@ -11,8 +11,10 @@ const room = (i) => ({ name: `r${i}`, roles: [{ spec: { name: "a" }, tasks: {} }
 let rooms = Array.from({ length: 1001 }, (_, i) => room(1000 + i));
 rooms.push({ name: "zoo", roles: [{ spec: { name: "keeper" }, tasks: {} }, { spec: { name: "old" }, retired: true, tasks: {} }] });
 
-/** sent is what the page has written: path and body. */
+/** sent is what the page has written: path and body; the answer to the next one to the path in lost is lost. */
 const sent = [];
+let lost = "",
+  sessions = 0;
 /** answers are what the API says, by method and path. */
 const answers = {
   "GET /v1/overview": () => ({ verdicts: {}, inbox: {}, hosts: {}, tasks: [], servers: [] }),
@@ -21,18 +23,24 @@ const answers = {
       list = rooms.slice(first, first + limit);
     return { rooms: list, ...(first + limit < rooms.length && { more: true, next: list.at(-1).name }) };
   },
+  "POST /v1/sessions": () => ({ session: String(++sessions) }),
   "POST /v1/rooms/r1001/tasks": () => ({ id: "7" }),
+  "POST /v1/mail": () => ({ mails: ["1"], thread: "1" }),
 };
 await page.route(/\/v1\//, async (route) => {
   const request = route.request(),
     url = new URL(request.url()),
     body = request.postDataJSON();
   if (request.method() !== "GET") sent.push({ path: url.pathname, body });
+  if (lost === url.pathname) {
+    lost = "";
+    return route.abort();
+  }
   const answer = answers[`${request.method()} ${url.pathname}`];
   if (!answer) return route.fulfill({ status: 503, json: { code: "unavailable", message: "x" } });
   const q = Object.fromEntries(url.searchParams);
-  const json = await answer({ ...q, after: q.after ?? "", limit: Number(q.limit) || 100, body });
-  await route.fulfill({ json });
+  const json = answer({ ...q, after: q.after ?? "", limit: Number(q.limit) || 100 });
+  await route.fulfill({ status: json.status ?? 200, json });
 });
 await page.goto(link);
 
@@ -87,7 +95,7 @@ is("the next one", [await title.inputValue(), await page.getByLabel("Priority").
 done("a task is for the role of its link");
 
 // Nobody takes the place of a role that takes no tasks.
-rooms = rooms.slice(-2);
+rooms = [room(1001), rooms.at(-1)];
 await page.reload();
 for (const gone of ["zoo/old", "gone/a"]) {
   await at(`/new-task?to=${gone}`);
@@ -106,6 +114,70 @@ await title.fill("for nobody");
 is("a task for nobody can be created", await create.isEnabled(), false);
 await shown("choose-role");
 done("a role that takes no tasks is told, and no other one takes its place");
+
+// What was sent and not answered is sent again under its number, also after a reload; what differs is something else.
+const tasks = "/v1/rooms/r1001/tasks",
+  unanswered = page.getByText("The server of this page does not answer."),
+  made = () => page.waitForFunction(() => location.hash === "#/task/7");
+/** ids are the numbers under which something was sent to a path. */
+const ids = (path) => sent.filter((s) => s.path === path).map((s) => s.body.id);
+/** again gives the form of a task anew. */
+const again = async () => {
+  await at("/new-task?to=r1001/a");
+  await chosen("r1001/a");
+};
+sent.length = sessions = 0;
+await again();
+await title.fill("once");
+lost = tasks;
+await create.click();
+await unanswered.waitFor();
+await page.reload();
+await create.click();
+await made();
+const number = (session) => ({ session, seq: "1" });
+is("a task whose answer was lost", ids(tasks), [number("1"), number("1")]);
+await again();
+await title.fill("once");
+await create.click();
+await made();
+is("the same task once more", ids(tasks).at(-1), number("2"));
+await again();
+await title.fill("this");
+lost = tasks;
+await create.click();
+await unanswered.waitFor();
+await title.fill("no, that");
+await create.click();
+await made();
+is("another task", ids(tasks).slice(-2), [number("3"), number("4")]);
+done("a task is created once");
+
+await at("/new-mail?to=r1001/a");
+await page.getByLabel("Subject").fill("Lunch");
+await page.getByLabel("Mail to").fill("at noon?");
+lost = "/v1/mail";
+await page.getByRole("button", { name: "Send" }).click();
+await unanswered.last().waitFor();
+await page.getByRole("button", { name: "Send" }).click();
+await page.waitForFunction(() => location.hash === "#/room/r1001");
+is("a mail whose answer was lost", ids("/v1/mail"), [number("5"), number("5")]);
+done("a mail is sent once");
+
+// Where servers know no longer what has come of it, a person has to look, and may send it again.
+await again();
+await title.fill("late");
+lost = tasks;
+await create.click();
+await unanswered.last().waitFor();
+answers[`POST ${tasks}`] = () => ({ status: 409, code: "unknown_session", message: "the session has ended" });
+await create.click();
+await page.getByText("Look, and send it again if it was not.").waitFor();
+answers[`POST ${tasks}`] = () => ({ id: "7" });
+await create.click();
+await made();
+is("a task of an ended session", ids(tasks).slice(-3), [number("6"), number("6"), number("7")]);
+done("what servers have forgotten is told");
 
 server.close();
 server.closeAllConnections();
