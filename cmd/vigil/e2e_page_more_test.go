@@ -121,6 +121,12 @@ func TestPageFormsFromNPM(t *testing.T) {
 	browse(t, dir, 4*time.Minute, "forms.mjs", pageAssets(t), shots(t))
 }
 
+// The browser tells each thing that newly waits for a human, also where the counts stay, and where a look has failed.
+func TestPageMessagesFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	browse(t, dir, 2*time.Minute, "messages.mjs", pageAssets(t))
+}
+
 // pageAssets is the folder of the page as it is served.
 func pageAssets(t *testing.T) string {
 	t.Helper()
