@@ -1,7 +1,7 @@
 // Giving work, writing mail, and declaring rooms.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ask, once, read } from "./api";
+import { ask, Failure, once, read } from "./api";
 import { useDraft } from "./draft";
 import { plural } from "./format";
 import { useLive } from "./live";
@@ -177,6 +177,9 @@ export function Write({
 
 type Planned = { request: Record<string, unknown> & { room: string }; now: Room };
 
+/** harmOf counts the agents at work that would end and the tasks that would be canceled. */
+const harmOf = (p: Planned): number => (p.now.plan?.at_work ?? 0) + (p.now.plan?.canceled ?? 0);
+
 /** Apply declares rooms as a file says, after a look at what that does. */
 export function Apply(): JSX.Element {
   const [text, set] = useDraft("room file");
@@ -207,10 +210,15 @@ export function Apply(): JSX.Element {
   const apply = async (): Promise<void> => {
     setBusy(true);
     for (const p of plans!) {
-      const ok = await attempt(`Room ${p.request.room} is as the file says.`, () =>
-        put(p.request, p.now.plan?.created ? {} : { if_rev: p.now.rev }),
-      );
-      if (!ok) break;
+      const ok = await attempt(`Room ${p.request.room} is as the file says.`, async () => {
+        const created = p.now.plan?.created;
+        if (created) await stillMissing(p.request);
+        await put(p.request, { gentle: harmOf(p) === 0, ...(!created && { if_rev: p.now.rev }) });
+      });
+      if (!ok) {
+        setPlans(undefined); // it may be another one by now
+        break;
+      }
       if (p === plans!.at(-1)) {
         change("");
         go(`/room/${p.request.room}`);
@@ -218,9 +226,19 @@ export function Apply(): JSX.Element {
     }
     setBusy(false);
   };
+  /** stillMissing refuses a room that somebody else has created since the look: no revision can say so to servers. */
+  const stillMissing = async (request: Planned["request"]): Promise<void> => {
+    const now = await put<Room>(request, { dry_run: true });
+    if (!now.plan?.created)
+      throw new Failure(
+        409,
+        "conflict",
+        `Room ${request.room} was created meanwhile: look again at what the file does.`,
+      );
+  };
   const put = <T,>(request: Planned["request"], more: Record<string, unknown>): Promise<T> =>
     ask<T>(`v1/rooms/${encodeURIComponent(request.room)}`, { ...request, ...more, room: undefined }, "PUT");
-  const harm = (plans ?? []).reduce((n, p) => n + (p.now.plan?.at_work ?? 0) + (p.now.plan?.canceled ?? 0), 0);
+  const harm = (plans ?? []).reduce((n, p) => n + harmOf(p), 0);
   return (
     <div class="grid">
       <Card title="Room file" wide>

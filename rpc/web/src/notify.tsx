@@ -12,7 +12,7 @@ const kept = "vigil-notify";
 const can = typeof Notification !== "undefined" && isSecureContext;
 const on = signal(can && localStorage.getItem(kept) === "on" && Notification.permission === "granted");
 
-/** lookEvery is how often what waits is looked at, in milliseconds: one thing comes as another goes, and the counts stay. */
+/** lookEvery is how often it is looked, in milliseconds: counts stay where one thing comes as another one goes. */
 const lookEvery = 15_000;
 /** most is how many things are looked at: as many as an answer has. */
 const most = 1000;
@@ -41,7 +41,7 @@ async function toggle(): Promise<void> {
 
 const counts = (): string => JSON.stringify(overview.value?.inbox ?? {});
 
-/** look tells what waits newly. One that fails is made up for at the next overview, one that comes too early at once. */
+/** look tells what waits newly. One that fails is made up for at the next overview, one during another one at once. */
 async function look(): Promise<void> {
   if (!on.value) return;
   if (looking) {

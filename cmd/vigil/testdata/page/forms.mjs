@@ -6,10 +6,11 @@ const [assets, folder] = process.argv.slice(2);
 const { server, link } = await serve(assets);
 const { page, fault, audit, end } = await open(link, { width: 1280, height: 860 });
 
-const room = (i) => ({ name: `r${i}`, roles: [{ spec: { name: "a" }, tasks: {} }, { spec: { name: "b" }, tasks: {} }] });
+const role = (name, more) => ({ spec: { name }, tasks: {}, ...more });
+const room = (i) => ({ name: `r${i}`, roles: [role("a"), role("b")] });
 // More than an answer has at most; with one role that takes no tasks any more.
 let rooms = Array.from({ length: 1001 }, (_, i) => room(1000 + i));
-rooms.push({ name: "zoo", roles: [{ spec: { name: "keeper" }, tasks: {} }, { spec: { name: "old" }, retired: true, tasks: {} }] });
+rooms.push({ name: "zoo", roles: [role("keeper"), role("old", { retired: true })] });
 
 /** sent is what the page has written: path and body; the answer to the next one to the path in lost is lost. */
 const sent = [];
@@ -25,9 +26,11 @@ const answers = {
   },
   "POST /v1/sessions": () => ({ session: String(++sessions) }),
   "POST /v1/rooms/r1001/tasks": () => ({ id: "7" }),
+  "POST /room-file": () => ({ rooms: [{ room: "yard", roles: [{ name: "a" }] }] }),
+  "PUT /v1/rooms/yard": () => ({ ...yard, name: "yard", roles: [] }),
   "POST /v1/mail": () => ({ mails: ["1"], thread: "1" }),
 };
-await page.route(/\/v1\//, async (route) => {
+await page.route(/\/(v1\/|room-file$)/, async (route) => {
   const request = route.request(),
     url = new URL(request.url()),
     body = request.postDataJSON();
@@ -39,7 +42,7 @@ await page.route(/\/v1\//, async (route) => {
   const answer = answers[`${request.method()} ${url.pathname}`];
   if (!answer) return route.fulfill({ status: 503, json: { code: "unavailable", message: "x" } });
   const q = Object.fromEntries(url.searchParams);
-  const json = answer({ ...q, after: q.after ?? "", limit: Number(q.limit) || 100 });
+  const json = answer({ ...q, body, after: q.after ?? "", limit: Number(q.limit) || 100 });
   await route.fulfill({ status: json.status ?? 200, json });
 });
 await page.goto(link);
@@ -49,7 +52,8 @@ let n = 0;
 const done = (what) => console.log(`${++n}. ${what}`);
 /** is fails where two values differ. */
 const is = (what, got, want) => {
-  if (JSON.stringify(got) !== JSON.stringify(want)) fault(`${what}: ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+  const [is, so] = [got, want].map((v) => JSON.stringify(v));
+  if (is !== so) fault(`${what}: ${is}, want ${so}`);
 };
 
 /** shown takes a picture in both sizes and lets axe-core look. */
@@ -82,7 +86,8 @@ await chosen("r1000/b");
 is("the title after a reload", await title.inputValue(), "for another one");
 await at("/new-task?to=r1001/b");
 await chosen("r1001/b");
-is("what was typed for another role", [await title.inputValue(), await page.getByLabel("Priority").inputValue()], ["", "0"]);
+const typed = async () => [await title.inputValue(), await page.getByLabel("Priority").inputValue()];
+is("what was typed for another role", await typed(), ["", "0"]);
 await title.fill("first");
 await page.getByLabel("Priority").fill("9");
 await create.click();
@@ -91,7 +96,7 @@ const task = sent.find((s) => s.path === "/v1/rooms/r1001/tasks").body;
 is("the task", [task.role, task.title, task.text, task.priority], ["b", "first", "", 9]);
 await at("/new-task?to=r1001/b");
 await chosen("r1001/b");
-is("the next one", [await title.inputValue(), await page.getByLabel("Priority").inputValue()], ["", "0"]);
+is("the next one", await typed(), ["", "0"]);
 done("a task is for the role of its link");
 
 // Nobody takes the place of a role that takes no tasks.
@@ -178,6 +183,42 @@ await create.click();
 await made();
 is("a task of an ended session", ids(tasks).slice(-3), [number("6"), number("6"), number("7")]);
 done("what servers have forgotten is told");
+
+// A room file is applied as it was looked at: somebody else's room stays, and agents that have begun to work go on.
+const plan = (more) => ({ roles: [], changes: ["x"], warnings: [], at_work: 0, canceled: 0, created: false, ...more });
+let yard = { plan: plan({ created: true }) };
+/** applied are the changes that were asked for, without the looks; a room has a revision by then. */
+const applied = () =>
+  sent.filter((s) => s.path === "/v1/rooms/yard" && !s.body.dry_run).map((s) => [s.body.gentle, s.body.if_rev]);
+const looked = async (words) => {
+  await at("/apply");
+  await page.getByLabel("As for vigil apply").fill("room: yard");
+  await page.getByRole("button", { name: "Show what it does" }).click();
+  await page.locator("#plan", { hasText: words }).waitFor();
+};
+const apply = page.getByRole("button", { name: /^Apply it/ });
+await looked("is created");
+yard = { plan: plan(), rev: "5" };
+await apply.click();
+await page.getByText("Nothing was changed. Room yard was created meanwhile").waitFor();
+await page.locator("#plan").waitFor({ state: "detached" });
+is("what was done to somebody else's room", applied(), []);
+await shown("created-meanwhile");
+await looked("changes");
+await apply.click();
+await page.waitForFunction(() => location.hash === "#/room/yard");
+is("a change without harm", applied(), [[true, "5"]]);
+yard = { plan: plan({ at_work: 1 }), rev: "6" };
+await looked("changes");
+await apply.click();
+await page.waitForFunction(() => location.hash === "#/room/yard");
+is("a change that was told to do harm", applied().at(-1), [false, "6"]);
+yard = { plan: plan({ created: true }) };
+await looked("is created");
+await apply.click();
+await page.waitForFunction(() => location.hash === "#/room/yard");
+is("a new room", applied().at(-1), [true, null]);
+done("a room that was created meanwhile is left alone");
 
 server.close();
 server.closeAllConnections();

@@ -27,7 +27,7 @@ let waiting = ["web/a"],
   refuse = false,
   held = Promise.resolve();
 const asked = { follow: 0, inbox: 0 };
-const item = (agent) => ({ key: `prompt/${agent}`, kind: "prompt", subject: agent, agent, lasts: true, actions: [], reasons: [] });
+const item = (agent) => ({ key: `prompt/${agent}`, kind: "prompt", subject: agent, lasts: true });
 const answers = {
   "/v1/follow": () => {
     const overview = { verdicts: {}, inbox: counts, hosts: {}, tasks: [], servers: [] };
