@@ -112,16 +112,27 @@ func TestPageLiftsBudgetsFromNPM(t *testing.T) {
 // their first rows, and numbers are those of the fleet and not of what is shown.
 func TestPageOfALargeFleetFromNPM(t *testing.T) {
 	dir := npmFolder(t, "chromium")
+	browse(t, dir, 4*time.Minute, "large.mjs", pageAssets(t), shots(t))
+}
+
+// What people write on the page goes to whom the link says, as the form shows it.
+func TestPageFormsFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	browse(t, dir, 4*time.Minute, "forms.mjs", pageAssets(t), shots(t))
+}
+
+// The browser tells each thing that newly waits for a human, also where the counts stay, and where a look has failed.
+func TestPageMessagesFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	browse(t, dir, 2*time.Minute, "messages.mjs", pageAssets(t))
+}
+
+// pageAssets is the folder of the page as it is served.
+func pageAssets(t *testing.T) string {
+	t.Helper()
 	assets, err := filepath.Abs(filepath.Join("..", "..", "rpc", "web", "assets"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "large.mjs", assets, shots(t))
-	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
-	out, err := cmd.CombinedOutput()
-	if t.Logf("%s", out); err != nil {
-		t.Errorf("the browser's run ended with %v", err)
-	}
+	return assets
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { agentActions } from "./actions";
-import { agentPath, post } from "./api";
+import { agentPath, once, post } from "./api";
 import { useKeys } from "./keys";
 import type { InboxItem } from "./messages";
 import { Act, attempt } from "./ui";
@@ -217,7 +217,7 @@ function Reply({ i, again }: { i: InboxItem; again: () => void }): JSX.Element {
     setBusy(true);
     if (
       await attempt(`Mail is on its way to ${i.agent}.`, () =>
-        post("v1/mail", {
+        once("v1/mail", {
           to: i.agent!.includes(".") ? i.agent : i.agent + ".1",
           subject: "Answer",
           body: text,

@@ -1,5 +1,6 @@
 // Calls of the public API, and nothing else: the page knows no other way to the fleet.
 import { signal } from "@preact/signals";
+import type { OpenSessionResponse } from "./messages";
 
 /** Failure is an answer that is no success, in the words of the server. */
 export class Failure extends Error {
@@ -92,6 +93,45 @@ export async function ask<T>(path: string, body: unknown, method: "POST" | "PUT"
     headers: { "Content-Type": "application/json" },
   });
   return (await r.json()) as T;
+}
+
+/** settled are the answers of servers that a write has been judged, by status: the same comes again for its number. */
+const settled = [400, 404, 409, 410, 507];
+
+/** numbers gives a session of its own to one write, "" where the cluster has none to spare. */
+async function numbers(): Promise<string> {
+  try {
+    return (await post<OpenSessionResponse>("v1/sessions", { client: "page" })).session ?? "";
+  } catch (e) {
+    if (e instanceof Failure && e.code === "full") return ""; // what frees memory must get through
+    throw e;
+  }
+}
+
+/**
+ * once posts what must not be done twice. Where no answer came it may have been done: who sends the same again, also
+ * after a reload, sends it under the number of the first try, for which servers give the first answer.
+ */
+export async function once<T>(path: string, body: object): Promise<T> {
+  const at = `vigil-unanswered ${path} ${JSON.stringify(body)}`,
+    tried = sessionStorage.getItem(at),
+    session = tried ?? (await numbers());
+  if (session) sessionStorage.setItem(at, session);
+  try {
+    const answer = await post<T>(path, session ? { ...body, id: { session, seq: "1" } } : body);
+    sessionStorage.removeItem(at);
+    return answer;
+  } catch (e) {
+    if (!(e instanceof Failure && e.code && settled.includes(e.status))) throw e;
+    sessionStorage.removeItem(at);
+    if (tried && ["unknown_session", "too_old"].includes(e.code))
+      throw new Failure(
+        e.status,
+        e.code,
+        "The servers know no longer whether this was done at the first try. Look, and send it again if it was not.",
+      );
+    throw e;
+  }
 }
 
 /** lines reads a stream, a message at a time, until it ends or fails. */

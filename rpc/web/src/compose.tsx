@@ -1,38 +1,51 @@
 // Giving work, writing mail, and declaring rooms.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ask, post, read } from "./api";
+import { ask, Failure, once, read } from "./api";
 import { useDraft } from "./draft";
 import { plural } from "./format";
 import { useLive } from "./live";
 import type { ListRoomsResponse, Room, RolePlan, Task } from "./messages";
+import { gather } from "./pages";
 import { go, link, params } from "./router";
 import { attempt, Card, Empty, say, Wrong } from "./ui";
 
-/** NewTask creates a task. */
+/** NewTask creates a task, for the role that the address says. */
 export function NewTask(): JSX.Element {
+  const to = params.value.get("to") ?? "";
+  return <TaskFor key={to} to={to} />;
+}
+
+/** TaskFor has a draft for each role that a link says: what was typed for one does not go to another. */
+function TaskFor({ to }: { to: string }): JSX.Element {
   const rooms = useLive(
-    (abort) => read<ListRoomsResponse>("v1/rooms", { limit: 1000 }, abort),
+    (abort) =>
+      gather(
+        (after, limit) => read<ListRoomsResponse>("v1/rooms", { limit, after }, abort),
+        (r) => r.rooms,
+        Infinity,
+      ),
     (e) => e.kind === "room.applied" || e.kind === "room.deleted",
     [],
   );
-  const to = params.value.get("to") ?? "";
-  const [role, setRole] = useDraft("task role", to);
-  const [title, setTitle] = useDraft("task title");
-  const [text, setText] = useDraft("task text");
-  const [priority, setPriority] = useDraft("task priority", "0");
+  const [role, setRole] = useDraft(`task ${to} role`, to);
+  const [title, setTitle] = useDraft(`task ${to} title`);
+  const [text, setText] = useDraft(`task ${to} text`);
+  const [priority, setPriority] = useDraft(`task ${to} priority`, "0");
   const [busy, setBusy] = useState(false);
-  const roles = (rooms.value?.rooms ?? []).flatMap((r) =>
+  const roles = (rooms.value?.list ?? []).flatMap((r) =>
     r.roles.filter((x) => !x.retired).map((x) => `${r.name}/${x.spec?.name}`),
   );
-  const chosen = roles.includes(role) ? role : roles.includes(to) ? to : (roles[0] ?? "");
+  // Nobody else is chosen for whoever looks: the first of several is another one when a room comes or goes.
+  const chosen = role || (roles.length === 1 ? roles[0]! : ""),
+    known = roles.includes(chosen);
   const send = async (): Promise<void> => {
     const [room, of] = chosen.split("/");
     setBusy(true);
     let made: Task | undefined;
     if (
       await attempt("The task is in the queue.", async () => {
-        made = await post<Task>(`v1/rooms/${room}/tasks`, {
+        made = await once<Task>(`v1/rooms/${room}/tasks`, {
           role: of,
           title,
           text,
@@ -40,7 +53,7 @@ export function NewTask(): JSX.Element {
         });
       })
     ) {
-      for (const clear of [setTitle, setText]) clear("");
+      for (const clear of [setRole, setTitle, setText, setPriority]) clear("");
       go(`/task/${made!.id}`);
     }
     setBusy(false);
@@ -49,10 +62,20 @@ export function NewTask(): JSX.Element {
     <Card title="New task">
       <Wrong error={rooms.error} />
       {rooms.value && roles.length === 0 && <Empty>There is no role yet: apply a room file first.</Empty>}
+      {rooms.value && chosen && !known && (
+        <p class="wrong" role="alert">
+          {chosen} takes no tasks: there is no such role, or it is retired. Choose for whom the task is.
+        </p>
+      )}
       <form class="form" onSubmit={(e) => (e.preventDefault(), void send())}>
         <label>
           <span>For</span>
           <select value={chosen} onChange={(e) => setRole(e.currentTarget.value)}>
+            {!known && (
+              <option value={chosen} disabled>
+                {chosen || "Choose a role"}
+              </option>
+            )}
             {roles.map((r) => (
               <option key={r} value={r}>
                 {r}
@@ -79,7 +102,7 @@ export function NewTask(): JSX.Element {
           />
         </label>
         <div class="buttons">
-          <button type="submit" class="primary" disabled={busy || !chosen || !title}>
+          <button type="submit" class="primary" disabled={busy || !known || !title}>
             Create the task
           </button>
         </div>
@@ -108,7 +131,7 @@ export function Write({
   const send = async (): Promise<void> => {
     setBusy(true);
     const ok = await attempt(`Mail is on its way to ${to}.`, () =>
-      post("v1/mail", { to, subject: about, body: text, priority, thread: thread ?? "0" }),
+      once("v1/mail", { to, subject: about, body: text, priority, thread: thread ?? "0" }),
     );
     setBusy(false);
     if (ok) {
@@ -154,6 +177,9 @@ export function Write({
 
 type Planned = { request: Record<string, unknown> & { room: string }; now: Room };
 
+/** harmOf counts the agents at work that would end and the tasks that would be canceled. */
+const harmOf = (p: Planned): number => (p.now.plan?.at_work ?? 0) + (p.now.plan?.canceled ?? 0);
+
 /** Apply declares rooms as a file says, after a look at what that does. */
 export function Apply(): JSX.Element {
   const [text, set] = useDraft("room file");
@@ -184,10 +210,15 @@ export function Apply(): JSX.Element {
   const apply = async (): Promise<void> => {
     setBusy(true);
     for (const p of plans!) {
-      const ok = await attempt(`Room ${p.request.room} is as the file says.`, () =>
-        put(p.request, p.now.plan?.created ? {} : { if_rev: p.now.rev }),
-      );
-      if (!ok) break;
+      const ok = await attempt(`Room ${p.request.room} is as the file says.`, async () => {
+        const created = p.now.plan?.created;
+        if (created) await stillMissing(p.request);
+        await put(p.request, { gentle: harmOf(p) === 0, ...(!created && { if_rev: p.now.rev }) });
+      });
+      if (!ok) {
+        setPlans(undefined); // it may be another one by now
+        break;
+      }
       if (p === plans!.at(-1)) {
         change("");
         go(`/room/${p.request.room}`);
@@ -195,9 +226,19 @@ export function Apply(): JSX.Element {
     }
     setBusy(false);
   };
+  /** stillMissing refuses a room that somebody else has created since the look: no revision can say so to servers. */
+  const stillMissing = async (request: Planned["request"]): Promise<void> => {
+    const now = await put<Room>(request, { dry_run: true });
+    if (!now.plan?.created)
+      throw new Failure(
+        409,
+        "conflict",
+        `Room ${request.room} was created meanwhile: look again at what the file does.`,
+      );
+  };
   const put = <T,>(request: Planned["request"], more: Record<string, unknown>): Promise<T> =>
     ask<T>(`v1/rooms/${encodeURIComponent(request.room)}`, { ...request, ...more, room: undefined }, "PUT");
-  const harm = (plans ?? []).reduce((n, p) => n + (p.now.plan?.at_work ?? 0) + (p.now.plan?.canceled ?? 0), 0);
+  const harm = (plans ?? []).reduce((n, p) => n + harmOf(p), 0);
   return (
     <div class="grid">
       <Card title="Room file" wide>
@@ -308,7 +349,7 @@ function Plan({ p }: { p: Planned }): JSX.Element {
 /** MailTo writes to whom the address says. */
 export function MailTo(): JSX.Element {
   const to = params.value.get("to") ?? "";
-  const [address, set] = useDraft("mail to", to);
+  const [address, set] = useDraft(`mail to ${to}`, to);
   return (
     <Card title="Write a mail">
       <div class="form">

@@ -4,7 +4,7 @@ import { read } from "./api";
 import { count, taskTone, verdicts, verdictTone, words } from "./format";
 import { useLive } from "./live";
 import type { Agent, ListAgentsResponse, ListTasksResponse, Overview, Task } from "./messages";
-import { More, usePages } from "./pages";
+import { Behind, More, usePages } from "./pages";
 import { link, params } from "./router";
 import { Age, Badge, Card, Empty, Wrong } from "./ui";
 
@@ -98,15 +98,6 @@ export function Agents(): JSX.Element {
       {list.value?.list.length === 0 && !list.value.next && <Empty>No agent is like that.</Empty>}
       <More of={list} to={`/agents?verdict=${verdict}&room=${room}`} />
     </Card>
-  );
-}
-
-/** Behind says that a list begins somewhere in the middle. */
-function Behind({ name, to }: { name: string; to: string }): JSX.Element {
-  return (
-    <p class="line">
-      <span class="faint">Behind {name}.</span> <a href={link(to)}>From the beginning</a>
-    </p>
   );
 }
 

@@ -13,24 +13,29 @@ import type {
   Server,
   StatusResponse,
 } from "./messages";
-import { More, usePages } from "./pages";
-import { link, rest } from "./router";
+import { Behind, More, usePages } from "./pages";
+import { link, params, rest } from "./router";
 import { Act, Age, Badge, Card, Empty, Wrong } from "./ui";
 
 export function Hosts(): JSX.Element {
-  const list = useLive(
-    (abort) => read<ListHostsResponse>("v1/hosts", { limit: 1000 }, abort),
+  const after = params.value.get("after") ?? "";
+  const list = usePages(
+    (at, limit, abort) => read<ListHostsResponse>("v1/hosts", { limit, after: at }, abort),
+    (r) => r.hosts,
     (e) => /^(host|agent)\./.test(e.kind ?? ""),
     [],
     5000,
+    after,
   );
   return (
     <div class="grid">
       <Wrong error={list.error} />
-      {list.value?.hosts.map((h) => (
+      {after && <Behind name={`host number ${after}`} to="/hosts" />}
+      {list.value?.list.map((h) => (
         <HostCard key={h.id} h={h} at={list.at} again={list.again} />
       ))}
-      {list.value?.hosts.length === 0 && <Empty>No host has registered yet: vigil agentd does that.</Empty>}
+      {list.value?.list.length === 0 && !after && <Empty>No host has registered yet: vigil agentd does that.</Empty>}
+      <More of={list} to="/hosts" />
     </div>
   );
 }

@@ -5,7 +5,8 @@ import { useLive, type Live } from "./live";
 import type { Event } from "./messages";
 import { link } from "./router";
 
-/** page is how many rows a list shows at first, and by how many it grows; most is how many it shows at once. */
+/** page is how many rows a list shows at first, and by how many it grows; most is how many it shows at once, and how
+ * many an answer has at most. */
 export const page = 200;
 const most = 1000;
 
@@ -15,7 +16,7 @@ const calls = 20;
 
 interface Answer {
   more?: boolean;
-  next?: string;
+  next?: string | number;
 }
 
 /** Rows are those of a list; next is what to ask for behind them, empty at the end. */
@@ -24,7 +25,7 @@ export interface Rows<T> {
   next: string;
 }
 
-/** gather asks until there are limit rows, or no more. */
+/** gather asks until there are limit rows, or no more; Infinity: all. */
 export async function gather<T, R extends Answer>(
   load: (after: string, limit: number) => Promise<R>,
   rows: (r: R) => T[],
@@ -34,9 +35,9 @@ export async function gather<T, R extends Answer>(
   const list: T[] = [];
   let at = from;
   for (let i = 0; i < (calls * limit) / page && list.length < limit; i++) {
-    const got = await load(at, limit - list.length);
+    const got = await load(at, Math.min(most, limit - list.length));
     list.push(...rows(got));
-    at = got.next && got.next !== "0" ? got.next : "";
+    at = got.next && got.next !== "0" ? String(got.next) : "";
     if (!at) break;
   }
   return { list, next: at };
@@ -73,18 +74,27 @@ export function usePages<T, R extends Answer>(
   return { ...live, grow, full: size.current.limit >= most };
 }
 
+/** Behind says that a list begins somewhere in the middle. */
+export function Behind({ name, to }: { name: string; to: string }): JSX.Element {
+  return (
+    <p class="line wide">
+      <span class="faint">Behind {name}.</span> <a href={link(to)}>From the beginning</a>
+    </p>
+  );
+}
+
 /** More leads on where a list has more; to is its address, to which where to go on is added. */
 export function More<T>({ of, to, older }: { of: Pages<T>; to?: string; older?: boolean }): JSX.Element | null {
   const v = of.value;
   if (!v?.next) return null;
   return (
-    <p class="line">
+    <p class="line wide">
       {!of.full ? (
         <button type="button" onClick={of.grow}>
           {older ? "Show older ones" : "Show more"}
         </button>
       ) : (
-        to && <a href={link(`${to}&after=${v.next}`)}>Go on behind these</a>
+        to && <a href={link(`${to}${to.includes("?") ? "&" : "?"}after=${v.next}`)}>Go on behind these</a>
       )}
     </p>
   );

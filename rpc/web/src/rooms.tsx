@@ -6,16 +6,20 @@ import { AgentRows, states } from "./lists";
 import { useLive } from "./live";
 import { Conversations } from "./mails";
 import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room, Task } from "./messages";
-import { page } from "./pages";
-import { link, rest } from "./router";
+import { Behind, More, page, usePages } from "./pages";
+import { link, params, rest } from "./router";
 import { Badge, Bar, Card, Empty, Wrong } from "./ui";
 import { RoomUsage } from "./usage";
 
 export function Rooms(): JSX.Element {
-  const list = useLive(
-    (abort) => read<ListRoomsResponse>("v1/rooms", { limit: 1000 }, abort),
+  const after = params.value.get("after") ?? "";
+  const list = usePages(
+    (at, limit, abort) => read<ListRoomsResponse>("v1/rooms", { limit, after: at }, abort),
+    (r) => r.rooms,
     (e) => /^(room|agent|task)\./.test(e.kind ?? ""),
     [],
+    0,
+    after,
   );
   return (
     <div class="grid">
@@ -25,10 +29,12 @@ export function Rooms(): JSX.Element {
         </a>
       </p>
       <Wrong error={list.error} />
-      {list.value?.rooms.map((r) => (
+      {after && <Behind name={`room ${after}`} to="/rooms" />}
+      {list.value?.list.map((r) => (
         <RoomCard key={r.name} r={r} />
       ))}
-      {list.value?.rooms.length === 0 && <Empty>There is no room yet: vigil apply declares one.</Empty>}
+      {list.value?.list.length === 0 && !after && <Empty>There is no room yet: vigil apply declares one.</Empty>}
+      <More of={list} to="/rooms" />
     </div>
   );
 }
@@ -104,6 +110,7 @@ export function RoomView(): JSX.Element {
   );
   if (!room.value) return room.error ? <Wrong error={room.error} /> : <Empty>Looking…</Empty>;
   const { r, tasks } = room.value;
+  const takes = r.roles.find((x) => !x.retired)?.spec?.name;
   return (
     <div class="grid">
       {r.paused && (
@@ -158,7 +165,7 @@ export function RoomView(): JSX.Element {
       <RoomUsage room={name} />
       <Card title="Tasks" wide side={
           <>
-            <a href={link(`/new-task?to=${name}/${r.roles[0]?.spec?.name ?? ""}`)}>New task</a>
+            {takes && <a href={link(`/new-task?to=${name}/${takes}`)}>New task</a>}
             <a href={link(`/tasks?room=${name}`)}>All tasks</a>
             <a href={link(`/timeline?room=${name}`)}>Timeline</a>
           </>

@@ -389,6 +389,17 @@ await at("/apply");
 await page.getByLabel("Take a file").setInputFiles(`${folder}/taken.yaml`);
 await page.getByRole("button", { name: "Show what it does" }).click();
 await page.locator("#plan", { hasText: "is created" }).waitFor();
+// Somebody else creates a room of that name meanwhile: it stays as it is.
+await writeFile(`${folder}/other.yaml`, "room: taken\nroles:\n  - name: b\n");
+await cli("apply", "-f", `${folder}/other.yaml`, "--yes");
+await enter(page.getByRole("button", { name: "Apply it" }));
+await said("Nothing was changed.");
+if ((await api("rooms/taken")).roles.map((r) => r.spec.name).join() !== "b") fault("somebody else's room was replaced");
+await cli("room", "delete", "taken", "--yes");
+await until("the other room is gone", () => api("rooms"), ({ rooms }) => !rooms.some((r) => r.name === "taken"));
+await hushed();
+await page.getByRole("button", { name: "Show what it does" }).click();
+await page.locator("#plan", { hasText: "is created" }).waitFor();
 await enter(page.getByRole("button", { name: "Apply it" }));
 await page.locator("h1", { hasText: "taken" }).waitFor();
 if ((await api("rooms/taken")).roles.length !== 1) fault("the room of the file is not there");

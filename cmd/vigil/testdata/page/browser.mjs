@@ -1,6 +1,38 @@
 // What the scripts of this folder share: a browser, and a page whose every fault is noted.
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { basename, extname, join } from "node:path";
 import { chromium } from "playwright-core";
 import axe from "axe-core";
+
+const types = { ".js": "text/javascript", ".html": "text/html", ".css": "text/css", ".svg": "image/svg+xml" };
+
+/** serve gives the page of a folder of assets, and no API. */
+export async function serve(assets) {
+  const server = createServer((req, res) => {
+    const name = basename(new URL(req.url, "http://x").pathname) || "index.html";
+    try {
+      const text = readFileSync(join(assets, name));
+      res.writeHead(200, { "content-type": types[extname(name)] ?? "text/plain" }).end(text);
+    } catch {
+      res.writeHead(404).end();
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, link: `http://127.0.0.1:${server.address().port}/` };
+}
+
+/** loseAnswer lets the answer to the next request of a path be lost; what was asked for is done. */
+export const loseAnswer = (page, path) =>
+  page.route(
+    path,
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    { times: 1 },
+  );
 
 /** open gives a page of a browser; link is where it will be. */
 export async function open(link, viewport) {

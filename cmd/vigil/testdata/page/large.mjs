@@ -1,29 +1,20 @@
 // Drives the page against what the API would say of a large fleet: large.mjs ASSETS FOLDER. Lists go on, numbers are
 // those of the fleet and not of what is shown, and nothing is asked for that no view needs.
-import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { once } from "node:events";
-import { basename, extname, join } from "node:path";
-import { open } from "./browser.mjs";
+import { open, serve } from "./browser.mjs";
 
 const [assets, folder] = process.argv.slice(2);
-const types = { ".js": "text/javascript", ".html": "text/html", ".css": "text/css", ".svg": "image/svg+xml" };
-const server = createServer((req, res) => {
-  const name = basename(new URL(req.url, "http://x").pathname) || "index.html";
-  try {
-    const text = readFileSync(join(assets, name));
-    res.writeHead(200, { "content-type": types[extname(name)] ?? "text/plain" }).end(text);
-  } catch {
-    res.writeHead(404).end();
-  }
-}).listen(0, "127.0.0.1");
-await once(server, "listening");
-const link = `http://127.0.0.1:${server.address().port}/`;
+const { server, link } = await serve(assets);
 const { page, fault, audit, end } = await open(link, { width: 1280, height: 860 });
 
 const asked = [];
 const several = (n, make) => Array.from({ length: Math.max(n, 0) }, (_, i) => make(i));
 const stalled = { kind: "stalled", reasons: [] };
+const room = (i) => `r${String(i).padStart(4, "0")}`;
+/** behind gives up to limit rows behind the first ones, and where the next ones are: 0 at the end. */
+const behind = (first, limit, all, make) => {
+  const last = Math.min(first + limit, all);
+  return { rows: several(last - first, (i) => make(first + i + 1)), next: last < all ? last : 0 };
+};
 const agent = (i) => ({ name: `web/a.${i}`, host: "h1", verdict: stalled, why: "x", up: "5s" });
 const task = (id, state) => ({
   ...{ id: String(id), state, title: `<b>t</b>${id}`, room: "web", role: "a" },
@@ -79,7 +70,14 @@ const answers = {
       },
     ],
   }),
-  "/v1/hosts": () => ({ hosts: [host] }),
+  "/v1/rooms": ({ limit, after }) => {
+    const { rows, next } = behind(Number(after.slice(1)), limit, 1201, (i) => ({ name: room(i), roles: [] }));
+    return { rooms: rows, ...(next && { more: true, next: room(next) }) };
+  },
+  "/v1/hosts": ({ limit, after }) => {
+    const { rows, next } = behind(Number(after), limit, 201, (id) => ({ ...host, name: `h${id}`, id }));
+    return { hosts: rows, more: next > 0, next };
+  },
   "/v1/hosts/h1": () => host,
   "/v1/servers": () => ({
     servers: [
@@ -163,6 +161,23 @@ await view(
   },
   false,
 );
+await view(
+  "rooms",
+  "/rooms",
+  async () => {
+    const card = (name) => page.getByRole("region", { name, exact: true });
+    for (let n = 200; n < 1000; n += 200) {
+      await card(room(n)).waitFor();
+      await more();
+    }
+    await page.getByText("Go on behind these").click();
+    await page.getByText("Behind room r1000").waitFor();
+    await card("r1200").waitFor();
+    await more();
+    await card("r1201").waitFor();
+  },
+  false,
+);
 await view("room", "/room/web", async () => {
   await page.locator("h3 .num").first().waitFor();
   const counts = await page.locator("h3 .num").allTextContents();
@@ -180,8 +195,11 @@ await view("host", "/host/h1", async () => {
   await row(1).waitFor();
 });
 await view("hosts", "/hosts", async () => {
-  await page.locator("summary", { hasText: "4 agents" }).click();
+  await page.locator("summary", { hasText: "4 agents" }).first().click();
   await page.locator("ul.rows a").first().waitFor();
+  await more();
+  await page.locator("section.card").nth(200).waitFor();
+  await page.getByRole("button", { name: "Show more" }).waitFor({ state: "detached" });
 });
 await view("servers", "/servers", async () => {
   await page.getByText("standby").first().waitFor();

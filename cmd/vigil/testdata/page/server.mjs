@@ -1,7 +1,7 @@
 // The page of a server on a phone, whose server is killed: server.mjs LINK FOLDER.
 import { createInterface } from "node:readline";
 import { once } from "node:events";
-import { open } from "./browser.mjs";
+import { loseAnswer, open } from "./browser.mjs";
 
 const [link, folder] = process.argv.slice(2);
 const input = createInterface({ input: process.stdin });
@@ -13,10 +13,16 @@ await page.locator("#agents").getByText("idle").first().waitFor();
 await page.evaluate(() => (location.hash = "/new-task?to=demo/words"));
 await page.getByLabel("Title").fill("from a phone");
 await page.getByLabel("Text").fill("address.txt");
+await loseAnswer(page, /\/v1\/rooms\/demo\/tasks$/);
+await page.getByRole("button", { name: "Create the task" }).click();
+await page.getByText("The server of this page does not answer.").waitFor();
 await page.getByRole("button", { name: "Create the task" }).click();
 await page.locator(".title", { hasText: "from a phone" }).waitFor();
 await page.getByText("by user/").waitFor();
-console.log("a task was created in the person's name");
+await page.evaluate(() => (location.hash = "/tasks"));
+await page.locator("tbody a", { hasText: "from a phone" }).first().waitFor();
+if ((await page.locator("tbody a", { hasText: "from a phone" }).count()) !== 1) fault("a task was created twice");
+console.log("a task was created in the person's name, once");
 console.log("please: kill");
 const killed = Date.now();
 await once(input, "line");

@@ -1,5 +1,5 @@
 // Tries every view and action beside those of smoke.mjs: views.mjs LINK FOLDER. It prints a line for each step.
-import { open } from "./browser.mjs";
+import { loseAnswer, open } from "./browser.mjs";
 
 const [link, folder] = process.argv.slice(2);
 const { page, fault, audit, end } = await open(link, { width: 1280, height: 860 });
@@ -51,9 +51,15 @@ await shown("task");
 await at("/room/demo");
 await page.locator("#mail").getByLabel("Subject").fill("Plans");
 await page.locator("#mail").getByLabel("Mail to demo").fill("We stop at noon. <script>window.hacked = 3</script>");
-await page.locator("#mail").getByRole("button", { name: "Send" }).click();
+const send = page.locator("#mail").getByRole("button", { name: "Send" });
+await loseAnswer(page, /\/v1\/mail$/);
+await send.click();
+await page.getByText("The server of this page does not answer.").waitFor();
+await send.click();
+await page.getByText("Mail is on its way to demo.").waitFor();
 await page.locator(".thread summary", { hasText: "Plans" }).click();
 await page.locator(".talk").getByText("We stop at noon.").waitFor();
+if ((await page.locator(".thread summary", { hasText: "Plans" }).count()) !== 1) fault("a mail was sent twice");
 await shown("room");
 
 // A room file: a mistake is named, the plan is shown first, and what it says is done.
