@@ -1,8 +1,16 @@
 package cluster
 
 import (
+	"errors"
+
 	"github.com/hashicorp/raft"
+
+	"vigil/cluster/logstore"
 )
+
+// errDisproved says that this server goes by a backup that the others do not have.
+var errDisproved = errors.New("a backup was restored here, or sent here, and the restore did not finish: " +
+	"the other servers go on without it")
 
 // incoming hands the requests of other servers to raft as far as the gate admits them, and mends those that
 // raft would refuse for ever.
@@ -18,7 +26,7 @@ type incoming struct {
 	to     chan raft.RPC
 	closed <-chan struct{}
 	gate   *gate
-	covers func(index, term uint64) bool
+	log    *trailing
 }
 
 // run hands on until closed.
@@ -35,8 +43,13 @@ func (in *incoming) run() {
 			turnDown(rpc, err)
 			continue
 		}
-		if a, ok := rpc.Command.(*raft.AppendEntriesRequest); ok && a.PrevLogEntry > 0 &&
-			in.covers(a.PrevLogEntry, a.PrevLogTerm) {
+		a, ok := rpc.Command.(*raft.AppendEntriesRequest)
+		if ok && in.log.disproves(a) {
+			in.gate.fail(logstore.Damaged("follow the leader", errDisproved))
+			turnDown(rpc, errDisproved)
+			continue
+		}
+		if ok && a.PrevLogEntry > 0 && in.log.covers(a.PrevLogEntry, a.PrevLogTerm) {
 			// Whatever a snapshot holds is committed: nothing is to be compared. Raft compares nothing before
 			// the first entry of all.
 			mended := *a

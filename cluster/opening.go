@@ -14,6 +14,7 @@ func (r *Replica) openAll() error {
 		return err
 	}
 	r.store, r.snaps = data.Log, data.Snapshots
+	r.trailing.buildOn(data.Index, data.Term)
 	last, err := r.store.LastIndex()
 	if err != nil {
 		return err

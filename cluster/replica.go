@@ -82,7 +82,7 @@ func Open(cfg Config) (*Replica, error) {
 func (r *Replica) openTransport() error {
 	g := &gate{r.node}
 	if !r.cfg.ported() {
-		r.trans = newWatchedTransport(r.cfg.Backend.Transport, g, r.trailing.covers)
+		r.trans = newWatchedTransport(r.cfg.Backend.Transport, g, r.trailing)
 		return nil
 	}
 	l := r.cfg.Listener
@@ -97,7 +97,7 @@ func (r *Replica) openTransport() error {
 		Cluster: r.Cluster, Learn: r.learnCluster, Answer: r.answerTo, Revoked: r.revoked,
 		Reject: r.strangers.say, Logger: r.cfg.Logger.Named("raft.net"),
 	})
-	r.trans = newWatchedTransport(r.port, g, r.trailing.covers)
+	r.trans = newWatchedTransport(r.port, g, r.trailing)
 	return nil
 }
 

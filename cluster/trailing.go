@@ -14,6 +14,7 @@ import (
 type trailing struct {
 	*node
 	accepted atomic.Pointer[logEnd] // of the snapshot that this process was sent last; nil: none
+	base     atomic.Pointer[logEnd] // of the farthest snapshot that this process began with or was sent; nil: none
 	free     func() (uint64, error) // bytes that the disk of the log has room for; nil: that is not known
 }
 
@@ -64,6 +65,7 @@ func (k *trailing) startLog(index, term uint64) {
 		return
 	}
 	k.accepted.Store(&logEnd{index, term})
+	k.buildOn(index, term)
 	if k.cfg.Limits.TrailingLogs == 0 {
 		k.setTrailing(rf, firstTrailing)
 	}
@@ -85,6 +87,27 @@ func (k *trailing) lags(index uint64) bool {
 	return slices.ContainsFunc(k.configuration(), func(s raft.Server) bool {
 		return string(s.ID) != k.cfg.ID && k.trans.contactOf(string(s.ID)).last < index
 	})
+}
+
+// buildOn notes a snapshot that what comes behind it in the log builds on.
+func (k *trailing) buildOn(index, term uint64) {
+	if at := k.base.Load(); index > 0 && (at == nil || at.index < index) {
+		k.base.Store(&logEnd{index, term})
+	}
+}
+
+// disproves tells whether a leader has another entry where the snapshot ends that this server builds on. Leaders have
+// all that was ever agreed on: so the snapshot was not. It is a backup that was restored here, or sent by a leader
+// that restored it, and that no majority took before another server led.
+func (k *trailing) disproves(a *raft.AppendEntriesRequest) bool {
+	at, rf := k.base.Load(), k.raft.Load()
+	if at == nil || rf == nil || a.Term < rf.CurrentTerm() { // else from a leader of before
+		return false
+	}
+	if a.PrevLogEntry == at.index {
+		return a.PrevLogTerm != at.term
+	}
+	return slices.ContainsFunc(a.Entries, func(l *raft.Log) bool { return l.Index == at.index && l.Term != at.term })
 }
 
 // covers tells whether the log lacks an entry since the snapshot that raft goes on from ends with it: one

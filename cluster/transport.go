@@ -25,22 +25,22 @@ type watchedTransport struct {
 	mu    sync.Mutex
 	peers map[raft.ServerID]contact
 
-	covers  func(index, term uint64) bool // see incoming
+	log     *trailing // see incoming
 	receive sync.Once
 	in      chan raft.RPC
 	end     sync.Once
 	closed  chan struct{}
 }
 
-func newWatchedTransport(t raft.Transport, g *gate, covers func(index, term uint64) bool) *watchedTransport {
-	return &watchedTransport{Transport: t, gate: g, peers: map[raft.ServerID]contact{}, covers: covers,
+func newWatchedTransport(t raft.Transport, g *gate, log *trailing) *watchedTransport {
+	return &watchedTransport{Transport: t, gate: g, peers: map[raft.ServerID]contact{}, log: log,
 		in: make(chan raft.RPC), closed: make(chan struct{})}
 }
 
 // Consumer gives what other servers ask of this one.
 func (t *watchedTransport) Consumer() <-chan raft.RPC {
 	t.receive.Do(func() {
-		in := &incoming{t.Transport.Consumer(), t.in, t.closed, t.gate, t.covers}
+		in := &incoming{t.Transport.Consumer(), t.in, t.closed, t.gate, t.log}
 		go in.run() // until Close
 	})
 	return t.in

@@ -37,7 +37,7 @@ func TestL12HeartbeatsChangeNothingBesideRaft(t *testing.T) {
 		n.raft.Store(rf)
 		_, other := raft.NewInmemTransport("a:2")
 		inner := &beating{Transport: other}
-		trans := newWatchedTransport(inner, &gate{n}, func(uint64, uint64) bool { return false })
+		trans := newWatchedTransport(inner, &gate{n}, &trailing{node: n})
 		beside := 0
 		trans.SetHeartbeatHandler(func(rpc raft.RPC) {
 			beside++

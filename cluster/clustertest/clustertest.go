@@ -350,6 +350,9 @@ func (c *Cluster) Ended(i int) (bool, error) {
 	select {
 	case err := <-s.done:
 		s.rep.Store(nil)
+		if !c.opts.disk {
+			c.net.ended(s.addr)
+		}
 		return true, err
 	default:
 		return false, nil

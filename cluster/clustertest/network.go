@@ -42,13 +42,22 @@ func newNetwork() *network {
 	}
 }
 
-// listen gives a server its transport; a transport that had the address is gone.
+// listen gives a server its transport.
 func (n *network) listen(addr raft.ServerAddress) *port {
 	p := &port{net: n, addr: addr, rpcs: make(chan raft.RPC, 16), closed: make(chan struct{})}
 	n.mu.Lock()
 	n.ports[addr] = p
 	n.mu.Unlock()
 	return p
+}
+
+// ended silences the process of a server that has ended: what of it hangs goes on in the harness.
+func (n *network) ended(addr raft.ServerAddress) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p := n.ports[addr]; p != nil {
+		_ = p.Close()
+	}
 }
 
 func (n *network) setCut(a, b raft.ServerAddress, cut bool) {
@@ -219,6 +228,11 @@ func call[T any](p *port, to raft.ServerAddress, args any, data io.Reader, resp 
 	peer := p.net.reach(p.addr, to)
 	if peer == nil {
 		return lost()
+	}
+	select {
+	case <-p.closed:
+		return lost()
+	default:
 	}
 	answers := make(chan raft.RPCResponse, 1)
 	rpc := raft.RPC{Command: args, Reader: data, RespChan: answers}

@@ -23,6 +23,8 @@ type Data struct {
 
 	State       *fsm.State // of that snapshot; new when there is none
 	Index, Term uint64     // that it reaches; 0 when there is none
+
+	ahead []ahead // snapshots that are on the disk, in the order in which they were begun
 }
 
 // Open checks the data in the directory and opens it. Old says that this server has taken
@@ -59,7 +61,7 @@ func (d *Dir) Open(old bool, want Kind, logger hclog.Logger) (*Data, error) {
 	if err := log.check(entries, data.Index, data.Term); err != nil {
 		return nil, err
 	}
-	if err := log.settle(data.Index, data.Term); err != nil {
+	if err := data.settle(); err != nil {
 		return nil, err
 	}
 	return data, d.disk.Do("look at data directory", 0, d.hold)
@@ -79,7 +81,18 @@ func Over(
 	if err := data.load(); err != nil {
 		return nil, err
 	}
-	return data, data.Log.settle(data.Index, data.Term)
+	return data, data.settle()
+}
+
+// settle finishes what a crash has interrupted, after load.
+func (d *Data) settle() error {
+	if len(d.ahead) > 0 {
+		if err := d.setAhead(d.ahead); err != nil {
+			return err
+		}
+	}
+	d.Snapshots.note = d.noteAhead
+	return d.Log.settle(d.Index, d.Term)
 }
 
 // openLog checks the log and opens it. It gives the entries that it holds.

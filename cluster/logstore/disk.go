@@ -96,6 +96,11 @@ func unfaulted(op func() error) (err error) {
 	return op()
 }
 
+// Damaged says what to do about data that this server cannot go on with; err says why.
+func Damaged(verb string, err error) error {
+	return fmt.Errorf("%s: %w: %w: %s", verb, ErrDamaged, err, remedy)
+}
+
 // Failed says what to do about a failure of the store.
 func Failed(verb string, err error) error {
 	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrDiskFailed) {

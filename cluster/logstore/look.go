@@ -93,8 +93,10 @@ func look(path string, disk Disk, logger hclog.Logger) (_ *Sight, err error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	for name := range snaps.bad {
-		s.Damaged = append(s.Damaged, name)
+	for name, damaged := range snaps.hidden {
+		if damaged {
+			s.Damaged = append(s.Damaged, name)
+		}
 	}
 	if err := errors.Join(log.check(entries, s.Index, s.Term), log.loadRefusals()); err != nil {
 		return nil, err

@@ -17,13 +17,18 @@ import (
 	"vigil/fsm"
 )
 
-// Snapshots hides damaged snapshots from raft, and leaves nothing of those that could not be written.
+// Snapshots hides from raft snapshots that are damaged or never were, and leaves nothing of those that could not be
+// written.
 type Snapshots struct {
 	raft.SnapshotStore
 	dir  string // empty when they are not files
 	disk Disk
 	log  hclog.Logger
-	bad  map[string]bool // those that could not be loaded; written before raft runs
+
+	// hidden are those that are not to be loaded, true for damaged; written before raft runs.
+	hidden map[string]bool
+	// note is called before a snapshot is begun, mu is held; nil: it is not.
+	note func(index, term uint64) error
 
 	mu     sync.Mutex
 	drafts map[string]bool // folders of those that are being written
@@ -32,7 +37,7 @@ type Snapshots struct {
 // List gives the snapshots that are whole, the newest first.
 func (s *Snapshots) List() ([]*raft.SnapshotMeta, error) {
 	metas, err := s.SnapshotStore.List()
-	return slices.DeleteFunc(metas, func(m *raft.SnapshotMeta) bool { return s.bad[m.ID] }), err
+	return slices.DeleteFunc(metas, func(m *raft.SnapshotMeta) bool { _, is := s.hidden[m.ID]; return is }), err
 }
 
 // Open implements raft.SnapshotStore; see Reaches.
@@ -80,8 +85,17 @@ func (d *Data) load() error {
 	if err != nil {
 		return err
 	}
-	d.State, s.bad = fsm.New(), map[string]bool{}
+	if err := d.loadAhead(metas); err != nil {
+		return err
+	}
+	d.State, s.hidden = fsm.New(), map[string]bool{}
 	for _, meta := range metas {
+		if d.dropped(meta) {
+			s.log.Warn("snapshot is passed over: this server ended before it went on from it", "snapshot", meta.ID)
+			s.hidden[meta.ID] = false
+			names = slices.DeleteFunc(names, func(name string) bool { return name == meta.ID })
+			continue
+		}
 		state, err := s.read(meta)
 		if err == nil {
 			d.State, d.Index, d.Term = state, meta.Index, meta.Term
@@ -91,7 +105,7 @@ func (d *Data) load() error {
 			return err
 		}
 		s.log.Error("snapshot is damaged, trying the one before", "snapshot", meta.ID, "error", err)
-		s.bad[meta.ID] = true
+		s.hidden[meta.ID] = true
 		names = append(names, meta.ID)
 	}
 	first, err := d.Log.FirstIndex()

@@ -71,11 +71,16 @@ func matching(dir, pattern string) (paths []string, err error) {
 // Create implements raft.SnapshotStore. Whichever way it fails, here or later, nothing of the snapshot stays.
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, conf raft.Configuration,
 	confIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.note != nil {
+		if err := s.note(index, term); err != nil {
+			return nil, err
+		}
+	}
 	if s.dir == "" {
 		return s.SnapshotStore.Create(version, index, term, conf, confIndex, trans)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	sink, err := s.SnapshotStore.Create(version, index, term, conf, confIndex, trans)
 	if err != nil {
 		return nil, errors.Join(err, s.dropDrafts())
