@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,6 +107,20 @@ func TestA09AgentdUnit(t *testing.T) {
 // A result that no server takes is left with agentd, whole and for agentd alone.
 func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 	spool := t.TempDir()
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	signaled, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	go func() {
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			stop(cli.SignalError{Sig: syscall.SIGTERM})
+		}
+	}()
 	life := map[string]string{"VIGIL_AGENT": "web/builder", "VIGIL_INCARNATION": "3", "VIGIL_TOKEN": "secret",
 		"VIGIL_ADDR":      "127.0.0.1:1",
 		"XDG_RUNTIME_DIR": t.TempDir(), results.Env: spool}
@@ -114,6 +130,8 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 		args []string
 		code int
 	}{
+		{"a signal while a server is silent", map[string]string{"VIGIL_ADDR": silent.Addr().String()},
+			[]string{"--task", "7", "--attempt", "2", "--timeout", "5m"}, cli.ExitOK},
 		{"a held task", nil, []string{"--task", "7", "--attempt", "2"}, cli.ExitOK},
 		{"nobody knows which task", nil, nil, cli.ExitNoLeader},
 		{"an agent without agentd", map[string]string{results.Env: ""},
@@ -128,7 +146,11 @@ func TestCompletionWithoutServersIsSpooled(t *testing.T) {
 				}
 				return life[name]
 			}}
-		code := runApp(t.Context(), a, append([]string{"--timeout", "300ms", "task", "complete", "the result"},
+		ctx := t.Context()
+		if c.env["VIGIL_ADDR"] != "" {
+			ctx = signaled
+		}
+		code := runApp(ctx, a, append([]string{"--timeout", "300ms", "task", "complete", "the result"},
 			c.args...))
 		if code != c.code && (c.code == cli.ExitOK || code != cli.ExitTimeout) {
 			t.Errorf("%s: exit code %d: %s%s", c.what, code, out.String(), errs.String())

@@ -269,3 +269,38 @@ func TestMCPLeavesAResultWithAgentd(t *testing.T) {
 	s.mu.Unlock()
 	c.says("my_status", nil, "You hold no task") // which has nothing left to do
 }
+
+// A signal that meets the last word while no server answers loses no result: agentd gets it before this process ends.
+func TestMCPLeavesAResultWithAgentdAtASignal(t *testing.T) {
+	t.Parallel()
+	s := newCanned(t)
+	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
+	s.agent = &vigilv1.GetAgentResponse{Task: s.task, Agent: &vigilv1.Agent{Task: 41, IncarnationRaw: 9}}
+	spool := t.TempDir()
+	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
+		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", "5m")
+	c.says("wait_for_task", nil, "Task 41, attempt 2")
+	s.mu.Lock()
+	s.err = refusal(codes.Unavailable, "no_leader", "No leader.")
+	s.mu.Unlock()
+	c.begin("complete_task", map[string]any{"result": "done"})
+	heard := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.called[vigilv1.Work_CompleteTask_FullMethodName]
+	}
+	for end := time.Now().Add(mcpPatience); !heard() && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.stop(cli.SignalError{Sig: syscall.SIGTERM})
+	if code := c.end(); code != 143 {
+		t.Errorf("exit code %d: %s", code, c.log)
+	}
+	files := must(filepath.Glob(filepath.Join(spool, "*.json")))(t)
+	if len(files) != 1 {
+		t.Fatalf("left %v", files)
+	}
+	if b := must(os.ReadFile(files[0]))(t); !strings.Contains(string(b), `"done"`) {
+		t.Errorf("left %s", b)
+	}
+}

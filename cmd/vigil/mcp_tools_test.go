@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,6 +91,25 @@ func TestN17ToolsOfAPlainAgentAreShort(t *testing.T) {
 	answer := must(json.Marshal(must(c.session.ListTools(t.Context(), nil))(t)))(t)
 	if most := 12 << 10; len(answer) > most || len(answer) < most/4 {
 		t.Errorf("the list of tools has %d bytes, at most %d are allowed", len(answer), most)
+	}
+}
+
+// Claude Code withholds answers above 25,000 tokens of tools that do not say that theirs are long.
+func TestMCPSaysWhichAnswersAreLong(t *testing.T) {
+	t.Parallel()
+	f := newMCPFleet(t, time.Minute)
+	c := f.connect("web/builder")
+	long := []string{"complete_task", "fail_task", "handoff_task", "inbox", "my_status", "read_mail", "wait_for_task"}
+	for name, tool := range c.tools() {
+		size, says := tool.Meta["anthropic/maxResultSizeChars"]
+		if says != slices.Contains(long, name) || says && size != 5e5 {
+			t.Errorf("%s: %v", name, tool.Meta)
+		}
+	}
+	settings := struct{ Env map[string]string }{}
+	text := must(os.ReadFile("../../configs/agents/claude-code/settings.json"))(t)
+	if err := json.Unmarshal(text, &settings); err != nil || settings.Env["MAX_MCP_OUTPUT_TOKENS"] != "200000" {
+		t.Errorf("%v, %v", settings, err)
 	}
 }
 

@@ -24,6 +24,7 @@ const fullAfter = time.Minute
 // one write a task: the end of one takes and starts the next. What do returns becomes the task's result; its
 // error fails the task, for another attempt when it wraps ErrRetry; so does its panic, which then goes on. That
 // is said until a server has taken it, however long all are away; a result that is refused fails the task, too.
+// An error after ctx has ended counts for nobody: the life leaves, and the task goes back to its role.
 // The context of do ends when nobody wants its result any more, and is Traced: tasks that do creates under it
 // join the trace of the job. Work returns nil when ctx has ended.
 func Work(ctx context.Context, c *Client, cfg WorkerConfig,
@@ -92,7 +93,10 @@ func (j *Job) run(parent context.Context, do func(context.Context, *Job) (string
 	end := End{Result: strings.ToValidUTF8(result, "\uFFFD")}
 	if err != nil {
 		end.Result = j.made() // what came with the error was never said to be one
-		end.Failure = &Failure{Reason: clip(err.Error()), Retryable: errors.Is(err, ErrRetry) || ctx.Err() != nil}
+		if parent.Err() != nil && end.Result == "" {
+			return nil, nil // it was told to stop, which is no failure: the task goes back as the life leaves
+		}
+		end.Failure = &Failure{Reason: clip(err.Error()), Retryable: errors.Is(err, ErrRetry) || parent.Err() != nil}
 	}
 	told := false
 	if parent.Err() == nil {

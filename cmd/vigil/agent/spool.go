@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 
 	"vigil/cmd/vigil/cli"
@@ -34,8 +35,11 @@ func (w *word) leaveBehind(result string, err error) error {
 		"no server answers: the result of task %d is left with agentd, which delivers it", l.Task)
 }
 
-// Unheard tells whether an error leaves open what the cluster thinks.
+// Unheard tells whether an error leaves open what the cluster thinks, also where a signal has ended the call.
 func Unheard(err error) bool {
+	if errors.Is(err, client.ErrCanceled) || errors.Is(err, context.Canceled) {
+		return true
+	}
 	switch cli.ExitCode(err) {
 	case cli.ExitNoLeader:
 		return true

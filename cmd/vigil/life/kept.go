@@ -158,7 +158,8 @@ func KeptOrNew(a *cli.App, l *Life) *Life {
 	return kept
 }
 
-// keptByHand is the life of the agent that was begun by hand here and whose owner is there.
+// keptByHand is the life of the agent that was begun by hand here and whose owner is there. An owner that is not may
+// run in another container or on another host with the same home, so what is kept stays: the next life replaces it.
 func keptByHand(a *cli.App, agent string) (*Life, error) {
 	name, err := HomeFile(a, agent)
 	if err != nil {
@@ -167,9 +168,6 @@ func keptByHand(a *cli.App, agent string) (*Life, error) {
 	kept, err := readLife(name)
 	if err == nil && kept.Agent == agent && kept.Owner.Alive() {
 		return kept, nil
-	}
-	if err == nil {
-		_ = os.Remove(name) // nobody can use it any more
 	}
 	return nil, cli.Usagef("no life of %s is known here: "+
 		"name it with --incarnation, or begin one with `vigil wait-for-task --agent %s`", agent, agent)

@@ -68,10 +68,19 @@ func (d *mcpDesk) callLimit() time.Duration {
 	return d.Timeout
 }
 
+// asideLimit is how long a word still waits for its answer once this process was told to end. Who told it
+// may kill it soon, and by then a result has to be with agentd.
+const asideLimit = life.LeaveLimit / 2
+
 // aside gives a context for words that must not be cut off half-way: a client that has
 // cancelled or gone does not take back what the agent has said.
 func (d *mcpDesk) aside(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), d.callLimit())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.callLimit())
+	stop := context.AfterFunc(d.gone, func() { time.AfterFunc(asideLimit, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // member gives the worker, waiting for the join for a while. When the time is up it says that nobody has joined yet:
@@ -319,6 +328,7 @@ func (d *mcpDesk) news(ctx context.Context) string {
 	// What the model has not asked must not keep it from the answer that it waits for.
 	ctx, cancel := context.WithTimeout(ctx, d.callLimit()/5)
 	defer cancel()
+	defer context.AfterFunc(d.gone, cancel)() // nobody reads it any more
 	return strings.TrimSpace(d.taskNews(ctx) + " " + d.mailNews(ctx))
 }
 

@@ -34,6 +34,15 @@ const (
 	repeats
 	// destroys: it ends or replaces something for good.
 	destroys
+	// long: its answer may hold the text of a task, or mails.
+	long
+)
+
+// sizeKey and maxSize tell Claude Code not to withhold a long answer, which it does above 25,000 tokens by itself: the
+// model would hold a task that it never saw. They are in nobody's context.
+const (
+	sizeKey = "anthropic/maxResultSizeChars"
+	maxSize = 500_000 // the most that Claude Code takes
 )
 
 // mcpTools are the tools of every agent, in the order in which a model needs them; clients get
@@ -62,7 +71,7 @@ func forOneTask(tools []mcpTool) []mcpTool {
 
 func mcpTaskTools() []mcpTool {
 	return []mcpTool{
-		{name: "wait_for_task", title: "Wait for a task", hints: repeats, do: deed((*mcpDesk).waitForTask),
+		{name: "wait_for_task", title: "Wait for a task", hints: repeats | long, do: deed((*mcpDesk).waitForTask),
 			about: "Wait until there is a task for your role and take it. Returns the task, or that nothing " +
 				"came yet: then call it again, and go on doing so. If you hold a task already, you get that one again.",
 			params: []mcpParam{
@@ -82,11 +91,11 @@ func mcpTaskTools() []mcpTool {
 				optional("expect_minutes", positive(30*24*60), "How long the rest takes from now. Give it when "+
 					"that has changed, and when you are asked about your task."),
 			}},
-		{name: "complete_task", title: "Complete the task", do: deed((*mcpDesk).completeTask),
+		{name: "complete_task", title: "Complete the task", hints: long, do: deed((*mcpDesk).completeTask),
 			about: "Finish the task that you hold. Call it once, when the work is done; then call wait_for_task.",
 			params: []mcpParam{required("result", atMost(cli.MaxTaskText),
 				"The answer itself, or where the work is to be found (branch, file). At most 256 KiB."), thisTask(), andNext()}},
-		{name: "handoff_task", title: "Complete the task and pass it on", do: deed((*mcpDesk).handoffTask),
+		{name: "handoff_task", title: "Complete the task and pass it on", hints: long, do: deed((*mcpDesk).handoffTask),
 			about: "Instead of complete_task: finish the task that you hold and create a task for another role of " +
 				"your room, in one step: either both happen or neither. Then call wait_for_task.",
 			params: []mcpParam{
@@ -100,7 +109,7 @@ func mcpTaskTools() []mcpTool {
 				optional("priority", wholeNumber(-1<<31, 1<<31-1), "Of the next task; higher comes first, 0 is usual."),
 				thisTask(), andNext(),
 			}},
-		{name: "fail_task", title: "Give the task up", hints: destroys, do: deed((*mcpDesk).failTask),
+		{name: "fail_task", title: "Give the task up", hints: destroys | long, do: deed((*mcpDesk).failTask),
 			about: "Give up the task that you hold because it cannot be done. Then call wait_for_task.",
 			params: []mcpParam{
 				required("reason", atMost(4<<10), "Why it cannot be done, for the people who look into it."),
@@ -146,7 +155,7 @@ func mcpStateTools() []mcpTool {
 			about: "Keep one short value, usually the id of your conversation, for the life that follows when this one " +
 				"crashes or is restarted. It replaces the one before; an empty value forgets it.",
 			params: []mcpParam{required("value", atMost(agent.MaxResume), "The value.")}},
-		{name: "my_status", title: "See where you stand", hints: reads, do: deed((*mcpDesk).myStatus),
+		{name: "my_status", title: "See where you stand", hints: reads | long, do: deed((*mcpDesk).myStatus),
 			about: "Tell who you are, which task you hold (with its text, if you have forgotten it), and what the " +
 				"fleet thinks of you."},
 		{name: "colleagues", title: "See the other agents", hints: reads, do: deed((*mcpDesk).colleagues),
@@ -180,7 +189,7 @@ func mcpMailTools() []mcpTool {
 				optional("only_if_running", yesNo(),
 					"Refuse it when the agent is off, instead of keeping it for its next life."),
 			}},
-		{name: "read_mail", title: "Read mail", do: deed((*mcpDesk).readMail),
+		{name: "read_mail", title: "Read mail", hints: long, do: deed((*mcpDesk).readMail),
 			about: fmt.Sprintf("Take your unread mail, the most urgent first, at most %d at once. What you have read "+
 				"stays open until you call ack_mail.", maxMailAtOnce),
 			params: []mcpParam{
@@ -192,7 +201,7 @@ func mcpMailTools() []mcpTool {
 			about: "Say that you have dealt with mails. Until you do you are reminded of them, and your next life gets " +
 				"them again.",
 			params: []mcpParam{required("mails", numbers(100), "Their numbers.")}},
-		{name: "inbox", title: "List open mail", hints: reads, do: deed((*mcpDesk).inbox),
+		{name: "inbox", title: "List open mail", hints: reads | long, do: deed((*mcpDesk).inbox),
 			about: "List your mails that you have not acknowledged, read or not, without their bodies."},
 	}
 }
@@ -201,7 +210,11 @@ func mcpMailTools() []mcpTool {
 // double what every model has in its context (docs/decisions/cmd.md#mcp-tools-have-no-schema-of-their-answers).
 func (t *mcpTool) add(s *mcp.Server, d *mcpDesk) {
 	destroys, open := t.hints&destroys != 0, false
-	t.do(s, d, &mcp.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: t.schema(),
+	var meta mcp.Meta
+	if t.hints&long != 0 {
+		meta = mcp.Meta{sizeKey: maxSize}
+	}
+	t.do(s, d, &mcp.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: t.schema(), Meta: meta,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.hints&reads != 0,
 			IdempotentHint:  t.hints&(reads|repeats) != 0,
 			DestructiveHint: &destroys, OpenWorldHint: &open}})

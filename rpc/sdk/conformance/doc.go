@@ -10,6 +10,7 @@
 //	progress  says progress, returns "done"
 //	long      sleeps 1500 ms, says progress, returns "done"
 //	hold      prints {"did":"told","task":N,"cause":CODE} when it is told that nobody wants the result
+//	stop      fails with an error of the language when it is told that nobody wants the result
 //	retry     fails the attempt: another one may succeed, 3 s from now at the earliest
 //	handoff   hands over to role tester, title and text "look at it", with the result "built"
 //	fail      fails the task with an error of the language whose text is "no such file"

@@ -85,6 +85,9 @@ func work(say func(map[string]any)) error {
 			<-ctx.Done()
 			say(map[string]any{"did": "told", "task": job.Task.GetId(), "cause": codeOf(context.Cause(ctx))})
 			return "", ctx.Err()
+		case "stop":
+			<-ctx.Done()
+			return "", fmt.Errorf("the tool was interrupted: %w", client.ErrRetry)
 		case "retry":
 			return "", job.FailUntil(ctx, "it is not there yet", 3*time.Second)
 		case "fail":

@@ -33,6 +33,7 @@ type story struct {
 	same    string         // the method that is sent again, each time under the same write id and as a repetition
 	most    map[string]int // how often a method may be sent
 	left    bool           // it leaves its room
+	stop    bool           // it gets SIGTERM as soon as its function works
 }
 
 func refuse(name string) func(*cluster, *server) error {
@@ -182,5 +183,7 @@ var stories = []story{
 		script: []fault{{on: "BeatHeld", from: 1, times: 3, before: dropped}}},
 	{name: "another attempt may succeed", tasks: []string{"retry"}, done: []string{"retry in 3s: "},
 		handled: 1, left: true},
+	{name: "it is stopped at work", tasks: []string{"stop"}, done: []string{""}, handled: 1, stop: true, left: true,
+		most: map[string]int{"Next": 0, "CompleteTask": 0, "FailTask": 0, "Leave": 1}},
 	{name: "it fails for good", tasks: []string{"fail"}, done: []string{"failed: "}, handled: 1, left: true},
 }

@@ -28,6 +28,11 @@ async def work(job):
         except asyncio.CancelledError:
             say(did="told", task=job.id, cause=job.sync.cause.code)
             raise
+    elif job.text == "stop":
+        try:
+            await asyncio.sleep(600)
+        finally:
+            raise vigil.Retry("the tool was interrupted")
     elif job.text == "retry":
         raise vigil.Retry("it is not there yet", after=3)
     elif job.text == "fail":

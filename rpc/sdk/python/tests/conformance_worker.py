@@ -24,6 +24,11 @@ def work(job):
     elif job.text == "hold":
         job.cancelled.wait()
         say(did="told", task=job.id, cause=job.cause.code)
+    elif job.text == "stop":
+        try:
+            job.cancelled.wait()
+        finally:
+            raise vigil.Retry("the tool was interrupted")
     elif job.text == "retry":
         raise vigil.Retry("it is not there yet", after=3)
     elif job.text == "fail":

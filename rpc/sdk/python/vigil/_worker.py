@@ -200,7 +200,9 @@ class Worker:
         with self._lock:
             self._job = None
         if end is None or life.over is not None:
-            log.info("task %d (attempt %d) is not wanted any more: %s", job.id, job.attempt, job.cause)
+            given_back = isinstance(job.cause, Stopping) and life.over is None
+            log.info("task %d (attempt %d) is %s: %s", job.id, job.attempt,
+                     "given back" if given_back else "not wanted any more", job.cause)
             return None
         log.info("task %d (attempt %d) took %.1f s%s", job.id, job.attempt, now() - began,
                  ": " + " ".join(end.failure.split()) if end.failure else "")
@@ -220,7 +222,8 @@ class Worker:
         return None
 
     def _outcome(self, job: Job, call: Callable[[Job], Any]) -> Optional[End]:
-        """Calls the function; None when nobody wants the result any more."""
+        """Calls the function; None when nobody wants the result any more, or it was stopped before it had one: that
+        is no failure, and the task goes back to its role as the life leaves."""
         error: Optional[BaseException] = None
         value: Any = None
         pid = os.getpid()
@@ -242,7 +245,7 @@ class Worker:
         if job.cancelled.is_set() and not stopping:
             return None
         if error is not None:
-            return self._failed(job, error, stopping)
+            return None if stopping else self._failed(job, error)
         if isinstance(value, Handoff):
             return self._result(value.result, value)
         return self._result(value, None)
@@ -259,10 +262,8 @@ class Worker:
                        result=made(text, handoff))
         return End(result=text, handoff=handoff)
 
-    def _failed(self, job: Job, e: BaseException, stopping: bool) -> End:
+    def _failed(self, job: Job, e: BaseException) -> End:
         """What an exception says: its type and message, never where it was raised or what was near."""
-        if stopping:
-            return End(failure=f"the worker was stopped ({job.cause})", retryable=True)
         if isinstance(e, Retry):
             return End(failure=clip(str(e), MAX_REASON), retryable=True,
                        after=None if e.after is None else seconds(e.after))

@@ -142,7 +142,7 @@ class Work {
                 throw life.signal.reason;
         }
         if (job)
-            await this.lastWords(life, job, this.stopped());
+            this.givenBack(job);
     }
     /** Does one job and says how it has ended; it gives the next one where that came with it. */
     async run(life, job) {
@@ -166,6 +166,10 @@ class Work {
         await job.tidy();
         if (job.signal.aborted && !this.stop.aborted) {
             this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is no longer wanted: ${reason(job.signal)}`);
+            return undefined;
+        }
+        if (!end) {
+            this.givenBack(job);
             return undefined;
         }
         if (!this.stop.aborted) {
@@ -194,21 +198,27 @@ class Work {
                 this.log(`vigil: task ${job.id} is given back: its end could not be said: ${why}`);
         }
     }
-    /** What a handler comes to. One that was told to stop is left alone after its grace. */
+    /** A stop is no failure of a task: it goes back to its role as the life leaves, and nobody is charged. */
+    givenBack(job) {
+        this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is given back: ${reason(this.stop)}`);
+    }
+    /**
+     * What a handler comes to; undefined when it was told to stop and has no result. It is left alone after its grace.
+     */
     async ended(life, job) {
         const done = (async () => {
             try {
                 return completed(await within(job.trace, () => this.handler(job)));
             }
             catch (e) {
-                return this.failed(job, e);
+                return job.signal.aborted ? undefined : this.failed(job, e);
             }
         })();
         const grace = (this.options.grace ?? 10) * 1000;
         const left = new AbortController();
         const impatient = new Promise((resolve) => {
             for (const s of [this.stop, life.signal]) {
-                const begin = () => void pause(grace, left.signal).then(() => resolve(this.stopped(s)));
+                const begin = () => void pause(grace, left.signal).then(() => resolve(undefined));
                 if (s.aborted)
                     begin();
                 s.addEventListener("abort", begin, { once: true, signal: left.signal });
@@ -221,14 +231,8 @@ class Work {
             left.abort();
         }
     }
-    /** How a job ends that its handler has not: nobody hears it where the attempt is no longer the task's own. */
-    stopped(by = this.stop) {
-        return { fail: { reason: `the worker was stopped (${reason(by)})`, retryable: true } };
-    }
     /** What an error says: its class and message, never where it was thrown or what was near. */
     failed(job, e) {
-        if (job.signal.aborted)
-            return this.stopped(job.signal);
         if (e instanceof Retry) {
             const after = e.after === undefined ? {} : { after: span(e.after) };
             return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };

@@ -157,7 +157,7 @@ class Work {
       job = await this.run(life, job);
       if (life.signal.aborted) throw life.signal.reason;
     }
-    if (job) await this.lastWords(life, job, this.stopped());
+    if (job) this.givenBack(job);
   }
 
   /** Does one job and says how it has ended; it gives the next one where that came with it. */
@@ -179,6 +179,10 @@ class Work {
     await job.tidy();
     if (job.signal.aborted && !this.stop.aborted) {
       this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is no longer wanted: ${reason(job.signal)}`);
+      return undefined;
+    }
+    if (!end) {
+      this.givenBack(job);
       return undefined;
     }
     if (!this.stop.aborted) {
@@ -205,20 +209,27 @@ class Work {
     }
   }
 
-  /** What a handler comes to. One that was told to stop is left alone after its grace. */
-  private async ended(life: Life, job: Job): Promise<End> {
-    const done = (async (): Promise<End> => {
+  /** A stop is no failure of a task: it goes back to its role as the life leaves, and nobody is charged. */
+  private givenBack(job: Job): void {
+    this.log(`vigil: task ${job.id} (attempt ${job.attempt}) is given back: ${reason(this.stop)}`);
+  }
+
+  /**
+   * What a handler comes to; undefined when it was told to stop and has no result. It is left alone after its grace.
+   */
+  private async ended(life: Life, job: Job): Promise<End | undefined> {
+    const done = (async (): Promise<End | undefined> => {
       try {
         return completed(await within(job.trace, () => this.handler(job)));
       } catch (e) {
-        return this.failed(job, e);
+        return job.signal.aborted ? undefined : this.failed(job, e);
       }
     })();
     const grace = (this.options.grace ?? 10) * 1000;
     const left = new AbortController();
-    const impatient = new Promise<End>((resolve) => {
+    const impatient = new Promise<undefined>((resolve) => {
       for (const s of [this.stop, life.signal]) {
-        const begin = (): void => void pause(grace, left.signal).then(() => resolve(this.stopped(s)));
+        const begin = (): void => void pause(grace, left.signal).then(() => resolve(undefined));
         if (s.aborted) begin();
         s.addEventListener("abort", begin, { once: true, signal: left.signal });
       }
@@ -230,14 +241,8 @@ class Work {
     }
   }
 
-  /** How a job ends that its handler has not: nobody hears it where the attempt is no longer the task's own. */
-  private stopped(by = this.stop): End {
-    return { fail: { reason: `the worker was stopped (${reason(by)})`, retryable: true } };
-  }
-
   /** What an error says: its class and message, never where it was thrown or what was near. */
   private failed(job: Job, e: unknown): End {
-    if (job.signal.aborted) return this.stopped(job.signal);
     if (e instanceof Retry) {
       const after = e.after === undefined ? {} : { after: span(e.after) };
       return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };

@@ -18,6 +18,9 @@ async function work(job) {
       await new Promise((resolve) => job.signal.addEventListener("abort", resolve));
       say({ did: "told", task, cause: job.signal.reason.code });
       break;
+    case "stop":
+      await new Promise((resolve) => job.signal.addEventListener("abort", resolve));
+      throw new Retry("the tool was interrupted");
     case "retry":
       throw new Retry("it is not there yet", { after: 3 });
     case "fail":
