@@ -48,6 +48,10 @@ func (a *adopter) adopt() error {
 	}
 	shims := a.callShims(all)
 	for i, f := range all {
+		if f.Unread != nil {
+			a.await(f)
+			continue
+		}
 		a.inherit(f, shims[i])
 	}
 	a.killStrays()
@@ -65,8 +69,11 @@ func (a *adopter) callShims(all []disk.Found) []process {
 	slots := make(chan struct{}, adopters)
 	for i := range all {
 		f := &all[i]
-		if f.Exit != nil || !f.Held {
+		if f.Exit != nil || !f.Held || f.Unread != nil {
 			continue
+		}
+		if f.Unsure != nil && f.Fault == nil && f.Intent.Boot != a.boot {
+			continue // no shim of another boot runs, whatever its lock would tell
 		}
 		calls.Go(func() {
 			slots <- struct{}{}
@@ -146,12 +153,21 @@ func (a *adopter) inherit(f disk.Found, p process) {
 		a.log.Error("the journal does not tell what this life is: it is stopped", "error", f.Fault)
 		defer a.lives.end(l, ending{why: "the journal of agentd is damaged", exempt: true}, 0)
 	}
-	if older := a.lives.all[l.agent]; older != nil {
-		// The newer life waited for the end of the older one: this one is about to go.
+	a.lives.hold(l, p)
+	a.place(l)
+}
+
+// place puts a life into the table. Of two of one agent the newer one waited for the end of the older one, which is
+// about to go.
+func (a *adopter) place(l *life) {
+	older, newer := a.lives.all[l.agent], l
+	if older != nil && older.inc > l.inc { // what it is was read late
+		older, newer = l, older
+	}
+	a.lives.all[l.agent] = newer
+	if older != nil {
 		a.lives.end(older, ending{why: "superseded", exempt: true}, 0)
 	}
-	a.lives.all[l.agent] = l
-	a.lives.hold(l, p)
 }
 
 // killStrays kills marked processes of lives that are not in the table. Those of an
@@ -214,7 +230,7 @@ func (r remains) Wait(stuck func(reason string)) shim.Exit {
 	return exit
 }
 
-// elusive is a shim that holds its lock and does not answer. Whether its agent runs
+// elusive is a shim that holds its lock and does not answer, or whose lock cannot be tried. Whether its agent runs
 // is not known, so it is neither killed nor forgotten but asked again; without beats
 // its own switch freezes it.
 type elusive struct {
@@ -313,8 +329,8 @@ func (e *elusive) Wait(stuck func(reason string)) shim.Exit {
 		}
 		if !told && e.clock()-began > elusiveLimit {
 			told = true
-			stuck(fmt.Sprintf("its shim has not answered for %s although it runs; whether the agent "+
-				"does is unknown: look at %s", elusiveLimit, e.folder))
+			stuck(fmt.Sprintf("its shim has not answered for %s; whether the agent runs is unknown (%v): "+
+				"look at %s", elusiveLimit, err, e.folder))
 		}
 		select {
 		case <-e.done:

@@ -58,6 +58,33 @@ func TestA07DiskPressure(t *testing.T) {
 	}
 }
 
+// Nothing is started while nothing can be written, whatever is free and wanted.
+func TestDiskThatIsReadOnly(t *testing.T) {
+	var readOnly atomic.Bool
+	readOnly.Store(true)
+	r := newRig(t, time.Minute, true, func(c *Config) {
+		c.Disk = func() (Room, error) { return Room{Bytes: 1 << 40, ReadOnly: readOnly.Load()}, nil }
+	})
+	want := "cannot write to " + r.dir + ": its file system is read-only"
+	if got := next(t, r.pressures).GetReason(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.stream.orders(t, order("start", 1, 1, "wait"))
+	r.stream.settle(t)
+	r.advance(2 * time.Second)
+	r.stream.settle(t)
+	none(t, r.accepts, "accepted although nothing can be written")
+	readOnly.Store(false)
+	r.advance(2 * time.Second)
+	if got := next(t, r.pressures).GetReason(); got != "" {
+		t.Errorf("%q, want none", got)
+	}
+	next(t, r.agents).expect(t, "up")
+	if room, err := roomAt("/proc/self"); err != nil || room.ReadOnly {
+		t.Errorf("%+v, %v", room, err)
+	}
+}
+
 // A disk that does not answer holds up neither beats nor anything else; nothing is started meanwhile, and the cluster
 // knows why.
 func TestA07DiskThatDoesNotAnswer(t *testing.T) {

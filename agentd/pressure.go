@@ -44,6 +44,7 @@ type pressure struct {
 	waited    time.Duration // for the measurement that is under way
 
 	memory, space, inodes, processes shortage
+	readOnly                         shortage // of a disk that can be written to
 	silent                           shortage // of answers
 	leaving                          shortage // of its own daemon
 }
@@ -127,9 +128,7 @@ func (p *pressure) measure() {
 		if p.config.MinFreeMemory != 0 {
 			m.memory, m.noMemory = p.config.Memory()
 		}
-		if p.config.MinFreeDisk != 0 {
-			m.room, m.noRoom = p.config.Disk()
-		}
+		m.room, m.noRoom = p.config.Disk()
 		m.processes, m.noProcesses = p.config.Processes()
 		p.measures <- m
 		p.send(func() {}) // the keeper looks
@@ -143,7 +142,14 @@ func (p *pressure) judge(m *measures) {
 	if p.measured(&p.memory, "min_free_memory", m.noMemory) {
 		p.memory.judge("memory", m.memory, p.config.MinFreeMemory, mebibytes)
 	}
-	if p.measured(&p.space, "min_free_disk", m.noRoom) && p.config.MinFreeDisk != 0 {
+	measured := p.measured(&p.space, "min_free_disk", m.noRoom)
+	if measured {
+		p.readOnly.reason = ""
+		if m.room.ReadOnly {
+			p.readOnly.reason = "cannot write to " + p.data.Path + ": its file system is read-only"
+		}
+	}
+	if measured && p.config.MinFreeDisk != 0 {
 		p.space.judge("disk space for "+p.data.Path, m.room.Bytes, p.config.MinFreeDisk, mebibytes)
 		if m.room.Inodes != nil {
 			p.inodes.judge("inodes on the disk of "+p.data.Path, *m.room.Inodes, minInodes,
@@ -169,7 +175,7 @@ func (p *pressure) measured(s *shortage, setting string, err error) bool {
 // weighed puts the reasons together.
 func (p *pressure) weighed() {
 	var all []string
-	for _, s := range []*shortage{&p.leaving, &p.silent, &p.memory, &p.space, &p.inodes, &p.processes} {
+	for _, s := range []*shortage{&p.leaving, &p.silent, &p.memory, &p.readOnly, &p.space, &p.inodes, &p.processes} {
 		if s.reason != "" { // with the figures of the moment at which it began
 			all = append(all, s.reason)
 		}

@@ -141,14 +141,14 @@ func (r *registration) enrolled(answer *vigilv1.RegisterResponse, err error) {
 }
 
 // failed judges a refusal. The host's id being in use is none for ever: the
-// fences of its last boot may still run.
+// fences of its last boot may still run, and its stream is not silent at once.
 func (r *registration) failed(err error) {
 	switch why := client.Code(err); {
 	case why == code.HostInUse && !r.inUse:
 		r.inUse = true
 		r.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data "+
 			"directory. After a reboot it is "+
-			"let in when the fences of its agents have ended; for a copy remove "+disk.KeyFile+" in "+
+			"let in when the fences of its agents have ended and its last boot is silent; for a copy remove "+disk.KeyFile+" in "+
 			r.data.Path+" and start agentd again", "error", err)
 	case why == code.HostInUse:
 		r.log.Debug("the host's id is still in use", "error", err)

@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"vigil/agentd/disk"
+	"vigil/agentd/shim"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -310,6 +312,77 @@ func TestCopyOfTheDataDirectory(t *testing.T) {
 	if all := drained(h.exits); len(all) != 1 {
 		t.Errorf("exit reports %v", all)
 	}
+}
+
+// L10: what cannot be read for a moment proves no end. A life whose lock or intent cannot be opened goes on, keeps its
+// slot, and is taken over when it can.
+func TestL10JournalThatCannotBeReadEndsNoLife(t *testing.T) {
+	for file, says := range map[string]string{shim.LockFile: "is asked again", shim.IntentFile: "is read again"} {
+		t.Run(file, func(t *testing.T) {
+			h := newHost(t)
+			d := h.start(t)
+			next(t, h.registers)
+			next(t, h.streams).orders(t, order("start", 1, 1, "wait"))
+			a := next(t, h.agents)
+			a.expect(t, "up")
+			next(t, h.starts)
+			d.kill(t)
+			path := filepath.Join(h.spec.Dir, "lives", "1-1", file)
+			if err := errors.Join(os.Rename(path, path+".aside"), os.Symlink(file, path)); err != nil {
+				t.Fatal(err)
+			}
+			d = h.start(t)
+			if i := next(t, h.registers).GetInventory(); len(i) != 1 || i[0].GetAgent() != 1 || i[0].GetIncarnation() != 1 {
+				t.Errorf("inventory %v", i)
+			}
+			stream := next(t, h.streams)
+			until(t, "the word of it", func() bool { return contains(d.log, says) })
+			stream.orders(t, order("stop", 1, 1, "")) // nobody knows to whom yet
+			stream.settle(t)
+			a.conn.Write([]byte("hello\n"))
+			a.expect(t, "heard hello")
+			none(t, h.exits, "an end was reported")
+			if err := os.Rename(path+".aside", path); err != nil {
+				t.Fatal(err)
+			}
+			x := next(t, h.exits)
+			a.gone(t)
+			if x.GetIncarnation() != 1 || !x.GetOrdered() || x.GetReason() != "stopped by order" {
+				t.Errorf("exit %v", x)
+			}
+			d.stop(t) // when all is told
+			h.clear(t)
+			none(t, h.exits, "a second end was reported")
+		})
+	}
+}
+
+// A life of another boot does not run, whether its lock can be tried or not.
+func TestLockOfAnotherBootThatCannotBeTried(t *testing.T) {
+	h := newHost(t)
+	d := h.start(t)
+	next(t, h.streams).orders(t, order("start", 1, 1, "wait"))
+	a := next(t, h.agents)
+	a.expect(t, "up")
+	next(t, h.starts)
+	next(t, h.registers)
+	d.kill(t)
+	killShims(t, h.spec.Dir)
+	a.gone(t)
+	lock := filepath.Join(h.spec.Dir, "lives", "1-1", shim.LockFile)
+	if err := errors.Join(os.Remove(lock), os.Symlink(shim.LockFile, lock)); err != nil {
+		t.Fatal(err)
+	}
+	d = h.start(t, func(s *daemonSpec) { s.Boot = "another" })
+	if i := next(t, h.registers).GetInventory(); len(i) != 0 {
+		t.Errorf("inventory %v", i)
+	}
+	until(t, "the end of its folder", func() bool {
+		list, err := os.ReadDir(filepath.Join(h.spec.Dir, "lives"))
+		return err == nil && len(list) == 0
+	})
+	none(t, h.exits, "an end was reported")
+	d.stop(t)
 }
 
 // killShims kills every shim of a data directory.

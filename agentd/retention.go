@@ -32,6 +32,7 @@ type retention struct {
 	pressure *pressure
 	letters  *results.Letters
 
+	ages          ages
 	due, whenFull time.Duration
 	underway      bool
 
@@ -43,10 +44,12 @@ type retention struct {
 
 // look looks at what lives have left when that is due, tells the cluster what is kept, and says when to look again.
 func (r *retention) look(now time.Duration) time.Duration {
+	doubtful := r.ages.doubted(now, r.config.Wall(), clockSynced)
 	full := r.pressure.space.reason != "" || r.pressure.inodes.reason != ""
 	if !r.underway && r.member.registered && (now >= r.due || full && now >= r.whenFull) {
 		r.due, r.whenFull, r.underway = now+lookAtLeftovers, now+lookWhenFull, true
-		s := &sweep{site: r.site, ctx: r.ctx, letters: r.letters, here: map[string]bool{}, full: full}
+		s := &sweep{site: r.site, ctx: r.ctx, letters: r.letters, here: map[string]bool{}, full: full,
+			doubtful: doubtful}
 		for _, l := range r.lives.all {
 			s.here[l.order.GetAgentName()] = true
 		}
@@ -92,6 +95,8 @@ type sweep struct {
 	letters *results.Letters
 	here    map[string]bool // names of agents that run here
 	full    bool            // the disk is
+	// doubtful: nothing goes by its age.
+	doubtful bool
 
 	looked time.Time // when it began; not by Wall: it is compared with starts
 	asked  int
@@ -120,7 +125,11 @@ func (s *sweep) run() *vigilv1.HostKept {
 		units = append(units, s.config.Keep.units(name, left, s.fateOf(name, left))...)
 	}
 	now := s.config.Wall()
-	units = s.config.Keep.choose(units, now, s.short, func(u *unit, why string) bool {
+	aged := now
+	if s.doubtful {
+		aged = time.Time{} // nothing is old then
+	}
+	units = s.config.Keep.choose(units, aged, s.short, func(u *unit, why string) bool {
 		if s.over() || !s.remove(u, why) {
 			return false
 		}

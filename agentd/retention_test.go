@@ -30,10 +30,14 @@ type attic struct {
 	here   map[string]bool
 	log    *lockedBuffer
 	site   *site
+	ages   ages
+	begun  time.Time // of this boot, by the wall clock
+	unset  bool      // no time service keeps that
 }
 
 func newAttic(t *testing.T) *attic {
-	a := &attic{t: t, dir: t.TempDir(), now: time.Now(), known: map[string]*vigilv1.Agent{}, here: map[string]bool{},
+	now := time.Now()
+	a := &attic{t: t, dir: t.TempDir(), now: now, begun: now.Add(-100 * day), known: map[string]*vigilv1.Agent{}, here: map[string]bool{},
 		log: &lockedBuffer{}}
 	data, err := disk.Open(a.dir, "")
 	if err != nil {
@@ -96,7 +100,8 @@ func (a *attic) begins(agent string, id uint32, inc uint64, ago time.Duration) {
 func (a *attic) sweep(full bool) *vigilv1.HostKept {
 	a.t.Helper()
 	s := &sweep{site: a.site, ctx: a.t.Context(),
-		letters: &results.Letters{Dir: a.site.data.Letters()}, here: a.here, full: full}
+		letters: &results.Letters{Dir: a.site.data.Letters()}, here: a.here, full: full,
+		doubtful: a.ages.doubted(a.now.Sub(a.begun), a.now, func() bool { return !a.unset })}
 	return s.run()
 }
 
@@ -270,4 +275,40 @@ func TestTheOldestGoesFirst(t *testing.T) {
 	a.config.Disk = func() (Room, error) { files += 700; return Room{Bytes: 1 << 40, Inodes: &files}, nil }
 	a.sweep(true) // 700, then 1400: enough
 	a.want("without inodes", append(first, "work/demo/gone/file")...)
+}
+
+// A wall clock that jumps ahead removes nothing by age for a day, so that somebody can put it right; nor does one that
+// nobody has set since the boot. What goes for its size, or for the disk, goes by order only.
+func TestNothingGoesByAClockThatJumped(t *testing.T) {
+	a := newAttic(t)
+	a.config.Keep = Retention{Deleted: 30 * day, Ended: 30 * day, Moved: 30 * day}
+	pass := func(wall, boot time.Duration) { a.now, a.begun = a.now.Add(wall), a.begun.Add(wall-boot) }
+	a.put("logs/demo/gone.log", 10, 2*day)
+	a.begins("gone", 1, 1, 2*day)
+	a.age("logs/demo", 2*day)
+	a.sweep(false)
+	a.want("young", "logs/demo/gone.log")
+	pass(60*day, time.Hour)
+	a.sweep(false)
+	pass(22*time.Hour, 22*time.Hour)
+	a.sweep(false)
+	a.want("less than a day after the jump", "logs/demo/gone.log")
+	pass(-60*day, time.Hour) // put right, which is a jump again
+	a.sweep(false)
+	pass(2*day, 2*day)
+	a.sweep(false)
+	a.want("the clock is right", "logs/demo/gone.log")
+	pass(27*day, 27*day) // as asleep: both clocks go on
+	a.sweep(false)
+	a.want("old")
+
+	a.put("logs/demo/gone.log", 10, 40*day)
+	a.begins("gone", 1, 1, 40*day)
+	a.age("logs/demo", 40*day)
+	a.ages, a.begun, a.unset = ages{}, a.now.Add(-time.Minute), true
+	a.sweep(false)
+	a.want("nobody has set the clock since the boot", "logs/demo/gone.log")
+	a.ages, a.unset = ages{}, false
+	a.sweep(false)
+	a.want("a time service has")
 }

@@ -15,7 +15,12 @@ import (
 type Room struct {
 	Bytes  uint64
 	Inodes *uint64 // nil: the file system has no bound of its own
+	// ReadOnly: nothing can be written, as after an error of the disk that made the kernel mount it anew.
+	ReadOnly bool
 }
+
+// mountedReadOnly is ST_RDONLY of Linux, and MNT_RDONLY of the others.
+const mountedReadOnly = 1
 
 // roomAt measures the disk that a folder is on.
 func roomAt(folder string) (Room, error) {
@@ -23,7 +28,7 @@ func roomAt(folder string) (Room, error) {
 	if err := unix.Statfs(folder, &st); err != nil {
 		return Room{}, fmt.Errorf("measure the disk of %s: %w", folder, err)
 	}
-	room := Room{Bytes: uint64(st.Bavail) * uint64(st.Bsize)}
+	room := Room{Bytes: uint64(st.Bavail) * uint64(st.Bsize), ReadOnly: st.Flags&mountedReadOnly != 0}
 	if st.Files > 0 {
 		free := uint64(st.Ffree)
 		room.Inodes = &free

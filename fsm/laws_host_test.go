@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -61,6 +62,69 @@ func TestL7HostInUseUntilFencesEnd(t *testing.T) {
 	}
 	d.must(OrderStart{Agent: 1, Inc: 2, Host: h})
 	d.want(noun.Superseded, AcceptOrder{Host: h, Boot: "boot1", Agent: 1, Inc: 2})
+}
+
+// Of two machines with one identity the one that is heard keeps it, also without agents: they would take the
+// registration from each other for ever. A reboot is let in when the last boot is silent.
+func TestAnotherBootWaitsForTheSilenceOfTheLast(t *testing.T) {
+	second := RegisterHost{Key: "h1", Name: "h1", Boot: "boot2", Runners: []string{"worker"}}
+	open := func(t *testing.T) (*drive, noun.HostID, func(noun.Hearing)) {
+		d := newDrive(t)
+		d.must(PutServer{ID: "a", Version: "0"})
+		d.must(RaiseLevel{Level: core.LevelRetry})
+		h := d.host("h1", "worker")
+		return d, h, func(how noun.Hearing) {
+			d.must(ReportViews{Server: "a", Views: []noun.HostView{{Host: h, Stream: how}}})
+		}
+	}
+	t.Run("heard", func(t *testing.T) {
+		d, h, hear := open(t)
+		d.want(noun.HostInUse, second) // not heard yet
+		hear(noun.HearAlive)
+		for range 3 {
+			d.pass(15 * time.Second)
+			d.beat(h, 0)
+			d.want(noun.HostInUse, second)
+		}
+		hear(noun.HearSilent) // the beat was younger than that
+		d.must(second)
+		d.want(noun.HostInUse, RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}})
+		hear(noun.HearAlive)
+		d.want(noun.HostInUse, RegisterHost{Key: "h1", Name: "h1", Boot: "boot1", Runners: []string{"worker"}})
+		if got := d.s.Host(h); got.Boot != "boot2" {
+			t.Errorf("%+v", got)
+		}
+		rebooted := 0
+		for e := range d.s.Events(0) {
+			if e.Kind == "host.rebooted" {
+				rebooted++
+			}
+		}
+		if rebooted != 1 {
+			t.Errorf("%d reboots", rebooted)
+		}
+	})
+	t.Run("never heard", func(t *testing.T) {
+		d, _, _ := open(t)
+		d.pass(core.SilentFor - time.Second)
+		d.want(noun.HostInUse, second)
+		d.pass(time.Second)
+		d.must(second)
+	})
+	t.Run("its lease has ended", func(t *testing.T) { // all that heard it are gone too
+		d, _, hear := open(t)
+		hear(noun.HearAlive)
+		d.pass(59 * time.Second)
+		d.want(noun.HostInUse, second)
+		d.pass(time.Second)
+		d.must(second)
+	})
+	t.Run("has left", func(t *testing.T) {
+		d, _, hear := open(t)
+		hear(noun.HearAlive)
+		d.must(LeaveHost{Key: "h1", Boot: "boot1"})
+		d.must(second)
+	})
 }
 
 func TestInventoryBuriesWhatTheHostDoesNotKnow(t *testing.T) {

@@ -172,8 +172,10 @@ type Found struct {
 	Folder string
 	Intent Intent
 	Exit   *shim.Exit // nil: there is no record of its end
-	Held   bool       // its shim runs
-	Fault  error      // the intent cannot be read
+	Held   bool       // its shim runs, or may
+	Unsure error      // why nobody can tell whether its shim runs; nil: Held tells
+	Fault  error      // the intent is damaged or missing
+	Unread error      // the intent cannot be read for a reason that may pass: look again
 }
 
 // List reads what an earlier daemon has left, in the order of agents, and clears
@@ -197,18 +199,13 @@ func (j Journal) List() ([]Found, error) {
 			}
 			continue
 		}
-		f := Found{Folder: folder, Held: held(filepath.Join(folder, shim.LockFile))}
-		f.Intent, f.Fault = ReadIntent(folder)
+		f := j.Look(who)
 		if errors.Is(f.Fault, os.ErrNotExist) && !f.Held { // nothing was forked
 			if err := j.Remove(folder); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if f.Fault != nil {
-			f.Intent = Intent{Agent: who.Agent, Incarnation: who.Incarnation}
-		}
-		f.Exit = ReadExit(folder)
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b Found) int {
@@ -218,6 +215,24 @@ func (j Journal) List() ([]Found, error) {
 		return int(int64(a.Intent.Incarnation - b.Intent.Incarnation))
 	})
 	return all, nil
+}
+
+// Look reads what is in the folder of one life. What cannot be read for a reason that may pass (no file descriptor, no
+// memory, a disk that fails for a moment) proves no end.
+func (j Journal) Look(who Life) Found {
+	f := Found{Folder: j.Folder(who)}
+	f.Held, f.Unsure = held(filepath.Join(f.Folder, shim.LockFile))
+	var err error
+	if f.Intent, err = ReadIntent(f.Folder); err != nil {
+		f.Intent = Intent{Agent: who.Agent, Incarnation: who.Incarnation}
+		if errors.As(err, new(*os.PathError)) && !errors.Is(err, os.ErrNotExist) {
+			f.Unread = err
+		} else {
+			f.Fault = err
+		}
+	}
+	f.Exit = ReadExit(f.Folder)
+	return f
 }
 
 func parseWho(name string) (Life, bool) {
@@ -254,14 +269,25 @@ func ReadExit(folder string) *shim.Exit {
 	return &exit
 }
 
-// held tells whether somebody holds a lock.
-func held(path string) bool {
+// held tells whether somebody holds a lock. With an error it is not known, and counts as held: what runs would be
+// killed otherwise.
+func held(path string) (bool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return true, err
 	}
 	defer f.Close()
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return true, nil
+	default:
+		return true, fmt.Errorf("try lock %s: %w", path, err)
+	}
 }
 
 // Mark is what the processes of a life carry.

@@ -41,6 +41,12 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 						"a reboot is let in when their fences have ended; a cloned machine needs an id of its own",
 					c.Key, h.Name, noun.Plural(left, "agent"))
 			}
+			if s.talks(h) {
+				return Refuse(noun.HostInUse,
+					"host id %s (%s) was seen with another boot id, and that boot is heard still: "+
+						"a reboot is let in when it has been silent for %s; a cloned machine needs an id of its own",
+					c.Key, h.Name, SilentFor)
+			}
 			s.Event("host.rebooted", About{Host: id}, "")
 			h.Views, h.Rev = nil, s.Meta.Index // they are about the other boot
 		} else if c.Taken != 0 && c.Taken < h.Taken {
@@ -76,6 +82,17 @@ func (c RegisterHost) Apply(s *State) noun.Outcome {
 	s.takeInventory(h, c.Inventory)
 	s.reported(h)
 	return noun.Outcome{Host: h.ID, TTL: int64(s.Meta.Settings.HostTTL), Rev: h.Rev}
+}
+
+// talks tells that the boot of a host that is registered goes on, so that another one is a clone: two machines with one
+// identity would take the registration from each other for ever. One that has just registered, or beaten, may not be
+// heard on its stream yet.
+func (v *View) talks(h *noun.Host) bool {
+	if !v.retries() || !h.InService() {
+		return false
+	}
+	stream := h.Hearsay().Stream
+	return stream == noun.HearAlive || stream == noun.HearNothing && v.SinceBeat(h) < SilentFor
 }
 
 // knows notes which servers a host knows. That they are others than before is an event: a host that

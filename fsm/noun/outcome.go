@@ -16,7 +16,7 @@ const (
 	NoTask              // nothing to claim
 	UnknownSession      // the session has ended; nothing was executed
 	Stopped             // a human has stopped, deleted or retired it
-	HostInUse           // another boot of this host id still holds fences
+	HostInUse           // another boot of this host id still holds fences, or is heard
 	StaleStint          // planned in a stint that is over
 	Late                // the result came too late and was kept for inspection
 	TooOld              // the session no longer knows the answer to so old a number

@@ -40,7 +40,7 @@ var (
 	ErrNoTask         error = &Error{Code: code.NoTask, Message: "nothing to claim"}
 	ErrUnknownSession error = &Error{Code: code.UnknownSession, Message: "the session has ended"}
 	ErrStopped        error = &Error{Code: code.Stopped, Message: "a human has stopped, deleted or retired it"}
-	ErrHostInUse      error = &Error{Code: code.HostInUse, Message: "another boot of this host holds fences"}
+	ErrHostInUse      error = &Error{Code: code.HostInUse, Message: "another boot of this host holds fences or is heard"}
 	ErrStaleStint     error = &Error{Code: code.StaleStint, Message: "planned in a stint that is over"}
 	ErrLate           error = &Error{Code: code.Late, Message: "the result came too late; it was kept to look at"}
 	ErrTooOld         error = &Error{Code: code.TooOld, Message: "the answer to this write is no longer known"}

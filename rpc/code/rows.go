@@ -35,8 +35,8 @@ var rows = []Row{
 		"A human has stopped, deleted or retired it. Start it with `vigil agent start` or apply " +
 			"the room again."},
 	{HostInUse, codes.AlreadyExists, http.StatusConflict, Refused,
-		"Another boot of this host id still holds fences. Wait until they have ended, or give a " +
-			"cloned machine its own id."},
+		"Another boot of this host id still holds fences, or is heard. Wait until they have ended and it is silent, " +
+			"or give a cloned machine its own id."},
 	{StaleStint, codes.Aborted, http.StatusConflict, Later,
 		"It was planned by a leader that no longer leads. The new leader plans again by itself."},
 	{Late, codes.FailedPrecondition, http.StatusConflict, Over,

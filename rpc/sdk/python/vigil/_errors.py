@@ -171,8 +171,8 @@ class Stopped(VigilError):
 
 
 class HostInUse(VigilError):
-    """Another boot of this host id still holds fences. Wait until they have ended, or give a cloned
-    machine its own id."""
+    """Another boot of this host id still holds fences, or is heard. Wait until they have ended and it
+    is silent, or give a cloned machine its own id."""
 
     code = "host_in_use"
     http = 409
@@ -180,8 +180,8 @@ class HostInUse(VigilError):
     final = True
     fleeting = False
     remedy = (
-        "Another boot of this host id still holds fences. Wait until they have ended, or give a "
-        "cloned machine its own id."
+        "Another boot of this host id still holds fences, or is heard. Wait until they have ended and "
+        "it is silent, or give a cloned machine its own id."
     )
 
 

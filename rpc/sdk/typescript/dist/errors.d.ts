@@ -117,14 +117,14 @@ export declare class Stopped extends VigilError {
     constructor(message?: string, details?: Details);
 }
 /**
- * Another boot of this host id still holds fences. Wait until they have ended, or give a cloned
- * machine its own id.
+ * Another boot of this host id still holds fences, or is heard. Wait until they have ended and it
+ * is silent, or give a cloned machine its own id.
  */
 export declare class HostInUse extends VigilError {
     readonly name = "HostInUse";
     readonly http = 409;
     readonly fate = "refused";
-    readonly remedy = "Another boot of this host id still holds fences. Wait until they have ended, or give a cloned machine its own id.";
+    readonly remedy = "Another boot of this host id still holds fences, or is heard. Wait until they have ended and it is silent, or give a cloned machine its own id.";
     constructor(message?: string, details?: Details);
 }
 /** It was planned by a leader that no longer leads. The new leader plans again by itself. */

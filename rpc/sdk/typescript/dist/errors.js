@@ -131,14 +131,14 @@ export class Stopped extends VigilError {
     }
 }
 /**
- * Another boot of this host id still holds fences. Wait until they have ended, or give a cloned
- * machine its own id.
+ * Another boot of this host id still holds fences, or is heard. Wait until they have ended and it
+ * is silent, or give a cloned machine its own id.
  */
 export class HostInUse extends VigilError {
     name = "HostInUse";
     http = 409;
     fate = "refused";
-    remedy = "Another boot of this host id still holds fences. Wait until they have ended, or give a cloned machine its own id.";
+    remedy = "Another boot of this host id still holds fences, or is heard. Wait until they have ended and it is silent, or give a cloned machine its own id.";
     constructor(message, details) {
         super("host_in_use", message, details);
     }

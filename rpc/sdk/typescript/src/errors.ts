@@ -181,15 +181,15 @@ export class Stopped extends VigilError {
 }
 
 /**
- * Another boot of this host id still holds fences. Wait until they have ended, or give a cloned
- * machine its own id.
+ * Another boot of this host id still holds fences, or is heard. Wait until they have ended and it
+ * is silent, or give a cloned machine its own id.
  */
 export class HostInUse extends VigilError {
   override readonly name = "HostInUse";
   override readonly http = 409;
   override readonly fate = "refused";
   override readonly remedy =
-    "Another boot of this host id still holds fences. Wait until they have ended, or give a cloned machine its own id.";
+    "Another boot of this host id still holds fences, or is heard. Wait until they have ended and it is silent, or give a cloned machine its own id.";
 
   constructor(message?: string, details?: Details) {
     super("host_in_use", message, details);
