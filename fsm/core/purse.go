@@ -107,19 +107,34 @@ func TooMany(what string, have, most uint64, remedy, setting string) noun.Outcom
 		most, remedy, setting)
 }
 
+// tasksHere counts the tasks of a room (0: of all) that never go by themselves: the open ones, and those that wait for
+// a human (law L11).
+func (v *View) tasksHere(room noun.RoomID) (n uint64) {
+	ri := v.RoomIndex(room)
+	n = uint64(ri.Open)
+	asks := uint64(ri.quarantined)
+	if room == 0 {
+		n, asks = v.OpenTasks(), v.taskCount[noun.TaskQuarantined]
+	}
+	if v.retries() {
+		n += asks
+	}
+	return n
+}
+
 // mayAddTask refuses a task of a client that is beyond a budget.
 func (s *State) mayAddTask(t *noun.Task) noun.Outcome {
 	b := &s.Meta.Settings.Budget
-	open := uint64(0)
-	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
-		open += s.taskCount[st]
+	what := "open tasks"
+	if s.retries() {
+		what = "open or QUARANTINED tasks"
 	}
-	if open >= b.MaxTasks {
-		return TooMany("open tasks in the cluster", open, b.MaxTasks, purseSays[noun.ForTasks].remedy, "max_open_tasks")
+	if n := s.tasksHere(0); n >= b.MaxTasks {
+		return TooMany(what+" in the cluster", n, b.MaxTasks, purseSays[noun.ForTasks].remedy, "max_open_tasks")
 	}
 	share := max(1, b.MaxTasks*uint64(b.RoomShare)/100)
-	if open := uint64(s.RoomIndex(t.Room).Open); open >= share {
-		return TooMany(fmt.Sprintf("open tasks in room %q", s.RoomTable.Get(t.Room).Name), open, share,
+	if n := s.tasksHere(t.Room); n >= share {
+		return TooMany(fmt.Sprintf("%s in room %q", what, s.RoomTable.Get(t.Room).Name), n, share,
 			purseSays[noun.ForTasks].remedy, "max_open_tasks or budget_room_share")
 	}
 	bytes := noun.CostOfTask(t)
@@ -239,14 +254,10 @@ func (v *View) Budgets() (list []BudgetUse) {
 		list = append(list, v.budgetUse(p, 0))
 	}
 	b := &v.Meta.Settings.Budget
-	open := uint64(0)
-	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
-		open += v.taskCount[st]
-	}
 	for _, c := range []struct {
 		name       string
 		used, most uint64
-	}{{"open_tasks", open, b.MaxTasks}, {"rooms", uint64(v.RoomTable.Len()), b.MaxRooms},
+	}{{"open_tasks", v.tasksHere(0), b.MaxTasks}, {"rooms", uint64(v.RoomTable.Len()), b.MaxRooms},
 		{"agents", uint64(v.AgentTable.Len()), b.MaxAgents},
 		{"hosts", uint64(v.HostTable.Len()), b.MaxHosts}, {"sessions", uint64(v.SessionTable.Len()), b.MaxSessions}} {
 		list = append(list, BudgetUse{Name: c.name, Used: c.used, Limit: c.most, Budget: c.most, Counted: true})
