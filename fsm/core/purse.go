@@ -124,21 +124,42 @@ func (v *View) tasksHere(room noun.RoomID) (n uint64) {
 
 // mayAddTask refuses a task of a client that is beyond a budget.
 func (s *State) mayAddTask(t *noun.Task) noun.Outcome {
+	n, most := s.tasksHere(0), s.Meta.Settings.Budget.MaxTasks
+	if n >= most {
+		return TooMany(s.whatCounts()+" in the cluster", n, most, purseSays[noun.ForTasks].remedy, "max_open_tasks")
+	}
+	return s.mayAddToRoom(t)
+}
+
+// mayHandOn is mayAddTask for a task in the place of one that ends with it: there are no more than before.
+func (s *State) mayHandOn(from, t *noun.Task) noun.Outcome {
+	_, aside := s.Aside[from.ID]
+	switch {
+	case !s.retries():
+		return s.mayAddTask(t)
+	case aside: // it counts in no room
+		return s.mayAddToRoom(t)
+	}
+	return s.Afford(noun.ForTasks, t.Room, noun.CostOfTask(t), 0)
+}
+
+// mayAddToRoom refuses a task that is beyond the share of its room.
+func (s *State) mayAddToRoom(t *noun.Task) noun.Outcome {
 	b := &s.Meta.Settings.Budget
-	what := "open tasks"
-	if s.retries() {
-		what = "open or QUARANTINED tasks"
-	}
-	if n := s.tasksHere(0); n >= b.MaxTasks {
-		return TooMany(what+" in the cluster", n, b.MaxTasks, purseSays[noun.ForTasks].remedy, "max_open_tasks")
-	}
-	share := max(1, b.MaxTasks*uint64(b.RoomShare)/100)
-	if n := s.tasksHere(t.Room); n >= share {
-		return TooMany(fmt.Sprintf("%s in room %q", what, s.RoomTable.Get(t.Room).Name), n, share,
+	n, share := s.tasksHere(t.Room), max(1, b.MaxTasks*uint64(b.RoomShare)/100)
+	if n >= share {
+		return TooMany(fmt.Sprintf("%s in room %q", s.whatCounts(), s.RoomTable.Get(t.Room).Name), n, share,
 			purseSays[noun.ForTasks].remedy, "max_open_tasks or budget_room_share")
 	}
-	bytes := noun.CostOfTask(t)
-	return s.Afford(noun.ForTasks, t.Room, bytes, 0)
+	return s.Afford(noun.ForTasks, t.Room, noun.CostOfTask(t), 0)
+}
+
+// whatCounts is what tasksHere counts, in words.
+func (v *View) whatCounts() string {
+	if v.retries() {
+		return "open or QUARANTINED tasks"
+	}
+	return "open tasks"
 }
 
 // mayAddHost refuses a host that nobody has seen before and that is beyond a budget.
