@@ -91,6 +91,25 @@ func TestL11HandOffsInARowComeBeforeAHuman(t *testing.T) {
 	}
 }
 
+// L11: a task that ends with a hand-off makes place for the next one, so no limit on their number refuses that; one of
+// bytes does.
+func TestL11AHandOffAddsNoOpenTask(t *testing.T) {
+	x := newPingPong(t, core.LevelRetry)
+	x.set("max_open_tasks", "2", "budget_room_share", "100")
+	x.must(CreateTask{Room: "r", Role: "reviewer", Title: "another", By: "ann", Priority: -1})
+	x.want(noun.Full, CreateTask{Room: "r", Role: "builder", Title: "third", By: "ann"})
+	if k := x.hop(); k.State == noun.TaskQuarantined || x.s.OpenTasks() != 2 {
+		t.Errorf("%s, %d are open", k.State, x.s.OpenTasks())
+	}
+	x.set("max_open_tasks", "1") // lower than what is there
+	x.hop()
+	x.set("max_open_tasks", "2", "handoff_limit", "1")
+	if k := x.hop(); k.State != noun.TaskQuarantined || x.use("open_tasks").Used != 2 {
+		t.Errorf("%s, %d count", k.State, x.use("open_tasks").Used)
+	}
+	x.want(noun.Full, CreateTask{Room: "r", Role: "builder", Title: "third", By: "ann"})
+}
+
 // quarantine is the escalation about a task that is QUARANTINED.
 func (d *drive) quarantine(id noun.TaskID) (e *noun.Escalation) {
 	for n := range d.s.Escalations(0) {

@@ -25,11 +25,17 @@ func newSpender(t *testing.T, spec noun.RoleSpec, room noun.SpendLimit) *spender
 	x.must(RaiseLevel{Level: core.LevelRetry})
 	x.jump(time.Minute)
 	x.h = x.host("h1", "w")
-	spec.Name, spec.Runner, spec.Replicas = "a", "w", 2
-	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{spec}, By: "test", Spend: []noun.SpendLimit{room}})
+	x.applies(spec, room)
 	x.must(Join{Speaker: x.start("r/a", x.h)})
 	x.one, x.two = x.agent("r/a").ID, x.agent("r/a.2").ID
 	return x
+}
+
+// applies declares the room.
+func (x *spender) applies(spec noun.RoleSpec, room noun.SpendLimit) {
+	x.t.Helper()
+	spec.Name, spec.Runner, spec.Replicas = "a", "w", 2
+	x.must(ApplyRoom{Room: "r", Roles: []noun.RoleSpec{spec}, By: "test", Spend: []noun.SpendLimit{room}})
 }
 
 // tells has the host tell what the first agent's life has used in all.
@@ -344,6 +350,49 @@ func TestL11UsageCountsForTasks(t *testing.T) {
 	}
 }
 
+// L9: the later word of a human holds: another limit ends what an earlier one was lifted for, and a file that is
+// applied as it was ends nothing.
+func TestL9AnotherBudgetEndsTheLift(t *testing.T) {
+	room := noun.SpendLimit{Tokens: 1000}
+	for name, c := range map[string]struct {
+		spec, next noun.RoleSpec
+		room, then noun.SpendLimit
+		lift       LiftBudget
+	}{
+		"room": {room: room, then: noun.SpendLimit{Tokens: 900}, lift: LiftBudget{Room: "r"}},
+		"role": {spec: noun.RoleSpec{SpendTokens: 1000}, next: noun.RoleSpec{SpendTokens: 900},
+			lift: LiftBudget{Room: "r", Role: "a"}},
+		"agent": {spec: noun.RoleSpec{SpendEachTokens: 1000}, next: noun.RoleSpec{SpendEachTokens: 900},
+			lift: LiftBudget{Room: "r", Role: "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newSpender(t, c.spec, c.room)
+			x.tells(Used{Input: 1500})
+			if out := x.claim(); out.Code == noun.OK && out.Task != 0 {
+				t.Fatalf("claimed beyond the budget: %+v", out)
+			}
+			x.must(c.lift)
+			x.applies(c.spec, c.room)
+			if out := x.claim(); out.Code != noun.OK || out.Task == 0 {
+				t.Fatalf("the same file has ended the lift: %+v", out)
+			}
+			x.must(CompleteTask{Work: Work{Speaker: Speaker{Agent: "r/a", Inc: x.agent("r/a").Inc},
+				Task: x.agent("r/a").Task, Attempt: 1}})
+			x.applies(c.next, c.then)
+			if out := x.claim(); out.Code == noun.OK && out.Task != 0 || x.budgetEscalation() != noun.MailHigh {
+				t.Fatalf("claimed beyond the new budget: %+v; escalation %s", out, x.budgetEscalation())
+			}
+			if got := reload(t, x.s); got.Hash() != x.s.Hash() || got.Check() != nil {
+				t.Errorf("loaded: %v", got.Check())
+			}
+			x.must(c.lift)
+			if out := x.claim(); out.Code != noun.OK || out.Task == 0 {
+				t.Errorf("lifted again: %+v", out)
+			}
+		})
+	}
+}
+
 // The naive twin keeps every report and adds up those of the window each time; sums and bars agree.
 func TestTwinOfBudgetsAgrees(t *testing.T) {
 	for _, seed := range seeds(t, 4) {
@@ -363,6 +412,12 @@ func TestTwinOfBudgetsAgrees(t *testing.T) {
 			if r.IntN(60) == 0 {
 				x.must(LiftBudget{Room: "r", Role: "a", By: "t"})
 				lifted = x.clock.Add(25 * time.Hour)
+			}
+			if r.IntN(40) == 0 { // half of the time a file that says what it did
+				if r.IntN(2) == 0 {
+					limit.Tokens, lifted = 9000-limit.Tokens, 0
+				}
+				x.applies(noun.RoleSpec{SpendTokens: limit.Tokens}, noun.SpendLimit{})
 			}
 			more := uint64(r.IntN(400))
 			total += more

@@ -231,7 +231,7 @@ func (c *Handoff) end(s *State) noun.Outcome {
 		}
 		return out
 	}
-	if no := s.mayAddTask(&noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name,
+	if no := s.mayHandOn(t, &noun.Task{Room: r.Room, Title: c.Title, Text: c.Text, Creator: a.Name,
 		Trace: t.Trace}); no.Code != noun.OK {
 		return no // the task stays its holder's, who may complete it without a hand-off
 	}

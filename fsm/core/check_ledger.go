@@ -44,9 +44,24 @@ func (c *Checker) ledger(s *View) {
 				p, id, naive.of(p, id), s.Ledger.of(p, id))
 		}
 	}
-	ended, wordy := 0, 0
+	c.ended(s)
+}
+
+// ended tests that what may go when a budget is full can be found, and what waits for a human is not among it.
+func (c *Checker) ended(s *View) {
+	ended, wordy, quarantined := 0, 0, map[noun.RoomID]int{}
 	for id, t := range s.TaskTable.From(0) {
 		if !t.State.Terminal() {
+			continue
+		}
+		if t.State == noun.TaskQuarantined {
+			quarantined[0], quarantined[t.Room] = quarantined[0]+1, quarantined[t.Room]+1
+			_, found := s.quarantined.Get(RoomItem[noun.TaskID]{0, t.FinishSeq, id})
+			_, inRoom := s.quarantined.Get(RoomItem[noun.TaskID]{t.Room, t.FinishSeq, id})
+			c.That(found && inRoom, "L8: task %d waits for a human and is not kept for one", id)
+		}
+		c.That(!t.TextGone || t.Text == "", "task %d has lost its text and has it", id)
+		if s.asks(t) {
 			continue
 		}
 		ended++
@@ -57,11 +72,17 @@ func (c *Checker) ledger(s *View) {
 			_, found = s.wordy.Get(RoomItem[noun.TaskID]{t.Room, t.FinishSeq, id})
 			c.That(found, "L11: task %d has ended and its texts are not among what may go", id)
 		}
-		c.That(!t.TextGone || t.Text == "", "task %d has lost its text and has it", id)
 	}
-	c.That(s.roomEnded.Len() == ended && s.wordy.Len() == 2*wordy,
-		"L11: %d tasks have ended, %d with long texts; the indexes have %d and %d",
-		ended, wordy, s.roomEnded.Len(), s.wordy.Len()/2)
+	c.That(s.roomEnded.Len() == ended && s.Finished.Len() == ended && s.wordy.Len() == 2*wordy,
+		"L11: %d tasks have ended and may go, %d with long texts; the indexes have %d, %d and %d",
+		ended, wordy, s.roomEnded.Len(), s.Finished.Len(), s.wordy.Len()/2)
+	c.That(s.quarantined.Len() == 2*quarantined[0], "L8: %d tasks wait for a human, the index has %d",
+		quarantined[0], s.quarantined.Len()/2)
+	for id := range s.RoomTable.From(0) {
+		n := s.RoomIndex(noun.RoomID(id)).quarantined
+		c.That(int(n) == quarantined[noun.RoomID(id)], "L11: %d tasks of room %d wait for a human, %d are counted",
+			quarantined[noun.RoomID(id)], id, n)
+	}
 }
 
 // recount compares what each value of a table is charged with its cost, and adds up.

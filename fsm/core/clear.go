@@ -224,12 +224,15 @@ func (s *State) clearRoom(rm *noun.Room) {
 // purge removes a room of which nothing runs with all its tasks, as far as this entry may.
 func (s *State) purge(rm *noun.Room) {
 	for ; ; s.steps-- {
-		first, left := noun.TaskID(0), false
-		s.oldest(rm.ID, func(id noun.TaskID) bool {
-			first, left = id, true
+		first := noun.TaskID(0)
+		take := func(id noun.TaskID) bool {
+			first = id
 			return false
-		})
-		if !left {
+		}
+		if s.oldest(rm.ID, take); first == 0 {
+			s.quarantinedOf(rm.ID)(take)
+		}
+		if first == 0 {
 			break
 		}
 		if s.steps <= 0 {

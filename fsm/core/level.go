@@ -105,6 +105,7 @@ func (c RaiseLevel) Apply(s *State) noun.Outcome {
 		return Refuse(noun.Conflict, "the cluster is at feature level %d already", s.Meta.Level)
 	}
 	s.recountSpare(func() { s.Meta.Level = c.Level })
+	s.keepQuarantined()
 	for id := range s.RoleTable.From(0) { // what is urgent overtakes from now on
 		s.reviewGrowth(s.RoleTable.Get(noun.RoleID(id)))
 	}

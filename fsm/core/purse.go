@@ -107,23 +107,59 @@ func TooMany(what string, have, most uint64, remedy, setting string) noun.Outcom
 		most, remedy, setting)
 }
 
+// tasksHere counts the tasks of a room (0: of all) that never go by themselves: the open ones, and those that wait for
+// a human (law L11).
+func (v *View) tasksHere(room noun.RoomID) (n uint64) {
+	ri := v.RoomIndex(room)
+	n = uint64(ri.Open)
+	asks := uint64(ri.quarantined)
+	if room == 0 {
+		n, asks = v.OpenTasks(), v.taskCount[noun.TaskQuarantined]
+	}
+	if v.retries() {
+		n += asks
+	}
+	return n
+}
+
 // mayAddTask refuses a task of a client that is beyond a budget.
 func (s *State) mayAddTask(t *noun.Task) noun.Outcome {
+	n, most := s.tasksHere(0), s.Meta.Settings.Budget.MaxTasks
+	if n >= most {
+		return TooMany(s.whatCounts()+" in the cluster", n, most, purseSays[noun.ForTasks].remedy, "max_open_tasks")
+	}
+	return s.mayAddToRoom(t)
+}
+
+// mayHandOn is mayAddTask for a task in the place of one that ends with it: there are no more than before.
+func (s *State) mayHandOn(from, t *noun.Task) noun.Outcome {
+	_, aside := s.Aside[from.ID]
+	switch {
+	case !s.retries():
+		return s.mayAddTask(t)
+	case aside: // it counts in no room
+		return s.mayAddToRoom(t)
+	}
+	return s.Afford(noun.ForTasks, t.Room, noun.CostOfTask(t), 0)
+}
+
+// mayAddToRoom refuses a task that is beyond the share of its room.
+func (s *State) mayAddToRoom(t *noun.Task) noun.Outcome {
 	b := &s.Meta.Settings.Budget
-	open := uint64(0)
-	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
-		open += s.taskCount[st]
-	}
-	if open >= b.MaxTasks {
-		return TooMany("open tasks in the cluster", open, b.MaxTasks, purseSays[noun.ForTasks].remedy, "max_open_tasks")
-	}
-	share := max(1, b.MaxTasks*uint64(b.RoomShare)/100)
-	if open := uint64(s.RoomIndex(t.Room).Open); open >= share {
-		return TooMany(fmt.Sprintf("open tasks in room %q", s.RoomTable.Get(t.Room).Name), open, share,
+	n, share := s.tasksHere(t.Room), max(1, b.MaxTasks*uint64(b.RoomShare)/100)
+	if n >= share {
+		return TooMany(fmt.Sprintf("%s in room %q", s.whatCounts(), s.RoomTable.Get(t.Room).Name), n, share,
 			purseSays[noun.ForTasks].remedy, "max_open_tasks or budget_room_share")
 	}
-	bytes := noun.CostOfTask(t)
-	return s.Afford(noun.ForTasks, t.Room, bytes, 0)
+	return s.Afford(noun.ForTasks, t.Room, noun.CostOfTask(t), 0)
+}
+
+// whatCounts is what tasksHere counts, in words.
+func (v *View) whatCounts() string {
+	if v.retries() {
+		return "open or QUARANTINED tasks"
+	}
+	return "open tasks"
 }
 
 // mayAddHost refuses a host that nobody has seen before and that is beyond a budget.
@@ -239,14 +275,10 @@ func (v *View) Budgets() (list []BudgetUse) {
 		list = append(list, v.budgetUse(p, 0))
 	}
 	b := &v.Meta.Settings.Budget
-	open := uint64(0)
-	for st := noun.TaskQueued; st <= noun.TaskInProgress; st++ {
-		open += v.taskCount[st]
-	}
 	for _, c := range []struct {
 		name       string
 		used, most uint64
-	}{{"open_tasks", open, b.MaxTasks}, {"rooms", uint64(v.RoomTable.Len()), b.MaxRooms},
+	}{{"open_tasks", v.tasksHere(0), b.MaxTasks}, {"rooms", uint64(v.RoomTable.Len()), b.MaxRooms},
 		{"agents", uint64(v.AgentTable.Len()), b.MaxAgents},
 		{"hosts", uint64(v.HostTable.Len()), b.MaxHosts}, {"sessions", uint64(v.SessionTable.Len()), b.MaxSessions}} {
 		list = append(list, BudgetUse{Name: c.name, Used: c.used, Limit: c.most, Budget: c.most, Counted: true})

@@ -136,9 +136,15 @@ func (v *View) TasksBack(before noun.TaskID) iter.Seq[*noun.Task] {
 	return Values(v.TaskTable.Back(before))
 }
 
-// EndedTasks yields the tasks that have ended, the last one first. It costs what is taken from it.
+// EndedTasks yields the tasks that have ended: those that wait for a human before the others, of both the last one
+// first. It costs what is taken from it.
 func (v *View) EndedTasks() iter.Seq[*noun.Task] {
 	return func(yield func(*noun.Task) bool) {
+		for id := range v.quarantinedOf(0) {
+			if t := v.TaskTable.Get(id); v.asks(t) && !yield(t) {
+				return
+			}
+		}
 		v.Finished.Reverse(func(f FinishedTask) bool { return yield(v.TaskTable.Get(f.Id)) })
 	}
 }

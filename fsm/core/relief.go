@@ -1,6 +1,8 @@
 package core
 
 import (
+	"iter"
+
 	"github.com/tidwall/btree"
 
 	"vigil/fsm/noun"
@@ -8,7 +10,8 @@ import (
 )
 
 // What goes when a budget is full: texts of old finished tasks, then those tasks, and closed
-// mail. What somebody still works on or waits for never does.
+// mail. What somebody still works on or waits for never does, nor does a QUARANTINED task: a human
+// decides about it, with its text, however long that takes.
 
 // RoomItem orders what has ended by its room, then by when.
 type RoomItem[K table.ID] struct {
@@ -56,14 +59,46 @@ func (s *State) dropTexts(t *noun.Task) {
 	s.Tally.Dropped++
 }
 
+// asks tells that a human decides about a task that has ended. So it stays until that is done.
+func (v *View) asks(t *noun.Task) bool { return t.State == noun.TaskQuarantined && v.retries() }
+
 // indexEnded adds (by 1) or takes away (by -1) a finished task's place among what may go. Its texts may have
 // changed since it was added: both times every place is set as it should be, since one that stayed would
 // be looked up when its task is gone.
 func (s *State) indexEnded(t *noun.Task, by int) {
-	wordy := by > 0 && t.Droppable() >= worthDropping
-	s.roomEnded.Put(t.Room, t.FinishSeq, t.ID, by > 0)
+	goes := by > 0 && !s.asks(t)
+	wordy := goes && t.Droppable() >= worthDropping
+	if f := (FinishedTask{t.FinishSeq, t.ID}); goes {
+		s.Finished.Set(f)
+	} else {
+		s.Finished.Delete(f)
+	}
+	s.roomEnded.Put(t.Room, t.FinishSeq, t.ID, goes)
 	s.wordy.Put(0, t.FinishSeq, t.ID, wordy)
 	s.wordy.Put(t.Room, t.FinishSeq, t.ID, wordy)
+	if t.State == noun.TaskQuarantined {
+		s.quarantined.Put(0, t.FinishSeq, t.ID, by > 0)
+		s.quarantined.Put(t.Room, t.FinishSeq, t.ID, by > 0)
+	}
+}
+
+// keepQuarantined takes the tasks that wait for a human from among what may go, when the level begins that does so.
+func (s *State) keepQuarantined() {
+	var list []noun.TaskID
+	for id := range s.quarantinedOf(0) {
+		list = append(list, id)
+	}
+	for _, id := range list {
+		s.indexEnded(s.TaskTable.Get(id), +1)
+	}
+}
+
+// quarantinedOf yields the QUARANTINED tasks of a room (0: of all), the last one first.
+func (v *View) quarantinedOf(room noun.RoomID) iter.Seq[noun.TaskID] {
+	return func(yield func(noun.TaskID) bool) {
+		v.quarantined.Descend(RoomItem[noun.TaskID]{Room: room, seq: ^uint64(0)},
+			func(x RoomItem[noun.TaskID]) bool { return x.Room == room && yield(x.Id) })
+	}
 }
 
 // Relief is what could go, and how much that would free.
@@ -128,7 +163,7 @@ func (v *View) spentTasks(room noun.RoomID, bytes int64, r *Relief) {
 	})
 }
 
-// oldest yields finished tasks of a room (0: of all), those first that ended first.
+// oldest yields finished tasks of a room (0: of all) that may go, those first that ended first.
 func (v *View) oldest(room noun.RoomID, yield func(noun.TaskID) bool) {
 	if room == 0 {
 		v.Finished.Scan(func(f FinishedTask) bool { return yield(f.Id) })

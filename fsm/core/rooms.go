@@ -57,6 +57,9 @@ func (c ApplyRoom) Apply(s *State) noun.Outcome {
 	rm = s.RoomTable.Mut(rm.ID)
 	rm.Roles = roles
 	for _, l := range c.Spend {
+		if rm.Spend != l {
+			rm.Spent = rm.Spent.Unlifted()
+		}
 		rm.Spend = l
 	}
 	for i := range c.Watch {
@@ -164,6 +167,9 @@ func (s *State) applyRole(rm *noun.Room, spec noun.RoleSpec, now bool) noun.Role
 	same := !r.Retired && r.Spec.Replicas == spec.Replicas // the same of them are missing
 	if r.Rev != 0 && s.Meta.Level >= LevelRetry && !r.Spec.StartsAs(&spec) {
 		r.LifeRev = s.Meta.Index
+	}
+	if r.Spec.Spend() != spec.Spend() || r.Spec.SpendEach() != spec.SpendEach() {
+		r.Spent = r.Spent.Unlifted()
 	}
 	r.Retired, r.Spec, r.Rev = false, spec, s.Meta.Index
 	s.visitAgents(r, how)

@@ -172,7 +172,7 @@ type indexes struct {
 	roleByName  map[roleKey]noun.RoleID
 	taskByKey   map[taskKey]noun.TaskID
 	Timers      *btree.BTreeG[timer]
-	Finished    *btree.BTreeG[FinishedTask] // terminal tasks, oldest first
+	Finished    *btree.BTreeG[FinishedTask] // terminal tasks that may go, oldest first
 	starts      *btree.BTreeG[noun.RoleID]  // roles of which starts are due now
 	halfOpen    *btree.BTreeG[noun.RoleID]  // roles that are half-open
 	visiting    *btree.BTreeG[noun.RoleID]  // roles with agents on which a word is still to be carried out
@@ -186,6 +186,7 @@ type indexes struct {
 	Ledger      ledger
 	wordy       Ended[noun.TaskID] // finished tasks with texts worth dropping
 	roomEnded   Ended[noun.TaskID] // finished tasks by room
+	quarantined Ended[noun.TaskID] // QUARANTINED tasks; from LevelRetry on in none of the three above, see View.asks
 	live        uint32             // participants that are not DISCONNECTED
 	parked      uint32             // agents that wait for the end of a pause, see Agent.Waits
 	taskCount   [noun.TaskQuarantined + 1]uint64
@@ -232,6 +233,8 @@ type roleIndex struct {
 type roomIndex struct {
 	Open    uint32 // tasks that have not ended and are not set aside
 	Delayed uint32 // of these, put off
+
+	quarantined uint32 // QUARANTINED tasks
 }
 
 // Queued orders tasks: highest priority first, then oldest.
@@ -281,6 +284,7 @@ func (s *State) reset() {
 		Offered:  Ordered[noun.RoleID](), Timers: Sorted(lessTimer),
 		Finished: Sorted(func(a, b FinishedTask) bool { return a.Seq < b.Seq }),
 		wordy:    NewEnded[noun.TaskID](), roomEnded: NewEnded[noun.TaskID](),
+		quarantined: NewEnded[noun.TaskID](),
 	}
 	s.Hooks.Reset.Call(struct{}{})
 }

@@ -36,12 +36,11 @@ func (s *State) indexTask(t *noun.Task, by int) {
 	case t.State == noun.TaskPending:
 		ri.Pending.Delete(q)
 		s.offers(t.Role, ri.Tasks[noun.TaskPending])
-	case t.State.Terminal() && by > 0:
-		s.Finished.Set(FinishedTask{t.FinishSeq, t.ID})
-		s.indexEnded(t, +1)
 	case t.State.Terminal():
-		s.Finished.Delete(FinishedTask{t.FinishSeq, t.ID})
-		s.indexEnded(t, -1)
+		s.indexEnded(t, by)
+	}
+	if t.State == noun.TaskQuarantined {
+		s.roomIndexOf(t.Room).quarantined += uint32(by)
 	}
 }
 
@@ -464,7 +463,7 @@ func (s *State) changeable(id noun.TaskID, ifRev uint64) (*noun.Task, noun.Outco
 	return t, noun.Outcome{}
 }
 
-// forget removes terminal tasks that are older or more than settings keep.
+// forget removes terminal tasks that are older or more than settings keep. One that waits for a human is none of them.
 func (s *State) forget() {
 	set := &s.Meta.Settings
 	for range 256 + len(s.Entry.Requests) { // more than an entry can finish
@@ -473,7 +472,7 @@ func (s *State) forget() {
 			return
 		}
 		t := s.TaskTable.Mut(f.Id)
-		if s.Meta.TasksDone <= set.TasksKept && s.Meta.Clock.Sub(t.FinishedAt) < set.TaskRetention {
+		if uint64(s.Finished.Len()) <= set.TasksKept && s.Meta.Clock.Sub(t.FinishedAt) < set.TaskRetention {
 			return
 		}
 		s.removeTask(t)

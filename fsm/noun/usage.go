@@ -180,6 +180,16 @@ type Spent struct {
 	Armed  Time // its timer; 0: none
 }
 
+// Unlifted is the same, of a budget that nobody has lifted.
+func (p *Spent) Unlifted() *Spent {
+	if p == nil || p.Lifted == 0 {
+		return p
+	}
+	next := *p
+	next.Lifted, next.By = 0, ""
+	return &next
+}
+
 // UsedTokens tells that the present life has told of tokens that it has used.
 func (a *Agent) UsedTokens() bool {
 	u := a.Notes().Used

@@ -29,7 +29,7 @@ type inbox struct {
 	room   string // "": all
 	leader bool   // one is known
 	items  []*vigilv1.InboxItem
-	agents map[noun.AgentID]bool // that an item is about that lasts
+	agents map[noun.AgentID]bool // that an escalation is about which takes the place of its item
 	tasks  map[noun.TaskID]bool
 }
 
@@ -60,9 +60,6 @@ func (in *inbox) escalations(st *fsm.View) {
 			}
 		}
 		a := st.AgentByName(e.Agent)
-		if a != nil && i.Lasts {
-			in.agents[a.ID] = true
-		}
 		if e.Task != 0 && e.Kind == noun.EscTaskQuarantined {
 			in.tasks[e.Task] = true
 		}
@@ -72,6 +69,7 @@ func (in *inbox) escalations(st *fsm.View) {
 			i.Role = role
 		}
 		if kind := sameAs[e.Kind]; kind != "" && a != nil && i.Lasts {
+			in.agents[a.ID] = true
 			i.Key = agentKey(kind, a)
 		}
 		i.Actions = append(answers(e, i.Lasts), unacknowledged(e)...)
