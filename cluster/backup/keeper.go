@@ -86,6 +86,11 @@ func Open(conf Config) (*Keeper, error) {
 func (k *Keeper) look() time.Duration  { return min(max(k.Every/60, time.Second), 5*time.Minute) }
 func (k *Keeper) grace() time.Duration { return max(k.Every/8, 3*k.look()) }
 
+// retention is what stays, with so many of the newest. Who is right makes the next backup after a step at the latest.
+func (k *Keeper) retention(keep int) retention {
+	return retention{keep, k.KeepFor, 2*k.Every + time.Duration(len(k.Source.Members()))*k.grace()}
+}
+
 // Run makes backups until ctx ends, and then returns at once, also when a target hangs.
 func (k *Keeper) Run(ctx context.Context) {
 	if d, ok := k.Target.(Dir); ok {
@@ -192,7 +197,7 @@ func (k *Keeper) make(ctx context.Context, cluster string, list []Name, newest N
 	k.figures.lastGood.Set(float64(n.Unix))
 	k.Logger.Info("backup made", "name", n.String(), "took", time.Since(began).Round(time.Millisecond))
 	list = slices.DeleteFunc(list, func(n Name) bool { return to.gone[n] })
-	old := outdated(append(list, n), n, k.Keep, k.KeepFor, k.Wall(), k.bad)
+	old := k.retention(k.Keep).outdated(append(list, n), n, k.Wall(), k.bad)
 	slices.Reverse(old) // the oldest first
 	for _, o := range old[:min(len(old), deletes)] {
 		if err := k.drop(ctx, o); err != nil {
