@@ -102,6 +102,13 @@ func (s *shelf) Delete(_ context.Context, n Name) error {
 	return s.fails
 }
 
+// fail lets everything fail from now on; nil: nothing.
+func (s *shelf) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = err
+}
+
 // newest gives the one of the greatest index.
 func (s *shelf) newest() Name {
 	list, _ := s.List(context.Background(), "prod")
@@ -269,9 +276,7 @@ func TestFailuresAreTriedAgainAndDeleteNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b", "c")
 		f.pass(time.Second)
-		f.shelf.mu.Lock()
-		f.shelf.fails = errors.New("the place is full")
-		f.shelf.mu.Unlock()
+		f.shelf.fail(errors.New("the place is full"))
 		f.pass(4 * 24 * time.Hour)
 		failures := value(f.keepers["b"].figures.failures)
 		if failures < 90 || failures > 130 {
