@@ -39,10 +39,11 @@ func NewCommand(a *cli.App) *cobra.Command {
 			"  vigil doctor --agentd-config /etc/vigil/agentd.yaml --local",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := list{}
-			machines, err := measureAll(server, host)
+			machines, closed, err := measureAll(server, host)
 			if err != nil {
 				return err
 			}
+			found.judgeClosed(closed)
 			for _, m := range machines {
 				found = append(found, judgeMachine(m)...)
 			}
