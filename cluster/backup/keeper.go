@@ -58,6 +58,8 @@ type Keeper struct {
 	Config
 	figures figures
 
+	health health
+
 	// Of Run alone. Moments are of the monotonic clock.
 	lacking   time.Time     // since then no good backup is there; zero: one is
 	notBefore time.Time     // it makes none
@@ -85,6 +87,14 @@ func Open(conf Config) (*Keeper, error) {
 // look is the time between looks at the target, grace how much later each further rank makes a backup.
 func (k *Keeper) look() time.Duration  { return min(max(k.Every/60, time.Second), 5*time.Minute) }
 func (k *Keeper) grace() time.Duration { return max(k.Every/8, 3*k.look()) }
+
+// step is the time within which the next backup is there where all is well.
+func (k *Keeper) step() time.Duration {
+	return 2*k.Every + time.Duration(len(k.Source.Members()))*k.grace()
+}
+
+// retention is what stays, with so many of the newest.
+func (k *Keeper) retention(keep int) retention { return retention{keep, k.KeepFor, k.step()} }
 
 // Run makes backups until ctx ends, and then returns at once, also when a target hangs.
 func (k *Keeper) Run(ctx context.Context) {
@@ -114,6 +124,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) once(ctx context.Context) time.Duration {
 	cluster, rank := k.Source.Cluster(), Rank(k.Source.Members(), k.Server)
 	if cluster == "" || rank < 0 {
+		k.health.idle()
 		return ready
 	}
 	if time.Until(k.notBefore) > 0 {
@@ -121,14 +132,17 @@ func (k *Keeper) once(ctx context.Context) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(ctx, oneLimit)
 	defer cancel()
+	k.health.looks()
 	err := k.attend(ctx, cluster, rank)
 	if err == nil {
+		k.health.ended(nil)
 		k.failures = 0
 		return k.look()
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return k.look() // the server stops
 	}
+	k.health.ended(err)
 	k.figures.failures.Inc()
 	pause := min(k.look()<<min(k.failures, 20), k.Every, time.Hour)
 	k.failures++
@@ -148,11 +162,19 @@ func (k *Keeper) attend(ctx context.Context, cluster string, rank int) error {
 	if err != nil {
 		return err
 	}
+	// Also where it is not this server's turn: whoever lacks its keys says so before all depends on it.
+	var keys []age.Recipient
+	if k.Recipients != nil {
+		if keys, err = k.Recipients(); err != nil {
+			return err
+		}
+	}
 	late := time.Duration(rank) * k.grace()
 	switch {
 	case found:
 		k.lacking = time.Time{}
 		k.figures.lastGood.Set(float64(newest.Unix))
+		k.health.good(k.Wall().Sub(newest.Time()))
 		if k.Wall().Sub(newest.Time()) < k.Every+late {
 			return nil
 		}
@@ -164,19 +186,12 @@ func (k *Keeper) attend(ctx context.Context, cluster string, rank int) error {
 			return nil
 		}
 	}
-	return k.make(ctx, cluster, list, newest)
+	return k.make(ctx, cluster, list, newest, keys)
 }
 
 // make makes a backup and deletes what it has outdated. An error of the deletion alone keeps nobody from
 // making the next one in time. Newest is the newest good one that is there; zero: there is none.
-func (k *Keeper) make(ctx context.Context, cluster string, list []Name, newest Name) error {
-	var keys []age.Recipient
-	if k.Recipients != nil {
-		var err error
-		if keys, err = k.Recipients(); err != nil {
-			return err
-		}
-	}
+func (k *Keeper) make(ctx context.Context, cluster string, list []Name, newest Name, keys []age.Recipient) error {
 	img, err := k.Source.Copy(ctx)
 	if err != nil {
 		return fmt.Errorf("copy the state: %w", err)
@@ -190,9 +205,10 @@ func (k *Keeper) make(ctx context.Context, cluster string, list []Name, newest N
 	k.good[n] = true
 	k.notBefore = time.Now().Add(k.Every / 2) // whatever the clock does
 	k.figures.lastGood.Set(float64(n.Unix))
+	k.health.good(0)
 	k.Logger.Info("backup made", "name", n.String(), "took", time.Since(began).Round(time.Millisecond))
 	list = slices.DeleteFunc(list, func(n Name) bool { return to.gone[n] })
-	old := outdated(append(list, n), n, k.Keep, k.KeepFor, k.Wall(), k.bad)
+	old := k.retention(k.Keep).outdated(append(list, n), n, k.Wall(), k.bad)
 	slices.Reverse(old) // the oldest first
 	for _, o := range old[:min(len(old), deletes)] {
 		if err := k.drop(ctx, o); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -96,5 +97,76 @@ func TestRoomIsMadeForABackup(t *testing.T) {
 		if now := left(); !slices.Equal(now, before) {
 			t.Errorf("the only one was deleted before the next was there: %v, before %v", now, before)
 		}
+	})
+}
+
+// A Keeper says in words why there may be no backup when one is needed: what it lacks, also where another one's turn it
+// is, and that there has been no good one for too long, also while the target hangs. Once all is well it says nothing.
+func TestAKeeperSaysWhyThereIsNoBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		lack := atomic.Bool{}
+		k, err := Open(Config{Server: "c", Every: every, Keep: 3, Target: shelfOf{f.shelf, "c"}, Source: f,
+			Logger: hclog.NewNullLogger(), Wall: f.wall, Recipients: func() ([]age.Recipient, error) {
+				if lack.Load() {
+					return nil, errors.New("keys: no such file")
+				}
+				return nil, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := func(when string, k *Keeper, want ...string) {
+			t.Helper()
+			got := k.Warning()
+			for _, w := range want {
+				if !strings.Contains(got, w) {
+					t.Errorf("%s: it says %q, not %q", when, got, w)
+				}
+			}
+			if len(want) == 0 && got != "" {
+				t.Errorf("%s: it says %q", when, got)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go k.Run(ctx)
+		f.pass(every)
+		says("no member", k)
+		f.members = append(f.members, Member{ID: "c", Voter: true})
+		lack.Store(true)
+		f.pass(time.Minute)
+		says("without keys", k, "keys: no such file")
+		lack.Store(false)
+		f.pass(2 * time.Hour)
+		says("with keys", k)
+		f.shelf.fail(errors.New("the place is full"))
+		f.pass(time.Hour)
+		says("a failure", f.keepers["a"], "the place is full")
+		if got := f.keepers["a"].Warning(); strings.Contains(got, "no good one") {
+			t.Errorf("within the time: %q", got)
+		}
+		f.pass(3 * every)
+		says("for days", f.keepers["b"], "no good one for 21h0m0s", "the place is full")
+		f.shelf.fail(nil)
+		f.pass(2 * time.Hour)
+		says("it works again", f.keepers["a"])
+		f.jump(-365 * 24 * time.Hour)
+		f.pass(every)
+		says("the clock was set back", f.keepers["a"])
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.members, f.shelf.hangs = []Member{{ID: "a", Voter: true, Leader: true}}, make(chan struct{})
+		f.start("a")
+		f.pass(2 * every)
+		if got := f.keepers["a"].Warning(); got != "" {
+			t.Errorf("it says %q before the time", got)
+		}
+		f.pass(every)
+		if got := f.keepers["a"].Warning(); got != "there has been no good one for 18h0m0s" {
+			t.Errorf("while the target hangs it says %q", got)
+		}
+		close(f.shelf.hangs)
 	})
 }

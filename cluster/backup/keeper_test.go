@@ -102,6 +102,13 @@ func (s *shelf) Delete(_ context.Context, n Name) error {
 	return s.fails
 }
 
+// fail lets everything fail from now on; nil: nothing.
+func (s *shelf) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = err
+}
+
 // newest gives the one of the greatest index.
 func (s *shelf) newest() Name {
 	list, _ := s.List(context.Background(), "prod")
@@ -127,6 +134,7 @@ type fleet struct {
 	mu      sync.Mutex
 	ahead   time.Duration // of the wall clocks of all servers
 	keep    int           // of servers that start
+	keepFor time.Duration // likewise
 	keepers map[string]*Keeper
 	stop    map[string]context.CancelFunc
 }
@@ -173,7 +181,7 @@ func newFleet(t *testing.T, servers ...string) *fleet {
 }
 
 func (f *fleet) start(id string) {
-	k, err := Open(Config{Server: id, Every: every, Keep: f.keep, Target: shelfOf{f.shelf, id}, Source: f,
+	k, err := Open(Config{Server: id, Every: every, Keep: f.keep, KeepFor: f.keepFor, Target: shelfOf{f.shelf, id}, Source: f,
 		Logger: hclog.NewNullLogger(), Wall: f.wall})
 	if err != nil {
 		f.t.Fatal(err)
@@ -268,9 +276,7 @@ func TestFailuresAreTriedAgainAndDeleteNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b", "c")
 		f.pass(time.Second)
-		f.shelf.mu.Lock()
-		f.shelf.fails = errors.New("the place is full")
-		f.shelf.mu.Unlock()
+		f.shelf.fail(errors.New("the place is full"))
 		f.pass(4 * 24 * time.Hour)
 		failures := value(f.keepers["b"].figures.failures)
 		if failures < 90 || failures > 130 {
@@ -346,6 +352,45 @@ func TestClocksMayJump(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A clock that leaps 40 days ahead takes away none of the backups of the last days, which keep_for promises: not with
+// the next backup, nor with later ones, nor to make room for one.
+func TestALeapOfTheClockOutdatesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.members = []Member{{ID: "a", Voter: true, Leader: true}}
+		f.keepFor = 5 * 24 * time.Hour
+		f.start("a")
+		f.pass(3 * 24 * time.Hour)
+		before, _ := f.shelf.List(t.Context(), "prod")
+		f.jump(40 * 24 * time.Hour)
+		f.pass(24 * time.Hour)
+		f.shelf.mu.Lock()
+		f.shelf.space = f.shelf.used() + int(f.shelf.about) - 1
+		f.shelf.mu.Unlock()
+		f.pass(12 * time.Hour)
+		after, _ := f.shelf.List(t.Context(), "prod")
+		if len(before) < 12 || len(after) < len(before)+4 {
+			t.Errorf("%d backups before, %d after", len(before), len(after))
+		}
+		for _, n := range before {
+			if !slices.Contains(after, n) {
+				t.Errorf("%s is gone", n)
+			}
+		}
+		if n := value(f.keepers["a"].figures.failures); n == 0 {
+			t.Error("no failure is counted while there is no room")
+		}
+		f.shelf.mu.Lock()
+		f.shelf.space = 0
+		f.shelf.mu.Unlock()
+		f.pass(6 * 24 * time.Hour)
+		after, _ = f.shelf.List(t.Context(), "prod")
+		if slices.ContainsFunc(before, func(n Name) bool { return slices.Contains(after, n) }) {
+			t.Errorf("of those before some are there six days later: %v", after)
+		}
+	})
 }
 
 // A target that hangs does not keep the server from ending.

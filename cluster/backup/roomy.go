@@ -38,7 +38,7 @@ func (r roomy) clear(ctx context.Context, lack uint64) bool {
 	if !ok || r.newest == (Name{}) {
 		return false
 	}
-	old := outdated(r.list, r.newest, max(k.Keep-1, 1), k.KeepFor, k.Wall(), k.bad)
+	old := k.retention(max(k.Keep-1, 1)).outdated(r.list, r.newest, k.Wall(), k.bad)
 	slices.Reverse(old)
 	old = old[:min(len(old), deletes)]
 	n, frees := 0, uint64(0)

@@ -80,6 +80,15 @@ func TestAServerStartsWithoutTheSecretOfItsPager(t *testing.T) {
 		strings.Contains(got, `"more"`) {
 		t.Errorf("the status says\n%s", got)
 	}
+	backups := `Backups fail on server s1: \S+ recipients_file: .*no such file`
+	f.until("the status warns of backups", func() (bool, string) {
+		got := said()
+		return regexp.MustCompile("warning: " + backups).MatchString(got), got
+	})
+	doctor := spawn(t, "doctor", "doctor", "--addr", f.api[0])
+	if code := doctor.end(); code != 1 || !regexp.MustCompile("MEND  cluster: "+backups).MatchString(doctor.out.String()) {
+		t.Errorf("doctor: exit code %d:\n%s", code, doctor.out.String())
+	}
 	f.write("hook", strings.Repeat("x", 32))
 	if err := os.Chmod(f.path("hook"), 0o600); err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ type Cluster struct {
 	// Servers are what each server says of all, by its id; Deaf why one did not answer us.
 	Servers map[string][]*vigilv1.Server
 	Deaf    map[string]error
-	// Unannounced is what servers say of escalations of which nobody is told.
-	Unannounced map[string]bool
+	// Warned are the warnings of servers that no other finding has, by what they are about.
+	Warned map[string]warned
 }
 
 // judgeCluster says what is wrong with a cluster.
@@ -41,9 +41,9 @@ func judgeCluster(c *Cluster) (l list) {
 		l.judgeHost(c, h)
 	}
 	l.judgeGossip(c)
-	for _, w := range sortedKeys(c.Unannounced) {
-		l.note("cluster", strings.TrimSuffix(w, "."),
-			"give every server the same notify:, with what it needs there; vigil server --check tells what is missing")
+	for _, about := range sortedKeys(c.Warned) {
+		w := c.Warned[about]
+		l = append(l, Finding{"cluster", w.mend, strings.TrimSuffix(w.text, "."), w.remedy})
 	}
 	if why := st.GetBrake(); why != "" {
 		l.note("cluster", "the brake is set: "+why, "see that the lost hosts are really gone, then `vigil brake release`")

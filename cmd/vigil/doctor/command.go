@@ -3,14 +3,12 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
-	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -41,10 +39,11 @@ func NewCommand(a *cli.App) *cobra.Command {
 			"  vigil doctor --agentd-config /etc/vigil/agentd.yaml --local",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := list{}
-			machines, err := measureAll(server, host)
+			machines, closed, err := measureAll(server, host)
 			if err != nil {
 				return err
 			}
+			found.judgeClosed(closed)
 			for _, m := range machines {
 				found = append(found, judgeMachine(m)...)
 			}
@@ -110,8 +109,7 @@ func printFindings(a *cli.App, found list) error {
 
 // askCluster asks the cluster, and then each server by itself.
 func askCluster(cmd *cobra.Command, a *cli.App) *Cluster {
-	c := &Cluster{Servers: map[string][]*vigilv1.Server{}, Deaf: map[string]error{},
-		Unannounced: map[string]bool{}}
+	c := &Cluster{Servers: map[string][]*vigilv1.Server{}, Deaf: map[string]error{}}
 	c.Err = a.Ask(cmd, func(ctx context.Context, conn *cli.Conn) (err error) {
 		if c.Status, err = statusOf(ctx, conn); err != nil {
 			return err
@@ -153,15 +151,6 @@ func statusOf(ctx context.Context, conn *cli.Conn) (st *vigilv1.StatusResponse, 
 		case <-ctx.Done():
 			return st, nil
 		case <-again.C:
-		}
-	}
-}
-
-// heed takes of what a server warns what no other finding has.
-func (c *Cluster) heed(st *vigilv1.StatusResponse) {
-	for _, w := range st.GetWarnings() {
-		if strings.HasPrefix(w, form.Unannounced) {
-			c.Unannounced[w] = true
 		}
 	}
 }

@@ -40,6 +40,15 @@ func whole() *Cluster {
 		Deaf:    map[string]error{}}
 }
 
+// warns gives what servers warn of, each its own.
+func warns(texts ...string) func(*Cluster) {
+	return func(c *Cluster) {
+		for range 2 {
+			c.heed(&vigilv1.StatusResponse{Warnings: texts})
+		}
+	}
+}
+
 // Each of these set-ups is broken in one way: that is found, nothing else is, and the remedy is named.
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	for _, tt := range []struct {
@@ -135,12 +144,9 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		{name: "a host with a broken runner", about: "hosts", remedy: "vigil host show h1",
 			cluster: func(c *Cluster) { c.Hosts[0].Warnings = []string{"runner claude: no such program"} }},
 		{name: "a pager whose secret is missing", about: "cluster", remedy: "the same notify:",
-			cluster: func(c *Cluster) {
-				c.Unannounced = map[string]bool{}
-				for range 2 { // servers say it, each its own
-					c.heed(&vigilv1.StatusResponse{Warnings: []string{"Else.", form.Unannounced + " by server s1: no file."}})
-				}
-			}},
+			cluster: warns("Else.", form.Unannounced+" by server s1: no file.")},
+		{name: "backups that fail", mend: true, about: "cluster", remedy: "vigil server --check",
+			cluster: warns(form.BackupsFail + " s1: there has been no good one for 14h0m0s. It is tried again by itself.")},
 		{name: "the brake", about: "cluster", remedy: "vigil brake release",
 			cluster: func(c *Cluster) { c.Status.Brake = "set: 9 of 10 hosts were lost" }},
 		{name: "a pause that was forgotten", about: "cluster", remedy: "vigil resume",

@@ -86,6 +86,14 @@ func judgeMachine(m *Machine) (l list) {
 	return l
 }
 
+// judgeClosed names what may be wrong here unseen: an account that may not look has found nothing wrong.
+func (l *list) judgeClosed(dirs []string) {
+	for _, dir := range dirs {
+		l.note("dir", "this account may not look into "+dir+", so what is set up there was not looked at",
+			"sudo vigil doctor --local")
+	}
+}
+
 func (l *list) judgeDir(m *Machine) {
 	allowed := fs.FileMode(0o711) // agents pass through agentd's to their own
 	if m.Server {

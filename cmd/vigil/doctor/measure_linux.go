@@ -275,24 +275,38 @@ func mtus(addrs []string) map[string]int {
 	return found
 }
 
-// found are the machine's daemons that packages set up, where nobody names any.
-func found() (server, host string) {
-	for _, one := range []struct {
-		file, data string
-		to         *string
-	}{{"/etc/vigil/server.yaml", "/var/lib/vigil-server", &server},
-		{"/etc/vigil/agentd.yaml", "/var/lib/vigil-agentd", &host}} {
-		if _, err := os.Stat(filepath.Join(one.data, "trust")); err == nil {
-			*one.to = one.file
+// packaged are the daemons that packages set up.
+var packaged = []place{{true, "/etc/vigil/server.yaml", "/var/lib/vigil-server"},
+	{false, "/etc/vigil/agentd.yaml", "/var/lib/vigil-agentd"}}
+
+// place is where a daemon may have been set up.
+type place struct {
+	server     bool
+	file, data string
+}
+
+// found are the daemons of this machine at places, where nobody names any, and the data directories that this account
+// may not look into.
+func found(places []place) (server, host string, closed []string) {
+	for _, one := range places {
+		_, err := os.Stat(filepath.Join(one.data, "trust"))
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			closed = append(closed, one.data)
+		case err == nil && one.server:
+			server = one.file
+		case err == nil:
+			host = one.file
 		}
 	}
-	return server, host
+	return server, host, closed
 }
 
 // measureAll looks at this machine for the daemons whose files are named; with none, for those that packages set up.
-func measureAll(server, host string) (all []*Machine, err error) {
+// Closed are the data directories of packages that this account may not look into.
+func measureAll(server, host string) (all []*Machine, closed []string, err error) {
 	if server == "" && host == "" {
-		server, host = found()
+		server, host, closed = found(packaged)
 	}
 	for _, one := range []struct {
 		file    string
@@ -303,9 +317,9 @@ func measureAll(server, host string) (all []*Machine, err error) {
 		}
 		m, err := one.measure(one.file)
 		if err != nil {
-			return nil, fmt.Errorf("look at %s: %w", one.file, err)
+			return nil, nil, fmt.Errorf("look at %s: %w", one.file, err)
 		}
 		all = append(all, m)
 	}
-	return all, nil
+	return all, closed, nil
 }

@@ -12,7 +12,9 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -67,6 +69,63 @@ func TestDoctorMeasuresThisMachine(t *testing.T) {
 	write(file, "id: s1\nisecure: true\n", 0o600)
 	if got := look(); !strings.Contains(got, "isecure") || !strings.Contains(got, "correct "+file) {
 		t.Errorf("an unknown key: %s", got)
+	}
+}
+
+// A data directory that this account may not look into is no machine on which nothing was found.
+func TestDoctorSaysWhatItMayNotLookAt(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "server", "trust"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "host", "trust"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	places := []place{{true, "server.yaml", filepath.Join(dir, "server")}, {false, "agentd.yaml", filepath.Join(dir, "host")},
+		{false, "no.yaml", filepath.Join(dir, "none")}}
+	if server, host, closed := found(places); server != "server.yaml" || host != "agentd.yaml" || len(closed) != 0 {
+		t.Errorf("found %q and %q, closed %q", server, host, closed)
+	}
+	for i, mode := range []os.FileMode{0, 0o711} { // as packages have them, for whoever does not own them
+		if err := os.Chmod(places[i].data, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var closed []string
+	asNobody(t, dir, func() { _, _, closed = found(places) })
+	var said list
+	said.judgeClosed(closed)
+	if len(said) != 1 || said[0].Mend || !strings.Contains(said[0].What, places[0].data) ||
+		said[0].Remedy != "sudo vigil doctor --local" {
+		t.Errorf("closed %q, found %+v", closed, said)
+	}
+}
+
+// asNobody does something as an account without rights, where this one is root; dir is for it to enter.
+func asNobody(t *testing.T, dir string, do func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		do()
+		return
+	}
+	for ; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // it ends with this goroutine: nobody else runs as that account
+		_, _, errno := syscall.RawSyscall(syscall.SYS_SETREUID, ^uintptr(0), 65534, 0)
+		if errno != 0 {
+			done <- errno
+			return
+		}
+		do()
+		done <- nil
+	}()
+	if err := <-done; err != nil {
+		t.Skip("this account is root and cannot be another: ", err)
 	}
 }
 

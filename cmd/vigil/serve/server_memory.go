@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"vigil/cluster"
+	"vigil/cluster/backup"
 	"vigil/fsm"
+	"vigil/rpc/form"
 )
 
 // What a server needs beside the budgets, in memory of Go: log entries on their way, calls,
@@ -52,13 +54,19 @@ func memoryWarning(id string, limit int64, budgets uint64) string {
 // health is what the replica says of itself, and whether this server has memory for it.
 type health struct {
 	*cluster.Replica
-	id    string
-	lacks *troubles // of notifiers
+	id      string
+	lacks   *troubles      // of notifiers
+	backups *backup.Keeper // nil: it makes none
 }
 
 // Warnings are sentences for people.
 func (h health) Warnings() []string {
 	list := append(h.Replica.Warnings(), h.lacks.list()...)
+	if h.backups != nil {
+		if w := h.backups.Warning(); w != "" {
+			list = append(list, fmt.Sprintf("%s %s: %s. It is tried again by itself.", form.BackupsFail, h.id, w))
+		}
+	}
 	if w := h.memory(); w != "" {
 		list = append(list, w)
 	}

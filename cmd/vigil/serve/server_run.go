@@ -122,6 +122,9 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 	if s.identity != nil {
 		s.keys = openGossipKeys(s.identity.dir, s.log)
 	}
+	if err = s.openBackups(registry); err != nil {
+		return err
+	}
 	if err = s.openAPI(registry, listener, servers); err != nil {
 		return err
 	}
@@ -132,9 +135,6 @@ func (s *server) open(repl cluster.Config, listener net.Listener) (err error) {
 		}
 	}
 	if err = s.openHearing(registry); err != nil {
-		return err
-	}
-	if err = s.openBackups(registry); err != nil {
 		return err
 	}
 	return s.openDuties(registry)
@@ -172,7 +172,7 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 	api := rpc.Config{
 		Listener: listener, ServerID: s.conf.ID, ClusterID: s.replica.Cluster, Version: cli.Version(),
 		Writer: s.replica, Reader: reader{s.replica}, Members: members{s.replica}, Backups: backups{s.replica},
-		Health: health{s.replica, s.conf.ID, s.lacks}, Watchdog: s.watchdogStats,
+		Health: health{s.replica, s.conf.ID, s.lacks, s.backups}, Watchdog: s.watchdogStats,
 		Notifiers: func() int { return s.duty.Notifiers() }, // it is open before anybody asks
 		Log:       s.log.Named("rpc"), Registerer: registry, Gatherer: registry, Hosts: s.conf.HttpHosts(),
 		BasePath: s.conf.BasePath,
