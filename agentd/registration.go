@@ -147,9 +147,8 @@ func (r *registration) failed(err error) {
 	case why == code.HostInUse && !r.inUse:
 		r.inUse = true
 		r.log.Error("the host's id is in use: this is another boot of the host, or a copy of its data "+
-			"directory. After a reboot it is "+
-			"let in when the fences of its agents have ended and its last boot is silent; for a copy remove "+disk.KeyFile+" in "+
-			r.data.Path+" and start agentd again", "error", err)
+			"directory. After a reboot it is let in when the fences of its agents have ended and its last boot is silent; "+
+			"for a copy remove "+disk.KeyFile+" in "+r.data.Path+" and start agentd again", "error", err)
 	case why == code.HostInUse:
 		r.log.Debug("the host's id is still in use", "error", err)
 	case why == code.Superseded && !r.older:

@@ -72,7 +72,8 @@ func judgeMachine(m *Machine) (l list) {
 	l.judgeClock(m)
 	if left := m.Until.Sub(m.Now); !m.Until.IsZero() && left <= 0 {
 		l.mend("certificate", "the certificate in "+m.Dir+" ended on "+m.Until.UTC().Format(time.DateTime),
-			"make a token with `vigil token create` and join anew with it; the data stays")
+			"move its folder trust away, make a token (`vigil token create --role server` or host, with --name of this "+
+				"machine), and join anew with it; all other data stays. Put trust/root.key back if it was there")
 	} else if !m.Until.IsZero() && left < certWarning {
 		l.note("certificate",
 			fmt.Sprintf("the certificate in %s ends in %s and was not renewed", m.Dir, left.Round(time.Minute)),

@@ -83,7 +83,8 @@ func unused(a *cli.App, dir trust.Dir, word string) (join.Token, error) {
 	there, err := dir.Exists()
 	if err == nil && there {
 		err = cli.ExitWith(cli.ExitFailed, fmt.Errorf(
-			"%s holds an identity already: start what it is for, or name another --data-dir", dir))
+			"%s holds an identity already: start what it is for; if that has ended, move this folder away; for another "+
+				"server or host name another --data-dir", dir))
 	}
 	return token, err
 }

@@ -143,7 +143,7 @@ func newRemoveServerCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 				return a.Done(map[string]any{"server": args[0]},
-					"server %s is removed; its data directory may be deleted", args[0])
+					"server %s is removed; its data directory may be deleted, but trust/root.key, if it is there", args[0])
 			})
 		},
 	}

@@ -84,7 +84,8 @@ state than before. To keep OLD, as the next standby, use promote and demote.`,
 						next, gone, gone, err)
 				}
 				return a.Done(map[string]any{"removed": gone, "server": next},
-					"server %s has taken the place of %s; the data directory of %s may be deleted", next, gone, gone)
+					"server %s has taken the place of %s; the data directory of %s may be deleted, but trust/root.key, if it is there",
+					next, gone, gone)
 			})
 		},
 	}
