@@ -11,8 +11,8 @@ import (
 
 // Program is the path of the test binary of the package whose tests run, for tests in which other processes are that
 // binary too: a shim, an agent. A binary with the race detector takes many times as long to start and to work, and
-// such tests start hundreds: then it is the same binary built without it, once, beside it. It
-// panics if that cannot be built. Any goroutine may call it.
+// such tests start hundreds: then it is the same binary built without it, once, beside it. It panics if that cannot be
+// built. Any goroutine may call it.
 var Program = sync.OnceValue(func() string {
 	self, err := os.Executable()
 	if err != nil {
