@@ -22,8 +22,8 @@ RACE = -race -short -timeout 20m
 # before it ends.
 GORACE = atexit_sleep_ms=0 halt_on_error=1
 # Of these folders, the packages in which a goroutine begins or something is shared, tests included; the longest
-# begins first. The SDKs' table starts programs of other languages; the Go client is raced in its own package.
-LONGEST_RACED = ./cmd/vigil/serve
+# begin first. The SDKs' table starts programs of other languages; the Go client is raced in its own package.
+LONGEST_RACED = ./cmd/vigil/serve ./rpc ./cluster
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
 # Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two

@@ -133,7 +133,7 @@ func TestAKeeperSaysWhyThereIsNoBackup(t *testing.T) {
 		go k.Run(ctx)
 		f.pass(every)
 		says("no member", k)
-		f.members = append(f.members, Member{ID: "c", Voter: true})
+		f.add(Member{ID: "c", Voter: true})
 		lack.Store(true)
 		f.pass(time.Minute)
 		says("without keys", k, "keys: no such file")

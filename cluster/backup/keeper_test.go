@@ -139,8 +139,20 @@ type fleet struct {
 	stop    map[string]context.CancelFunc
 }
 
-func (f *fleet) Cluster() string   { return "prod" }
-func (f *fleet) Members() []Member { return f.members }
+func (f *fleet) Cluster() string { return "prod" }
+
+func (f *fleet) Members() []Member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.members
+}
+
+// add makes a server a member while others run.
+func (f *fleet) add(m Member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.members = append(slices.Clone(f.members), m)
+}
 
 func (f *fleet) Copy(context.Context) (*fsm.Image, error) {
 	f.mu.Lock()
