@@ -37,7 +37,8 @@ type attic struct {
 
 func newAttic(t *testing.T) *attic {
 	now := time.Now()
-	a := &attic{t: t, dir: t.TempDir(), now: now, begun: now.Add(-100 * day), known: map[string]*vigilv1.Agent{}, here: map[string]bool{},
+	a := &attic{t: t, dir: t.TempDir(), now: now, begun: now.Add(-100 * day),
+		known: map[string]*vigilv1.Agent{}, here: map[string]bool{},
 		log: &lockedBuffer{}}
 	data, err := disk.Open(a.dir, "")
 	if err != nil {

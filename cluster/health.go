@@ -43,11 +43,14 @@ func (r *Replica) Warnings() []string {
 		case lead && s.Contact > reachable:
 			list = append(list, fmt.Sprintf("server %s is silent for %v", s.ID, s.Contact.Round(reachable)))
 		case lead && s.Lag > 8*caughtUp:
-			list = append(list, fmt.Sprintf("server %s is %d log entries behind", s.ID, s.Lag))
+			list = append(list, fmt.Sprintf("server %s is %d %s", s.ID, s.Lag, Behind))
 		}
 	}
 	return list
 }
+
+// Behind ends the warning about a server that has much of the log to learn.
+const Behind = "log entries behind"
 
 // Stats are figures of this server for status displays.
 type Stats struct {

@@ -104,8 +104,8 @@ func (k *trailing) disproves(a *raft.AppendEntriesRequest) bool {
 	if at == nil || rf == nil || a.Term < rf.CurrentTerm() { // else from a leader of before
 		return false
 	}
-	if a.PrevLogEntry == at.index {
-		return a.PrevLogTerm != at.term
+	if a.PrevLogEntry >= at.index { // nearly always it is far behind
+		return a.PrevLogEntry == at.index && a.PrevLogTerm != at.term
 	}
 	return slices.ContainsFunc(a.Entries, func(l *raft.Log) bool { return l.Index == at.index && l.Term != at.term })
 }

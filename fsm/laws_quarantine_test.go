@@ -167,7 +167,7 @@ func TestL8RandomLogsForgetNoQuarantinedTask(t *testing.T) {
 				s.Apply(c.entry(Request{Cmd: c.budgets()}))
 			}
 			e, last, set := c.lavish(c.next(s)), s.Meta.NextEvent-1, *s.Settings() // it forgets before it sets others
-			for i, r := range e.Requests {                                         // it is the only kind of work that waits for a human by one word
+			for i, r := range e.Requests {                                         // a hand-off alone has work wait for a human by one word
 				if h, ok := r.Cmd.(Handoff); ok {
 					h.Text = strings.Repeat("y", 1000)
 					e.Requests[i].Cmd = h

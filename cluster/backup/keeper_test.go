@@ -193,8 +193,8 @@ func newFleet(t *testing.T, servers ...string) *fleet {
 }
 
 func (f *fleet) start(id string) {
-	k, err := Open(Config{Server: id, Every: every, Keep: f.keep, KeepFor: f.keepFor, Target: shelfOf{f.shelf, id}, Source: f,
-		Logger: hclog.NewNullLogger(), Wall: f.wall})
+	k, err := Open(Config{Server: id, Every: every, Keep: f.keep, KeepFor: f.keepFor,
+		Target: shelfOf{f.shelf, id}, Source: f, Logger: hclog.NewNullLogger(), Wall: f.wall})
 	if err != nil {
 		f.t.Fatal(err)
 	}

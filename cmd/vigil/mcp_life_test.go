@@ -238,15 +238,21 @@ func TestMCPWithoutAServer(t *testing.T) {
 	}
 }
 
+// spooling is a client of one that holds task 41 and may leave what it says in a spool folder; each call may take
+// that long.
+func spooling(t *testing.T, timeout string) (s *cannedServer, c *mcpClient, spool string) {
+	t.Helper()
+	s, spool = newCanned(t), t.TempDir()
+	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
+	s.agent = &vigilv1.GetAgentResponse{Task: s.task, Agent: &vigilv1.Agent{Task: 41, IncarnationRaw: 9}}
+	return s, connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
+		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", timeout), spool
+}
+
 // A result outlives the servers: agentd delivers it.
 func TestMCPLeavesAResultWithAgentd(t *testing.T) {
 	t.Parallel()
-	s := newCanned(t)
-	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
-	s.agent = &vigilv1.GetAgentResponse{Task: s.task, Agent: &vigilv1.Agent{Task: 41, IncarnationRaw: 9}}
-	spool := t.TempDir()
-	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
-		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", "1s")
+	s, c, spool := spooling(t, "1s")
 	r := <-c.begin("wait_for_task", nil)
 	// it has joined when this machine has found the time
 	for end := time.Now().Add(mcpPatience); r.failed && time.Now().Before(end); {
@@ -273,12 +279,7 @@ func TestMCPLeavesAResultWithAgentd(t *testing.T) {
 // A signal that meets the last word while no server answers loses no result: agentd gets it before this process ends.
 func TestMCPLeavesAResultWithAgentdAtASignal(t *testing.T) {
 	t.Parallel()
-	s := newCanned(t)
-	s.task, s.give = &vigilv1.Task{Id: 41, Attempt: 2, State: vigilv1.TaskState_IN_PROGRESS, Title: "Build"}, true
-	s.agent = &vigilv1.GetAgentResponse{Task: s.task, Agent: &vigilv1.Agent{Task: 41, IncarnationRaw: 9}}
-	spool := t.TempDir()
-	c := connect(t, map[string]string{"VIGIL_ADDR": s.addr, "VIGIL_AGENT": "web/builder",
-		"VIGIL_INCARNATION": "9", "VIGIL_TOKEN": "hidden", "VIGIL_SPOOL": spool}, "--timeout", "5m")
+	s, c, spool := spooling(t, "5m")
 	c.says("wait_for_task", nil, "Task 41, attempt 2")
 	s.mu.Lock()
 	s.err = refusal(codes.Unavailable, "no_leader", "No leader.")

@@ -141,9 +141,8 @@ func (c *Service) forlorn(servers []*vigilv1.Server) (out []string) {
 			known := knowsOf(h, voters)
 			if 2*known <= len(voters) && len(out) < hostWarnings {
 				out = append(out,
-					fmt.Sprintf("Host %s knows %d of %d servers: without those it finds no other. Name "+
-						"them under servers in its agentd's configuration.",
-						h.Name, known, len(voters)))
+					fmt.Sprintf("Host %s knows %d of %d servers: %s. Name them under servers in its agentd's configuration.",
+						h.Name, known, len(voters), form.Forlorn))
 			}
 		}
 	})

@@ -81,8 +81,8 @@ func TestDoctorSaysWhatItMayNotLookAt(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "host", "trust"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	places := []place{{true, "server.yaml", filepath.Join(dir, "server")}, {false, "agentd.yaml", filepath.Join(dir, "host")},
-		{false, "no.yaml", filepath.Join(dir, "none")}}
+	places := []place{{true, "server.yaml", filepath.Join(dir, "server")},
+		{false, "agentd.yaml", filepath.Join(dir, "host")}, {false, "no.yaml", filepath.Join(dir, "none")}}
 	if server, host, closed := found(places); server != "server.yaml" || host != "agentd.yaml" || len(closed) != 0 {
 		t.Errorf("found %q and %q, closed %q", server, host, closed)
 	}

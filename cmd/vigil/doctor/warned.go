@@ -19,9 +19,9 @@ var heeded = []struct {
 	{has: form.BackupsFail, begin: 5, mend: true,
 		remedy: "correct what is said, or backup: in the file of that server; there vigil server --check tells what it " +
 			"lacks, and its log the rest"},
-	{has: "log entries behind", begin: 2,
+	{has: form.Behind, begin: 2,
 		remedy: "wait until it has caught up, and stop no other server before that"},
-	{has: "without those it finds no other", begin: 2,
+	{has: form.Forlorn, begin: 2,
 		remedy: "name all servers under servers in the configuration of its agentd"},
 }
 

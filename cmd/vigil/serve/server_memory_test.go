@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"vigil/cluster"
 	"vigil/cmd/vigil/conf"
 	"vigil/fsm/noun"
+	"vigil/rpc/form"
 )
 
 // F7: the budgets of a new cluster fit into the memory of a server with the shipped
@@ -25,5 +27,12 @@ func TestF07DefaultBudgetsFitIntoTheDefaultMemory(t *testing.T) {
 	}
 	if w := memoryWarning("s1", math.MaxInt64, 1<<40); w != "" {
 		t.Errorf("without a limit: %s", w)
+	}
+}
+
+// The warning that doctor and upgrade plan look for is the one that servers give.
+func TestBehindIsOneWord(t *testing.T) {
+	if form.Behind != cluster.Behind {
+		t.Errorf("%q is looked for, and %q is said", form.Behind, cluster.Behind)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"vigil/cmd/vigil/term"
 	"vigil/fsm/core"
 	"vigil/fsm/noun"
+	"vigil/rpc/form"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -94,7 +95,7 @@ func planUpgrade(to target, servers []*vigilv1.Server, hosts []*vigilv1.Host, wa
 			fmt.Sprintf(doHost, h.GetName())})
 	}
 	for _, w := range warnings {
-		if strings.Contains(w, "log entries behind") && !strings.HasPrefix(w, "server "+to.itself+" ") {
+		if strings.Contains(w, form.Behind) && !strings.HasPrefix(w, "server "+to.itself+" ") {
 			u.Stop = append(u.Stop, w+": wait until it has caught up")
 		}
 	}

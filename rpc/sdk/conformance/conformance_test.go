@@ -87,7 +87,11 @@ func (s *story) tell(t *testing.T, w worker, env string) {
 	c := newCluster(t, s)
 	p := start(t, w, c, s, env)
 	deadline := time.Now().Add(patience)
-	for !p.ended() && !(s.stop && p.count("handle") > 0) && (s.ends != "" || !c.over() || p.count("told") < s.told || s.same != "" && !c.again(s.same)) {
+	begun := func() bool { return s.stop && p.count("handle") > 0 }
+	going := func() bool {
+		return s.ends != "" || !c.over() || p.count("told") < s.told || s.same != "" && !c.again(s.same)
+	}
+	for !p.ended() && !begun() && going() {
 		if time.Now().After(deadline) {
 			t.Errorf("nothing more happens: over %v", c.over())
 			break
