@@ -167,6 +167,6 @@ func (w *twin) turn(a *twinAgent, first bool) {
 	default:
 		t := w.tasks[a.task]
 		w.takeFrom(t)
-		w.recover(t, true, false, -1)
+		w.takeBack(t, true, false, -1)
 	}
 }

@@ -216,7 +216,7 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		if late {
 			charge := !w.silent(w.agents[t.holder])
 			w.takeUntold(t)
-			w.recover(t, charge, false, -1)
+			w.takeBack(t, charge, false, -1)
 		}
 	}
 }
@@ -255,12 +255,12 @@ func (w *twin) disconnect(a *twinAgent, charge, killed bool) {
 	if a.task != 0 {
 		t := w.tasks[a.task]
 		a.task = 0
-		w.recover(t, charge, killed, -1)
+		w.takeBack(t, charge, killed, -1)
 	}
 }
 
-// recover takes a task from its holder, which gave it back when after is not negative.
-func (w *twin) recover(t *twinTask, charge, killed bool, after time.Duration) {
+// takeBack takes a task from its holder, which gave it back when after is not negative.
+func (w *twin) takeBack(t *twinTask, charge, killed bool, after time.Duration) {
 	spec := w.roles[t.role]
 	if charge {
 		t.charged++

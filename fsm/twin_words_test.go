@@ -298,7 +298,7 @@ func (w *twin) fail(c FailTask) noun.Code {
 	}
 	w.takeFrom(x)
 	if c.Retryable {
-		w.recover(x, true, false, c.After)
+		w.takeBack(x, true, false, c.After)
 	} else {
 		w.move(x, noun.TaskFailed)
 	}

@@ -314,7 +314,7 @@ func (c *FailTask) end(s *State) noun.Outcome {
 	s.putDown(a, t)
 	s.touchTask(t)
 	if c.Retryable {
-		s.recover(t, &ending{why: "its holder gave it back", charge: true, gaveBack: true, reason: c.Reason,
+		s.takeBack(t, &ending{why: "its holder gave it back", charge: true, gaveBack: true, reason: c.Reason,
 			after: c.After})
 		return s.worked(a, t)
 	}

@@ -76,7 +76,7 @@ func (s *State) release(a *noun.Agent, e *ending) {
 				Reason: e.why, Task: a.Task}
 		}
 		a.Task = 0
-		s.recover(t, e)
+		s.takeBack(t, e)
 	}
 }
 

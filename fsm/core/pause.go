@@ -269,32 +269,6 @@ func saidAt(by, why string, at noun.Wall) string {
 	return text + " (" + why + ")"
 }
 
-// UnparkAgent ends a back-off, an open breaker or a usage-limit pause.
-type UnparkAgent struct {
-	Agent, By string
-	IfRev     uint64 // 0: whatever it is now
-}
-
-// Apply ends a back-off, an open breaker or a pause for a usage limit.
-func (c UnparkAgent) Apply(s *State) noun.Outcome {
-	a, no := s.ChangeableAgent(c.Agent, c.IfRev)
-	if a == nil {
-		return no
-	}
-	waits := a.Parked || a.NotBefore > s.Meta.Clock
-	s.Touch(a.Room)
-	was := ShadowOf(a)
-	s.forgive(a)
-	if waits {
-		s.Event("agent.unparked", About{Agent: a}, "by "+Nobody(c.By))
-	}
-	s.Settle(a, was)
-	out := a.Outcome()
-	out.Rev = a.Rev
-	out.Detail = s.startDetail(a)
-	return out
-}
-
 // startDetail tells a human who asked for a start what still prevents it; empty:
 // nothing that another human has decided.
 func (v *View) startDetail(a *noun.Agent) string {
@@ -303,41 +277,4 @@ func (v *View) startDetail(a *noun.Agent) string {
 		return a.Name + " is not started: " + v.Why(a.ID).Text
 	}
 	return ""
-}
-
-// rememberDeleted remembers that a room was deleted (law L9).
-func (s *State) rememberDeleted(room, by string) {
-	list := s.withoutTombstone(room)
-	list = append(list[max(0, len(list)-noun.MaxTombstones+1):], noun.Tombstone{Room: room, By: by, At: s.Entry.Wall})
-	s.Meta.Tombstones = list
-}
-
-// withoutTombstone gives a list of its own: views keep the old one.
-func (v *View) withoutTombstone(room string) []noun.Tombstone {
-	list := make([]noun.Tombstone, 0, len(v.Meta.Tombstones)+1)
-	for _, t := range v.Meta.Tombstones {
-		if t.Room != room {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// NoRoom is the answer about a room that does not exist, or not any more.
-func (v *View) NoRoom(name string) noun.Outcome {
-	if t := v.Tombstone(name); t != nil {
-		return Refuse(noun.NotFound, "room %q was deleted by %s on %s; `vigil apply -f` makes it anew",
-			name, Nobody(t.By), t.At.Text())
-	}
-	return Refuse(noun.NotFound, "%s", noun.AbsentRoom(name))
-}
-
-// NoAgent is the answer about an agent that does not exist, or not any more.
-func (v *View) NoAgent(name string) noun.Outcome {
-	room, _, _ := strings.Cut(name, "/")
-	if t := v.Tombstone(room); t != nil && v.Room(room) == nil {
-		return Refuse(noun.NotFound, "there is no agent %q: its room was deleted by %s on %s", name, Nobody(t.By),
-			t.At.Text())
-	}
-	return Refuse(noun.NotFound, "%s", noun.AbsentAgent(name))
 }

@@ -67,8 +67,8 @@ func leaseMutants() []Mutant {
 		{
 			Name: "lease-never-ends", Law: "L2", Says: "the end of a lease leaves the task with its silent holder",
 			Edits: []Edit{{File: "fsm/core/life.go",
-				Old: "		s.recover(t, e)\n",
-				New: "		if !e.charge {\n			s.recover(t, e)\n		}\n"}},
+				Old: "		s.takeBack(t, e)\n",
+				New: "		if !e.charge {\n			s.takeBack(t, e)\n		}\n"}},
 			Hunt: tests("./fsm", "TestL2"),
 		},
 		{

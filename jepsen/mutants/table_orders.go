@@ -5,7 +5,7 @@ func orderMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "acceptance-not-compared", Law: "L4", Says: "a host may accept an order that is not open any more",
-			Edits: []Edit{{File: "fsm/core/hosts.go",
+			Edits: []Edit{{File: "fsm/core/reports.go",
 				Old: "	if a.Proc != noun.ProcOrdered {\n		return Refuse(noun.Superseded, \"the start order",
 				New: "	if a.Proc == noun.ProcRunning {\n		return Refuse(noun.Superseded, \"the start order"}},
 			Hunt: tests("./fsm", "TestL4|TestProcessTransitions|TestUnacceptedOrderIsWithdrawn"),
