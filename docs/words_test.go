@@ -221,7 +221,7 @@ func hasHeading(text, name string) bool {
 
 // What is shown and not run names commands, flags and targets that exist.
 func TestCommandsThatAreNotRunExist(t *testing.T) {
-	vigil := filepath.Join(program(t), "vigil")
+	help := helps{vigil: filepath.Join(program(t), "vigil"), of: map[string]string{}}
 	makefile := readPage(t, "Makefile").text
 	shown := regexp.MustCompile(`(?m)^(?:.*&& |.*-- )?(make|vigil) (.*?)(?:\s+#.*)?$`)
 	seen := 0
@@ -240,7 +240,7 @@ func TestCommandsThatAreNotRunExist(t *testing.T) {
 					}
 					continue
 				}
-				if why := unknown(vigil, words); why != "" {
+				if why := help.unknown(words); why != "" {
 					t.Errorf("%s:%d: vigil %s: %s", name, b.line, m[2], why)
 				}
 			}
@@ -251,8 +251,14 @@ func TestCommandsThatAreNotRunExist(t *testing.T) {
 	}
 }
 
+// helps is what the program says of its commands; each is asked once.
+type helps struct {
+	vigil string
+	of    map[string]string // by the words of the command
+}
+
 // unknown says what a command line has that the program does not know.
-func unknown(vigil string, words []string) string {
+func (h *helps) unknown(words []string) string {
 	var command []string
 	for _, w := range words {
 		if !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(w) {
@@ -260,16 +266,22 @@ func unknown(vigil string, words []string) string {
 		}
 		command = append(command, w)
 	}
-	help, err := exec.Command(vigil, append(command, "--help")...).CombinedOutput()
-	if err != nil {
-		return string(help)
+	name := strings.Join(command, " ")
+	help, asked := h.of[name]
+	if !asked {
+		out, err := exec.Command(h.vigil, append(command, "--help")...).CombinedOutput()
+		if err != nil {
+			return string(out)
+		}
+		help = string(out)
+		h.of[name] = help
 	}
 	for _, w := range words {
 		if w == "--" {
 			break
 		}
 		flag, _, _ := strings.Cut(w, "=")
-		if strings.HasPrefix(w, "--") && !strings.Contains(string(help), flag+" ") {
+		if strings.HasPrefix(w, "--") && !strings.Contains(help, flag+" ") {
 			return "no flag " + flag
 		}
 	}

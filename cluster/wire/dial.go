@@ -38,11 +38,6 @@ func (t *Transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 	return t.NetworkTransport.AppendEntries(id, place(id, addr), args, resp)
 }
 
-// AppendEntriesPipeline implements raft.Transport.
-func (t *Transport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
-	return t.NetworkTransport.AppendEntriesPipeline(id, place(id, addr))
-}
-
 // InstallSnapshot implements raft.Transport.
 func (t *Transport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader) error {
