@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// quiet is for how long a pipeline that has nothing new to say may be silent: what a silent network has cut is
-// noticed by what is sent. It is of the order of raft's heartbeats, which are requests of their own and never held back.
+// quiet is for how long a pipeline that has nothing new to say may be silent: a connection that the network has
+// cut without a word is noticed by what is sent. Heartbeats are requests of their own and never held back.
 const quiet = 250 * time.Millisecond
 
 // AppendEntriesPipeline implements raft.Transport.
@@ -19,10 +19,10 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddr
 	return &pipeline{AppendPipeline: p}, nil
 }
 
-// pipeline leaves out what tells a follower nothing. Raft repeats the index of what is committed to each follower
-// whenever Timing.Commit has passed without an entry, so that a follower learns of the last entry's commit soon: at 10 ms
-// some 130 requests a second, each with its answer, of a leader that has nothing to do. A follower that has this index
-// by the same connection needs no second one. It is used by one goroutine at a time.
+// pipeline leaves out what tells a follower nothing. Raft repeats to each follower what is committed whenever
+// Timing.Commit has passed without an entry, so that it learns of the last entry's commit soon: at 10 ms some 130
+// requests a second, each with its answer, of a leader that has nothing to do. A follower that was told this index
+// by the same connection needs to hear it no second time. One goroutine uses a pipeline.
 type pipeline struct {
 	raft.AppendPipeline
 	term, commit uint64    // the last that was sent
