@@ -26,12 +26,11 @@ GORACE = atexit_sleep_ms=0 halt_on_error=1
 LONGEST_RACED = ./cmd/vigil/serve ./rpc ./cluster
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
-# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so two
-# packages more than there are cores are compiled or tested at once under the race detector, and none where whole
-# clusters run beside, whose leaders would lose their majority. vet is a step of its own.
+# Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so more
+# packages than there are cores are compiled or tested at once, but where whole fleets run, one. vet is a step of its own.
 more = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(1))
 # The packages whose tests start whole fleets.
-FLEETS = ./jepsen/incidents ./cmd/vigil
+FLEETS = ./jepsen/incidents ./cmd/vigil ./docs
 # The packages whose Fuzz functions are run.
 FUZZED = ./...
 
@@ -65,7 +64,7 @@ test: ## run the tests; needs only Go
 	go build -tags stand -o /dev/null ./cmd/vigil && go build -o /dev/null ./cmd/vigil
 	@# What starts whole fleets of processes runs alone, else their leaders lose their majorities for want of processor.
 	go test -vet=off -p 1 -timeout 20m $(FLEETS) || failed=1; \
-		$(call more,0) -timeout 20m $$(go list ./... | grep -vx $(FLEETS:./%=-e vigil/%)) || failed=1; \
+		$(call more,1) -timeout 20m $$(go list ./... | grep -vx $(FLEETS:./%=-e vigil/%)) || failed=1; \
 		test -z "$$failed"
 
 race: ## run the tests under the race detector; needs a C compiler

@@ -48,8 +48,8 @@ func rests() func() {
 	}
 }
 
-// sideBySide is how many tests of real processes run at once.
-const sideBySide = "4"
+// sideBySide is how many tests of real processes run at once: they wait more than they work.
+const sideBySide = "6"
 
 // noContexts is a folder that does not exist: what whoever runs the tests has selected is no
 // business of theirs.

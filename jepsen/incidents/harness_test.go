@@ -74,8 +74,8 @@ var shared struct {
 // The whole program, or each half, runs in a network namespace of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if skipped() == "" && halved() {
-		os.Exit(halves())
+	if skipped() == "" && parted() {
+		os.Exit(inParts())
 	}
 	os.Exit(stand.Inside(skipped(), func() int { return runAll(m) }))
 }

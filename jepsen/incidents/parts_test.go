@@ -16,11 +16,13 @@ import (
 	"vigil/jepsen/stand"
 )
 
-// Rows wait most of their time, for leases that end and hosts that come back. So a run of all of them is
-// two programs side by side, each with every other row and a stand in a namespace of its own.
+// parts is in how many programs a run of all rows is made, side by side, each with its share of the rows and a stand
+// in a namespace of its own: rows wait most of their time, for leases that end and hosts that come back. With two,
+// two cores were idle for a third of it; more fleets than cores allow lose their leaders.
+const parts = 3
 
-// halved tells whether this run is to be made by two programs: nobody has chosen rows, and nobody profiles.
-func halved() bool {
+// parted tells whether this run is to be made in parts: nobody has chosen rows, and nobody profiles.
+func parted() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.cpuprofile", "test.memprofile",
 		"test.trace", "test.coverprofile"} {
 		if flag.Lookup(name).Value.String() != "" {
@@ -30,9 +32,9 @@ func halved() bool {
 	return !stand.Isolated() && flag.Lookup("test.count").Value.String() == "1"
 }
 
-// halves runs this program once for each half of the rows, prints what they print one after the other, and
-// gives 1 when one of them failed. What stands run is built once, for both.
-func halves() int {
+// inParts runs this program once for each part of the rows, prints what they print one after the other, and
+// gives 1 when one of them failed. What stands run is built once, for all.
+func inParts() int {
 	programs, err := os.MkdirTemp("", "vigil-incidents-programs-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,28 +59,28 @@ func halves() int {
 		fmt.Fprintf(os.Stderr, "list the rows: %v\n", err)
 		return 1
 	}
-	var rows [2][]string
+	var rows [parts][]string
 	for i, name := range strings.Fields(string(list)) {
-		rows[i%2] = append(rows[i%2], name)
+		rows[i%parts] = append(rows[i%parts], name)
 	}
 	runtime.LockOSThread() // the death signal follows the thread that forks
 	defer runtime.UnlockOSThread()
-	var halves [2]*exec.Cmd
-	var said [2]bytes.Buffer
-	for i := range halves {
+	var running [parts]*exec.Cmd
+	var said [parts]bytes.Buffer
+	for i := range running {
 		args := append(slices.Clone(os.Args[1:]), "-programs", programs,
 			"-test.run", "^("+strings.Join(rows[i], "|")+")$")
-		halves[i] = exec.Command(self, args...)
-		halves[i].Stdout, halves[i].Stderr = &said[i], &said[i]
-		halves[i].SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-		if err := halves[i].Start(); err != nil {
+		running[i] = exec.Command(self, args...)
+		running[i].Stdout, running[i].Stderr = &said[i], &said[i]
+		running[i].SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+		if err := running[i].Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1 // what was started dies with this process
 		}
 	}
 	code := 0
-	for i, half := range halves {
-		if err := half.Wait(); err != nil {
+	for i, part := range running {
+		if err := part.Wait(); err != nil {
 			fmt.Fprintln(&said[i], err)
 			code = 1
 		}
