@@ -227,7 +227,8 @@ class Watch:
                         if not self._rest(end, _LOOK if self._blind else None):
                             return
                         if self._blind or now() - quiet >= _QUIET:  # a server that froze tells nothing
-                            self._changed = sorted(self._left)[:100]
+                            left = sorted(self._left)
+                            self._changed = left[:100] if self._blind else left
                     look = list(dict.fromkeys(self._changed))
                     self._changed = []
         finally:
@@ -270,6 +271,8 @@ class Watch:
             try:
                 for event in self._client.watch(room=self._room, task=self._one, scope=self._scope, stands=stands):
                     heard = True
+                    if event.get("kind") == "room.canceled":  # which may tell for thousands of its tasks
+                        self._tell(changed=list(self._left))
                     if event.get("kind", "").startswith("task.") and int(event.get("task", 0)) in self._left:
                         if event["kind"] not in ("task.claimed", "task.started", "task.created"):
                             self._tell(changed=[int(event["task"])])
