@@ -102,6 +102,28 @@ class Waits(unittest.TestCase):
             finally:
                 over.set()
 
+    def silent(self, calls):
+        """A server that answers no other call after the watch stands, and a client that asks for some seconds."""
+        over = threading.Event()
+        self.addCleanup(over.set)
+        f = Fake(dict({"GET /v1/events": lambda *_: lambda send: over.wait(PATIENCE)},
+                      **{call: lambda *_: over.wait(PATIENCE) and None for call in calls}))
+        self.addCleanup(f.__exit__)
+        c = vigil.Client(f.addr, retry_for=20, attempt=5)
+        self.addCleanup(c.close)
+        return f, c
+
+    def test_a_wait_has_its_time_also_where_no_server_answers(self):
+        _, c = self.silent(["GET /v1/tasks/7"])
+        with self.assertRaisesRegex(TimeoutError, "task 7 is not over after 0.5 s"):
+            c.tasks.wait(7, timeout=0.5)
+
+    def test_a_map_has_its_time_also_where_no_server_creates(self):
+        f, c = self.silent(["POST /v1/rooms/web/tasks"])
+        with self.assertRaisesRegex(TimeoutError, "not all tasks are created"):
+            list(c.tasks.map("web", "builder", range(100), parallel=2, timeout=0.5))
+        self.assertLess(len({h["Idempotency-Key"] for k, h, *_ in f.heard if k.endswith("/tasks")}), 3)
+
     def test_many_waits_hold_up_no_other_call(self):
         over = threading.Event()
 
