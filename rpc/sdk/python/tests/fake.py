@@ -17,6 +17,7 @@ class Fake:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # a head and a body are two writes
 
             def log_message(self, *_):
                 pass

@@ -1,3 +1,4 @@
+import datetime
 import os
 import subprocess
 import sys
@@ -210,6 +211,13 @@ class Outcomes(unittest.TestCase):
         self.assertTrue(self.raising(vigil.NoLeader("away")).retryable)
         self.assertFalse(self.raising(vigil.Conflict("no")).retryable)
         self.assertLessEqual(len(self.raising(ValueError("x" * 9000)).failure), 1024)
+
+    def test_a_span_until_the_next_attempt_is_one_that_servers_take(self):
+        month = 30 * 86400.0
+        for after, want in ((-0.4, 0.0), (31 * 86400, month), (float("inf"), month), (float("nan"), None),
+                            (datetime.timedelta(days=31), month), (10 ** 400, None), ("soon", None), (None, None)):
+            e = self.raising(vigil.Retry("later", after=after))
+            self.assertEqual((e.failure, e.retryable, e.after), ("later", True, want), after)
 
     def test_nothing_is_said_of_what_nobody_wants(self):
         def fn(j):

@@ -43,6 +43,21 @@ class Streams(unittest.TestCase):
             redial.assert_called_once()
         self.assertEqual([path.rpartition("after=")[2] for *_, path in f.heard], ["8", "8"])
 
+    def test_a_server_that_says_nothing_any_more_is_left(self):
+        streams, over = [], threading.Event()
+
+        def stream(send):
+            streams.append(None)
+            if len(streams) == 1:
+                over.wait(PATIENCE)  # frozen, and its connection is there
+            send(event(9 if len(streams) > 1 else 1))
+        with Fake({"GET /v1/events": lambda *_: stream}) as f, vigil.Client(f.addr) as c, \
+                mock.patch("vigil._client.QUIET", 0.3):
+            try:
+                self.assertEqual(next(c.events("web"))["seq"], "9")
+            finally:
+                over.set()
+
     def test_streams_that_do_not_begin_are_not_tried_for_ever(self):
         with Fake({"GET /v1/events": lambda *_: (503, {"code": "no_leader", "message": "nobody"})}) as f, \
                 vigil.Client(f.addr, retry_for=0.3) as c, self.assertRaises(vigil.NoLeader):
@@ -87,6 +102,28 @@ class Waits(unittest.TestCase):
             finally:
                 over.set()
 
+    def silent(self, calls):
+        """A server that answers no other call after the watch stands, and a client that asks for some seconds."""
+        over = threading.Event()
+        self.addCleanup(over.set)
+        f = Fake(dict({"GET /v1/events": lambda *_: lambda send: over.wait(PATIENCE)},
+                      **{call: lambda *_: over.wait(PATIENCE) and None for call in calls}))
+        self.addCleanup(f.__exit__)
+        c = vigil.Client(f.addr, retry_for=20, attempt=5)
+        self.addCleanup(c.close)
+        return f, c
+
+    def test_a_wait_has_its_time_also_where_no_server_answers(self):
+        _, c = self.silent(["GET /v1/tasks/7"])
+        with self.assertRaisesRegex(TimeoutError, "task 7 is not over after 0.5 s"):
+            c.tasks.wait(7, timeout=0.5)
+
+    def test_a_map_has_its_time_also_where_no_server_creates(self):
+        f, c = self.silent(["POST /v1/rooms/web/tasks"])
+        with self.assertRaisesRegex(TimeoutError, "not all tasks are created"):
+            list(c.tasks.map("web", "builder", range(100), parallel=2, timeout=0.5))
+        self.assertLess(len({h["Idempotency-Key"] for k, h, *_ in f.heard if k.endswith("/tasks")}), 3)
+
     def test_many_waits_hold_up_no_other_call(self):
         over = threading.Event()
 
@@ -106,6 +143,59 @@ class Waits(unittest.TestCase):
                    "GET /v1/tasks/1": lambda *_: (200, dict(TASK, id="1"))}) as f:
             try:
                 asyncio.run(main())
+            finally:
+                over.set()
+
+
+class Maps(unittest.TestCase):
+    """Many tasks of which no event tells."""
+
+    def results(self, f, stream, state, n=250):
+        """What becomes of so many tasks: each is PENDING at the first look, and then what state says."""
+        made, looks = [], {}
+
+        def create(*_):
+            made.append(None)  # one at a time
+            return 200, dict(TASK, id=str(len(made)))
+
+        def look(one):
+            looks[one] = looks.get(one, 0) + 1
+            return 200, dict(TASK, id=str(one), state=state if looks[one] > 1 else "PENDING")
+        f.answers.update({f"GET /v1/tasks/{i + 1}": lambda *_, i=i: look(i + 1) for i in range(n)})
+        f.answers.update({"POST /v1/rooms/web/tasks": create,
+                          "GET /v1/events": lambda *_: lambda send: stream(send, lambda: len(looks) == n)})
+        with vigil.Client(f.addr) as c:
+            return [t.state for t in c.tasks.map("web", "builder", range(n), parallel=1, timeout=PATIENCE)]
+
+    def test_all_are_looked_at_after_one_quiet_span(self):
+        over, clock, spans = threading.Event(), [1000.0], []
+
+        def rest(watch, *_):
+            if not watch._stands:
+                watch._wake.wait(PATIENCE)
+                return True
+            spans.append(None)
+            clock[0] += 15  # of 60 s
+            return len(spans) < 2
+        with Fake({}) as f, mock.patch("vigil._tasks.now", lambda: clock[0]), \
+                mock.patch("vigil._tasks._QUIET", 10), mock.patch("vigil._tasks.Watch._rest", rest):
+            try:
+                self.assertEqual(self.results(f, lambda *_: over.wait(PATIENCE), "COMPLETED"), ["COMPLETED"] * 250)
+            finally:
+                over.set()
+        self.assertEqual(len(spans), 1)
+
+    def test_a_room_that_is_canceled_tells_for_all_its_tasks(self):
+        over = threading.Event()
+
+        def stream(send, looked):
+            while not looked() and not over.wait(0.01):
+                pass
+            send('id: 9\nevent: room.canceled\ndata: {"seq": "9", "kind": "room.canceled"}\n\n')
+            over.wait(PATIENCE)
+        with Fake({}) as f, mock.patch("vigil._tasks._QUIET", 10 * PATIENCE):
+            try:
+                self.assertEqual(self.results(f, stream, "CANCELED", 5), ["CANCELED"] * 5)
             finally:
                 over.set()
 

@@ -113,6 +113,20 @@ class Ends(unittest.TestCase):
         self.assertEqual(said[1], ("fail", {"text": "what it returned was refused: no", "retryable": True,
                                             "after": "60.000s", "result": "text"}))
 
+    def test_a_span_that_is_refused_is_left_out_and_the_worker_goes_on(self):
+        room = Room("one", "two", ends={"next": [(400, {"code": "invalid", "message": "after is long"}),
+                                                 (200, {"none": {"code": "x"}})]})
+
+        def fn(job):
+            if job.text == "one":
+                raise vigil.Retry("429", after=3)
+            return job.text
+        with self.assertLogs("vigil"):
+            room.run(fn)
+        self.assertEqual(room.said(), [
+            ("next", {"fail": {"reason": "429", "retryable": True, "after": "3.000s"}}),
+            ("fail", {"text": "429", "retryable": True}), ("next", {"complete": {"result": "two"}})])
+
     def test_what_is_refused_of_the_life_ends_it(self):
         room = Room("one", ends={"next": [(409, {"code": "stopped", "message": "a human has stopped it"})]})
         with self.assertRaises(vigil.Stopped):

@@ -27,6 +27,7 @@ RETRY_FOR = 300.0  # s that a call is repeated: the cluster forgets a session af
 ATTEMPT = 5.0  # s that one attempt may wait for its answer
 LEAST = 0.25  # s that it may wait in any case, as far as its call has them
 LONG = 600.0  # s that a call which may take minutes may
+QUIET = 90.0  # s that a stream of events may say nothing: servers say something every 15 s
 HOPS = 3  # from server to server before a call waits
 RENEWALS = 3  # times that one write may find its session forgotten
 CLOSE = 0.25  # s for the good-bye of a client
@@ -358,6 +359,7 @@ class Client:
                 raise e
             if stands is not None:
                 stands()
+                wire.quiet = QUIET
             rest = b""
             for part in wire.chunks(head, float("inf")):
                 rest += part
@@ -368,7 +370,10 @@ class Client:
         except Lost as lost:
             if scope is not None:
                 scope.check()
-            self._servers.failed(wire.addr, str(lost))
+            if isinstance(lost, Late):
+                self._servers.leave(self._servers.park, wire.addr)
+            else:
+                self._servers.failed(wire.addr, str(lost))
             raise errors.Unavailable(str(lost)) from None
         finally:
             if scope is not None:

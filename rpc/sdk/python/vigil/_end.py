@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, Optional, Tuple
 
 from . import _errors as errors
-from ._clock import duration
+from ._clock import Span, duration, seconds
 from ._errors import VigilError
 from ._job import Handoff, clip
 from ._tasks import MAX_RESULT
 
 MAX_REASON = 1024  # bytes of why an attempt has failed
+MAX_AFTER = 30 * 86400.0  # s that servers put a task off at most
 FULL_AFTER = 60.0  # s until an attempt follows whose result or hand-off a budget had no room for
 UNFIT = (errors.Invalid, errors.NotFound, errors.TooLarge, errors.Full)  # what is said of a result, or of a hand-off
 
@@ -55,6 +57,16 @@ class End:
         return {"result": self.result, "to_role": h.role, "title": h.title, "text": h.text, "priority": h.priority}
 
 
+def later(after: Optional[Span]) -> Optional[float]:
+    """The span that a handler has said until the next attempt, as servers take it: what is past by now is 0, what is
+    too long the longest. None: it has said none, or what is no span."""
+    try:
+        span = float("nan") if after is None else seconds(after)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if math.isnan(span) else min(max(span, 0.0), MAX_AFTER)
+
+
 def made(result: str, handoff: Optional[Handoff]) -> str:
     """All that an end says that was refused, as much of it as servers keep."""
     if handoff is not None:
@@ -68,10 +80,12 @@ def made(result: str, handoff: Optional[Handoff]) -> str:
 
 def unfit(end: End, e: VigilError) -> Optional[End]:
     """What a refused end becomes: where the result, or the hand-off, is refused the attempt fails, since no other life
-    would end it better, and what it has made is kept with the task, if servers can. None: the refusal is about life
-    or attempt."""
+    would end it better, and what it has made is kept with the task, if servers can. A failure is said without what is
+    refused of it. None: the refusal is about life or attempt."""
     if end.failure and end.result and isinstance(e, (*UNFIT, errors.OldServers)):
         return End(failure=end.failure, retryable=end.retryable, after=end.after)
+    if end.failure and end.after is not None and isinstance(e, errors.Invalid):
+        return End(failure=end.failure, retryable=end.retryable)
     if end.failure or not isinstance(e, UNFIT):
         return None
     return End(failure=clip(f"what it returned was refused: {e}", MAX_REASON), result=made(end.result, end.handoff),

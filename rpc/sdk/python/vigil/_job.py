@@ -31,8 +31,8 @@ OWN = ("vigil", "watchdog")  # what vigil itself calls itself in mail to agents
 class Retry(Exception):
     """Raised by a handler: this attempt has failed, another one may succeed.
 
-    after is when the task is offered again at the earliest, in seconds (at most 30 days); without it the rules of
-    the role say so.
+    after is when the task is offered again at the earliest, in seconds: at most 30 days, longer ones are cut. Without
+    it, and where it is past by now, the rules of the role say so.
     """
 
     def __init__(self, why: object = "", after: Optional[Span] = None) -> None:

@@ -110,17 +110,13 @@ class Tasks:
         one in TRACEPARENT. key names it in its room, at most 128 bytes without white space: who creates a task with
         it again gets the one that is there, as long as it is kept, and Conflict when that says something else.
         """
-        body = text_of(text)
-        message: Dict[str, Any] = {"room": room, "role": role, "title": title or title_of(body, role), "text": body}
+        message = _wanted(room, role, text, title, here() if traceparent is None else checked(traceparent))
         if priority:
             message["priority"] = priority
         if expect is not None:
             message["expect"] = duration(expect)
         if after is not None:
             message["after"] = duration(after)
-        trace = here() if traceparent is None else checked(traceparent)
-        if trace:
-            message["traceparent"] = trace
         if key:
             message["key"] = key
         return Task(self._client.call("Fleet.CreateTask", message))
@@ -166,18 +162,49 @@ class Tasks:
         """
         until = None if timeout is None else now() + seconds(timeout)
         trace = here()
+
+        def create(text: object) -> int:
+            try:
+                return int(self._within(until, "Fleet.CreateTask", _wanted(room, role, text, "", trace))["id"])
+            except TimeoutError as e:
+                raise TimeoutError(f"not all tasks are created: {e}") from None
+
         with ThreadPoolExecutor(max_workers=max(parallel, 1)) as pool:
-            made = list(pool.map(lambda text: self.create(room, role, text, traceparent=trace).id, texts))
+            made = list(pool.map(create, texts))
         found: Dict[int, Task] = {}
-        watch = Watch(self._client, made, None, room).until(None if until is None else max(until - now(), 0.001))
+        watch = Watch(self._client, made, None, room)
+        over = watch.until(None if until is None else max(until - now(), 0.001))
         for one in made:
             while one not in found:
                 try:
-                    t = next(watch)
+                    t = next(over)
                 except StopIteration:
-                    raise TimeoutError(f"{len(made) - len(found)} of {len(made)} tasks are not over") from None
+                    raise TimeoutError(f"{watch.left} of {len(made)} tasks are not over") from None
                 found[t.id] = t
             yield found.pop(one)
+
+    def _within(self, end: Optional[float], method: str, message: Dict[str, Any]) -> Dict[str, Any]:
+        """A call that is repeated until end of the clock at most. TimeoutError: there was no answer until then."""
+        if end is None:
+            return self._client.call(method, message)
+        left = end - now()
+        if left <= 0:
+            raise TimeoutError("the time is over")
+        try:
+            return self._client.call(method, message, timeout=min(left, self._client._retry_for))
+        except errors.VigilError as e:
+            if e.fleeting and now() >= end:
+                raise TimeoutError(str(e)) from e
+            raise
+
+
+def _wanted(room: str, role: str, text: object, title: str, trace: str) -> Dict[str, Any]:
+    """The task that is to be created."""
+    body = text_of(text)
+    message: Dict[str, Any] = {"room": room, "role": role, "title": title or title_of(body, role), "text": body}
+    if trace:
+        message["traceparent"] = trace
+    return message
 
 
 def _id(task: Union[int, Task]) -> int:
@@ -199,6 +226,11 @@ class Watch:
         self._scope = Scope()
         self._outer = scope
 
+    @property
+    def left(self) -> int:
+        """How many are not known to be over."""
+        return len(self._left)
+
     def until(self, limit: Optional[float]) -> Iterator[Task]:
         """The tasks as they get over; it ends early when that takes longer than limit seconds."""
         end = None if limit is None else now() + limit
@@ -213,7 +245,10 @@ class Watch:
             while True:
                 for one in look:
                     if one in self._left:
-                        task = self._client.tasks.get(one)
+                        try:
+                            task = Task(self._client.tasks._within(end, "Fleet.GetTask", {"task": one}))
+                        except TimeoutError:
+                            return
                         if task.over:
                             self._left.discard(one)
                             yield task
@@ -227,7 +262,8 @@ class Watch:
                         if not self._rest(end, _LOOK if self._blind else None):
                             return
                         if self._blind or now() - quiet >= _QUIET:  # a server that froze tells nothing
-                            self._changed = sorted(self._left)[:100]
+                            left = sorted(self._left)
+                            self._changed = left[:100] if self._blind else left
                     look = list(dict.fromkeys(self._changed))
                     self._changed = []
         finally:
@@ -270,6 +306,8 @@ class Watch:
             try:
                 for event in self._client.watch(room=self._room, task=self._one, scope=self._scope, stands=stands):
                     heard = True
+                    if event.get("kind") == "room.canceled":  # which may tell for thousands of its tasks
+                        self._tell(changed=list(self._left))
                     if event.get("kind", "").startswith("task.") and int(event.get("task", 0)) in self._left:
                         if event["kind"] not in ("task.claimed", "task.started", "task.created"):
                             self._tell(changed=[int(event["task"])])

@@ -131,6 +131,7 @@ class Wire:
         self._rest = b""  # read, and not used yet
         self.reusable = True
         self.used = now()
+        self.quiet = float("inf")  # s that the other side may say nothing in the middle of an answer
         keep(self)
 
     def forked(self) -> None:
@@ -180,8 +181,9 @@ class Wire:
             raise Lost(f"server {self.addr}: {e}", True) from None
 
     def _more(self, until: float) -> bytes:
+        left = min(until - now(), self.quiet)
         try:
-            self._sock.settimeout(None if until == float("inf") else max(until - now(), 0.001))
+            self._sock.settimeout(None if left == float("inf") else max(left, 0.001))
             part = self._sock.recv(65536)
         except socket.timeout:
             raise Late(f"server {self.addr} did not answer in time", True) from None

@@ -14,8 +14,8 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tup
 
 from . import _trace
 from ._client import Client
-from ._clock import now, seconds
-from ._end import MAX_REASON, End, made
+from ._clock import now
+from ._end import MAX_REASON, End, later, made
 from ._errors import VigilError
 from ._fork import keep
 from ._job import Handoff, Job, Retry, Stopping, clip
@@ -265,8 +265,7 @@ class Worker:
     def _failed(self, job: Job, e: BaseException) -> End:
         """What an exception says: its type and message, never where it was raised or what was near."""
         if isinstance(e, Retry):
-            return End(failure=clip(str(e), MAX_REASON), retryable=True,
-                       after=None if e.after is None else seconds(e.after))
+            return End(failure=clip(str(e), MAX_REASON), retryable=True, after=later(e.after))
         log.error("task %d (attempt %d) has failed", job.id, job.attempt, exc_info=(type(e), e, _own(e)))
         retryable = isinstance(e, self.retry_on) or isinstance(e, VigilError) and not e.final \
             or not isinstance(e, Exception)

@@ -4,7 +4,10 @@ import { type Ran, type RunOptions } from "./subprocess.js";
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export declare class Retry extends Error {
     readonly name = "Retry";
-    /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
+    /**
+     * When the task is offered again at the earliest, in seconds: at most 30 days, longer ones are cut. Absent, and where
+     * it is past by now: as the role says.
+     */
     readonly after?: number;
     constructor(message?: string, options?: {
         after?: number;

@@ -105,10 +105,19 @@ export class Tasks {
         const made = [];
         let next = 0;
         const create = async () => {
-            for (let i = next++; i < all.length; i = next++)
-                made[i] = await this.create(room, role, all[i], left());
+            for (let i = next++; i < all.length; i = next++) {
+                try {
+                    made[i] = await this.create(room, role, all[i], left());
+                }
+                catch (e) {
+                    next = all.length; // whoever called has none of them
+                    throw e;
+                }
+            }
         };
-        await Promise.all(Array.from({ length: Math.max(parallel, 1) }, create));
+        const loops = Array.from({ length: Math.max(parallel, 1) }, create);
+        await Promise.allSettled(loops); // when this fails nothing is created any more
+        await Promise.all(loops);
         for (const task of made)
             yield await this.wait(task, { ...left(), check: false });
     }

@@ -1,10 +1,10 @@
 // A worker: a function that is an agent.
 import { Client } from "./client.js";
-import { MAX_REASON } from "./end.js";
+import { later, MAX_REASON } from "./end.js";
 import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
 import { Handoff, Retry } from "./job.js";
 import { Life } from "./life.js";
-import { clip, pause, span, textOf } from "./spans.js";
+import { clip, pause, textOf } from "./spans.js";
 import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 const BYE = 3000; // ms for the last words of a worker
@@ -234,8 +234,8 @@ class Work {
     /** What an error says: its class and message, never where it was thrown or what was near. */
     failed(job, e) {
         if (e instanceof Retry) {
-            const after = e.after === undefined ? {} : { after: span(e.after) };
-            return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
+            const after = later(e.after);
+            return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...(after && { after }) } };
         }
         this.log(`vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`);
         const retryable = (this.options.retryOn ?? []).some((kind) => e instanceof kind) || (e instanceof VigilError && !e.final);

@@ -2,9 +2,10 @@
 
 import type { CallOptions, Client } from "./client.js";
 import { Full, Invalid, NotFound, OldServers, TooLarge, TooOld, UnknownSession, VigilError } from "./errors.js";
-import type { NextRequest, Speaker } from "./messages.js";
+import type { Duration, NextRequest, Speaker } from "./messages.js";
 import { clip, span } from "./spans.js";
 
+const MAX_AFTER = 30 * 86_400; // s that servers put a task off at most
 const FULL_AFTER = 60; // s until an attempt follows whose result or hand-off a budget had no room for
 
 /** How a job ends. */
@@ -32,16 +33,27 @@ function made(end: Exclude<End, { readonly fail: unknown }>): string {
 }
 
 /**
+ * The span that a handler has said until the next attempt, as servers take it: what is past by now is 0, what is too
+ * long the longest. undefined: it has said none, or what is no span.
+ */
+export function later(after: number | undefined): Duration | undefined {
+  const seconds = Number(after ?? NaN);
+  return Number.isNaN(seconds) ? undefined : span(Math.min(Math.max(seconds, 0), MAX_AFTER));
+}
+
+/**
  * What a refused end becomes: where the result, or the hand-off, is refused the attempt fails, since no other life
- * would end it better, and what it has made is kept with the task, if servers can. undefined: the refusal is about
- * life or attempt.
+ * would end it better, and what it has made is kept with the task, if servers can. A failure is said without what is
+ * refused of it. undefined: the refusal is about life or attempt.
  */
 export function unfit(end: End, e: unknown): End | undefined {
   const full = e instanceof Full;
   const refused = full || e instanceof Invalid || e instanceof NotFound || e instanceof TooLarge;
   if ("fail" in end) {
     const { result, ...rest } = end.fail;
-    return result && (refused || e instanceof OldServers) ? { fail: rest } : undefined;
+    if (result && (refused || e instanceof OldServers)) return { fail: rest };
+    const { after, ...plain } = end.fail;
+    return after !== undefined && e instanceof Invalid ? { fail: plain } : undefined;
   }
   if (!refused) return undefined;
   const reason = clip(`what it returned was refused: ${e.message}`, MAX_REASON);

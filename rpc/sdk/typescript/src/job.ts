@@ -16,7 +16,10 @@ const OWN = ["vigil", "watchdog"]; // what vigil itself calls itself in mail to 
 /** Thrown by a handler: this attempt has failed, another one may succeed. */
 export class Retry extends Error {
   override readonly name = "Retry";
-  /** When the task is offered again at the earliest, in seconds, at most 30 days; absent: as the role says. */
+  /**
+   * When the task is offered again at the earliest, in seconds: at most 30 days, longer ones are cut. Absent, and where
+   * it is past by now: as the role says.
+   */
   readonly after?: number;
 
   constructor(message = "another attempt may succeed", options: { after?: number; cause?: unknown } = {}) {

@@ -1,12 +1,12 @@
 // A worker: a function that is an agent.
 
 import { Client } from "./client.js";
-import { MAX_REASON, type End } from "./end.js";
+import { later, MAX_REASON, type End } from "./end.js";
 import { Closed, Invalid, Rejoin, Superseded, VigilError } from "./errors.js";
 import { Handoff, Retry, type Job } from "./job.js";
 import { Life } from "./life.js";
 import type { Speaker } from "./messages.js";
-import { clip, pause, span, textOf } from "./spans.js";
+import { clip, pause, textOf } from "./spans.js";
 import { within } from "./trace.js";
 import { readFileSync } from "node:fs";
 
@@ -244,8 +244,8 @@ class Work {
   /** What an error says: its class and message, never where it was thrown or what was near. */
   private failed(job: Job, e: unknown): End {
     if (e instanceof Retry) {
-      const after = e.after === undefined ? {} : { after: span(e.after) };
-      return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...after } };
+      const after = later(e.after);
+      return { fail: { reason: clip(e.message, MAX_REASON), retryable: true, ...(after && { after }) } };
     }
     this.log(
       `vigil: task ${job.id} (attempt ${job.attempt}) has failed: ${e instanceof Error ? e.stack : String(e)}`,

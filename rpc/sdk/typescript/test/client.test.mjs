@@ -202,6 +202,21 @@ test("a map gives its tasks in the order of their texts, whatever became of them
   );
 });
 
+test("a map that fails creates nothing after that", async (t) => {
+  const creates = new Set(); // their numbers, which a repetition has again
+  const { client } = await serve(t, (h, res) => {
+    if (h.verb !== "POST") return say(res, 404, { code: "not_found", message: "nothing here" });
+    creates.add(h.headers["idempotency-key"]);
+    if (creates.size === 3) return say(res, 400, { code: "invalid", message: "no" });
+    say(res, 200, { id: "1", state: "QUEUED", room: "web", role: "square" });
+  });
+  const map = client.tasks.map("web", "square", Array(100).fill("x"), { parallel: 4 });
+  await assert.rejects(map.next(), Invalid);
+  const then = creates.size;
+  for (let i = 1; i <= 20; i++) await assert.rejects(client.tasks.get(i), NotFound);
+  assert.ok(creates.size === then && then < 100, `${then} creates, then ${creates.size}`);
+});
+
 test("a process that stood still asks once more, and not for ever", async (t) => {
   const real = performance.now.bind(performance);
   t.after(() => (performance.now = real));

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Client, Handoff, Stopped, worker } from "../dist/index.js";
+import { Client, Handoff, Retry, Stopped, worker } from "../dist/index.js";
 
 /** A server with tasks of these texts for one worker. answer may answer a call in its place. */
 async function serve(t, texts, answer = () => undefined, traceparent = "", options = {}) {
@@ -158,6 +158,42 @@ test("a result or hand-off that is refused fails its attempt, and the worker goe
       ["next", { complete: { result: "two" } }],
     ]);
   }
+});
+
+test("a span until the next attempt is one that servers take", async (t) => {
+  const month = `${30 * 86400}s`;
+  const spans = [-1, 31 * 86400, Infinity, NaN, 3];
+  const f = await serve(t, spans.map(String));
+  await run(f, (job) => {
+    throw new Retry("429", { after: Number(job.text) });
+  });
+  assert.deepEqual(
+    ends(f.heard).map(([, { fail }]) => fail),
+    ["0s", month, month, undefined, "3s"].map((after) => ({
+      reason: "429",
+      retryable: true,
+      ...(after && { after }),
+    })),
+  );
+});
+
+test("a span that is refused is left out, and the worker goes on", async (t) => {
+  let first = true;
+  const f = await serve(t, ["one", "two"], (call, say) => {
+    if (call !== "next" || !first) return false;
+    first = false;
+    say(400, { code: "invalid", message: "after is long" });
+    return true;
+  });
+  await run(f, (job) => {
+    if (job.text === "one") throw new Retry("429", { after: 3 });
+    return job.text;
+  });
+  assert.deepEqual(ends(f.heard), [
+    ["next", { fail: { reason: "429", retryable: true, after: "3s" } }],
+    ["fail", { text: "429", retryable: true }],
+    ["next", { complete: { result: "two" } }],
+  ]);
 });
 
 test("what is refused of the life ends it", async (t) => {
