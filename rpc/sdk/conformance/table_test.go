@@ -163,7 +163,7 @@ var stories = []story{
 	{name: "all servers are away", servers: 3, tasks: []string{"long", "quick"},
 		done: []string{"completed: done", "completed: done"}, handled: 2, left: true,
 		script: []fault{{on: "BeatHeld", from: 1, times: 1, before: away(2500 * time.Millisecond)}}},
-	{name: "all servers are away with the end", servers: 3, retry: "0.3", tasks: []string{"quick", "quick"},
+	{name: "all servers are away with the end", servers: 3, retry: "1.5", tasks: []string{"quick", "quick"},
 		done: []string{"completed: done", "completed: done"}, handled: 2, left: true,
 		script: []fault{{on: "Next", from: 1, times: 1, before: away(2500 * time.Millisecond)}}},
 	{name: "the result is refused", tasks: []string{"quick", "quick"},

@@ -61,9 +61,9 @@ class Room:
                 out.append((call, {k: v for k, v in body.items() if k not in ("speaker", "task", "attempt", "start")}))
         return out
 
-    def run(self, fn, client=None, until=None):
+    def run(self, fn, client=None, until=None, retry_for=60):
         """Runs a worker until it waits and there is no task, or until() holds."""
-        with self.fake as f, client or vigil.Client(f.addr, retry_for=0.2) as c:
+        with self.fake as f, client or vigil.Client(f.addr, retry_for=retry_for) as c:
             w = Worker("web/builder", fn, (), c)
 
             def stop():
@@ -142,7 +142,7 @@ class Ends(unittest.TestCase):
         gone = (409, {"code": "unknown_session", "message": "it has ended"})
         room = Room("one", "two", ends={"next": [AWAY] * 8 + [lost] + [gone] * 5 + [(200, {"none": {"code": "x"}})]})
         with self.assertLogs("vigil", "WARNING") as log:
-            room.run(lambda job: job.text)  # calls are repeated for 0.2 s each
+            room.run(lambda job: job.text, retry_for=0.2)
         self.assertEqual([end["complete"]["result"] for _, end in room.said()], ["one"] * 15 + ["two"])
         self.assertIn("still has to say", "".join(log.output))
 
@@ -158,7 +158,7 @@ class Stops(unittest.TestCase):
         with tempfile.TemporaryDirectory() as spool, mock.patch("vigil._worker.LEAVE", 0.3), \
                 mock.patch.dict(os.environ, VIGIL_SPOOL=spool, VIGIL_AGENT="web/builder", VIGIL_INCARNATION="1",
                                 VIGIL_TOKEN="secret"):
-            room.run(lambda job: "a result", until=lambda: len(room.said()) > 1)
+            room.run(lambda job: "a result", until=lambda: len(room.said()) > 1, retry_for=0.2)
             names = os.listdir(spool)
             self.assertEqual(len(names), 1, names)
             path = os.path.join(spool, names[0])
@@ -173,7 +173,7 @@ class Stops(unittest.TestCase):
         room = Room("one", ends={"next": [AWAY], "complete": [AWAY]})
         with tempfile.TemporaryDirectory() as spool, mock.patch("vigil._worker.LEAVE", 0.3), \
                 mock.patch.dict(os.environ, VIGIL_SPOOL=spool):
-            room.run(lambda job: "a result", until=lambda: len(room.said()) > 1)
+            room.run(lambda job: "a result", until=lambda: len(room.said()) > 1, retry_for=0.2)
             self.assertEqual(os.listdir(spool), [])
         self.assertEqual(room.fake.count("POST /v1/work:leave"), 1)
 
