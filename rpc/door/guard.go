@@ -214,7 +214,7 @@ func (g *guard) allow(p *who.Principal, full string, req any, unknown error) err
 		return g.allowPerson(p, &permit, req)
 	case who.Nobody:
 		if permit.Life && hasToken(req) && withinRoom(req) {
-			return nil
+			return g.ownToken(req)
 		}
 	}
 	return notFor(p, &permit)
