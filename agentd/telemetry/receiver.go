@@ -99,7 +99,8 @@ func (r *Receiver) End(life local.Life) {
 	delete(r.lives, life)
 }
 
-// Total is what a life has used by now, as far as this receiver has heard.
+// Total is what a life has used by now, as far as this receiver has heard. It waits for no message that is
+// counted meanwhile: the beats of the host ask.
 func (r *Receiver) Total(life local.Life) Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,12 +182,14 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, life local.Lif
 // count adds a message to the totals of its life; false when it was counted before.
 func (r *Receiver) count(life local.Life, message proto.Message, sum [sha256.Size]byte) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	m := r.lives[life]
-	switch {
-	case m == nil: // it has just ended
+	r.mu.Unlock()
+	if m == nil { // it has just ended
 		return false
-	case m.again(sum):
+	}
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	if m.again(sum) {
 		r.config.Count("repeated")
 		return false
 	}
@@ -198,6 +201,9 @@ func (r *Receiver) count(life local.Life, message proto.Message, sum [sha256.Siz
 	case *collogs.ExportLogsServiceRequest:
 		m.logs(message)
 	}
+	r.mu.Lock()
+	m.counted = m.sums
+	r.mu.Unlock()
 	if left > 0 {
 		r.config.Count("series_left_out")
 	}

@@ -216,9 +216,87 @@ func TestSeriesOfALifeAreBounded(t *testing.T) {
 	for i := range maxSeries + 10 {
 		m.metrics(counter("claude_code.token.usage", true, uint64(i+1), 1, 1, "type", "output"))
 	}
+	m.counted = m.sums
 	if u := m.total(); u.Output != maxSeries || len(m.series) != maxSeries {
 		t.Errorf("%d tokens of %d series", u.Output, len(m.series))
 	}
+}
+
+// large is a message of that many points, of a resource of that many attributes.
+func large(points, attributes int) *colmetrics.ExportMetricsServiceRequest {
+	m := counter("claude_code.cost.usage", true, 1, 2, 1)
+	r := m.ResourceMetrics[0]
+	r.Resource.Attributes = nil
+	for range attributes {
+		r.Resource.Attributes = append(r.Resource.Attributes, &common.KeyValue{})
+	}
+	sum := r.ScopeMetrics[0].Metrics[0].GetSum()
+	for len(sum.DataPoints) < points {
+		sum.DataPoints = append(sum.DataPoints, sum.DataPoints[0])
+	}
+	return m
+}
+
+// What tells a resource from others is written once a message, not with every point of it, and neither has more
+// than a bound: an agent could have its host reckon for hours.
+func TestOneMessageIsCountedInBoundedWork(t *testing.T) {
+	m := newMeter(time.Time{})
+	const points = 200
+	few := testing.AllocsPerRun(3, func() { m.metrics(large(points, 1)) })
+	many := testing.AllocsPerRun(3, func() { m.metrics(large(points, maxAttributes)) })
+	if most := few + 10*maxAttributes; many > most {
+		t.Errorf("%.0f allocations with %d attributes, %.0f with one", many, maxAttributes, few)
+	}
+	for name, tt := range map[string]struct{ points, attributes, left int }{
+		"at the bounds":         {maxPoints, maxAttributes, 0},
+		"a point too many":      {maxPoints + 1, 1, 1},
+		"an attribute too many": {3, maxAttributes + 1, 3},
+	} {
+		if left := newMeter(time.Time{}).metrics(large(tt.points, tt.attributes)); left != tt.left {
+			t.Errorf("%s: %d points were left out, want %d", name, left, tt.left)
+		}
+	}
+	of := large(1, 1)
+	p := of.ResourceMetrics[0].ScopeMetrics[0].Metrics[0].GetSum().DataPoints[0]
+	p.Attributes = make([]*common.KeyValue, maxAttributes+1)
+	if left := newMeter(time.Time{}).metrics(of); left != 1 {
+		t.Errorf("a point with too many attributes: %d were left out", left)
+	}
+	b := newBench(false)
+	b.send(t, large(maxPoints+1, 1))
+	if b.want(t, 0, 0, 0, 1_000_000, 0); b.outcomes["series_left_out"] != 1 || b.outcomes["taken"] != 1 {
+		t.Errorf("outcomes %v", b.outcomes)
+	}
+}
+
+// The beats of a host ask for totals: they do not wait for a message that is counted.
+func TestTotalsWaitForNoMessage(t *testing.T) {
+	b := newBench(false)
+	b.send(t, counter("claude_code.token.usage", false, 1, 2, 5, "type", "output"))
+	counting, goOn := make(chan struct{}), make(chan struct{})
+	b.config.Count = func(string) {
+		close(counting)
+		<-goOn
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		b.count(life, counter("claude_code.token.usage", false, 1, 3, 6, "type", "output"), [32]byte{1})
+	}()
+	<-counting
+	total := make(chan Usage, 1)
+	go func() { total <- b.Total(life) }()
+	select {
+	case u := <-total:
+		if u.Output < 5 {
+			t.Errorf("total %+v", u)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the total waits for a message")
+	}
+	close(goOn)
+	<-sent
+	b.want(t, 0, 11, 0, 0, 0)
 }
 
 func TestWhoMaySendAndHowMuch(t *testing.T) {
