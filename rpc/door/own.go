@@ -187,14 +187,24 @@ func (g *guard) ownLife(life who.Life, req any) error {
 	return nil
 }
 
-// withinRoom tells whether mail stays in the room of the agent that sends it. The answer to a mail
-// goes wherever that came from.
-func withinRoom(req any) bool {
+// withinRoom tells whether mail stays in the room of the agent that sends it. Its answer to a mail that it
+// got goes wherever that came from. Of a mail that nobody knows, or that no agent has sent, the state
+// machine answers.
+func (g *guard) withinRoom(req any) (within bool) {
 	m, ok := req.(*vigilv1.SendMailRequest)
-	if !ok || m.GetTo() == "" {
+	if !ok {
 		return true
 	}
-	return roomIn(m.GetTo()) == roomIn(m.GetSpeaker().GetAgent())
+	speaker := m.GetSpeaker().GetAgent()
+	if m.GetTo() != "" {
+		return roomIn(m.GetTo()) == roomIn(speaker)
+	}
+	g.reader.Read(func(st *fsm.View) {
+		asked, a := st.Mail(noun.MailID(m.GetReplyTo())), st.AgentByName(speaker)
+		within = asked == nil || asked.FromInc == 0 || roomIn(asked.From) == roomIn(speaker) ||
+			a != nil && asked.To == a.ID
+	})
+	return within
 }
 
 // roomIn gives the room of an address or of the name of an agent.
