@@ -34,17 +34,17 @@ const (
 	readers = 2
 )
 
-// Token is what a life shows with its telemetry: made of the host's key, so that nobody keeps it. It opens
-// nothing but the telemetry of that life.
-func Token(hostKey string, life local.Life) string {
-	mac := hmac.New(sha256.New, []byte(hostKey))
+// Token is what a life shows with its telemetry: made of a key that only this host's daemon knows, so that nobody
+// keeps it. It opens nothing but the telemetry of that life.
+func Token(key string, life local.Life) string {
+	mac := hmac.New(sha256.New, []byte(key))
 	fmt.Fprintf(mac, "vigil telemetry %d %d", life.Agent, life.Incarnation)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // Config is what a Receiver needs.
 type Config struct {
-	HostKey string
+	Key string // of the tokens
 	// LifeOf gives the life whose shim has passed a request on.
 	LifeOf func(*http.Request) local.Life
 	// Forward takes each message that was read, as it came; nil: nothing does. It must not block.
@@ -113,7 +113,7 @@ func (r *Receiver) Total(life local.Life) Usage {
 // ServeHTTP takes one message.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	life := r.config.LifeOf(req)
-	if !hmac.Equal([]byte(req.Header.Get(Header)), []byte(Token(r.config.HostKey, life))) {
+	if !hmac.Equal([]byte(req.Header.Get(Header)), []byte(Token(r.config.Key, life))) {
 		r.refuse(w, "denied", http.StatusUnauthorized, "the header "+Header+" is not that of this life")
 		return
 	}

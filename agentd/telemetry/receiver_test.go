@@ -24,7 +24,7 @@ import (
 	"vigil/agentd/local"
 )
 
-const hostKey = "0123456789abcdef0123456789abcdef"
+const key = "0123456789abcdef0123456789abcdef"
 
 var life = local.Life{Agent: 7, Incarnation: 3}
 
@@ -37,7 +37,7 @@ type bench struct {
 
 func newBench(adopted bool) *bench {
 	b := &bench{now: time.Unix(1_800_000_000, 0), outcomes: map[string]int{}}
-	b.Receiver = NewReceiver(Config{HostKey: hostKey, LifeOf: func(*http.Request) local.Life { return life },
+	b.Receiver = NewReceiver(Config{Key: key, LifeOf: func(*http.Request) local.Life { return life },
 		Now: func() time.Time { return b.now }, Count: func(o string) { b.outcomes[o]++ }})
 	b.Begin(life, adopted)
 	return b
@@ -65,7 +65,7 @@ func (b *bench) send(t *testing.T, m proto.Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := b.post(path, "application/x-protobuf", "", Token(hostKey, life), body); code != http.StatusOK {
+	if code := b.post(path, "application/x-protobuf", "", Token(key, life), body); code != http.StatusOK {
 		t.Fatalf("a message was answered with %d", code)
 	}
 	b.now = b.now.Add(time.Second)
@@ -300,7 +300,7 @@ func TestTotalsWaitForNoMessage(t *testing.T) {
 }
 
 func TestWhoMaySendAndHowMuch(t *testing.T) {
-	token := Token(hostKey, life)
+	token := Token(key, life)
 	body, err := proto.Marshal(counter("claude_code.token.usage", false, 1, 2, 5, "type", "output"))
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func TestWhoMaySendAndHowMuch(t *testing.T) {
 		{"json, gzip", "/v1/metrics", text, "gzip", token, pack(asJSON), 200},
 		{"traces, which are only passed on", "/v1/traces", binary, "", token, nil, 200},
 		{"no token", "/v1/metrics", binary, "", "", body, 401},
-		{"the token of another life", "/v1/metrics", binary, "", Token(hostKey, local.Life{Agent: 7, Incarnation: 2}),
+		{"the token of another life", "/v1/metrics", binary, "", Token(key, local.Life{Agent: 7, Incarnation: 2}),
 			body, 401},
 		{"another path", "/v1/agents", binary, "", token, body, 404},
 		{"no OTLP", "/v1/metrics", binary, "", token, []byte("\xff\xff\xff"), 400},
@@ -354,13 +354,13 @@ func TestALifeMaySendSoMuchAtOnceAndLaterAgain(t *testing.T) {
 	b := newBench(false)
 	taken := 0
 	for range 3 * burst {
-		if b.post("/v1/traces", "application/x-protobuf", "", Token(hostKey, life), nil) == 200 {
+		if b.post("/v1/traces", "application/x-protobuf", "", Token(key, life), nil) == 200 {
 			taken++
 		}
 	}
 	b.now = b.now.Add(time.Second)
 	if code := b.post("/v1/traces", "application/x-protobuf", "",
-		Token(hostKey, life), nil); taken != burst || code != 200 {
+		Token(key, life), nil); taken != burst || code != 200 {
 		t.Errorf("%d of %d taken at once, and %d a second later", taken, burst, code)
 	}
 }
@@ -417,7 +417,7 @@ func FuzzMessages(f *testing.F) {
 		b := newBench(false)
 		for _, path := range []string{"/v1/metrics", "/v1/logs", "/v1/traces"} {
 			before := b.Total(life)
-			b.post(path, kind, "", Token(hostKey, life), body)
+			b.post(path, kind, "", Token(key, life), body)
 			after := b.Total(life)
 			if after.Input < before.Input || after.Output < before.Output || after.Cache < before.Cache ||
 				after.MicroUSD > maxPoint*1e6 || after.Input > 1e15 {
