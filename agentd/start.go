@@ -88,7 +88,7 @@ func (v *lives) spec(l *life, c runner.Command) shim.Spec {
 	if c.Telemetry {
 		spec.Telemetry = v.data.Telemetry()
 		spec.Env = append(spec.Env, "OTEL_EXPORTER_OTLP_HEADERS="+telemetry.Header+"="+
-			telemetry.Token(v.key, local.Life(l.who())))
+			telemetry.Token(v.data.TelemetryKey, local.Life(l.who())))
 		spec.Env = append(spec.Env, environ(l.course, c.Env)...)
 	}
 	if c := c.Credential; c != nil {

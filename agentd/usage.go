@@ -21,7 +21,7 @@ func (a *Agentd) receiver() *telemetry.Receiver {
 	for _, outcome := range telemetry.Outcomes() {
 		m.telemetry.WithLabelValues(outcome)
 	}
-	config := telemetry.Config{HostKey: a.data.Key, LifeOf: local.LifeOf,
+	config := telemetry.Config{Key: a.data.TelemetryKey, LifeOf: local.LifeOf,
 		Count: func(outcome string) { m.telemetry.WithLabelValues(outcome).Inc() }}
 	if to := a.config.TelemetryForward; to != "" {
 		var mu sync.Mutex

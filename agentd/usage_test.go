@@ -3,6 +3,8 @@ package agentd
 import (
 	"bytes"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,9 @@ import (
 	records "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"vigil/agentd/disk"
+	"vigil/agentd/local"
+	"vigil/agentd/telemetry"
 	"vigil/rpc/gen/vigilv1"
 )
 
@@ -102,6 +107,15 @@ func TestTelemetryGoesOnOverARestart(t *testing.T) {
 	}
 	if code := export(t, env, "0123", completion(t, 1, 7)); code != http.StatusUnauthorized {
 		t.Errorf("without its token: %d", code)
+	}
+	// The key of the host is its name in certificates, which many see.
+	hostKey, err := os.ReadFile(filepath.Join(h.spec.Dir, disk.KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guess := telemetry.Token(strings.TrimSpace(string(hostKey)), local.Life{Agent: 1, Incarnation: 3})
+	if code := export(t, env, guess, completion(t, 1, 7)); code != http.StatusUnauthorized {
+		t.Errorf("with a token made of the host's key: %d", code)
 	}
 	if code := export(t, env, "", completion(t, 1, 7)); code != http.StatusOK {
 		t.Fatalf("with its token: %d", code)

@@ -23,20 +23,20 @@ const (
 )
 
 // GetAgent shows an agent with all that explains its state.
-func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv1.GetAgentResponse, error) {
+func (f *fleet) GetAgent(ctx context.Context, r *vigilv1.GetAgentRequest) (*vigilv1.GetAgentResponse, error) {
 	var c form.Checks
 	if c.Agent("agent", r.GetAgent(), false); c.Err != nil {
 		return nil, c.Err
 	}
 	var err error
-	leader := f.Reader.Leader().ID != ""
+	leader, reads := f.Reader.Leader().ID != "", f.Door.Reads(ctx)
 	resp := base.Read(f.Core, func(st *fsm.View) *vigilv1.GetAgentResponse {
 		a := st.AgentByName(r.GetAgent())
 		if a == nil {
 			err = base.NoAgent(st, r.GetAgent())
 			return nil
 		}
-		out := &vigilv1.GetAgentResponse{Agent: judgedAgent(st, a, leader), Events: recentEvents(st, a.Name)}
+		out := &vigilv1.GetAgentResponse{Agent: shownAgent(st, a, leader, reads), Events: recentEvents(st, a.Name)}
 		if role := st.Role(a.Role); role != nil {
 			out.Role = form.RoleSpec(&role.Spec)
 			out.Hosts = fits(st, a)
@@ -47,6 +47,15 @@ func (f *fleet) GetAgent(_ context.Context, r *vigilv1.GetAgentRequest) (*vigilv
 		return out
 	})
 	return resp, err
+}
+
+// shownAgent is an agent for a caller: how its last life has ended, with its output only for who reads that.
+func shownAgent(st *fsm.View, a *noun.Agent, leader bool, reads func(agent string) bool) *vigilv1.Agent {
+	out := judgedAgent(st, a, leader)
+	if x := out.GetLastExit(); x != nil && reads != nil && !reads(a.Name) {
+		x.Tail = ""
+	}
+	return out
 }
 
 // recentEvents gives the newest events about an agent, oldest first.
@@ -91,7 +100,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	resp := &vigilv1.ListAgentsResponse{}
+	resp, reads := &vigilv1.ListAgentsResponse{}, f.Door.Reads(ctx)
 	at := r.GetAfter()
 	if room, _, _ := strings.Cut(at, "/"); room < r.GetRoom() {
 		at = r.GetRoom() // what is behind the name of a room begins with its agents
@@ -118,7 +127,7 @@ func (f *fleet) ListAgents(ctx context.Context, r *vigilv1.ListAgentsRequest) (*
 				}
 				seen, looks, at = seen+1, looks+1, a.Name
 				if want.match(st, a) {
-					resp.Agents = append(resp.Agents, judgedAgent(st, a, leader))
+					resp.Agents = append(resp.Agents, shownAgent(st, a, leader, reads))
 				}
 			}
 		})

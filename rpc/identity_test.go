@@ -463,3 +463,56 @@ func TestABackupOfNobodyIsNotRead(t *testing.T) {
 		t.Errorf("%d entries were written", after-before)
 	}
 }
+
+// An agent answers what came to it, from wherever it came, and what somebody of its room has sent; a number of
+// another mail opens no mailbox of another room.
+func TestAgentsAnswerOnlyMailThatIsTheirs(t *testing.T) {
+	p := newPeople(t)
+	w := p.start()
+	lives := map[string]*vigilv1.Speaker{}
+	for _, name := range []string{"web/builder", "web/builder.2", "ops/builder"} {
+		if room, _, _ := strings.Cut(name, "/"); name == room+"/builder" {
+			w.room(room, "builder", 2)
+		}
+		life, err := w.work(0).Join(within(t), &vigilv1.JoinRequest{Speaker: &vigilv1.Speaker{Agent: name, Token: name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lives[name] = &vigilv1.Speaker{Agent: name, Incarnation: life.GetIncarnation(), Token: name}
+	}
+	for i := range w.nodes {
+		agents := vigilv1.NewMailboxClient(p.dial(w, i, trust.NewHolder(p.roots).Client(nil)))
+		send := func(from string, m *vigilv1.SendMailRequest) uint64 {
+			t.Helper()
+			m.Speaker, m.Subject = lives[from], "x"
+			mailbox := w.mail(0) // somebody who may write to all rooms
+			if m.GetTo() == "" || strings.HasPrefix(m.GetTo(), "web") && strings.HasPrefix(from, "web") {
+				mailbox = agents
+			}
+			sent, err := mailbox.SendMail(within(t), m)
+			if err != nil {
+				t.Fatalf("%s sends %v: %v", from, m, err)
+			}
+			return sent.GetMails()[0]
+		}
+		inside := send("web/builder", &vigilv1.SendMailRequest{To: "web/builder.2"})
+		across := send("ops/builder", &vigilv1.SendMailRequest{To: "web/builder"})
+		_, err := agents.SendMail(within(t), &vigilv1.SendMailRequest{Speaker: lives["ops/builder"], Subject: "x",
+			ReplyTo: inside})
+		if codeOf(err) != code.Denied {
+			t.Errorf("s%d: an agent of ops answers a mail of web to web: %v", i+1, err)
+		}
+		_, err = agents.SendMail(within(t), &vigilv1.SendMailRequest{Speaker: lives["web/builder.2"], Subject: "x",
+			ReplyTo: across})
+		if codeOf(err) != code.Denied {
+			t.Errorf("s%d: an agent answers another one's mail from another room: %v", i+1, err)
+		}
+		send("web/builder", &vigilv1.SendMailRequest{ReplyTo: across})
+		send("web/builder.2", &vigilv1.SendMailRequest{ReplyTo: inside})
+		_, err = agents.SendMail(within(t), &vigilv1.SendMailRequest{Speaker: lives["ops/builder"], Subject: "x",
+			ReplyTo: 99_999})
+		if codeOf(err) != code.Invalid {
+			t.Errorf("s%d: an answer to a mail that nobody knows: %v", i+1, err)
+		}
+	}
+}

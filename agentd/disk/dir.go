@@ -23,6 +23,8 @@ const (
 	hostFile = "host.json"
 	// KeyFile holds the key of the host.
 	KeyFile = "host_key"
+	// telemetryKeyFile holds what the tokens of telemetry are made with.
+	telemetryKeyFile = "telemetry_key"
 	// AgentsFile is the socket on which shims pass on the calls of their agents. It is for shims only.
 	AgentsFile = "agents"
 	// TelemetryFile is the socket on which shims pass on the telemetry of their agents.
@@ -33,6 +35,10 @@ const (
 type Dir struct {
 	Path string
 	Key  string // of the host, a secret: 32 hexadecimal digits
+	// TelemetryKey is what the tokens of telemetry are made with, known to nobody else: others see the key of the
+	// host, which is its name.
+	TelemetryKey string
+
 	lock *os.File
 
 	mu    sync.Mutex // of noted and the file behind it
@@ -74,6 +80,10 @@ func Open(path, keyCopy string) (*Dir, error) {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if d.Key, err = readKey(path, wanted); err != nil {
+		d.Close()
+		return nil, err
+	}
+	if d.TelemetryKey, err = telemetryKey(path); err != nil {
 		d.Close()
 		return nil, err
 	}

@@ -119,3 +119,32 @@ func TestHostKeyTakesOverACopy(t *testing.T) {
 		t.Errorf("a directory of another host took over a key: %q", key)
 	}
 }
+
+// What tokens of telemetry are made with is no name of the host, stays, is for nobody else to read, and is made
+// anew where it is damaged.
+func TestTheKeyOfTelemetryIsADirectorysOwn(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (key string) {
+		t.Helper()
+		d, err := Open(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if d.TelemetryKey == "" || d.TelemetryKey == d.Key {
+			t.Errorf("the key of telemetry is %q, that of the host %q", d.TelemetryKey, d.Key)
+		}
+		return d.TelemetryKey
+	}
+	first := open()
+	file := filepath.Join(dir, telemetryKeyFile)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 || open() != first {
+		t.Errorf("file %v (%v), or another key", info, err)
+	}
+	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := open(); again == first || open() != again {
+		t.Error("a damaged key is not made anew, or not once")
+	}
+}

@@ -56,12 +56,30 @@ func keyIn(path string) (string, error) {
 
 func makeKey(dir, path, key string) (string, error) {
 	if key == "" {
-		raw := make([]byte, 16)
-		rand.Read(raw) // never fails
-		key = hex.EncodeToString(raw)
+		key = newKey()
 	}
 	if err := Write(dir, path, key+"\n"); err != nil {
 		return "", fmt.Errorf("make host key: %w", err)
+	}
+	return key, nil
+}
+
+func newKey() string {
+	raw := make([]byte, 16)
+	rand.Read(raw) // never fails
+	return hex.EncodeToString(raw)
+}
+
+// telemetryKey gives what the tokens of telemetry are made with. One that is missing or damaged is made anew: only
+// the telemetry of lives that run already is refused then.
+func telemetryKey(dir string) (string, error) {
+	path := filepath.Join(dir, telemetryKeyFile)
+	if key, err := keyIn(path); err == nil {
+		return key, nil
+	}
+	key := newKey()
+	if err := Write(dir, path, key+"\n"); err != nil {
+		return "", fmt.Errorf("make key of telemetry: %w", err)
 	}
 	return key, nil
 }

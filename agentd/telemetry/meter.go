@@ -3,12 +3,17 @@ package telemetry
 import (
 	"crypto/sha256"
 	"math"
+	"sync"
 	"time"
 )
 
 const (
 	// maxSeries bounds the series of a life that are told apart; points of further ones are left out.
 	maxSeries = 4096
+	// maxPoints bounds the points that are read of one message, maxAttributes what tells one of them, or their
+	// resource, from others: an empty one of either has two bytes in a message.
+	maxPoints     = 1 << 14
+	maxAttributes = 1024
 	// maxPoint bounds what one point may say, in tokens, uses or dollars.
 	maxPoint = 1e12
 	// bodiesKept is how many of the last messages of a life are known again when they are repeated.
@@ -61,22 +66,34 @@ func (f field) kind() kind {
 	return kindTokens
 }
 
-// meter adds up what one life has used. It belongs to whoever holds the receiver's lock.
+// sums are what one life has used, as told.
+type sums struct {
+	sources [kindsPlus]source
+	tokens  [3]float64 // by field
+	cost    float64
+	tools   [ToolsPlus]uint64
+}
+
+// meter adds up what one life has used.
 type meter struct {
+	// What follows, up to counted, belongs to whoever holds counting, which is taken before the receiver's lock.
+	counting sync.Mutex
+
 	// since is when this receiver began to hear the life, by the machine's clock, zero for one that began
 	// under it: of what a series of a taken over life says that began before, nothing is known to be new.
 	since time.Time
 
-	sources [kindsPlus]source
-	tokens  [3]float64 // by field, as told
-	cost    float64
-	tools   [ToolsPlus]uint64
-	input   float64 // the largest that was shown
+	sums
 
 	series map[[sha256.Size]byte]float64 // cumulative ones: the last value
 	bodies map[[sha256.Size]byte]struct{}
 	order  [bodiesKept][sha256.Size]byte // a ring of the keys of bodies
 	next   int
+
+	// counted is a copy, made when the last message had been counted. It and what follows belong to whoever holds
+	// the receiver's lock, which nobody keeps for a message.
+	counted sums
+	input   float64 // the largest that was shown
 
 	left  float64 // messages that may come at once
 	asked time.Time
@@ -140,13 +157,14 @@ func (m *meter) add(s source, f field, tool Tool, value float64) {
 
 // total gives what the life has used by now.
 func (m *meter) total() Usage {
-	input := m.tokens[fieldInput]
-	if m.sources[kindTokens].withCache() {
-		input -= m.tokens[fieldCache] // it may come before what it is part of
+	s := &m.counted
+	input := s.tokens[fieldInput]
+	if s.sources[kindTokens].withCache() {
+		input -= s.tokens[fieldCache] // it may come before what it is part of
 	}
 	m.input = max(m.input, input)
-	return Usage{Input: uint64(m.input), Output: uint64(m.tokens[fieldOutput]), Cache: uint64(m.tokens[fieldCache]),
-		MicroUSD: uint64(math.Round(m.cost * 1e6)), Tools: m.tools}
+	return Usage{Input: uint64(m.input), Output: uint64(s.tokens[fieldOutput]), Cache: uint64(s.tokens[fieldCache]),
+		MicroUSD: uint64(math.Round(s.cost * 1e6)), Tools: s.tools}
 }
 
 // Bounds on the messages of a life: so many at once, and so many a second.

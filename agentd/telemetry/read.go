@@ -47,18 +47,27 @@ type point struct {
 }
 
 // metrics counts what a message of metrics says. It gives how many points were left out because there are
-// too many series.
+// too many of them, of their attributes, or of their series.
 func (m *meter) metrics(message *colmetrics.ExportMetricsServiceRequest) (left int) {
+	most := maxPoints
 	for _, r := range message.GetResourceMetrics() {
+		attributes := r.GetResource().GetAttributes()
+		tooMany := len(attributes) > maxAttributes
+		var resource [sha256.Size]byte
+		if !tooMany {
+			resource = resourceOf(attributes) // once: there may be thousands of points
+		}
 		for _, scope := range r.GetScopeMetrics() {
 			for _, one := range scope.GetMetrics() {
 				what, known := measures[one.GetName()]
 				if !known {
 					continue
 				}
-				points, cumulative := pointsOf(one)
+				points, over, cumulative := pointsOf(one, most)
+				most -= len(points)
+				left += over
 				for _, p := range points {
-					if !m.point(r.GetResource().GetAttributes(), one.GetName(), what, p, cumulative) {
+					if tooMany || len(p.attributes) > maxAttributes || !m.point(resource, one.GetName(), what, p, cumulative) {
 						left++
 					}
 				}
@@ -69,7 +78,7 @@ func (m *meter) metrics(message *colmetrics.ExportMetricsServiceRequest) (left i
 }
 
 // point counts one point; false when it belongs to one series too many.
-func (m *meter) point(resource []*common.KeyValue, name string, what measure, p point, cumulative bool) bool {
+func (m *meter) point(resource [sha256.Size]byte, name string, what measure, p point, cumulative bool) bool {
 	if !(p.value >= 0) || p.value > maxPoint { // none of the comparisons holds for what is no number
 		return true
 	}
@@ -90,16 +99,20 @@ func (m *meter) point(resource []*common.KeyValue, name string, what measure, p 
 	return true
 }
 
-// pointsOf gives the numbers of a counter or a histogram; others mean nothing here.
-func pointsOf(one *metrics.Metric) (points []point, cumulative bool) {
+// pointsOf gives the first numbers of a counter or a histogram, and how many more there are; others mean
+// nothing here.
+func pointsOf(one *metrics.Metric, most int) (points []point, over int, cumulative bool) {
 	var how metrics.AggregationTemporality
 	switch {
 	case one.GetSum() != nil:
 		how = one.GetSum().GetAggregationTemporality()
 		if !one.GetSum().GetIsMonotonic() {
-			return nil, false
+			return nil, 0, false
 		}
-		for _, p := range one.GetSum().GetDataPoints() {
+		all := one.GetSum().GetDataPoints()
+		most = min(most, len(all))
+		over = len(all) - most
+		for _, p := range all[:most] {
 			value := p.GetAsDouble()
 			if v, ok := p.GetValue().(*metrics.NumberDataPoint_AsInt); ok {
 				value = float64(v.AsInt)
@@ -108,35 +121,50 @@ func pointsOf(one *metrics.Metric) (points []point, cumulative bool) {
 		}
 	case one.GetHistogram() != nil:
 		how = one.GetHistogram().GetAggregationTemporality()
-		for _, p := range one.GetHistogram().GetDataPoints() {
+		all := one.GetHistogram().GetDataPoints()
+		most = min(most, len(all))
+		over = len(all) - most
+		for _, p := range all[:most] {
 			points = append(points, point{p.GetAttributes(), p.GetStartTimeUnixNano(), p.GetSum()})
 		}
 	}
 	switch how {
 	case metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA:
-		return points, false
+		return points, over, false
 	case metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE:
-		return points, true
+		return points, over, true
 	}
-	return nil, false
+	return nil, 0, false
+}
+
+// resourceOf gives what tells a resource from others.
+func resourceOf(attributes []*common.KeyValue) (key [sha256.Size]byte) {
+	h := sha256.New()
+	written(h, attributes)
+	h.Sum(key[:0])
+	return key
 }
 
 // seriesOf gives the key of a series.
-func seriesOf(resource []*common.KeyValue, name string, p point) (key [sha256.Size]byte) {
+func seriesOf(resource [sha256.Size]byte, name string, p point) (key [sha256.Size]byte) {
 	h := sha256.New()
 	part(h, []byte(name))
-	for _, list := range [...][]*common.KeyValue{resource, p.attributes} {
-		list = slices.Clone(list)
-		slices.SortStableFunc(list, func(a, b *common.KeyValue) int { return cmp.Compare(a.GetKey(), b.GetKey()) })
-		for _, kv := range list {
-			text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(kv) // what was read can be written
-			part(h, text)
-		}
-		part(h, nil)
-	}
+	part(h, resource[:])
+	written(h, p.attributes)
 	part(h, binary.BigEndian.AppendUint64(nil, p.start))
 	h.Sum(key[:0])
 	return key
+}
+
+// written writes attributes, in whichever order they come.
+func written(h hash.Hash, list []*common.KeyValue) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *common.KeyValue) int { return cmp.Compare(a.GetKey(), b.GetKey()) })
+	for _, kv := range list {
+		text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(kv) // what was read can be written
+		part(h, text)
+	}
+	part(h, nil)
 }
 
 func part(h hash.Hash, text []byte) {

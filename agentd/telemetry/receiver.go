@@ -34,17 +34,17 @@ const (
 	readers = 2
 )
 
-// Token is what a life shows with its telemetry: made of the host's key, so that nobody keeps it. It opens
-// nothing but the telemetry of that life.
-func Token(hostKey string, life local.Life) string {
-	mac := hmac.New(sha256.New, []byte(hostKey))
+// Token is what a life shows with its telemetry: made of a key that only this host's daemon knows, so that nobody
+// keeps it. It opens nothing but the telemetry of that life.
+func Token(key string, life local.Life) string {
+	mac := hmac.New(sha256.New, []byte(key))
 	fmt.Fprintf(mac, "vigil telemetry %d %d", life.Agent, life.Incarnation)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // Config is what a Receiver needs.
 type Config struct {
-	HostKey string
+	Key string // of the tokens
 	// LifeOf gives the life whose shim has passed a request on.
 	LifeOf func(*http.Request) local.Life
 	// Forward takes each message that was read, as it came; nil: nothing does. It must not block.
@@ -99,7 +99,8 @@ func (r *Receiver) End(life local.Life) {
 	delete(r.lives, life)
 }
 
-// Total is what a life has used by now, as far as this receiver has heard.
+// Total is what a life has used by now, as far as this receiver has heard. It waits for no message that is
+// counted meanwhile: the beats of the host ask.
 func (r *Receiver) Total(life local.Life) Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +113,7 @@ func (r *Receiver) Total(life local.Life) Usage {
 // ServeHTTP takes one message.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	life := r.config.LifeOf(req)
-	if !hmac.Equal([]byte(req.Header.Get(Header)), []byte(Token(r.config.HostKey, life))) {
+	if !hmac.Equal([]byte(req.Header.Get(Header)), []byte(Token(r.config.Key, life))) {
 		r.refuse(w, "denied", http.StatusUnauthorized, "the header "+Header+" is not that of this life")
 		return
 	}
@@ -181,12 +182,14 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, life local.Lif
 // count adds a message to the totals of its life; false when it was counted before.
 func (r *Receiver) count(life local.Life, message proto.Message, sum [sha256.Size]byte) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	m := r.lives[life]
-	switch {
-	case m == nil: // it has just ended
+	r.mu.Unlock()
+	if m == nil { // it has just ended
 		return false
-	case m.again(sum):
+	}
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	if m.again(sum) {
 		r.config.Count("repeated")
 		return false
 	}
@@ -198,6 +201,9 @@ func (r *Receiver) count(life local.Life, message proto.Message, sum [sha256.Siz
 	case *collogs.ExportLogsServiceRequest:
 		m.logs(message)
 	}
+	r.mu.Lock()
+	m.counted = m.sums
+	r.mu.Unlock()
 	if left > 0 {
 		r.config.Count("series_left_out")
 	}

@@ -24,7 +24,7 @@ import (
 	"vigil/agentd/local"
 )
 
-const hostKey = "0123456789abcdef0123456789abcdef"
+const key = "0123456789abcdef0123456789abcdef"
 
 var life = local.Life{Agent: 7, Incarnation: 3}
 
@@ -37,7 +37,7 @@ type bench struct {
 
 func newBench(adopted bool) *bench {
 	b := &bench{now: time.Unix(1_800_000_000, 0), outcomes: map[string]int{}}
-	b.Receiver = NewReceiver(Config{HostKey: hostKey, LifeOf: func(*http.Request) local.Life { return life },
+	b.Receiver = NewReceiver(Config{Key: key, LifeOf: func(*http.Request) local.Life { return life },
 		Now: func() time.Time { return b.now }, Count: func(o string) { b.outcomes[o]++ }})
 	b.Begin(life, adopted)
 	return b
@@ -65,7 +65,7 @@ func (b *bench) send(t *testing.T, m proto.Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := b.post(path, "application/x-protobuf", "", Token(hostKey, life), body); code != http.StatusOK {
+	if code := b.post(path, "application/x-protobuf", "", Token(key, life), body); code != http.StatusOK {
 		t.Fatalf("a message was answered with %d", code)
 	}
 	b.now = b.now.Add(time.Second)
@@ -216,13 +216,91 @@ func TestSeriesOfALifeAreBounded(t *testing.T) {
 	for i := range maxSeries + 10 {
 		m.metrics(counter("claude_code.token.usage", true, uint64(i+1), 1, 1, "type", "output"))
 	}
+	m.counted = m.sums
 	if u := m.total(); u.Output != maxSeries || len(m.series) != maxSeries {
 		t.Errorf("%d tokens of %d series", u.Output, len(m.series))
 	}
 }
 
+// large is a message of that many points, of a resource of that many attributes.
+func large(points, attributes int) *colmetrics.ExportMetricsServiceRequest {
+	m := counter("claude_code.cost.usage", true, 1, 2, 1)
+	r := m.ResourceMetrics[0]
+	r.Resource.Attributes = nil
+	for range attributes {
+		r.Resource.Attributes = append(r.Resource.Attributes, &common.KeyValue{})
+	}
+	sum := r.ScopeMetrics[0].Metrics[0].GetSum()
+	for len(sum.DataPoints) < points {
+		sum.DataPoints = append(sum.DataPoints, sum.DataPoints[0])
+	}
+	return m
+}
+
+// What tells a resource from others is written once a message, not with every point of it, and neither has more
+// than a bound: an agent could have its host reckon for hours.
+func TestOneMessageIsCountedInBoundedWork(t *testing.T) {
+	m := newMeter(time.Time{})
+	const points = 200
+	few := testing.AllocsPerRun(3, func() { m.metrics(large(points, 1)) })
+	many := testing.AllocsPerRun(3, func() { m.metrics(large(points, maxAttributes)) })
+	if most := few + 10*maxAttributes; many > most {
+		t.Errorf("%.0f allocations with %d attributes, %.0f with one", many, maxAttributes, few)
+	}
+	for name, tt := range map[string]struct{ points, attributes, left int }{
+		"at the bounds":         {maxPoints, maxAttributes, 0},
+		"a point too many":      {maxPoints + 1, 1, 1},
+		"an attribute too many": {3, maxAttributes + 1, 3},
+	} {
+		if left := newMeter(time.Time{}).metrics(large(tt.points, tt.attributes)); left != tt.left {
+			t.Errorf("%s: %d points were left out, want %d", name, left, tt.left)
+		}
+	}
+	of := large(1, 1)
+	p := of.ResourceMetrics[0].ScopeMetrics[0].Metrics[0].GetSum().DataPoints[0]
+	p.Attributes = make([]*common.KeyValue, maxAttributes+1)
+	if left := newMeter(time.Time{}).metrics(of); left != 1 {
+		t.Errorf("a point with too many attributes: %d were left out", left)
+	}
+	b := newBench(false)
+	b.send(t, large(maxPoints+1, 1))
+	if b.want(t, 0, 0, 0, 1_000_000, 0); b.outcomes["series_left_out"] != 1 || b.outcomes["taken"] != 1 {
+		t.Errorf("outcomes %v", b.outcomes)
+	}
+}
+
+// The beats of a host ask for totals: they do not wait for a message that is counted.
+func TestTotalsWaitForNoMessage(t *testing.T) {
+	b := newBench(false)
+	b.send(t, counter("claude_code.token.usage", false, 1, 2, 5, "type", "output"))
+	counting, goOn := make(chan struct{}), make(chan struct{})
+	b.config.Count = func(string) {
+		close(counting)
+		<-goOn
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		b.count(life, counter("claude_code.token.usage", false, 1, 3, 6, "type", "output"), [32]byte{1})
+	}()
+	<-counting
+	total := make(chan Usage, 1)
+	go func() { total <- b.Total(life) }()
+	select {
+	case u := <-total:
+		if u.Output < 5 {
+			t.Errorf("total %+v", u)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the total waits for a message")
+	}
+	close(goOn)
+	<-sent
+	b.want(t, 0, 11, 0, 0, 0)
+}
+
 func TestWhoMaySendAndHowMuch(t *testing.T) {
-	token := Token(hostKey, life)
+	token := Token(key, life)
 	body, err := proto.Marshal(counter("claude_code.token.usage", false, 1, 2, 5, "type", "output"))
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +327,7 @@ func TestWhoMaySendAndHowMuch(t *testing.T) {
 		{"json, gzip", "/v1/metrics", text, "gzip", token, pack(asJSON), 200},
 		{"traces, which are only passed on", "/v1/traces", binary, "", token, nil, 200},
 		{"no token", "/v1/metrics", binary, "", "", body, 401},
-		{"the token of another life", "/v1/metrics", binary, "", Token(hostKey, local.Life{Agent: 7, Incarnation: 2}),
+		{"the token of another life", "/v1/metrics", binary, "", Token(key, local.Life{Agent: 7, Incarnation: 2}),
 			body, 401},
 		{"another path", "/v1/agents", binary, "", token, body, 404},
 		{"no OTLP", "/v1/metrics", binary, "", token, []byte("\xff\xff\xff"), 400},
@@ -276,13 +354,13 @@ func TestALifeMaySendSoMuchAtOnceAndLaterAgain(t *testing.T) {
 	b := newBench(false)
 	taken := 0
 	for range 3 * burst {
-		if b.post("/v1/traces", "application/x-protobuf", "", Token(hostKey, life), nil) == 200 {
+		if b.post("/v1/traces", "application/x-protobuf", "", Token(key, life), nil) == 200 {
 			taken++
 		}
 	}
 	b.now = b.now.Add(time.Second)
 	if code := b.post("/v1/traces", "application/x-protobuf", "",
-		Token(hostKey, life), nil); taken != burst || code != 200 {
+		Token(key, life), nil); taken != burst || code != 200 {
 		t.Errorf("%d of %d taken at once, and %d a second later", taken, burst, code)
 	}
 }
@@ -339,7 +417,7 @@ func FuzzMessages(f *testing.F) {
 		b := newBench(false)
 		for _, path := range []string{"/v1/metrics", "/v1/logs", "/v1/traces"} {
 			before := b.Total(life)
-			b.post(path, kind, "", Token(hostKey, life), body)
+			b.post(path, kind, "", Token(key, life), body)
 			after := b.Total(life)
 			if after.Input < before.Input || after.Output < before.Output || after.Cache < before.Cache ||
 				after.MicroUSD > maxPoint*1e6 || after.Input > 1e15 {

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"strings"
 	"testing"
 
 	"vigil/rpc/code"
@@ -64,6 +65,9 @@ func TestGrantsLendNobodysVoice(t *testing.T) {
 		p := &who.Principal{Claim: who.Claim{Kind: who.Host, Name: "h2", Life: life}}
 		err := g.doors[0].guard.allow(p, vigilv1.Mailbox_SendMail_FullMethodName,
 			&vigilv1.SendMailRequest{Speaker: tt.as, To: tt.to}, nil)
+		if err != nil && strings.Contains(err.Error(), "h2") {
+			t.Errorf("an agent hears the key of its host: %v", err)
+		}
 		if codeOf(err) != tt.want {
 			t.Errorf("mail of %v to %s: %v, want %s", tt.as, tt.to, err, tt.want)
 		}

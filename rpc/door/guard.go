@@ -213,8 +213,8 @@ func (g *guard) allow(p *who.Principal, full string, req any, unknown error) err
 	case who.User, who.APIToken, who.Root:
 		return g.allowPerson(p, &permit, req)
 	case who.Nobody:
-		if permit.Life && hasToken(req) && withinRoom(req) {
-			return nil
+		if permit.Life && hasToken(req) && g.withinRoom(req) {
+			return g.ownToken(req)
 		}
 	}
 	return notFor(p, &permit)
@@ -223,11 +223,11 @@ func (g *guard) allow(p *who.Principal, full string, req any, unknown error) err
 func (g *guard) allowHost(p *who.Principal, permit *code.Permit, req any) error {
 	if permit.Life {
 		if b, ok := req.(*vigilv1.BeatRequest); !ok || b.GetHost() == 0 {
-			if hasToken(req) && withinRoom(req) {
+			if hasToken(req) && g.withinRoom(req) {
 				return nil
 			}
 			sp := speakerOf(req)
-			if sp.GetAgent() == "" || sp.GetIncarnation() == 0 || !withinRoom(req) {
+			if sp.GetAgent() == "" || sp.GetIncarnation() == 0 || !g.withinRoom(req) {
 				return notFor(p, permit)
 			}
 			return orNotFor(p, permit, g.speaksOn(p.Name, who.Life{Agent: sp.GetAgent(), Incarnation: sp.GetIncarnation()}))
@@ -249,7 +249,7 @@ func (g *guard) allowAgent(p *who.Principal, permit *code.Permit, req any) error
 }
 
 func (g *guard) allowOwn(p *who.Principal, permit *code.Permit, req any) error {
-	if !permit.Life && !permit.Reads || !withinRoom(req) {
+	if !permit.Life && !permit.Reads || !g.withinRoom(req) {
 		return notFor(p, permit)
 	}
 	if permit.Life {
@@ -271,7 +271,7 @@ func (g *guard) allowOwn(p *who.Principal, permit *code.Permit, req any) error {
 }
 
 func (g *guard) allowPerson(p *who.Principal, permit *code.Permit, req any) error {
-	if permit.Life && hasToken(req) && withinRoom(req) {
+	if permit.Life && hasToken(req) && g.withinRoom(req) {
 		return nil
 	}
 	if permit.Role == code.NoRole {

@@ -170,3 +170,21 @@ func (d *Door) Sees(ctx context.Context) func(room string) bool {
 	}
 	return func(room string) bool { return p.May(code.Viewer, room) }
 }
+
+// Reads tells whether the caller of ctx may read what an agent, room/role, has put out: readers of its room, and
+// the agent itself; nil: that of all agents. The state must not be locked by the caller.
+func (d *Door) Reads(ctx context.Context) func(agent string) bool {
+	p := *who.From(ctx)
+	own := ""
+	switch p.As() {
+	case who.Local, who.Server, who.Root:
+		return nil
+	case who.Agent:
+		own = p.Life.Agent
+		p.Rights = d.guard.grantsOf(own)
+	}
+	if p.May(code.Reader, everywhere) {
+		return nil
+	}
+	return func(agent string) bool { return agent == own || p.May(code.Reader, roomIn(agent)) }
+}

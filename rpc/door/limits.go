@@ -92,13 +92,28 @@ func sourceOf(addr net.Addr) (from netip.Prefix, counted bool) {
 	if !ok {
 		return from, false
 	}
-	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	from = networkOf(tcp.AddrPort().Addr())
+	return from, from.IsValid() && !tcp.IP.IsLoopback()
+}
+
+// machineOf is sourceOf for what remote gives; zero: unknown. All addresses count.
+func machineOf(from string) netip.Prefix {
+	if at, err := netip.ParseAddrPort(from); err == nil {
+		return networkOf(at.Addr())
+	}
+	ip, _ := netip.ParseAddr(from) // over HTTP without a port
+	return networkOf(ip)
+}
+
+// networkOf gives what one machine may have to itself; zero for no address.
+func networkOf(ip netip.Addr) netip.Prefix {
+	ip = ip.Unmap().WithZone("")
 	bits := 64
 	if ip.Is4() {
 		bits = 32
 	}
-	from, err := ip.Prefix(bits)
-	return from, err == nil && !ip.IsLoopback()
+	from, _ := ip.Prefix(bits)
+	return from
 }
 
 // readDeadliner is the connection of a request (http.ResponseController).

@@ -36,7 +36,7 @@ func (o *observer) guarded(ctx context.Context, req any, full string, h grpc.Una
 		o.guard.denied(ctx, o.methods[full], p, err)
 		return nil, err
 	}
-	done, err := o.guard.quotas.take(p, req)
+	done, err := o.guard.quotas.take(ctx, p, req)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (o *observer) guardedStream(s grpc.ServerStream, full string, h func(grpc.S
 		o.guard.denied(ctx, o.methods[full], p, unknown)
 		return unknown
 	}
-	done, err := o.guard.quotas.take(p, nil)
+	done, err := o.guard.quotas.take(ctx, p, nil)
 	if err != nil {
 		return err
 	}

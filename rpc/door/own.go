@@ -1,6 +1,7 @@
 package door
 
 import (
+	"crypto/sha256"
 	"errors"
 	"strings"
 
@@ -80,8 +81,8 @@ func speakerOf(req any) *vigilv1.Speaker {
 	return nil
 }
 
-// hasToken tells whether a request brings the token of the life that it names. The state machine
-// compares it.
+// hasToken tells whether a request brings a token for the life that it names. The state machine
+// compares it, and ownToken.
 func hasToken(req any) bool {
 	if b, ok := req.(*vigilv1.BeatRequest); ok {
 		if b.GetHost() != 0 || len(b.GetAgents()) == 0 || len(b.GetTokens()) != len(b.GetAgents()) {
@@ -96,6 +97,26 @@ func hasToken(req any) bool {
 	}
 	sp := speakerOf(req)
 	return sp.GetAgent() != "" && sp.GetIncarnation() != 0 && sp.GetToken() != ""
+}
+
+// ownToken refuses, on the leader, a token that is not that of the newest life of its agent: a stranger who
+// makes one up writes nothing into the log. A life keeps its token. Of any other life the state machine
+// answers: it knows what that was told before. Beats are judged one by one.
+func (g *guard) ownToken(req any) (err error) {
+	sp := speakerOf(req)
+	if sp == nil || !g.leader().Self {
+		return nil
+	}
+	hash := sha256.Sum256([]byte(sp.GetToken()))
+	said := &fsm.Speaker{Agent: sp.GetAgent(), Inc: noun.Incarnation(sp.GetIncarnation()), TokenHash: hash[:]}
+	g.reader.Read(func(st *fsm.View) {
+		if a := st.AgentByName(said.Agent); a != nil && st.Lease(a.ID).Inc == a.Inc { // it has lived
+			if no := st.Impostor(a, said); no.Code == noun.Denied {
+				err = fault.Refusal(&no)
+			}
+		}
+	})
+	return err
 }
 
 // errUnheard says that this replica does not know a life (yet). It is never shown.
@@ -166,14 +187,24 @@ func (g *guard) ownLife(life who.Life, req any) error {
 	return nil
 }
 
-// withinRoom tells whether mail stays in the room of the agent that sends it. The answer to a mail
-// goes wherever that came from.
-func withinRoom(req any) bool {
+// withinRoom tells whether mail stays in the room of the agent that sends it. Its answer to a mail that it
+// got goes wherever that came from. Of a mail that nobody knows, or that no agent has sent, the state
+// machine answers.
+func (g *guard) withinRoom(req any) (within bool) {
 	m, ok := req.(*vigilv1.SendMailRequest)
-	if !ok || m.GetTo() == "" {
+	if !ok {
 		return true
 	}
-	return roomIn(m.GetTo()) == roomIn(m.GetSpeaker().GetAgent())
+	speaker := m.GetSpeaker().GetAgent()
+	if m.GetTo() != "" {
+		return roomIn(m.GetTo()) == roomIn(speaker)
+	}
+	g.reader.Read(func(st *fsm.View) {
+		asked, a := st.Mail(noun.MailID(m.GetReplyTo())), st.AgentByName(speaker)
+		within = asked == nil || asked.FromInc == 0 || roomIn(asked.From) == roomIn(speaker) ||
+			a != nil && asked.To == a.ID
+	})
+	return within
 }
 
 // roomIn gives the room of an address or of the name of an agent.

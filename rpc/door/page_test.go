@@ -89,6 +89,9 @@ func TestBrowserSpeaksAsWhoAskedForItsLink(t *testing.T) {
 	if status, got = b.ask("GET", foreign, ""); status != 403 {
 		t.Errorf("a room of others: %d %v", status, got)
 	}
+	if status, got = b.ask("POST", "/v1/trust:renew", `{"csr":"AA=="}`); status != 403 {
+		t.Errorf("a session asks for a certificate: %d %v", status, got)
+	}
 	for name, x := range map[string]tab{
 		"the code again":   {t: t, client: b.client, at: b.at},
 		"only the cookie":  {t: t, client: b.client, at: b.at, cookie: b.cookie},

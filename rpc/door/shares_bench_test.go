@@ -19,7 +19,7 @@ func BenchmarkShares(b *testing.B) {
 			p := callerNamed(who.Host, "h1", "")
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					done, err := q.take(p, req)
+					done, err := q.take(b.Context(), p, req)
 					if err != nil {
 						q.mu.Lock()
 						q.of[sharer{kind: who.Host, name: "h1"}].tokens = shares[who.Host].burst

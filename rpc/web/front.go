@@ -113,10 +113,18 @@ func (s *Front) session(w http.ResponseWriter, r *http.Request) {
 // passed are the headers of a browser that mean something to the API; no other goes along.
 var passed = []string{"Accept", "Content-Type", "Idempotency-Key", "Last-Event-Id"}
 
+// identities begins the paths by which certificates are made and renewed. A session has none: what a script in a
+// page got would outlive the session, and every sign-out.
+const identities = "/v1/trust:"
+
 // call asks the cluster in the name of the user.
 func (s *Front) call(w http.ResponseWriter, r *http.Request) {
 	x := s.signedIn(w, r)
 	if x == nil {
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, identities) {
+		refuse(w, http.StatusForbidden, "denied", "A browser gets no certificate: use `vigil login` on a machine.")
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

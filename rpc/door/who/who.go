@@ -2,7 +2,6 @@ package who
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"vigil/rpc/code"
@@ -93,13 +92,13 @@ func (p *Principal) MaySomewhere(role code.Role) bool {
 }
 
 // String names the principal in events, in messages and in the log: user/anna, host/h1,
-// agent web/a.2 on host/h1.
+// agent web/a.2. Agents hear it, so it has not the key of their host.
 func (p *Principal) String() string {
 	switch p.As() {
 	case Nobody:
 		return "a caller without an identity"
 	case Agent:
-		return fmt.Sprintf("agent %s on host/%s", p.Life.Agent, p.Name)
+		return "agent " + p.Life.Agent
 	case Local:
 		return string(Local)
 	}

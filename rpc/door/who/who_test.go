@@ -70,7 +70,7 @@ func TestRightsHoldInTheirRooms(t *testing.T) {
 
 func TestPrincipalsHaveNames(t *testing.T) {
 	agent := &Principal{Claim: Claim{Kind: Host, Name: "h1", Life: Life{"web/a.2", 7}}}
-	if agent.As() != Agent || agent.String() != "agent web/a.2 on host/h1" {
+	if agent.As() != Agent || agent.String() != "agent web/a.2" {
 		t.Errorf("%s is %s", agent.As(), agent)
 	}
 	ctx := With(context.Background(), &Principal{Claim: Claim{Kind: User, Name: "anna"}})
