@@ -172,3 +172,54 @@ func TestL10SuspendedHostLosesNoTaskToALimit(t *testing.T) {
 		t.Error("after the limit the task is not taken back")
 	}
 }
+
+// Neither the start limit nor the turn limit runs while the host is not heard: whoever wakes up has the rest of it.
+func TestL10SuspendedHostLosesNoLifeToALimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		level uint32
+		turn  bool
+		event string
+		ended bool
+	}{
+		"start limit":             {core.LevelRetry, false, "agent.start_limit", false},
+		"turn limit":              {core.LevelRetry, true, "agent.turn_limit", false},
+		"start, before the level": {core.Baseline, false, "agent.start_limit", true},
+	} {
+		d := newDrive(t)
+		if c.level > core.Baseline {
+			d.must(RaiseLevel{Level: c.level})
+		}
+		d.must(PutSettings{Values: []noun.KV{{Key: "host_ttl", Value: "1h"}}})
+		h := d.host("h1", "w")
+		spec := noun.RoleSpec{Name: "a", Runner: "w", TTL: 24 * time.Hour, StartLimit: 2 * time.Minute}
+		if c.turn {
+			spec.TurnLimit = 2 * time.Minute
+		}
+		d.room("r", spec)
+		me := d.start("r/a", h)
+		if c.turn {
+			d.must(Join{Speaker: me})
+			d.must(CreateTask{Room: "r", Role: "a"})
+			d.must(Claim{Speaker: me, Start: true})
+		}
+		id := d.agent("r/a").ID
+		d.pass(20 * time.Second)
+		d.beat(h, BeatFence|BeatVouch, id)
+		d.jump(SilentFor)
+		d.must(SuspectHost{Host: h, Suspect: true, Reason: core.WhyStream})
+		d.pass(5*time.Minute - SilentFor)
+		d.beat(h, BeatFence|BeatVouch, id)
+		if d.s.Host(h).State == noun.HostSuspect {
+			d.must(SuspectHost{Host: h, Reason: "heard again"})
+		}
+		d.pass(99 * time.Second)
+		if ended := d.agent("r/a").Order == noun.StopOrder; ended != c.ended {
+			t.Errorf("%s: it is ended before the limit has run: %v", name, ended)
+		}
+		d.s = reload(t, d.s)
+		d.pass(2 * time.Second)
+		if n := d.events(c.event); d.agent("r/a").Order != noun.StopOrder || n != 1 {
+			t.Errorf("%s: it is not ended when the limit has run; %d events, away %v", name, n, d.s.Host(h).Away)
+		}
+	}
+}

@@ -263,3 +263,71 @@ func TestL11OnDemandEndsWithoutFault(t *testing.T) {
 		x.must(CancelTask{Task: task})
 	}
 }
+
+// L11: an outage charges no task of an agent that proves itself (proof: agent), whichever of it and its host was heard
+// last. While its host is heard, its silence is its own.
+func TestL11SilentHostChargesNoTask(t *testing.T) {
+	for name, c := range map[string]struct {
+		level   uint32
+		before  bool // its own beat comes before that of its host
+		heard   bool // the host is heard all the time
+		charged bool
+	}{
+		"the host is heard last":  {level: core.LevelRetry, before: true},
+		"the agent is heard last": {level: core.LevelRetry},
+		"the host is heard":       {level: core.LevelRetry, before: true, heard: true, charged: true},
+		"before the level":        {level: core.Baseline, before: true, charged: true},
+	} {
+		d := newDrive(t)
+		if c.level > core.Baseline {
+			d.must(RaiseLevel{Level: c.level})
+		}
+		h := d.host("h1", "worker")
+		const n = 10
+		d.room("demo", managed("b", func(r *noun.RoleSpec) {
+			r.Proof, r.TTL, r.Replicas = noun.ProofAgent, time.Minute, n
+		}))
+		role := d.s.RoleByName("demo", "b").ID
+		var all []noun.AgentID
+		var tasks []noun.TaskID
+		for i := range uint32(n) {
+			sp := d.start(noun.AgentName("demo", "b", i+1), h)
+			all = append(all, d.agent(sp.Agent).ID)
+			d.must(Join{Speaker: sp})
+			d.must(CreateTask{Room: "demo", Role: "b"})
+			tasks = append(tasks, d.must(Claim{Speaker: sp, Start: true}).Task)
+		}
+		own := func() {
+			for _, id := range all {
+				d.beat(0, BeatLease, id)
+			}
+		}
+		if c.before {
+			own()
+			d.jump(10 * time.Second)
+			d.beat(h, BeatFence, all...)
+		} else {
+			d.beat(h, BeatFence, all...)
+			d.jump(10 * time.Second)
+			own()
+		}
+		for range 6 {
+			if c.heard {
+				d.beat(h, BeatFence, all...)
+			}
+			d.pass(10 * time.Second)
+		}
+		for i, id := range tasks {
+			task := d.s.Task(id)
+			if charged := task.Charged > 0; task.State.Held() || charged && !c.charged || !charged && c.charged && i == 0 {
+				t.Errorf("%s: task %d is %s, charged %d times", name, id, task.State, task.Charged)
+			}
+			if lost := task.Retried().Lost; lost != 1 && !c.charged {
+				t.Errorf("%s: task %d counts %d lives that were lost", name, id, lost)
+			}
+		}
+		if half := d.s.Role(role).Half != nil; half != (c.charged && c.level > core.Baseline) {
+			t.Errorf("%s: the role is half-open: %v", name, half)
+		}
+	}
+}

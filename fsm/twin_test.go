@@ -187,10 +187,14 @@ func (w *twin) elapseUntilDue(turned map[string]bool) {
 		w.turn(a, turned[name])
 		fenceOver := a.proc.Fenced() && a.fence <= w.due
 		if a.part != noun.PartDisconnected && a.until <= w.due {
-			if w.silent(a) {
+			silent := w.silent(a)
+			if w.retries { // whichever of host and agent was heard last
+				silent = a.proc.Fenced() && a.fence <= w.now+w.ttl(a)/2
+			}
+			if silent {
 				w.leaves(a)
 			}
-			w.disconnect(a, !w.silent(a), false)
+			w.disconnect(a, !silent, false)
 		}
 		if fenceOver {
 			w.leaves(a)

@@ -93,9 +93,12 @@ func TestWaitThatIsCutOff(t *testing.T) {
 	t.Run("a program that was superseded is stopped", func(t *testing.T) {
 		c := c.in(t)
 		c.role("run", byHand(ttl, 1))
-		p := c.cli("run", "--agent", "run/a", "--", "sh", "-c", "echo pid $$; exec sleep 3600")
-		shown := p.shows(regexp.MustCompile(`pid (\d+)\n`))
-		pid, err := strconv.Atoi(strings.Fields(shown)[1])
+		p := c.cli("run", "--agent", "run/a", "--grace", "1m", "--", "sh", "-c",
+			`sh -c "trap 'sleep 0.2; echo cleaned up; exit' TERM; echo ready; while :; do sleep 0.1; done" &
+			sleep 3600 & echo pid $!; wait`)
+		p.shows(regexp.MustCompile("ready"))
+		number := regexp.MustCompile(`pid (\d+)\n`)
+		pid, err := strconv.Atoi(number.FindStringSubmatch(p.shows(number))[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,10 @@ func TestWaitThatIsCutOff(t *testing.T) {
 		}
 		c.took("thawed -> the old life has ended with 7", began)
 		if alive(pid) {
-			t.Errorf("its program, pid %d, still runs", pid)
+			t.Errorf("what its program has started, pid %d, still runs", pid)
+		}
+		if !strings.Contains(p.out.String(), "cleaned up") {
+			t.Errorf("what its program has started got no grace: %s", p.out.tail())
 		}
 	})
 }

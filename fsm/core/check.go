@@ -130,7 +130,12 @@ func (c *Checker) agent(s *View, a *noun.Agent) {
 		called := s.roleIndex(a.Role).isCalled(a.ID)
 		c.That(called == (s.ready(a) && s.called(a)) || s.Behind(), "L3: %s is called for: %v, in the index: %v", a.Name,
 			s.called(a), called)
-		c.Armed(s, "L3", s.AgentRow(a), a.Armed)
+		row := s.AgentRow(a)
+		if h := s.HostTable.Get(a.Host); h != nil && len(h.Away) == 2*noun.MaxAway &&
+			(row.Kind == KindStart || row.Kind == KindTurn) {
+			row.Put.Until = max(row.Put.Until, a.Armed) // what it has forgotten may have moved the timer
+		}
+		c.Armed(s, "L3", row, a.Armed)
 	}
 	c.That(s.agentByName[a.Name] == a.ID, "%s is not in the index of names", a.Name)
 }

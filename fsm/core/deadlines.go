@@ -84,18 +84,35 @@ func (v *View) agentLimit(a *noun.Agent) due.Row {
 		return due.Row{Kind: KindAccept, Of: of, From: a.OrderSince, Span: set.AcceptLimit}
 	case a.Task != 0 && a.Order != noun.StopOrder:
 		if limit := v.RoleTable.Get(a.Role).Spec.TurnLimit; limit > 0 {
-			return due.Row{Kind: KindTurn, Of: of, From: a.TaskSince, Span: limit}
+			return v.agentAway(a, due.Row{Kind: KindTurn, Of: of, From: a.TaskSince, Span: limit})
 		}
 	case a.Part == noun.PartDisconnected && (a.Proc == noun.ProcRunning && a.Order == noun.NoOrder ||
 		a.Proc == noun.ProcAccepted && a.Order != noun.StopOrder):
-		return due.Row{Kind: KindStart, Of: of, From: max(a.StartedAt, a.Since),
-			Span: v.RoleTable.Get(a.Role).Spec.StartLimit, Hold: v.outsideExcuse(a)}
+		return v.agentAway(a, due.Row{Kind: KindStart, Of: of, From: max(a.StartedAt, a.Since),
+			Span: v.RoleTable.Get(a.Role).Spec.StartLimit, Hold: v.outsideExcuse(a)})
 	case a.Proc == noun.ProcRunning && a.Order == noun.NoOrder && a.Useful() && (a.Failures > 0 || a.Parked):
 		return due.Row{Kind: KindHealthy, Of: of, From: a.StartedAt, Span: set.HealthyAfter}
 	case !a.Proc.Fenced() && a.NotBefore > v.Meta.Clock:
 		return waitRow(a)
 	}
 	return due.Row{}
+}
+
+// agentAway puts off the row of a limit whose end ends a life by as long as its host was not heard since the clock
+// began: whether the agent has done in that time what is expected of it is not known.
+func (v *View) agentAway(a *noun.Agent, r due.Row) due.Row {
+	if v.retries() {
+		r.Absent, r.Put = v.Absent(a, r.Since(v.Meta.Clock)), v.unheard(a)
+	}
+	return r
+}
+
+// unheard puts off what would be done about an agent whose host is not heard now. For how long that lasts is not known.
+func (v *View) unheard(a *noun.Agent) due.Hold {
+	if h := v.HostTable.Get(a.Host); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
+		return due.Hold{Until: v.Meta.Clock.Add(SilentFor), Why: whyUnheard}
+	}
+	return due.Hold{}
 }
 
 // waitRow is the row of a back-off, a breaker or a usage limit.
@@ -150,10 +167,7 @@ func (v *View) taskAway(t *noun.Task) due.Row {
 	if r.Kind == nil || !t.State.Held() || a == nil {
 		return r
 	}
-	r.Absent = v.Absent(a, r.Since(v.Meta.Clock))
-	if h := v.HostTable.Get(a.Host); h != nil && a.Proc.Fenced() && len(h.Away)%2 == 1 {
-		r.Put = due.Hold{Until: v.Meta.Clock.Add(SilentFor), Why: whyUnheard} // how long it lasts is not known
-	}
+	r.Absent, r.Put = v.Absent(a, r.Since(v.Meta.Clock)), v.unheard(a)
 	return r
 }
 

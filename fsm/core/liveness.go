@@ -243,7 +243,7 @@ func (s *State) noteHeard(h *noun.Host, why string) {
 	}
 }
 
-// rearmHeld brings the timers of tasks that are held on a host forward once it is known how
+// rearmHeld brings the timers of a host's agents, and of tasks that are held there, forward once it is known how
 // long it was not heard: until then they were put off again and again.
 func (s *State) rearmHeld(h *noun.Host) {
 	hi := s.hostIdx.Get(h.ID)
@@ -252,6 +252,10 @@ func (s *State) rearmHeld(h *noun.Host) {
 	}
 	for id := range hi.agents { // each has a timer of its own, so their order does not matter
 		a := s.AgentTable.Get(id)
+		if k := s.agentLimit(a).Kind; k == KindStart || k == KindTurn {
+			a = s.AgentTable.Mut(id)
+			s.Rearm(TimerAgent, uint64(id), &a.Armed, s.AgentRow(a))
+		}
 		if t := s.TaskTable.Get(a.Task); t != nil && t.Armed != 0 {
 			t = s.TaskTable.Mut(a.Task)
 			s.Rearm(TimerTask, uint64(t.ID), &t.Armed, s.taskAway(t))

@@ -179,7 +179,7 @@ func (s *State) fireLease(id noun.AgentID) {
 	a := s.AgentTable.Mut(id)
 	s.Event("agent.lease_ended", About{Agent: a, Task: a.Task},
 		"no proof of life for "+time.Duration(l.TTL).String())
-	silent := s.fenceOver(a)
+	silent := s.hostSilent(a, l)
 	if silent {
 		if !told(a) {
 			s.noteLost(a)
@@ -187,6 +187,16 @@ func (s *State) fireLease(id noun.AgentID) {
 		s.noteLeft(a)
 	}
 	s.disconnect(id, &ending{why: "the lease of its holder ended", charge: !silent})
+}
+
+// hostSilent tells that the lease which ends now does so since the agent's host is silent: no fault of the task or its
+// holder. An agent that proves itself is heard at other moments than its host, so its lease may end before the fence.
+func (v *View) hostSilent(a *noun.Agent, l *noun.Lease) bool {
+	now := v.Meta.Clock
+	if v.retries() {
+		now = now.Add(noun.SilentFence(time.Duration(l.TTL)))
+	}
+	return a.Proc.Fenced() && l.Fence <= now
 }
 
 // fenceOver tells that the agent's host has been silent until the end of the fence,

@@ -353,6 +353,11 @@ func LongestGrace(ttl time.Duration) time.Duration {
 	return ttl/4 - 2*time.Second
 }
 
+// SilentFence is how much of its fence a life has at most when its lease ends for the silence of its host. Host and
+// agent beat every quarter of a TTL, each at its own moments: after silence of both, lease and fence end within a
+// quarter of each other; while the host is heard three quarters of the fence are left. This is the middle.
+func SilentFence(ttl time.Duration) time.Duration { return ttl / 2 }
+
 const (
 	day   = int64(24 * time.Hour / time.Millisecond)
 	milli = int64(time.Millisecond)

@@ -111,6 +111,11 @@ func (r *wrapper) supervise(ctx context.Context, w *client.Worker, program, toke
 
 	cmd := &exec.Cmd{Path: program, Args: r.args, Env: r.environment(w, token),
 		Stdin: r.In, Stdout: r.Out, Stderr: r.Err, SysProcAttr: life.Mortal(), WaitDelay: r.grace}
+	g := &group{cmd: cmd}
+	// On a terminal it has to stay in the group in front; of a managed life agentd stops all.
+	if !w.Managed() && !term.OnTerminal(r.In) {
+		cmd.SysProcAttr, g.own = ownGroup(cmd.SysProcAttr)
+	}
 	ended := make(chan error, 1)
 	started := make(chan error, 1)
 	go func() {
@@ -126,29 +131,28 @@ func (r *wrapper) supervise(ctx context.Context, w *client.Worker, program, toke
 	if err := <-started; err != nil {
 		return fmt.Errorf("start program: %w", err)
 	}
-	return r.attend(ctx, w, cmd, signals, ended)
+	return r.attend(ctx, w, g, signals, ended)
 }
 
 // attend passes signals on and stops the program when it has to.
-func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, signals <-chan os.Signal,
+func (r *wrapper) attend(ctx context.Context, w *client.Worker, g *group, signals <-chan os.Signal,
 	ended <-chan error) error {
 	var over error // why the program has to stop
-	var kill <-chan time.Time
 	stop := func(reason error) {
 		if over == nil {
 			over = reason
-			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended meanwhile
-			kill = time.After(r.grace)
+			g.stop(r.grace)
 		}
 	}
 	life, outside := w.Context().Done(), ctx.Done()
 	if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
 		outside = nil
-		_ = cmd.Process.Signal(sig.Sig) // it came before the program was started
+		g.signal(sig.Sig) // it came before the program was started
 	}
 	for {
 		select {
 		case err := <-ended:
+			g.end(r.grace)
 			if over != nil {
 				return over
 			}
@@ -158,19 +162,19 @@ func (r *wrapper) attend(ctx context.Context, w *client.Worker, cmd *exec.Cmd, s
 			if (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && term.OnTerminal(r.In) {
 				continue
 			}
-			_ = cmd.Process.Signal(sig) // it may have ended meanwhile
+			g.signal(sig)
 		case <-life:
 			life = nil
 			stop(context.Cause(w.Context()))
 		case <-outside:
 			outside = nil
 			if sig, ok := context.Cause(ctx).(cli.SignalError); ok {
-				_ = cmd.Process.Signal(sig.Sig) // as above
+				g.signal(sig.Sig)
 				continue
 			}
 			stop(context.Cause(ctx))
-		case <-kill:
-			_ = cmd.Process.Kill() // as above
+		case <-g.kill:
+			g.murder()
 		}
 	}
 }
