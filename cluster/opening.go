@@ -29,7 +29,7 @@ func (r *Replica) openAll() error {
 	if r.dir != nil {
 		r.trailing.free = r.dir.Free
 	}
-	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
+	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose, r.fail)
 	if err := r.openTransport(); err != nil {
 		return err
 	}
