@@ -58,6 +58,11 @@ func (r *Replica) Restore(ctx context.Context, in io.Reader, others fsm.Others) 
 	if err != nil {
 		return refuse(noun.Invalid, "the backup cannot be read: %v", err)
 	}
+	if level := state.Level(); level > r.levelBegun() { // servers that do not read it would end, this one too
+		if err := r.levels.legible(ctx, &fsm.Request{Cmd: fsm.RaiseLevel{Level: level}}); err != nil {
+			return fmt.Errorf("restore backup: %w", err)
+		}
+	}
 
 	if err := r.enterMembers(ctx); err != nil {
 		return fmt.Errorf("restore backup: %w", err)

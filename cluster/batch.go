@@ -28,6 +28,7 @@ type batcher struct {
 	cfg       *Config
 	met       *metrics
 	propose   func([]byte) proposal
+	fail      func(error)   // ends the process
 	answering *atomic.Int32 // raised while answers are waited for
 	matcher   fsm.Matcher   // may be nil
 	pool      sync.Pool     // of *group
@@ -59,9 +60,10 @@ type proposal interface {
 	Response() any
 }
 
-func newBatcher(cfg *Config, met *metrics, answering *atomic.Int32, propose func([]byte) proposal) *batcher {
+func newBatcher(cfg *Config, met *metrics, answering *atomic.Int32, propose func([]byte) proposal,
+	fail func(error)) *batcher {
 	return &batcher{
-		cfg: cfg, met: met, propose: propose, answering: answering, pool: sync.Pool{New: newGroup},
+		cfg: cfg, met: met, propose: propose, fail: fail, answering: answering, pool: sync.Pool{New: newGroup},
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, outstandingEntries),
 		inflight: make(chan *sealed, outstandingEntries), closed: noun.ErrNotLeader,
 	}

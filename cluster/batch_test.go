@@ -93,7 +93,8 @@ func batching(t *testing.T, s *script, change func(*Config)) (*batcher, *stint, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBatcher(&cfg, met, new(atomic.Int32), s.propose)
+	b := newBatcher(&cfg, met, new(atomic.Int32), s.propose,
+		func(err error) { t.Errorf("the server ends: %v", err) })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { b.run(ctx); close(done) }()
@@ -176,7 +177,7 @@ func TestLargeCommandGoesInBesideBeats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := newBatcher(&cfg, met, new(atomic.Int32), nil) // nothing runs: the test builds each entry
+			b := newBatcher(&cfg, met, new(atomic.Int32), nil, nil) // nothing runs: the test builds each entry
 			b.open(&stint{ctx: t.Context(), term: 7, clock: newClock(0)})
 			agents, incs, kinds := make([]noun.AgentID, beats), make([]noun.Incarnation, beats), make([]uint8, beats)
 			for i := range agents {

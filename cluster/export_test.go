@@ -51,3 +51,23 @@ func FirstIndex(r *Replica) uint64 {
 	}
 	return i
 }
+
+// RefuseEntries has raft refuse all entries while refused says so, as it does for a transfer of leadership. It is
+// called before Run.
+func RefuseEntries(r *Replica, refused func() bool) {
+	propose := r.batch.propose
+	r.batch.propose = func(data []byte) proposal {
+		if refused() {
+			return refusal{}
+		}
+		return propose(data)
+	}
+}
+
+type refusal struct{}
+
+func (refusal) Error() error  { return raft.ErrLeadershipTransferInProgress }
+func (refusal) Response() any { return nil }
+
+// ErrRefused ends a server whose raft refuses all entries.
+var ErrRefused = errRefused

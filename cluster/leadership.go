@@ -104,6 +104,7 @@ func (r *Replica) openStint(ctx context.Context) error {
 func (r *Replica) establish(ctx context.Context) (uint64, noun.Outcome, error) {
 	r.machine.answering.Add(1)
 	defer r.machine.answering.Add(-1)
+	refused := refusals{fail: r.fail}
 	for {
 		term := r.raft.Load().CurrentTerm()
 		data, err := record.Encode(&fsm.Entry{
@@ -113,7 +114,7 @@ func (r *Replica) establish(ctx context.Context) (uint64, noun.Outcome, error) {
 		if err != nil {
 			return 0, noun.Outcome{}, err
 		}
-		fut := r.propose(data)
+		fut := r.batch.propose(data)
 		err = fut.Error()
 		if err == nil {
 			ans, _ := fut.Response().(*answer)
@@ -123,13 +124,12 @@ func (r *Replica) establish(ctx context.Context) (uint64, noun.Outcome, error) {
 			if out := ans.outcomes[0]; out.Code == noun.OK {
 				return ans.term, out, nil
 			}
+			refused.since = time.Time{}
 		} else if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 			return 0, noun.Outcome{}, fmt.Errorf("establish leader: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return 0, noun.Outcome{}, errStintOver
-		case <-time.After(10 * time.Millisecond):
+		if err := refused.again(ctx, 10*time.Millisecond); err != nil {
+			return 0, noun.Outcome{}, err
 		}
 	}
 }

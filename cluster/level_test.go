@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -124,6 +125,58 @@ func TestL12ServerThatCannotReadTheLevelStops(t *testing.T) {
 		if got := levelOf(c.Replica(c.Leader())); got != testLevel {
 			t.Errorf("level %d on the others", got)
 		}
+	})
+}
+
+// It stops also where it meets the level in a snapshot, as one does that was away meanwhile: the leader would send it
+// that for ever.
+func TestL12ServerThatIsSentALevelStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3, clustertest.Configure(func(i int, cfg *cluster.Config) {
+			if cfg.Limits.TrailingLogs = 2; i < 2 {
+				cfg.Features = testLevel
+			}
+		}))
+		const older = 2
+		c.Leader()
+		c.Kill(older)
+		c.Await("another leader", func() bool { l := c.Leader(); return l >= 0 && l != older })
+		for i := range 3 {
+			announce(t, c, i, testLevel)
+		}
+		c.Await("the level begins", func() bool { return levelOf(c.Replica(c.Leader())) == testLevel })
+		for range 8 {
+			do(t, c.Client(), fsm.PutSettings{Values: []noun.KV{{Key: "ladder_nudge", Value: "1h"}}})
+		}
+		for i := range 2 {
+			if err := cluster.TakeSnapshot(c.Replica(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Restart(older)
+		c.Await("the end of the older build", func() bool {
+			ended, err := c.Ended(older)
+			return ended && errors.Is(err, record.ErrUnknown)
+		})
+	})
+}
+
+// A backup of a level that a server does not read is refused: that server would end, and the leader with it.
+func TestBackupOfALevelThatNotAllReadIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		newer := fsm.New()
+		newer.Apply(&fsm.Entry{Index: 1, Requests: []fsm.Request{{Cmd: fsm.RaiseLevel{Level: testLevel}}}})
+		var backup bytes.Buffer
+		if err := newer.Copy().Dump(&backup); err != nil {
+			t.Fatal(err)
+		}
+		k := c.Client()
+		err := c.Replica(c.Leader()).Restore(within(t, time.Minute), &backup, fsm.OthersUnsaid)
+		if !errors.Is(err, noun.ErrOldServers) {
+			t.Errorf("got %v", err)
+		}
+		room(t, k)
 	})
 }
 

@@ -230,17 +230,25 @@ func (m *machine) copy() *fsm.Image {
 	return img
 }
 
-// Restore is raft.FSM. The old state stays when the stream is damaged.
+// Restore is raft.FSM. The old state stays when the stream is damaged, and when this program does not read it: it ends
+// then, or the leader would send it the snapshot for ever.
 func (m *machine) Restore(r io.ReadCloser) error {
 	if m.broken.Load() {
 		return fmt.Errorf("restore snapshot: %w", record.ErrUnknown)
 	}
 	state, err := fsm.Load(bufio.NewReaderSize(r, 1<<20))
-	if err != nil {
-		return fmt.Errorf("restore snapshot: %w", err)
+	if errors.Is(err, fsm.ErrNewer) {
+		err = fmt.Errorf("%w: %w", record.ErrUnknown, err)
+	} else if err == nil && state.Level() > m.reads {
+		err = unreadLevel(state.Level(), m.reads)
 	}
-	if level := state.Level(); level > m.reads {
-		return fmt.Errorf("restore snapshot: %w", unreadLevel(level, m.reads))
+	if err != nil {
+		err = fmt.Errorf("restore snapshot: %w", err)
+		if errors.Is(err, record.ErrUnknown) {
+			m.broken.Store(true)
+			m.fatal(err)
+		}
+		return err
 	}
 	m.mu.Lock()
 	m.state = state

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
@@ -41,6 +43,27 @@ func TestF09InstalledSnapshotIsTold(t *testing.T) {
 	}
 	if len(told) != 1 || !told[0].Reset || !told[0].Plan || told[0].LastEvent != s.LastEvent() {
 		t.Errorf("told %+v", told)
+	}
+}
+
+// A snapshot of a newer version ends the server once, and nothing is applied behind it.
+func TestSnapshotOfANewerVersionEndsTheServer(t *testing.T) {
+	met, err := newMetrics(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fatal []error
+	m := newMachine(&Config{ID: "s1", Features: FeatureLevel}, fsm.New(), met,
+		func(err error) { fatal = append(fatal, err) })
+	newer := []byte("vigil state 1\n\x02\x00\x00\x00\x00\x00\x00\x00\xff\x7f") // more fields than there are
+	newer = binary.LittleEndian.AppendUint32(newer, crc32.Checksum(newer[22:], crc32.MakeTable(crc32.Castagnoli)))
+	for range 2 {
+		if err := m.Restore(io.NopCloser(bytes.NewReader(newer))); !errors.Is(err, record.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if len(fatal) != 1 || !errors.Is(fatal[0], record.ErrUnknown) || !errors.Is(fatal[0], fsm.ErrNewer) {
+		t.Errorf("fatal: %v", fatal)
 	}
 }
 

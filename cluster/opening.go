@@ -29,7 +29,7 @@ func (r *Replica) openAll() error {
 	if r.dir != nil {
 		r.trailing.free = r.dir.Free
 	}
-	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose)
+	r.batch = newBatcher(&r.cfg, r.met, &r.machine.answering, r.propose, r.fail)
 	if err := r.openTransport(); err != nil {
 		return err
 	}
@@ -78,12 +78,19 @@ func (r *Replica) ownAddress(rf *raft.Raft) error {
 	if err := fut.Error(); err != nil {
 		return fmt.Errorf("read configuration: %w", err)
 	}
-	for _, s := range fut.Configuration().Servers {
-		if string(s.ID) == r.cfg.ID && s.Address != r.trans.LocalAddr() {
-			return fmt.Errorf("start server %s: the cluster knows it at raft address %s, not at %s: "+
-				"start it there, or remove it from the cluster and add it again with an empty data directory",
-				r.cfg.ID, s.Address, r.trans.LocalAddr())
+	members := fut.Configuration().Servers
+	for _, s := range members {
+		if string(s.ID) != r.cfg.ID || s.Address == r.trans.LocalAddr() {
+			continue
 		}
+		move := fmt.Sprintf("vigil server recover --data-dir %s --raft-addr %s", r.cfg.DataDir, r.trans.LocalAddr())
+		remedy := "start it there; or, while the others run, remove it from the cluster and add it again with an empty " +
+			"data directory; or, where the addresses of all have changed, have one go on alone, here by `" + move + "`"
+		if len(members) == 1 { // it has the only copy
+			remedy = "start it there, or move it by `" + move + "`"
+		}
+		return fmt.Errorf("start server %s: the cluster knows it at raft address %s, not at %s: %s",
+			r.cfg.ID, s.Address, r.trans.LocalAddr(), remedy)
 	}
 	return nil
 }

@@ -1,9 +1,12 @@
 package cluster_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +96,72 @@ func TestN07OneServerGoesOnAlone(t *testing.T) {
 	for i := range 3 {
 		if i != survivor && c.Replica(survivor).Cluster() == c.Replica(i).Cluster() {
 			t.Errorf("server %d is of the same cluster as the one that was recovered", i)
+		}
+	}
+}
+
+// A server that goes on alone may have another address: one that always was alone, and one whose cluster moves.
+func TestRecoveredServerHasItsNewAddress(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		configs := map[int]cluster.Config{}
+		c := clustertest.New(t, n, clustertest.OnDisk(), clustertest.Spare(1),
+			clustertest.Configure(func(i int, cfg *cluster.Config) { configs[i] = *cfg }))
+		k := c.Client()
+		room(t, k)
+		do(t, k, fsm.CreateTask{Room: "r", Role: "builder", Title: "kept"})
+		c.Agree()
+		for i := range n {
+			if err := c.Stop(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		cfg := configs[0]
+		cfg.RaftAddr, cfg.Listener = l.Addr().String(), l
+		start := func() (*cluster.Replica, chan error) {
+			rep, err := cluster.Open(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- rep.Run(ctx) }()
+			t.Cleanup(cancel)
+			return rep, done
+		}
+		_, ended := start()
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "--raft-addr "+cfg.RaftAddr) ||
+			strings.Contains(err.Error(), "empty") != (n > 1) {
+			t.Errorf("%d servers, at another address: %v", n, err)
+		}
+		done, err := cluster.Recover(cfg.DataDir, cluster.Recovering{Do: true, RaftAddr: cfg.RaftAddr})
+		if err != nil || done.RaftAddr != cfg.RaftAddr || len(done.Lost) != n-1 {
+			t.Fatalf("%d servers: %+v, %v", n, done, err)
+		}
+		if l, err = net.Listen("tcp", cfg.RaftAddr); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Listener = l
+		rep, ended := start()
+		c.Await("it leads at its new address", func() bool { return rep.Leader().Self })
+		if got := tasks(rep); got["kept"] != 1 {
+			t.Errorf("%d servers: tasks %v", n, got)
+		}
+		c.Restart(n)
+		if err := rep.AddServer(within(t, time.Minute), c.ID(n), c.Addr(n)); err != nil {
+			t.Errorf("%d servers: another one joins: %v", n, err)
+		}
+		if err := c.Stop(n); err != nil {
+			t.Error(err)
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("%d servers: it ends: %v", n, err)
+		default:
 		}
 	}
 }

@@ -237,14 +237,11 @@ func (r *Replica) handOver(rf *raft.Raft) {
 	if rf.State() != raft.Leader || len(r.voters()) < 2 {
 		return
 	}
-	done := make(chan struct{})
-	go func() {
-		if err := rf.LeadershipTransfer().Error(); err != nil {
-			r.log.Warn("leadership not handed over", "error", err)
-		}
-		close(done)
-	}()
-	within(transferBound, done)
+	ctx, cancel := context.WithTimeout(context.Background(), transferBound)
+	defer cancel()
+	if err := r.transfer(ctx, ""); err != nil {
+		r.log.Warn("leadership not handed over", "error", err)
+	}
 }
 
 // Close gives back what Open took when Run is never called.

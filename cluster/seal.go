@@ -254,13 +254,12 @@ func (k *sealer) packWords() {
 // the order in which they were sealed.
 func (b *batcher) settle(s *sealed) {
 	err := s.fut.Error()
+	refused := refusals{fail: b.fail}
 	for errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		// It was not appended. The transfer either fails, then it goes in, or ends the stint.
-		select {
-		case <-s.stint.ctx.Done():
+		if refused.again(s.stint.ctx, 5*time.Millisecond) != nil {
 			err = raft.ErrNotLeader
-			continue
-		case <-time.After(5 * time.Millisecond):
+			break
 		}
 		s.fut = b.propose(s.data)
 		err = s.fut.Error()

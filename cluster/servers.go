@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -150,34 +148,4 @@ func (n *node) apiAddr(id string) (addr string) {
 		}
 	})
 	return addr
-}
-
-func (n *node) transfer(ctx context.Context, to string) error {
-	rf := n.raft.Load()
-	if rf.State() != raft.Leader {
-		return nil
-	}
-	done := make(chan error, 1)
-	if to == "" {
-		go func() { done <- rf.LeadershipTransfer().Error() }()
-	} else {
-		i := slices.IndexFunc(n.configuration(), func(s raft.Server) bool { return string(s.ID) == to })
-		if i < 0 {
-			return refuse(noun.NotFound, "%s", noun.AbsentServer(to))
-		}
-		s := n.configuration()[i]
-		if s.Suffrage != raft.Voter {
-			return refuse(noun.Conflict, "server %s has no vote: promote it first", to)
-		}
-		go func() { done <- rf.LeadershipTransferToServer(s.ID, s.Address).Error() }()
-	}
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("transfer leadership: %w", ctx.Err())
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("transfer leadership: %w", err)
-		}
-		return nil
-	}
 }

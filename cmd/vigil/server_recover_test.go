@@ -73,6 +73,12 @@ func TestN07RecoverAsksBeforeItChangesAnything(t *testing.T) {
 	if code != 4 || !strings.Contains(errs, "only member") || !strings.Contains(errs, "just start it") {
 		t.Errorf("once more: exit code %d: %s", code, errs)
 	}
+	for addr, want := range map[string]int{"10.0.0.9": 2, "10.0.0.9:7421": 0} { // alone, it can still move
+		code, out, errs = terminalRun{}.do(t, "server", "recover", "--data-dir", dir, "--yes", "--raft-addr", addr)
+		if code != want || !strings.Contains(out+errs, addr) {
+			t.Errorf("to %s: exit code %d: %s%s", addr, code, out, errs)
+		}
+	}
 }
 
 func TestN07RecoverSaysItInJSON(t *testing.T) {

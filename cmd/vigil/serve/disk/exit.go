@@ -7,6 +7,7 @@ import (
 	"vigil/cluster"
 	"vigil/cluster/record"
 	"vigil/cmd/vigil/cli"
+	"vigil/fsm"
 )
 
 // ServerError gives what ended a server, or a look at its data, its exit code and, where there is one, its remedy.
@@ -19,6 +20,8 @@ func ServerError(err error) error {
 		return cli.ExitWith(cli.ExitUnknown, brokenInvariant(broken))
 	case errors.Is(err, cluster.ErrOtherRefusals):
 		return cli.ExitWith(cli.ExitUnknown, err)
+	case errors.Is(err, fsm.ErrNewer):
+		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w; the data was not touched", err))
 	case errors.Is(err, record.ErrUnknown):
 		return cli.ExitWith(cli.ExitUnknown, fmt.Errorf("%w: the log holds a record that this version does not know: "+
 			"run the newer version that wrote it; the data was not touched", err))

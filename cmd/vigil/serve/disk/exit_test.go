@@ -8,6 +8,7 @@ import (
 	"vigil/cluster/logstore"
 	"vigil/cluster/record"
 	"vigil/cmd/vigil/cli"
+	"vigil/fsm"
 )
 
 func TestServerExitCodes(t *testing.T) {
@@ -17,6 +18,7 @@ func TestServerExitCodes(t *testing.T) {
 	}{
 		{nil, 0}, {logstore.ErrDiskStuck, cli.ExitFailed}, {logstore.ErrInUse, cli.ExitFailed},
 		{fmt.Errorf("run: %w", record.ErrUnknown), cli.ExitUnknown},
+		{fmt.Errorf("open server a: %w", fsm.ErrNewer), cli.ExitUnknown},
 		{fmt.Errorf("run: %w", &cluster.BrokenInvariant{Index: 7}), cli.ExitUnknown},
 		{fmt.Errorf("run: %w", cluster.ErrOtherRefusals), cli.ExitUnknown},
 	} {

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,14 +25,19 @@ servers is lost for good and there is no way to bring one of them back. It says 
 found and what may be lost, asks, and changes nothing before. Hosts find their way to it by
 themselves: agentd need not be started again.
 
-If a server can still come back with its data, start that one instead.`,
+If a server can still come back with its data, start that one instead.
+
+With --raft-addr it goes on at another address for the other servers. That is also for a server that
+is alone and has moved, and for a cluster whose addresses have all changed.`,
 		Example: `  sudo -u vigil vigil server recover --data-dir /var/lib/vigil-server --dry-run
-  sudo -u vigil vigil server recover --data-dir /var/lib/vigil-server`,
+  sudo -u vigil vigil server recover --data-dir /var/lib/vigil-server
+  sudo -u vigil vigil server recover --data-dir /var/lib/vigil-server --raft-addr 10.1.0.5:7421`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return r.run() },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&r.dir, "data-dir", "", "data directory of the server that goes on")
+	fl.StringVar(&r.addr, "raft-addr", "", "raft_addr of the server from now on, if it changes")
 	fl.BoolVar(&r.yes, "yes", false, "yes, give the other servers up; without it a terminal is asked")
 	fl.BoolVar(&r.dry, "dry-run", false, "only say what is found and what may be lost")
 	cmd.MarkFlagsMutuallyExclusive("yes", "dry-run")
@@ -42,21 +48,28 @@ If a server can still come back with its data, start that one instead.`,
 // recovery is one run of the command.
 type recovery struct {
 	*cli.App
-	dir      string
-	yes, dry bool
+	dir, addr string
+	yes, dry  bool
 }
 
 func (r *recovery) run() error {
 	if err := ownData(r.dir, "recover"); err != nil {
 		return err
 	}
+	if host, port, err := net.SplitHostPort(r.addr); r.addr != "" && (err != nil || host == "" || port == "") {
+		return cli.Usagef("--raft-addr %q is not HOST:PORT", r.addr)
+	}
 	plan, err := cluster.Recover(r.dir, cluster.Recovering{})
 	if err != nil {
 		return r.explained(err)
 	}
-	if len(plan.Lost) == 0 {
-		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s: server %s is the only member of cluster %s: "+
-			"there is nobody to give up, just start it", r.dir, plan.Server, plan.Was))
+	if r.addr == "" {
+		r.addr = plan.RaftAddr
+	}
+	if len(plan.Lost) == 0 && r.addr == plan.RaftAddr {
+		return cli.ExitWith(cli.ExitConflict, fmt.Errorf("%s: server %s is the only member of cluster %s, at %s: "+
+			"there is nobody to give up, just start it, or name its new address with --raft-addr",
+			r.dir, plan.Server, plan.Was, plan.RaftAddr))
 	}
 	if !r.JSON {
 		if err := r.show(plan); err != nil {
@@ -70,16 +83,23 @@ func (r *recovery) run() error {
 		return r.Printf("\nNothing was changed.\n")
 	case r.yes:
 	case !r.Attended || r.JSON:
-		return cli.Usagef("%s is given up for good and there is no terminal to ask on: nothing was changed; "+
-			"say so with --yes, look with --dry-run", LostNames(plan))
+		what := LostNames(plan) + " is given up for good"
+		if len(plan.Lost) == 0 {
+			what = fmt.Sprintf("server %s moves to %s", plan.Server, r.addr)
+		}
+		return cli.Usagef("%s and there is no terminal to ask on: nothing was changed; "+
+			"say so with --yes, look with --dry-run", what)
 	default:
 		question := fmt.Sprintf("\nIs %s lost for good? Type the name of the server that goes on, %s: ",
 			LostNames(plan), plan.Server)
+		if len(plan.Lost) == 0 {
+			question = fmt.Sprintf("\nType the name of the server that moves, %s: ", plan.Server)
+		}
 		if err := r.Confirm(question, plan.Server); err != nil {
 			return err
 		}
 	}
-	done, err := cluster.Recover(r.dir, cluster.Recovering{Do: true})
+	done, err := cluster.Recover(r.dir, cluster.Recovering{Do: true, RaftAddr: r.addr})
 	if err != nil {
 		return r.explained(err)
 	}
@@ -106,7 +126,7 @@ func (r *recovery) show(plan *cluster.Recovery) error {
 	st := plan.State
 	counts := st.Counts()
 	err := r.Pairs(
-		"server", fmt.Sprintf("%s, at %s for other servers", plan.Server, plan.RaftAddr),
+		"server", fmt.Sprintf("%s, at %s for other servers", plan.Server, r.addr),
 		"given up", lostAddrs(plan),
 		"cluster", fmt.Sprintf("%s, which becomes %s", plan.Was, plan.Cluster),
 		"last entry", fmt.Sprintf("term %d, index %d", plan.Term, plan.Index),
@@ -121,6 +141,9 @@ func (r *recovery) show(plan *cluster.Recovery) error {
 		return err
 	}
 	lost := LostNames(plan)
+	if lost == "" {
+		return r.Printf("\nAgents may freeze for up to their TTL; nothing is started meanwhile.\n")
+	}
 	return r.Printf(`
 What follows:
 - What only %[1]s had is lost, also what was acknowledged.
@@ -147,9 +170,9 @@ func (r *recovery) next(done *cluster.Recovery) error {
 	}
 	return r.Printf(`
 Server %s is the only member of cluster %s now.
-1. Start it with the configuration that it had: vigil server --config FILE
+1. Start it with the configuration that it had, and raft_addr: %s there: vigil server --config FILE
 2. Have each server that takes the place of a lost one join %s
-`, done.Server, done.Cluster, how)
+`, done.Server, done.Cluster, done.RaftAddr, how)
 }
 
 func (r *recovery) object(plan *cluster.Recovery, done bool) map[string]any {
@@ -184,6 +207,9 @@ func LostNames(plan *cluster.Recovery) string {
 }
 
 func lostAddrs(plan *cluster.Recovery) string {
+	if len(plan.Lost) == 0 {
+		return "nobody"
+	}
 	addrs := make([]string, len(plan.Lost))
 	for i, p := range plan.Lost {
 		addrs[i] = p.ID + " at " + p.RaftAddr
