@@ -67,7 +67,7 @@ func port(addr string) string {
 }
 
 // reachable refuses loopback addresses in a cluster whose servers are elsewhere. They would be written into the
-// configuration, the others would dial themselves, and raft_addr cannot be changed later.
+// configuration, the others would dial themselves, and raft_addr cannot simply be changed later.
 func reachable(set *conf.Server, token join.Token) error {
 	there := slices.IndexFunc(token.Addrs, func(addr string) bool { return !door.Loopback(addr) })
 	if there < 0 {
