@@ -24,6 +24,7 @@ const sizedFile = "sized"
 // value is ready. All but last belongs to the keeper's goroutine.
 type sizes struct {
 	strange bool          // it has another size than its own, as far as known
+	grant   uint64        // the turn that has asked for that size; 0: none that this daemon knows
 	number  uint64        // of the newest change that was asked for
 	shown   uint64        // how many were made, for whoever follows the terminal
 	busy    bool          // it is being given its own size again
@@ -72,9 +73,9 @@ func (v *lives) resizing(l *life, made func(error)) *resizing {
 		}}
 }
 
-// resize begins the change to the size of a human's window.
+// resize begins the change to the size of a human's window, whose turn it is.
 func (v *lives) resize(l *life) *resizing {
-	l.sizes.strange = true
+	l.sizes.strange, l.sizes.grant = true, l.turn.grant
 	return v.resizing(l, func(err error) {
 		if noTerminal(err) {
 			l.sizes.strange = false
@@ -126,13 +127,14 @@ func (c *resizing) putBack(ctx context.Context, p process) {
 	}))
 }
 
-// watchSize gives a terminal its own size again once nobody has a turn there, and says when to look again.
+// watchSize gives a terminal its own size again once the turn that has asked for another one is over, and says when
+// to look again.
 func (v *lives) watchSize(now time.Duration, l *life) time.Duration {
 	s := &l.sizes
 	switch {
 	case l.phase != running || !s.strange || s.busy:
 		return longestNap
-	case l.turn.lasts(now):
+	case l.turn.lasts(now) && l.turn.grant == s.grant:
 		return min(longestNap, l.turn.last+turnSpan-now+time.Millisecond)
 	case now < s.again:
 		return min(longestNap, s.again-now)

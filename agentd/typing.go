@@ -110,7 +110,6 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 
 // hear takes a call of a turn, and begins the change of size that it asks for, if any.
 func (v *lives) hear(l *life, r *vigilv1.TerminalRequest, size bool) (*resizing, error) {
-	before := l.turn.grant
 	err := l.turn.hear(v.config.Clock(), r.GetGrant(), r.GetSeq())
 	switch {
 	case err != nil:
@@ -119,10 +118,8 @@ func (v *lives) hear(l *life, r *vigilv1.TerminalRequest, size bool) (*resizing,
 		return nil, shim.ErrNoTerminal // of a life that is only being killed
 	case size:
 		return v.resize(l), nil
-	case r.GetGrant() != before && l.sizes.strange && !l.sizes.busy: // the size was the last one's wish
-		v.putBack(l)
 	}
-	return nil, nil
+	return nil, nil // watchSize gives back the size that an earlier turn has asked for
 }
 
 // errOthers says that the terminal is typed at all the time.
