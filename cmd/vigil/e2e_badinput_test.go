@@ -220,7 +220,7 @@ func TestBadInputOfDaemons(t *testing.T) {
 	refuses("data of another cluster", 1,
 		[]string{f.path("first"), "another cluster", `"other"`, "name another directory"},
 		server("a", "first", raft, "--cluster", "other")...)
-	refuses("another raft address", 1, []string{raft, "remove it from the cluster"},
+	refuses("another raft address", 1, []string{raft, "vigil server recover"},
 		server("a", "first", freePort(t))...)
 	again := f.alone("first", raft) // nothing was changed
 	again.shows(regexp.MustCompile(`stint open`))
