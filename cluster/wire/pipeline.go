@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// quiet is for how long a pipeline that has nothing new to say may be silent. Heartbeats wait for each answer before the
-// next; requests of a pipeline do not, so where answers take long, on a machine with too much work, it is they that keep
-// leader and follower sure of each other within a lease of 250 ms.
+// quiet is for how long a pipeline that has nothing new to say may be silent. Heartbeats wait for each answer before
+// the next; requests of a pipeline do not. Where answers take long, on a machine with too much work, it is they that
+// keep leader and follower sure of each other within a lease of 250 ms.
 const quiet = 50 * time.Millisecond
 
 // AppendEntriesPipeline implements raft.Transport.
