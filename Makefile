@@ -27,7 +27,8 @@ LONGEST_RACED = ./cmd/vigil/serve ./rpc ./cluster
 RACED = cluster rpc agentd cmd/vigil/serve cmd/vigil/mcp cmd/vigil/dev jepsen/sim
 SHARES = \<go [A-Za-z_.]+\(|\.Go\(|\<chan\>|"sync|\.Parallel\(
 # Tests of processes wait most of their time, and each holds one of the places of the go command meanwhile: so more
-# packages than there are cores are compiled or tested at once, but where whole fleets run, one. vet is a step of its own.
+# packages than there are cores are compiled or tested at once, but where whole fleets run, one. vet is a step of its
+# own.
 more = go test -vet=off -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(1))
 # The packages whose tests start whole fleets.
 FLEETS = ./jepsen/incidents ./cmd/vigil ./docs

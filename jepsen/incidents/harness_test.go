@@ -71,7 +71,7 @@ var shared struct {
 	failed bool
 }
 
-// The whole program, or each half, runs in a network namespace of its own.
+// The whole program, or each part, runs in a network namespace of its own.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if skipped() == "" && parted() {
