@@ -110,9 +110,8 @@ func TestI97FollowersComeBack(t *testing.T) {
 	w := fleet(t)
 	const many = 200
 	const lease = 20 * time.Second
-	w.room(role("crowd", many, "", byHand, func(r *vigilv1.RoleSpec) {
-		r.Ttl = seconds(int(lease.Seconds()))
-	}), role("probe", 1, "", byHand))
+	long := func(r *vigilv1.RoleSpec) { r.Ttl = seconds(int(lease.Seconds())) }
+	w.room(role("crowd", many, "", byHand, long), role("probe", 1, "", byHand, long))
 	probe := w.joins("probe")
 	var all sync.WaitGroup
 	var worked atomic.Int64

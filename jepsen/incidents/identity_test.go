@@ -289,8 +289,11 @@ func TestI103WrongIdentityIsRefused(t *testing.T) {
 			answer, err := w.work.Beat(w.ctx(),
 				&vigilv1.BeatRequest{Agents: []uint32{id}, Incarnations: []uint64{b.Incarnation},
 					Kinds: []uint32{client.BeatLease}, Tokens: []string{token}})
-			if err != nil || answer.GetRenewed() > 0 {
-				t.Fatalf("a beat with token %q renewed %d leases, %v", token, answer.GetRenewed(), err)
+			if answer.GetRenewed() > 0 {
+				t.Fatalf("a beat with token %q renewed %d leases", token, answer.GetRenewed())
+			}
+			if err != nil { // there was no leader just now
+				return err
 			}
 		}
 		if len(w.events("agent.lease_ended")) == 0 {

@@ -100,6 +100,7 @@ func (sv *Server) configuration() string {
 		fmt.Fprintf(&b, "backup: {to: %q, every: %s}\n", s.path("backups"), every)
 	}
 	section(&b, "limits", s.config.Limits)
+	section(&b, "timing", s.config.Timing)
 	if s.config.Insecure {
 		b.WriteString("insecure: true\n")
 	}

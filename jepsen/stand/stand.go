@@ -44,6 +44,8 @@ type Config struct {
 	// Limits go into the configuration of servers, under limits: snapshot_entries and
 	// the like.
 	Limits map[string]string
+	// Timing goes into the configuration of servers, under timing; none: the defaults.
+	Timing map[string]string
 	// BackupEvery has servers make backups in the folder backups; 0: none.
 	BackupEvery time.Duration
 	// LogStores are the forms of the logs of servers, one after the other and from the start again; none:

@@ -38,6 +38,10 @@ const (
 	devServers = 3
 )
 
+// devTiming is calmer than that of servers with machines of their own: here agents compile and test beside them, and a
+// leader that only waits for a processor is to be kept.
+var devTiming = map[string]string{"heartbeat": "500ms", "leader_lease": "500ms"}
+
 // Pauses before a part that ended is started again.
 const (
 	serverAgain = 3 * time.Second // time to see that another one leads

@@ -172,7 +172,8 @@ func (p *devPlace) apiAddrs() []string {
 // write writes the configuration files and the files to work on.
 func (p *devPlace) write(exe string, settings map[string]string) error {
 	for i, s := range p.servers {
-		conf := map[string]any{"id": s.ID, "data_dir": p.data(s.ID), "addr": s.APIAddr, "raft_addr": s.RaftAddr}
+		conf := map[string]any{"id": s.ID, "data_dir": p.data(s.ID), "addr": s.APIAddr, "raft_addr": s.RaftAddr,
+			"timing": devTiming}
 		if i == 0 {
 			conf["settings"] = settings // it founds the cluster
 		} else {
