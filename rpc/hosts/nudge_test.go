@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"strings"
 	"testing"
 
 	"vigil/rpc/fault"
@@ -18,6 +19,12 @@ func TestS15NudgesTypeTextOnly(t *testing.T) {
 		if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: text, Answer: true}); err == nil ||
 			fault.Of(err).Code != "invalid" {
 			t.Errorf("answer %q: %v, want invalid", text, err)
+		}
+	}
+	for _, r := range []*vigilv1.NudgeAgentRequest{{Agent: "web/b", IfDialog: "ab12"}, // of an answer only
+		{Agent: "web/b", Answer: true, IfDialog: strings.Repeat("a", maxDialog+1)}} {
+		if _, err := noteNudgeCmd(r); err == nil || fault.Of(err).Code != "invalid" {
+			t.Errorf("%v: %v, want invalid", r, err)
 		}
 	}
 	if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: "first\n\tsecond: ä"}); err != nil {
