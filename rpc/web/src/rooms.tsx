@@ -8,7 +8,7 @@ import { Conversations } from "./mails";
 import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room, Task } from "./messages";
 import { Behind, More, page, usePages } from "./pages";
 import { link, params, rest } from "./router";
-import { Badge, Bar, Card, Empty, Wrong } from "./ui";
+import { Act, Badge, Bar, Card, Empty, Wrong } from "./ui";
 import { RoomUsage } from "./usage";
 
 export function Rooms(): JSX.Element {
@@ -116,8 +116,13 @@ export function RoomView(): JSX.Element {
       {r.paused && (
         <p class="warn banner wide">
           Paused by {r.pause_by}
-          {r.pause_why && `: ${r.pause_why}`}.
+          {r.pause_why && `: ${r.pause_why}`}. <Act {...pauses(name).resume} then={room.again} />
         </p>
+      )}
+      {!r.paused && (
+        <div class="buttons wide">
+          <Act {...pauses(name).pause} then={room.again} />
+        </div>
       )}
       {r.quiet?.why && <p class="faint wide">{sentence(r.quiet.why)}.</p>}
       <Card title="Roles" wide>
