@@ -59,7 +59,7 @@ type model struct {
 	scroll int
 	order  order // that is asked about, or typed for
 	typed  []rune
-	beheld bool     // the terminal stands above what is typed
+	beheld bool   // the terminal stands above what is typed
 	said   string // in the last line, until the next key
 	wrong  bool   // it is an error
 }

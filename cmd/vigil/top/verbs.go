@@ -59,7 +59,7 @@ type order struct {
 	task, escalation  uint64
 	mail              uint64
 	agentRev, taskRev uint64
-	words             bool // the agent has asked in words: its answer is a message, no key for a prompt
+	words             bool   // the agent has asked in words: its answer is a message, no key for a prompt
 	dialog            string // mark of the prompt that an answer is for; empty: of whichever stands there
 }
 
