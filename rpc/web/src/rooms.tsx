@@ -1,5 +1,6 @@
 // Rooms, and one room: roles, tasks as a board, agents.
 import type { JSX } from "preact";
+import { pauses } from "./actions";
 import { read } from "./api";
 import { count, plural, seconds, sentence, span, taskTone, words } from "./format";
 import { AgentRows, states } from "./lists";
