@@ -2,6 +2,7 @@ package agentd
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ const (
 var (
 	errNoDialog = errors.New("no permission prompt stands on the terminal, nor anything that is to be chosen, so there " +
 		"is nothing to answer: look at it with `vigil agent screen`; without --answer it is typed as a message")
+	errOther = errors.New("another prompt stands on the terminal than the one that the answer is for, so nothing was " +
+		"typed: look at it with `vigil agent screen`, and answer again")
 	errCut = errors.New("with the first key of the answer the prompt has gone, so the others were not typed: look at " +
 		"the terminal with `vigil agent screen`")
 	errNotTaken = errors.New("the prompt does not show the answer, so Enter was not pressed, which takes what is " +
@@ -52,6 +55,34 @@ func (s *sight) dialog(screen string) (d dialog, ok bool) {
 	lines := strings.Split(screen, "\n")
 	last := lines[max(0, len(lines)-runner.DefaultPromptLines):]
 	return dialog{false, runner.Letters(strings.Join(last, "\n"))}, runner.Chooses(screen)
+}
+
+// mark tells one dialog from the next, without its words, to whoever has seen it; empty: none stands there.
+func (s *sight) mark(screen string) string {
+	d, ok := s.dialog(screen)
+	if !ok {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%t %s", d.known, d.words))
+	return hex.EncodeToString(sum[:8])
+}
+
+// asks looks for the dialog of a mark; empty: for any.
+func (f found) asks(ctx context.Context, mark string) (screen string, err error) {
+	screen, err = f.see(ctx)
+	switch {
+	case noTerminal(err):
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("whether a prompt stands on the terminal cannot be seen: %w", err)
+	}
+	switch is := f.sight.mark(screen); {
+	case is == "":
+		return "", errNoDialog
+	case mark != "" && mark != is:
+		return "", errOther
+	}
+	return screen, nil
 }
 
 // stands tells whether a dialog of a screen still stands on a later one, where the keys that were typed may be shown.
@@ -133,18 +164,12 @@ func unchanged(before, after, typed string) bool {
 }
 
 // answer types an answer where a dialog stands, key by key: a paste is nothing to most dialogs. Enter follows only
-// while that dialog stands and shows the answer, or has it highlighted. An error comes with a screen once something
-// was typed.
-func (f found) answer(ctx context.Context, text string) (screen string, err error) {
-	before, err := f.see(ctx)
-	switch {
-	case noTerminal(err):
+// while that dialog stands and shows the answer, or has it highlighted. With a mark it is the dialog of that mark, or
+// nothing is typed. An error comes with a screen once something was typed.
+func (f found) answer(ctx context.Context, text, mark string) (screen string, err error) {
+	before, err := f.asks(ctx, mark)
+	if err != nil {
 		return "", err
-	case err != nil:
-		return "", fmt.Errorf("whether a prompt stands on the terminal cannot be seen: %w", err)
-	}
-	if _, ok := f.sight.dialog(before); !ok {
-		return "", errNoDialog
 	}
 	// The first key may be all that the dialog takes: the others would go to what comes up behind it.
 	_, first := utf8.DecodeRuneInString(text)
@@ -179,17 +204,10 @@ func (f found) answer(ctx context.Context, text string) (screen string, err erro
 	return "", nil
 }
 
-// confirm presses the Enter key alone where a dialog stands.
-func (f found) confirm(ctx context.Context) error {
-	screen, err := f.see(ctx)
-	switch {
-	case noTerminal(err):
+// confirm presses the Enter key alone where a dialog stands, with a mark that very one.
+func (f found) confirm(ctx context.Context, mark string) error {
+	if _, err := f.asks(ctx, mark); err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("whether a prompt stands on the terminal cannot be seen: %w", err)
-	}
-	if _, ok := f.sight.dialog(screen); !ok {
-		return errNoDialog
 	}
 	return f.press(ctx, "\r")
 }

@@ -164,3 +164,54 @@ func TestAnswersAreForThePromptThatStands(t *testing.T) {
 	one.exit <- shim.Exit{}
 	next(t, r.exits)
 }
+
+// An answer that is for the prompt that was seen is typed at no other one: between a look and a click the tool may
+// have been answered, and ask for the next thing.
+func TestAnswersAreForThePromptThatWasSeen(t *testing.T) {
+	r, p := newPuppetRig(t, false, func(c *Config) {
+		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", User: runner.SameUser(), Kind: runner.KindTmux,
+			Prompts: []runner.Prompt{{Kind: "permission", Pattern: `Do you want to proceed\?\n.*1\. Yes`}}}}
+	})
+	r.stream.orders(t, order("start", 1, 2, "tool"))
+	one := next(t, p.started)
+	next(t, r.starts)
+	request := uint64(100)
+	ask := func(q *vigilv1.TerminalRequest) *vigilv1.LogData {
+		request++
+		q.Request, q.Agent, q.Incarnation = request, 1, 2
+		return r.stream.askTerminal(t, q)
+	}
+	for _, how := range []string{"digits", "deaf"} { // by its key, by Enter alone
+		x := &tui{how: how, asks: []string{"make all", "rm all"}}
+		one.acts(x.terminal)
+		seen := ask(&vigilv1.TerminalRequest{Look: true})
+		if seen.GetDialog() == "" || strings.Contains(seen.GetDialog(), "make") {
+			t.Fatalf("the prompt has the mark %q", seen.GetDialog())
+		}
+		answer := func() *vigilv1.LogData {
+			q := &vigilv1.TerminalRequest{Text: "1", IfDialog: seen.GetDialog()}
+			if how == "deaf" {
+				q = &vigilv1.TerminalRequest{Key: "enter", IfDialog: seen.GetDialog()}
+			}
+			return ask(q)
+		}
+		if d := answer(); d.GetError() != "" || !slices.Equal(x.chosen, []string{"make all: Yes"}) {
+			t.Errorf("%s: chosen %q, %q", how, x.chosen, d.GetError())
+		}
+		if d := answer(); d.GetError() != errOther.Error() || len(d.GetData()) > 0 || len(x.chosen) != 1 {
+			t.Errorf("%s: the next prompt got the answer to the last one: chosen %q, %q", how, x.chosen, d.GetError())
+		}
+		if next := ask(&vigilv1.TerminalRequest{Look: true}).GetDialog(); next == "" || next == seen.GetDialog() {
+			t.Errorf("%s: marks %q and %q", how, seen.GetDialog(), next)
+		}
+		x.asks = nil
+		if d := ask(&vigilv1.TerminalRequest{Look: true}); d.GetDialog() != "" {
+			t.Errorf("%s: no prompt has the mark %q", how, d.GetDialog())
+		}
+		if d := answer(); d.GetError() != errNoDialog.Error() {
+			t.Errorf("%s: no prompt stands, and %q", how, d.GetError())
+		}
+	}
+	one.exit <- shim.Exit{}
+	next(t, r.exits)
+}

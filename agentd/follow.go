@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"vigil/agentd/output"
+	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
 	"vigil/rpc/gen/vigilv1"
@@ -54,7 +55,7 @@ func (v *lives) follow(ctx context.Context, r *vigilv1.LogRequest, put func([]by
 			continue
 		}
 		before, sizes = stamp, f.sizes
-		shown, err := v.paint(ctx, f.process)
+		shown, err := v.paint(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -68,17 +69,30 @@ func (v *lives) follow(ctx context.Context, r *vigilv1.LogRequest, put func([]by
 	}
 }
 
-// paint asks for one frame.
-func (v *lives) paint(ctx context.Context, p process) ([]byte, error) {
+// paint asks for one frame. Where a dialog seems to stand it is asked for again after a look at the dialog itself: a
+// mark may be of an earlier dialog than the frame, whose answer is refused then, but of none that nobody was shown.
+func (v *lives) paint(ctx context.Context, f found) ([]byte, error) {
+	frame, err := v.frame(ctx, f)
+	mark := ""
+	if err == nil && f.sight.mark(runner.Tidy(frame.Text)) != "" {
+		var screen string
+		if screen, err = f.see(ctx); err == nil {
+			mark = f.sight.mark(screen)
+			frame, err = v.frame(ctx, f)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(&vigilv1.Screen{Text: frame.Text, Columns: uint32(frame.Columns), Rows: uint32(frame.Rows),
+		CursorX: uint32(frame.X), CursorY: uint32(frame.Y), CursorHidden: frame.Hidden, Dialog: mark})
+}
+
+func (v *lives) frame(ctx context.Context, f found) (tmux.Frame, error) {
 	v.metrics.captures.Inc()
-	painted, err := p.Terminal(ctx, shim.TerminalRequest{Paint: true})
+	painted, err := f.process.Terminal(ctx, shim.TerminalRequest{Paint: true})
 	if err != nil {
-		return nil, err
+		return tmux.Frame{}, err
 	}
-	f, err := tmux.ReadFrame(painted)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(&vigilv1.Screen{Text: f.Text, Columns: uint32(f.Columns), Rows: uint32(f.Rows),
-		CursorX: uint32(f.X), CursorY: uint32(f.Y), CursorHidden: f.Hidden})
+	return tmux.ReadFrame(painted)
 }

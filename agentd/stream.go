@@ -40,7 +40,7 @@ type stream struct {
 	// when that takes too long.
 	proven func(ctx context.Context)
 	// terminal is at the terminal of a life.
-	terminal func(context.Context, *vigilv1.TerminalRequest) (string, error)
+	terminal func(context.Context, *vigilv1.TerminalRequest) (view, error)
 	// follow gives the screen of a life whenever it has changed.
 	follow func(context.Context, *vigilv1.LogRequest, func([]byte) error) error
 	gossip Gossip // nil: none

@@ -28,7 +28,7 @@ type talk struct {
 	taken chan uint64 // revisions of keys of gossip
 	logs  *output.Dir
 	// terminal is stream.terminal; terminals holds a token for each call of it.
-	terminal  func(context.Context, *vigilv1.TerminalRequest) (string, error)
+	terminal  func(context.Context, *vigilv1.TerminalRequest) (view, error)
 	terminals chan struct{}
 	// follow is stream.follow.
 	follow func(context.Context, *vigilv1.LogRequest, func([]byte) error) error

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"vigil/agentd/runner"
 	"vigil/agentd/shim"
 	"vigil/agentd/tmux"
 	"vigil/rpc/gen/vigilv1"
@@ -33,11 +34,11 @@ func (t *talk) serveTerminal(session context.Context, r *vigilv1.TerminalRequest
 	t.tasks.Go(func() {
 		defer func() { <-t.terminals }()
 		end := &vigilv1.LogData{Request: r.GetRequest(), End: true}
-		screen, err := t.terminal(session, r)
+		seen, err := t.terminal(session, r)
 		if err != nil {
 			end.Error = err.Error()
 		}
-		end.Data = []byte(screen[max(0, len(screen)-maxScreen):])
+		end.Data, end.Dialog = []byte(seen.text[max(0, len(seen.text)-maxScreen):]), seen.dialog
 		t.put(session, end)
 	})
 }
@@ -50,11 +51,14 @@ var errPrompt = errors.New("a permission prompt stands on the terminal, and what
 var errChoice = errors.New("something is to be chosen on the terminal, and whatever is typed would choose: " +
 	"look at it with `vigil agent screen`, and answer it with `vigil nudge --answer`")
 
+// view is what a terminal shows, with the mark of the dialog that stands there.
+type view struct{ text, dialog string }
+
 // atTerminal finds the life and asks its shim.
-func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (string, error) {
+func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (view, error) {
 	size, err := sizeAsked(r)
 	if err != nil {
-		return "", err
+		return view{}, err
 	}
 	var heard error
 	var change *resizing
@@ -68,13 +72,13 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 	})
 	switch {
 	case r.GetOver():
-		return "", err
+		return view{}, err
 	case err != nil:
-		return "", err
+		return view{}, err
 	case errors.Is(heard, errTyped):
-		return "", nil
+		return view{}, nil
 	case heard != nil:
-		return "", heard
+		return view{}, heard
 	}
 	if r.GetText() != "" || r.GetKey() != "" {
 		// One at a time: what one has seen on the terminal still holds when it types. Whoever has asked waits no longer
@@ -83,29 +87,35 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (str
 		ctx, cancel = context.WithTimeout(ctx, shim.TerminalLimit)
 		defer cancel()
 		if !tmux.Take(ctx, f.typing) {
-			return "", errOthers
+			return view{}, errOthers
 		}
 		defer f.typing.Unlock()
 	}
 	switch {
 	case r.GetSparePrompt():
 		if err := f.sight.spares(ctx, f.process); err != nil {
-			return "", err
+			return view{}, err
 		}
 	case r.GetText() != "": // what does not spare a prompt answers one
-		return f.answer(ctx, r.GetText())
+		screen, err := f.answer(ctx, r.GetText(), r.GetIfDialog())
+		return view{text: screen}, err
 	case r.GetKey() == "enter":
-		return "", f.confirm(ctx)
+		return view{}, f.confirm(ctx, r.GetIfDialog())
 	}
 	if change != nil {
 		if err := change.resize(ctx, f.process, int(r.GetColumns()), int(r.GetRows())); err != nil || len(r.GetKeys()) == 0 {
-			return "", err
+			return view{}, err
 		}
 	}
-	return f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" ||
+	screen, err := f.process.Terminal(ctx, shim.TerminalRequest{Text: r.GetText(), Enter: r.GetText() != "" ||
 		r.GetKey() == "enter",
 		Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines()),
 		Keys: hex.EncodeToString(r.GetKeys())})
+	seen := view{text: screen}
+	if r.GetLook() {
+		seen.dialog = f.sight.mark(runner.Tidy(screen))
+	}
+	return seen, err
 }
 
 // hear takes a call of a turn, and begins the change of size that it asks for, if any.

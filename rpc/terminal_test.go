@@ -48,9 +48,9 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for via := range 3 {
-		got := h.terminal(t, &vigilv1.LogData{Data: []byte("$ ")})
+		got := h.terminal(t, &vigilv1.LogData{Data: []byte("$ "), Dialog: "ab12"})
 		screen, err := w.fleet(via).LookAtAgent(within(t), &vigilv1.LookAtAgentRequest{Agent: "demo/builder", Lines: 9})
-		if err != nil || screen.GetText() != "$ " || screen.GetHost() != "h1" ||
+		if err != nil || screen.GetText() != "$ " || screen.GetHost() != "h1" || screen.GetDialog() != "ab12" ||
 			screen.GetIncarnation() != g.GetIncarnation() {
 			t.Fatalf("via server %d: %v, %v", via, screen, err)
 		}
@@ -60,11 +60,14 @@ func TestTerminalIsReachedThroughEveryServer(t *testing.T) {
 		}
 
 		got = h.terminal(t, &vigilv1.LogData{})
-		if _, err := w.fleet(via).NudgeAgent(within(t), &vigilv1.NudgeAgentRequest{Agent: "demo/builder",
-			Text: "secret plan", By: "ann", Reason: "idle", Answer: via == 2}); err != nil {
+		nudge := &vigilv1.NudgeAgentRequest{Agent: "demo/builder", Text: "secret plan", By: "ann", Reason: "idle"}
+		if via == 2 {
+			nudge.Answer, nudge.IfDialog = true, "ab12"
+		}
+		if _, err := w.fleet(via).NudgeAgent(within(t), nudge); err != nil {
 			t.Fatalf("via server %d: %v", via, err)
 		}
-		if r := <-got; r.GetText() != "secret plan" || r.GetLook() ||
+		if r := <-got; r.GetText() != "secret plan" || r.GetLook() || r.GetIfDialog() != nudge.GetIfDialog() ||
 			r.GetSparePrompt() == (via == 2) { // an answer only is typed at a permission prompt
 			t.Errorf("via server %d: asked %v", via, r)
 		}

@@ -22,6 +22,8 @@ const (
 	// nudgesKept is how many nudges that have ended are remembered for callers that repeat
 	// them. Who repeats an older one is told that nobody knows what became of it.
 	nudgesKept = 1024
+	// maxDialog is the most bytes that a mark of a dialog has.
+	maxDialog = 64
 )
 
 // nudgeText is typed when nobody says what. It asks for words that the agent has, so that
@@ -75,7 +77,7 @@ func (d *Desk) nudge(ctx context.Context, r *vigilv1.NudgeAgentRequest, n *nudge
 	n.noted = true
 	ask := &vigilv1.AtTerminalRequest{Text: cmp.Or(r.GetText(), nudgeText), SparePrompt: true}
 	if r.GetAnswer() {
-		ask = &vigilv1.AtTerminalRequest{Text: r.GetText()}
+		ask = &vigilv1.AtTerminalRequest{Text: r.GetText(), IfDialog: r.GetIfDialog()}
 		if r.GetText() == "" { // a prompt that asks for the Enter key alone
 			ask.Key = "enter"
 		}
@@ -101,6 +103,9 @@ func noteNudgeCmd(r *vigilv1.NudgeAgentRequest) (fsm.Command, error) {
 	c.Typed("text", r.GetText())
 	if r.GetAnswer() && strings.ContainsAny(r.GetText(), "\n\t") {
 		c.Fail("an answer is one line: it is typed key by key, and a line feed or a tab is a key that chooses.")
+	}
+	if c.Line("if_dialog", r.GetIfDialog(), maxDialog); r.GetIfDialog() != "" && !r.GetAnswer() {
+		c.Fail("if_dialog is of an answer; leave it out, or set answer.")
 	}
 	c.Line("by", r.GetBy(), form.MaxWho)
 	c.Text("reason", r.GetReason(), noun.MaxReason)

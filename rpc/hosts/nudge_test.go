@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"strings"
 	"testing"
 
 	"vigil/rpc/fault"
@@ -18,6 +19,13 @@ func TestS15NudgesTypeTextOnly(t *testing.T) {
 		if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: text, Answer: true}); err == nil ||
 			fault.Of(err).Code != "invalid" {
 			t.Errorf("answer %q: %v, want invalid", text, err)
+		}
+	}
+	for want, r := range map[string]*vigilv1.NudgeAgentRequest{"invalid": {IfDialog: "ab12"}, // of an answer only
+		"too_large": {Answer: true, IfDialog: strings.Repeat("a", maxDialog+1)}} {
+		r.Agent = "web/b"
+		if _, err := noteNudgeCmd(r); err == nil || fault.Of(err).Code != want {
+			t.Errorf("%v: %v, want %s", r, err, want)
 		}
 	}
 	if _, err := noteNudgeCmd(&vigilv1.NudgeAgentRequest{Agent: "web/b", Text: "first\n\tsecond: ä"}); err != nil {

@@ -98,7 +98,7 @@ func (s *stream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest)
 			Request: id, Agent: ask.GetAgent(), Incarnation: ask.GetIncarnation(), Text: ask.GetText(),
 			Key: ask.GetKey(), Look: ask.GetLook(), Lines: ask.GetLines(),
 			SparePrompt: ask.GetSparePrompt(), Keys: ask.GetKeys(), Grant: ask.GetGrant(), Seq: ask.GetSeq(),
-			Columns: ask.GetColumns(), Rows: ask.GetRows(), Over: ask.GetOver()}}}
+			Columns: ask.GetColumns(), Rows: ask.GetRows(), Over: ask.GetOver(), IfDialog: ask.GetIfDialog()}}}
 	})
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *stream) atTerminal(ctx context.Context, ask *vigilv1.AtTerminalRequest)
 		case d.GetError() != "":
 			return nil, fault.New(code.Conflict, "%s", "Nothing was typed or seen: "+d.GetError()+".")
 		}
-		return &vigilv1.Screen{Text: string(d.GetData())}, nil
+		return &vigilv1.Screen{Text: string(d.GetData()), Dialog: d.GetDialog()}, nil
 	case <-s.gone:
 		if !ask.GetLook() {
 			return nil, doubt("the host has left its server before it answered")

@@ -38,6 +38,7 @@ func (d *Desk) AtTerminal(ctx context.Context, r *vigilv1.AtTerminalRequest) (*v
 	var c form.Checks
 	c.Typed("text", r.GetText())
 	c.AtMost("keys", len(r.GetKeys()), maxKeys)
+	c.Line("if_dialog", r.GetIfDialog(), maxDialog)
 	if (r.GetColumns() != 0 || r.GetRows() != 0) && !fits(r.GetColumns(), r.GetRows()) {
 		c.Fail("columns and rows are no size of a terminal.")
 	}

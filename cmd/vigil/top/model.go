@@ -59,6 +59,7 @@ type model struct {
 	scroll int
 	order  order // that is asked about, or typed for
 	typed  []rune
+	beheld bool   // the terminal stands above what is typed
 	said   string // in the last line, until the next key
 	wrong  bool   // it is an error
 }
@@ -102,6 +103,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case textMsg:
 		m.read(msg.title, msg.text)
+	case screenMsg:
+		m.behold(msg)
 	case tea.KeyMsg:
 		return m, m.key(msg)
 	}
@@ -298,11 +301,13 @@ func (m *model) press(k string, r row) tea.Cmd {
 		if v.key != k || !slices.Contains(r.acts, v.name) {
 			continue
 		}
-		m.order, m.typed = r.order, nil
+		m.order, m.typed, m.beheld = r.order, nil, false
 		m.order.verb = v.name
 		switch {
 		case v.typed:
-			m.mode = typing
+			if m.mode = typing; m.answers() {
+				return m.lookFirst()
+			}
 			return nil
 		case v.sure:
 			m.mode = asking

@@ -30,12 +30,20 @@ var update = flag.Bool("update", false, "write the golden screens anew")
 type fakeHand struct {
 	orders []order
 	asked  []string
+	screen *vigilv1.Screen // of every agent; nil: none has a terminal
 	err    error
 }
 
 func (h *fakeHand) Do(_ context.Context, o order) (string, error) {
 	h.orders = append(h.orders, o)
 	return words(o.verb) + " done", h.err
+}
+
+func (h *fakeHand) Screen(_ context.Context, agent string) (*vigilv1.Screen, error) {
+	if h.screen == nil {
+		return nil, errors.New("no terminal")
+	}
+	return h.screen, nil
 }
 
 func (h *fakeHand) Text(_ context.Context, args ...string) string {
@@ -64,7 +72,7 @@ func (b *bench) send(msg tea.Msg) {
 	for cmd != nil {
 		next := cmd()
 		switch next.(type) {
-		case saidMsg, textMsg:
+		case saidMsg, textMsg, screenMsg:
 			_, cmd = b.Update(next)
 		default:
 			cmd = nil
@@ -233,6 +241,34 @@ func TestKeysOrder(t *testing.T) {
 		if b.said != c.said {
 			t.Errorf("%s: it says %q, want %q", c.what, b.said, c.said)
 		}
+	}
+}
+
+// An answer is typed below the prompt that it is for, and is for no other one.
+func TestAnAnswerIsForThePromptThatIsShown(t *testing.T) {
+	b := full(t, 80, 24)
+	b.hand.screen = &vigilv1.Screen{Text: "Bash command\n  rm -rf build\x1b[31m\nDo you want to proceed?\n", Dialog: "mark"}
+	b.press("a")
+	if v := b.View(); !strings.Contains(v, "rm -rf build") || !strings.Contains(v, "Do you want to proceed?") {
+		t.Errorf("the prompt is not shown:\n%s", v)
+	}
+	b.fits()
+	b.press("1", "enter")
+	want := order{verb: "answer", text: "1", agent: "web/builder", room: "web", agentRev: 7, dialog: "mark"}
+	if len(b.hand.orders) != 1 || b.hand.orders[0] != want {
+		t.Errorf("ordered %+v, want %+v", b.hand.orders, want)
+	}
+	if v := b.View(); strings.Contains(v, "rm -rf build") {
+		t.Errorf("the prompt stays:\n%s", v)
+	}
+	b.press("m") // to the same agent, and no answer to a prompt
+	if v := b.View(); strings.Contains(v, "rm -rf build") {
+		t.Errorf("a prompt above a mail:\n%s", v)
+	}
+	b.press("esc", "a", "esc")
+	b.send(screenMsg{"web/builder", b.hand.screen}) // late
+	if v := b.View(); strings.Contains(v, "rm -rf build") {
+		t.Errorf("what comes late is shown:\n%s", v)
 	}
 }
 

@@ -59,7 +59,8 @@ type order struct {
 	task, escalation  uint64
 	mail              uint64
 	agentRev, taskRev uint64
-	words             bool // the agent has asked in words: its answer is a message, no key for a prompt
+	words             bool   // the agent has asked in words: its answer is a message, no key for a prompt
+	dialog            string // mark of the prompt that an answer is for; empty: of whichever stands there
 }
 
 // subject is what an order is about, for people.
@@ -88,6 +89,8 @@ func (o order) subject() string {
 type hand interface {
 	// Do obeys an order and says in a sentence what has become of it.
 	Do(ctx context.Context, o order) (string, error)
+	// Screen gives what stands on the terminal of an agent.
+	Screen(ctx context.Context, agent string) (*vigilv1.Screen, error)
 	// Text gives what a command of vigil prints.
 	Text(ctx context.Context, args ...string) string
 }
@@ -107,13 +110,19 @@ type fleetHand struct {
 
 func (h *fleetHand) Text(ctx context.Context, args ...string) string { return h.print(ctx, args) }
 
+func (h *fleetHand) Screen(ctx context.Context, agent string) (*vigilv1.Screen, error) {
+	ctx, cancel := context.WithTimeout(ctx, doLimit)
+	defer cancel()
+	return h.c.Fleet.LookAtAgent(ctx, &vigilv1.LookAtAgentRequest{Agent: agent})
+}
+
 func (h *fleetHand) Do(ctx context.Context, o order) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, doLimit)
 	defer cancel()
 	switch o.verb {
 	case "answer", "nudge":
 		_, err := h.c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: o.agent, Text: o.text, By: h.me,
-			Reason: why, IfRev: o.agentRev, Answer: o.verb == "answer" && !o.words})
+			Reason: why, IfRev: o.agentRev, Answer: o.verb == "answer" && !o.words, IfDialog: o.dialog})
 		return "typed into the terminal of " + o.agent, err
 	case "mail":
 		to := o.agent

@@ -39,7 +39,7 @@ const (
 func (m *model) View() string {
 	width := max(m.width, leastWidth)
 	lines := m.head(width)
-	if m.mode == reading {
+	if m.mode == reading || m.mode == typing && m.beheld {
 		lines = append(lines[:1], m.reader(width)...)
 	} else {
 		lines = append(lines, m.body(width)...)

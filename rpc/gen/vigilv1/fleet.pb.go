@@ -3153,11 +3153,14 @@ type Screen struct {
 	Host        string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
 	Incarnation string                 `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// The size of the terminal and its cursor, from 0; of FollowScreen only.
-	Columns       uint32 `protobuf:"varint,4,opt,name=columns,proto3" json:"columns,omitempty"`
-	Rows          uint32 `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
-	CursorX       uint32 `protobuf:"varint,6,opt,name=cursor_x,json=cursorX,proto3" json:"cursor_x,omitempty"`
-	CursorY       uint32 `protobuf:"varint,7,opt,name=cursor_y,json=cursorY,proto3" json:"cursor_y,omitempty"`
-	CursorHidden  bool   `protobuf:"varint,8,opt,name=cursor_hidden,json=cursorHidden,proto3" json:"cursor_hidden,omitempty"`
+	Columns      uint32 `protobuf:"varint,4,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows         uint32 `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
+	CursorX      uint32 `protobuf:"varint,6,opt,name=cursor_x,json=cursorX,proto3" json:"cursor_x,omitempty"`
+	CursorY      uint32 `protobuf:"varint,7,opt,name=cursor_y,json=cursorY,proto3" json:"cursor_y,omitempty"`
+	CursorHidden bool   `protobuf:"varint,8,opt,name=cursor_hidden,json=cursorHidden,proto3" json:"cursor_hidden,omitempty"`
+	// A mark of what stands there and waits to be answered, a permission prompt or choices: another one has another mark.
+	// Empty: nothing does. See if_dialog of NudgeAgent.
+	Dialog        string `protobuf:"bytes,9,opt,name=dialog,proto3" json:"dialog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3246,6 +3249,13 @@ func (x *Screen) GetCursorHidden() bool {
 		return x.CursorHidden
 	}
 	return false
+}
+
+func (x *Screen) GetDialog() string {
+	if x != nil {
+		return x.Dialog
+	}
+	return ""
 }
 
 type FollowScreenRequest struct {
@@ -3640,7 +3650,9 @@ type NudgeAgentRequest struct {
 	// there only, key by key, and Enter follows only while that prompt stands and shows the answer. Without a text Enter
 	// alone is pressed there. Without answer nothing
 	// is typed where one stands: its Enter would take what is highlighted there, most often "yes".
-	Answer        bool     `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	Answer bool `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	// Of an answer: only while what stands there is what Screen.dialog was of; empty: whatever stands there.
+	IfDialog      string   `protobuf:"bytes,7,opt,name=if_dialog,json=ifDialog,proto3" json:"if_dialog,omitempty"`
 	Id            *WriteId `protobuf:"bytes,15,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3718,6 +3730,13 @@ func (x *NudgeAgentRequest) GetAnswer() bool {
 	return false
 }
 
+func (x *NudgeAgentRequest) GetIfDialog() string {
+	if x != nil {
+		return x.IfDialog
+	}
+	return ""
+}
+
 func (x *NudgeAgentRequest) GetId() *WriteId {
 	if x != nil {
 		return x.Id
@@ -3744,7 +3763,9 @@ type AtTerminalRequest struct {
 	Columns uint32 `protobuf:"varint,74,opt,name=columns,proto3" json:"columns,omitempty"`
 	Rows    uint32 `protobuf:"varint,75,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The turn grant is over.
-	Over          bool `protobuf:"varint,76,opt,name=over,proto3" json:"over,omitempty"`
+	Over bool `protobuf:"varint,76,opt,name=over,proto3" json:"over,omitempty"`
+	// Of NudgeAgent.
+	IfDialog      string `protobuf:"bytes,77,opt,name=if_dialog,json=ifDialog,proto3" json:"if_dialog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3875,6 +3896,13 @@ func (x *AtTerminalRequest) GetOver() bool {
 		return x.Over
 	}
 	return false
+}
+
+func (x *AtTerminalRequest) GetIfDialog() string {
+	if x != nil {
+		return x.IfDialog
+	}
+	return ""
 }
 
 type AgentLogsRequest struct {
@@ -4479,7 +4507,7 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x12ForgetHostResponse\"@\n" +
 	"\x12LookAtAgentRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05lines\x18\x02 \x01(\rR\x05lines\"\xdb\x01\n" +
+	"\x05lines\x18\x02 \x01(\rR\x05lines\"\xf3\x01\n" +
 	"\x06Screen\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12 \n" +
@@ -4488,7 +4516,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x04rows\x18\x05 \x01(\rR\x04rows\x12\x19\n" +
 	"\bcursor_x\x18\x06 \x01(\rR\acursorX\x12\x19\n" +
 	"\bcursor_y\x18\a \x01(\rR\acursorY\x12#\n" +
-	"\rcursor_hidden\x18\b \x01(\bR\fcursorHidden\"+\n" +
+	"\rcursor_hidden\x18\b \x01(\bR\fcursorHidden\x12\x16\n" +
+	"\x06dialog\x18\t \x01(\tR\x06dialog\"+\n" +
 	"\x13FollowScreenRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\"z\n" +
 	"\x13TakeTerminalRequest\x12\x19\n" +
@@ -4513,15 +4542,16 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x14\n" +
 	"\x05grant\x18\x02 \x01(\x04R\x05grant\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xbc\x01\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd9\x01\n" +
 	"\x11NudgeAgentRequest\x12\x19\n" +
 	"\x05agent\x18\x01 \x01(\tB\x03\xe0A\x02R\x05agent\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x15\n" +
 	"\x06if_rev\x18\x05 \x01(\x04R\x05ifRev\x12\x16\n" +
-	"\x06answer\x18\x06 \x01(\bR\x06answer\x12!\n" +
-	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xd0\x02\n" +
+	"\x06answer\x18\x06 \x01(\bR\x06answer\x12\x1b\n" +
+	"\tif_dialog\x18\a \x01(\tR\bifDialog\x12!\n" +
+	"\x02id\x18\x0f \x01(\v2\x11.vigil.v1.WriteIdR\x02id\"\xed\x02\n" +
 	"\x11AtTerminalRequest\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -4536,7 +4566,8 @@ const file_vigil_v1_fleet_proto_rawDesc = "" +
 	"\x03seq\x18I \x01(\x04R\x03seq\x12\x18\n" +
 	"\acolumns\x18J \x01(\rR\acolumns\x12\x12\n" +
 	"\x04rows\x18K \x01(\rR\x04rows\x12\x12\n" +
-	"\x04over\x18L \x01(\bR\x04over\"V\n" +
+	"\x04over\x18L \x01(\bR\x04over\x12\x1b\n" +
+	"\tif_dialog\x18M \x01(\tR\bifDialog\"V\n" +
 	"\x10AgentLogsRequest\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +

@@ -608,8 +608,10 @@ type LogData struct {
 	Request uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Data    []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	// The last one of this request.
-	End           bool   `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	End   bool   `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// Of a look at a terminal: Screen.dialog.
+	Dialog        string `protobuf:"bytes,5,opt,name=dialog,proto3" json:"dialog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -668,6 +670,13 @@ func (x *LogData) GetEnd() bool {
 func (x *LogData) GetError() string {
 	if x != nil {
 		return x.Error
+	}
+	return ""
+}
+
+func (x *LogData) GetDialog() string {
+	if x != nil {
+		return x.Dialog
 	}
 	return ""
 }
@@ -1121,7 +1130,9 @@ type TerminalRequest struct {
 	Columns uint32 `protobuf:"varint,74,opt,name=columns,proto3" json:"columns,omitempty"`
 	Rows    uint32 `protobuf:"varint,75,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The turn grant is over: the terminal gets its own size again.
-	Over          bool `protobuf:"varint,76,opt,name=over,proto3" json:"over,omitempty"`
+	Over bool `protobuf:"varint,76,opt,name=over,proto3" json:"over,omitempty"`
+	// An answer is typed only while what stands there has this mark; empty: whatever stands there.
+	IfDialog      string `protobuf:"bytes,77,opt,name=if_dialog,json=ifDialog,proto3" json:"if_dialog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,6 +1263,13 @@ func (x *TerminalRequest) GetOver() bool {
 		return x.Over
 	}
 	return false
+}
+
+func (x *TerminalRequest) GetIfDialog() string {
+	if x != nil {
+		return x.IfDialog
+	}
+	return ""
 }
 
 // Orders are all orders open for this host, as of a log index.
@@ -2536,12 +2554,13 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\rR\x04host\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\"\x14\n" +
 	"\x04Pong\x12\f\n" +
-	"\x01n\x18\x01 \x01(\x04R\x01n\"_\n" +
+	"\x01n\x18\x01 \x01(\x04R\x01n\"w\n" +
 	"\aLogData\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
 	"\x03end\x18\x03 \x01(\bR\x03end\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"\xd9\x02\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x16\n" +
+	"\x06dialog\x18\x05 \x01(\tR\x06dialog\"\xd9\x02\n" +
 	"\rServerMessage\x12*\n" +
 	"\x06orders\x18\x01 \x01(\v2\x10.vigil.v1.OrdersH\x00R\x06orders\x12$\n" +
 	"\x04ping\x18\x02 \x01(\v2\x0e.vigil.v1.PingH\x00R\x04ping\x127\n" +
@@ -2572,7 +2591,7 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x06screen\x18\x06 \x01(\bR\x06screen\x12 \n" +
 	"\vincarnation\x18\a \x01(\x04R\vincarnation\"%\n" +
 	"\tLogCancel\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\xd4\x02\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xf1\x02\n" +
 	"\x0fTerminalRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\rR\x05agent\x12 \n" +
@@ -2587,7 +2606,8 @@ const file_vigil_v1_host_proto_rawDesc = "" +
 	"\x03seq\x18I \x01(\x04R\x03seq\x12\x18\n" +
 	"\acolumns\x18J \x01(\rR\acolumns\x12\x12\n" +
 	"\x04rows\x18K \x01(\rR\x04rows\x12\x12\n" +
-	"\x04over\x18L \x01(\bR\x04over\"G\n" +
+	"\x04over\x18L \x01(\bR\x04over\x12\x1b\n" +
+	"\tif_dialog\x18M \x01(\tR\bifDialog\"G\n" +
 	"\x06Orders\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12'\n" +
 	"\x06orders\x18\x02 \x03(\v2\x0f.vigil.v1.OrderR\x06orders\"\x81\x04\n" +

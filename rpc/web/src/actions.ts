@@ -49,3 +49,18 @@ export function agentActions(a: Subject): Record<"restart" | "stop" | "start" | 
     },
   };
 }
+
+/** pauses gives the way into a pause of everything (no scope), a room or an agent, and out of it. */
+export function pauses(scope: string): { pause: Action; resume: Action } {
+  const what = scope || "Everything",
+    set = (pause: boolean) => (): Promise<unknown> => post("v1/pause", { scope, pause, reason: "on the page" });
+  return {
+    pause: {
+      label: scope ? "Pause" : "Pause everything",
+      done: `${what} is paused.`,
+      sure: "What runs goes on; nothing new is started or claimed until somebody resumes it.",
+      go: set(true),
+    },
+    resume: { label: "Resume", kind: "primary", done: `${what} goes on.`, go: set(false) },
+  };
+}

@@ -1,6 +1,6 @@
 // Agent: how it is and why, what is due, what it did, and its terminal.
 import type { JSX } from "preact";
-import { agentActions } from "./actions";
+import { agentActions, pauses } from "./actions";
 import { agentPath, read } from "./api";
 import { Feed } from "./feed";
 import { clock, sentence, span, taskTone, verdictTone, words } from "./format";
@@ -98,6 +98,7 @@ function Verdict({ a, at, again }: { a: Agent; at: number; again: () => void }):
     rev: a.rev ?? "0",
     task: a.task,
   });
+  const pausing = pauses(a.name ?? "");
   const reasons = a.verdict?.reasons ?? [];
   return (
     <section class="card wide" id="verdict" aria-label="Verdict">
@@ -140,6 +141,7 @@ function Verdict({ a, at, again }: { a: Agent; at: number; again: () => void }):
           <Act {...act.stop} keys="s" then={again} />
         )}
         {a.desired !== "stopped" && <Act {...act.restart} keys="r" then={again} />}
+        {a.paused ? <Act {...pausing.resume} then={again} /> : <Act {...pausing.pause} then={again} />}
         {(a.parked || a.not_before) && <Act {...act.unpark} kind="primary" keys="u" then={again} />}
       </div>
     </section>

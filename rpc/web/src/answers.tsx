@@ -1,6 +1,6 @@
 // The answers to what waits for a human.
 import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { agentActions } from "./actions";
 import { agentPath, once, post } from "./api";
 import { useKeys } from "./keys";
@@ -8,7 +8,15 @@ import type { InboxItem } from "./messages";
 import { Act, attempt } from "./ui";
 
 /** Answers are what a human can do about an item. */
-export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.Element {
+export function Answers({
+  i,
+  again,
+  dialog,
+}: {
+  i: InboxItem;
+  again: () => void;
+  dialog: string | undefined; // what stands on the screen beside them
+}): JSX.Element {
   const escalation = `v1/escalations/${i.escalation}`,
     task = `v1/tasks/${i.task}`;
   const ofAgent = i.agent
@@ -17,7 +25,7 @@ export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.
   const one = (name: string): JSX.Element | null => {
     switch (name) {
       case "answer":
-        return i.agent ? <Answer key={name} i={i} again={again} /> : null;
+        return i.agent ? <Answer key={name} i={i} again={again} dialog={dialog} /> : null;
       case "nudge":
         return i.agent ? <Answer key={name} i={i} again={again} nudge /> : null;
       case "mail":
@@ -153,10 +161,39 @@ export function Answers({ i, again }: { i: InboxItem; again: () => void }): JSX.
   );
 }
 
+/** readFor is for how long a prompt that has taken the place of another one takes no answer, in milliseconds. */
+const readFor = 800;
+
+/** useNew tells for a moment that another prompt has come: who presses then means the one that was there before. */
+function useNew(dialog: string | undefined): boolean {
+  const [fresh, set] = useState(false);
+  const before = useRef(dialog);
+  useEffect(() => {
+    const was = before.current;
+    before.current = dialog;
+    if (!was || was === dialog) return;
+    set(true);
+    const timer = setTimeout(() => set(false), readFor);
+    return () => (clearTimeout(timer), set(false));
+  }, [dialog]);
+  return fresh;
+}
+
 /** Answer types a line into the agent's terminal. */
-function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: boolean }): JSX.Element {
+function Answer({
+  i,
+  again,
+  nudge,
+  dialog,
+}: {
+  i: InboxItem;
+  again: () => void;
+  nudge?: boolean;
+  dialog?: string | undefined;
+}): JSX.Element {
   const [text, set] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [sending, setBusy] = useState(false);
+  const busy = useNew(dialog) || sending;
   const field = useRef<HTMLInputElement>(null);
   const prompt = i.kind === "prompt" || i.kind === "permission_prompt";
   useKeys({ a: () => field.current?.focus() });
@@ -168,6 +205,7 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
         reason: "answered on the page",
         if_rev: i.agent_rev,
         answer: prompt && !nudge, // a question in words has no prompt that keys could choose from
+        if_dialog: prompt && !nudge && dialog ? dialog : undefined, // an answer is for the prompt that was shown
       }),
     );
     setBusy(false);
@@ -175,7 +213,7 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
     again(); // after a refusal too: what is shown is old then
   };
   return (
-    <form class="answer" onSubmit={(e) => (e.preventDefault(), text && void send(text))}>
+    <form class="answer" onSubmit={(e) => (e.preventDefault(), text && !busy && void send(text))}>
       {prompt && (
         <div class="quick" role="group" aria-label="Usual answers">
           {["1", "2", "3", "y", "n"].map((a) => (
@@ -193,7 +231,7 @@ function Answer({ i, again, nudge }: { i: InboxItem; again: () => void; nudge?: 
         <input
           ref={field}
           value={text}
-          disabled={busy}
+          disabled={sending}
           maxLength={4000}
           autocomplete="off"
           data-key="a"

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import { useRef } from "preact/hooks";
+import { pauses } from "./actions";
 import { get, signedOut, signIn, signOut } from "./api";
 import { Apply, MailTo, NewTask } from "./compose";
 import { Events } from "./events";
@@ -19,7 +20,7 @@ import { TaskView } from "./task";
 import { AgentView } from "./agent";
 import { go, link, place, rest, route } from "./router";
 import { begin, fresh, heard, news, overview, overviewAt, silent, trouble } from "./stream";
-import { Age, attempt, Said } from "./ui";
+import { Act, Age, attempt, Said } from "./ui";
 
 interface View {
   name: string;
@@ -271,7 +272,7 @@ function Banners(): JSX.Element {
               It ends in <Age of={o.pause_ends_in} at={overviewAt.value} down />.
             </>
           )}{" "}
-          What runs goes on; nothing new is started or claimed.
+          What runs goes on; nothing new is started or claimed. <Act {...pauses("").resume} />
         </p>
       )}
       {o?.hold && (

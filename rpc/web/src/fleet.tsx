@@ -1,6 +1,7 @@
 // Fleet: how everything is, on one screen.
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
+import { pauses } from "./actions";
 import { read } from "./api";
 import { Chart, type Line } from "./chart";
 import {
@@ -21,7 +22,7 @@ import { useLive } from "./live";
 import type { GetTrendResponse, ListInboxResponse, Overview } from "./messages";
 import { link } from "./router";
 import { events, news, overview, overviewAt } from "./stream";
-import { Age, Badge, Bar, Card, Empty } from "./ui";
+import { Act, Age, Badge, Bar, Card, Empty } from "./ui";
 
 export function Fleet(): JSX.Element {
   const o = overview.value;
@@ -44,6 +45,11 @@ export function Fleet(): JSX.Element {
       <Agents o={o} />
       <Tasks o={o} />
       <Cluster o={o} />
+      {!o.paused && (
+        <div class="buttons wide" id="pause">
+          <Act {...pauses("").pause} />
+        </div>
+      )}
       <Card title="Waits for you" wide side={<a href={link("/inbox")}>Open the inbox</a>}>
         {inbox.value && inbox.value.items.length === 0 && <Empty>Nothing waits for a human.</Empty>}
         {inbox.value && inbox.value.items.length > 0 && <Items items={inbox.value.items} at={inbox.at} />}

@@ -143,6 +143,7 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
     ["prompt", "permission_prompt", "needs_input", "agent_stuck", "mail_unacknowledged"].includes(
       i.kind ?? "",
     );
+  const [dialog, setDialog] = useState<string>();
   return (
     <article class="detail" id="detail" aria-label={i.subject}>
       <header>
@@ -190,8 +191,8 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
       )}
       {i.mail && <MailText id={i.mail} />}
       {i.task && <TaskText id={i.task} />}
-      {screen && <Screen agent={i.agent!} />}
-      <Answers i={i} again={again} />
+      {screen && <Screen agent={i.agent!} seen={setDialog} />}
+      <Answers i={i} again={again} dialog={dialog} />
       {i.done && <p class="faint note">vigil: {i.done}.</p>}
     </article>
   );

@@ -408,6 +408,7 @@ export interface FleetNudgeAgentBody {
   answer?: boolean;
   by?: string;
   id?: WriteId;
+  if_dialog?: string;
   if_rev?: string;
   reason?: string;
   text?: string;
@@ -1238,6 +1239,7 @@ export interface Screen {
   cursor_hidden: boolean;
   cursor_x: number;
   cursor_y: number;
+  dialog?: string;
   host?: string;
   incarnation?: string;
   rows: number;

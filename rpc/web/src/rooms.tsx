@@ -1,5 +1,6 @@
 // Rooms, and one room: roles, tasks as a board, agents.
 import type { JSX } from "preact";
+import { pauses } from "./actions";
 import { read } from "./api";
 import { count, plural, seconds, sentence, span, taskTone, words } from "./format";
 import { AgentRows, states } from "./lists";
@@ -8,7 +9,7 @@ import { Conversations } from "./mails";
 import type { ListAgentsResponse, ListRoomsResponse, ListTasksResponse, Room, Task } from "./messages";
 import { Behind, More, page, usePages } from "./pages";
 import { link, params, rest } from "./router";
-import { Badge, Bar, Card, Empty, Wrong } from "./ui";
+import { Act, Badge, Bar, Card, Empty, Wrong } from "./ui";
 import { RoomUsage } from "./usage";
 
 export function Rooms(): JSX.Element {
@@ -116,8 +117,13 @@ export function RoomView(): JSX.Element {
       {r.paused && (
         <p class="warn banner wide">
           Paused by {r.pause_by}
-          {r.pause_why && `: ${r.pause_why}`}.
+          {r.pause_why && `: ${r.pause_why}`}. <Act {...pauses(name).resume} then={room.again} />
         </p>
+      )}
+      {!r.paused && (
+        <div class="buttons wide">
+          <Act {...pauses(name).pause} then={room.again} />
+        </div>
       )}
       {r.quiet?.why && <p class="faint wide">{sentence(r.quiet.why)}.</p>}
       <Card title="Roles" wide>

@@ -33,9 +33,16 @@ function useShots(agent: string): { shot?: Shot; error?: unknown } {
   return state;
 }
 
-/** Screen shows a terminal as it is, and has one human at a time type there. */
-export function Screen({ agent }: { agent: string }): JSX.Element {
+/** Screen shows a terminal as it is, and has one human at a time type there. It tells seen the mark of what stands there. */
+export function Screen({
+  agent,
+  seen,
+}: {
+  agent: string;
+  seen?: (dialog: string | undefined) => void;
+}): JSX.Element {
   const { shot, error } = useShots(agent);
+  useEffect(() => seen?.(shot?.dialog), [shot?.dialog]);
   const turn = useTurn(agent);
   const about = useLive(
     (abort) => get<GetAgentResponse>(agentPath(agent), {}, abort),

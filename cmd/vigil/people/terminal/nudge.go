@@ -12,7 +12,7 @@ import (
 
 // NewNudgeCommand is `vigil nudge`: a word to an agent that seems to hang at a prompt.
 func NewNudgeCommand(a *cli.App) *cobra.Command {
-	var file, why string
+	var file, why, dialog string
 	var answer bool
 	cmd := &cobra.Command{
 		Use:   "nudge ROOM/ROLE[.N] [TEXT...]",
@@ -47,7 +47,7 @@ vigil agent screen.`,
 			}
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				g, err := c.Fleet.NudgeAgent(ctx, &vigilv1.NudgeAgentRequest{Agent: args[0], Text: text,
-					By: a.Me(), Reason: why, Answer: answer})
+					By: a.Me(), Reason: why, Answer: answer, IfDialog: dialog})
 				if err != nil {
 					return err
 				}
@@ -60,6 +60,7 @@ vigil agent screen.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "", "file with the text, - for standard input")
 	cmd.Flags().BoolVar(&answer, "answer", false, "the text answers a permission prompt that stands there")
+	cmd.Flags().StringVar(&dialog, "if-dialog", "", "with --answer: only while the prompt stands that had this\nmark (`dialog` of `vigil agent screen --json`)")
 	cli.WhyFlag(cmd, &why)
 	return cmd
 }

@@ -157,6 +157,33 @@ life = (await lives("plain/a", life)).incarnation;
 await page.getByRole("heading", { name: `Life ${life}` }).waitFor();
 done("an agent is restarted, by keyboard");
 
+// Pauses: of an agent by mouse, of its room and of everything by keyboard, each seen in the fleet and taken back.
+await verdict.getByRole("button", { name: "Pause", exact: true }).click();
+await sure.getByText("nothing new is started or claimed until somebody resumes it").waitFor();
+await sure.getByRole("button", { name: "Pause" }).click();
+await said("plain/a is paused.");
+await agentIs("plain/a", "is paused", (a) => a.paused);
+await verdict.getByRole("button", { name: "Resume" }).click();
+await said("plain/a goes on.");
+await agentIs("plain/a", "goes on", (a) => !a.paused);
+done("an agent is paused and goes on");
+const main = page.locator("main");
+for (const [path, name, is] of [
+  ["/room/plain", "plain", async () => (await api("rooms/plain")).paused],
+  ["/fleet", "Everything", async () => (await api("overview")).paused],
+]) {
+  await at(path);
+  const label = name === "Everything" ? "Pause everything" : "Pause";
+  await enter(main.getByRole("button", { name: label, exact: true }));
+  await sureByKey(label);
+  await said(`${name} is paused.`);
+  await until(`${name} is paused`, is, (paused) => paused === true);
+  await enter(page.getByRole("button", { name: "Resume" }));
+  await said(`${name} goes on.`);
+  await until(`${name} goes on`, is, (paused) => paused !== true);
+}
+done("a room and everything are paused and go on, by keyboard");
+
 // A permission prompt: the agent is restarted from the inbox by its letter, stopped by mouse, and answered by keyboard.
 const prompt = "Waits at a permission prompt";
 const asking = await create("perm/a", "prompts");

@@ -15,10 +15,12 @@ await page.setViewportSize({ width: 1280, height: 860 });
 await page.waitForTimeout(300);
 await page.screenshot({ path: `${folder}/prompt-1280.png` });
 await page.setViewportSize({ width: 390, height: 844 });
+const asked = page.waitForRequest((r) => r.url().endsWith(":nudge"));
 await page
   .getByRole("group", { name: "Usual answers" })
   .getByRole("button", { name: "1", exact: true })
   .click();
 await page.getByText(`Typed to ${agent}.`).waitFor();
+if (!(await asked).postDataJSON().if_dialog) throw new Error("the answer does not say which prompt it is for");
 console.log("answered");
 await end();

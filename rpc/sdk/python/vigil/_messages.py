@@ -1890,6 +1890,9 @@ class NudgeAgentRequest(_NudgeAgentRequestAlways, total=False):
     shows the answer. Without a text Enter alone is pressed there. Without answer nothing is typed
     where one stands: its Enter would take what is highlighted there, most often "yes"."""
     by: str
+    if_dialog: str
+    """Of an answer: only while what stands there is what Screen.dialog was of; empty: whatever stands
+    there."""
     if_rev: Wide
     """Only while this is the agent's revision; 0: whatever it is."""
     reason: str
@@ -2506,6 +2509,9 @@ class _ScreenAlways(TypedDict):
 
 
 class Screen(_ScreenAlways, total=False):
+    dialog: str
+    """A mark of what stands there and waits to be answered, a permission prompt or choices: another
+    one has another mark. Empty: nothing does. See if_dialog of NudgeAgent."""
     host: str
     incarnation: str
     text: str

@@ -1581,6 +1581,11 @@ export interface NudgeAgentRequest {
    */
   answer?: boolean;
   by?: string;
+  /**
+   * Of an answer: only while what stands there is what Screen.dialog was of; empty: whatever stands
+   * there.
+   */
+  if_dialog?: string;
   /** Only while this is the agent's revision; 0: whatever it is. */
   if_rev?: Wide;
   /** Why, for people. */
@@ -2128,6 +2133,11 @@ export interface Screen {
   cursor_hidden: boolean;
   cursor_x: number;
   cursor_y: number;
+  /**
+   * A mark of what stands there and waits to be answered, a permission prompt or choices: another
+   * one has another mark. Empty: nothing does. See if_dialog of NudgeAgent.
+   */
+  dialog?: string;
   host?: string;
   incarnation?: string;
   rows: number;
