@@ -131,9 +131,10 @@ func (d *Dir) build(to Kind, from *Log, first, last uint64, logger hclog.Logger)
 	return d.copyEntries(log, from, first, last)
 }
 
-// copyStable copies all that raft keeps beside the log.
+// copyStable copies all that raft and this package keep beside the log.
 func copyStable(to, from *summedStore, kind Kind) error {
-	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand", string(keyRefusals)} {
+	keys := []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand", string(keyRefusals), string(keyAhead)}
+	for _, key := range keys {
 		v, err := from.Get([]byte(key))
 		if noKey(err) {
 			continue

@@ -57,9 +57,10 @@ func (d Dir) Put(name string, a *Authority) error {
 	return d.write(name+".crt", certPEM(a.Chain), 0o644) // for people and tools; nothing here reads it
 }
 
-// LeafEnds tells until when the leaf can be used, or renewed at least. Its own dates are those of its issuer, and
-// servers go by its age in cluster time, which this machine cannot know: that is reckoned from when it was written,
-// and so may come out too early where cluster time stood still.
+// LeafEnds tells until when the leaf can be used, or renewed at least. Servers go by its age in cluster time, which
+// this machine cannot know: that is reckoned from when it was written, and so may come out too early where cluster
+// time stood still. Its own dates do not count: they are those of its issuer, which are over while the key of the root
+// is away, and only browsers and tools mind them.
 func (d Dir) LeafEnds() (time.Time, error) {
 	leaf, err := d.Get(LeafFiles)
 	if err != nil {
@@ -69,18 +70,15 @@ func (d Dir) LeafEnds() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	ends := leaf.Chain[0].NotAfter
-	if len(leaf.Chain[0].URIs) != 1 {
-		return ends, nil
+	uris := leaf.Chain[0].URIs
+	if len(uris) != 1 {
+		return time.Time{}, fmt.Errorf("%w: the certificate in %s has %d", ErrName, d.path(LeafFiles+".key"), len(uris))
 	}
-	holder, err := ParseName(leaf.Chain[0].URIs[0].String())
+	holder, err := ParseName(uris[0].String())
 	if err != nil {
 		return time.Time{}, err
 	}
-	if aged := info.ModTime().Add(LifeOf(holder.Kind) + Grace); aged.Before(ends) {
-		ends = aged
-	}
-	return ends, nil
+	return info.ModTime().Add(LifeOf(holder.Kind) + Grace), nil
 }
 
 // PromoteRoot has the root that is to come take the place of the present one, whose key is no more.

@@ -100,6 +100,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 			machine: func(m *Machine) { m.Until = now.Add(-time.Hour) }},
 		{name: "a certificate that ends soon", about: "certificate", remedy: "vigil tls status",
 			machine: func(m *Machine) { m.Until = now.Add(time.Hour) }},
+		{name: "a certificate of a server whose dates are over", about: "certificate", remedy: "put trust/root.key back",
+			machine: func(m *Machine) { m.Dated = now.Add(-time.Hour) }},
 		{name: "a certificate of the operator's that ends soon", about: "certificate", remedy: "renew it",
 			machine: func(m *Machine) { m.Web, m.WebUntil = "/etc/web.crt", now.AddDate(0, 0, 13) }},
 		{name: "nobody answers", mend: true, about: "cluster", remedy: "systemctl status vigil-server",

@@ -32,6 +32,7 @@ type Machine struct {
 	Astray  bool    // no time service keeps the clock
 	Now     time.Time
 	Until   time.Time // from then on the certificate cannot even be renewed; zero: there is none
+	Dated   time.Time // from then on browsers and tools refuse the certificate of a server; zero: there is none
 	MTU     map[string]int
 	Unified bool // control groups of version 2 are there
 
@@ -78,6 +79,12 @@ func judgeMachine(m *Machine) (l list) {
 		l.note("certificate",
 			fmt.Sprintf("the certificate in %s ends in %s and was not renewed", m.Dir, left.Round(time.Minute)),
 			"start the daemon where it reaches the leader; `vigil tls status` tells who renews")
+	}
+	if m.Server && !m.Dated.IsZero() && m.Dated.Sub(m.Now) < webWarning {
+		l.note("certificate", fmt.Sprintf("browsers and tools refuse the certificate of this server from %s on; all "+
+			"programs of vigil go on", m.Dated.UTC().Format(time.DateTime)),
+			"put trust/root.key back for a minute where the cluster was founded: each server gets another issuing key, and "+
+				"its next certificate, within 12 hours, has later dates")
 	}
 	if left := m.WebUntil.Sub(m.Now); m.Web != "" && left < webWarning {
 		l.note("certificate", fmt.Sprintf("the certificate in %s (http_cert) ends in %s; browsers and tools refuse it then",

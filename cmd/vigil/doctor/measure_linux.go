@@ -134,6 +134,9 @@ func (m *Machine) measureTrust() {
 	if ends, err := trust.Dir(dir).LeafEnds(); err == nil {
 		m.Until = ends
 	}
+	if leaf, err := trust.Dir(dir).Get(trust.LeafFiles); err == nil && m.Server {
+		m.Dated = leaf.Chain[0].NotAfter
+	}
 	keys, _ := filepath.Glob(filepath.Join(dir, "*.key")) // the pattern is sound
 	for _, key := range append(keys, filepath.Join(m.Dir, "host_key")) {
 		if info, err := os.Stat(key); err == nil && info.Mode().Perm()&0o077 != 0 {

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math"
 	"math/big"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"vigil/rpc/trust"
 )
 
 // What is broken on a real machine is measured as what it is.
@@ -126,6 +129,70 @@ func asNobody(t *testing.T, dir string, do func()) {
 	}()
 	if err := <-done; err != nil {
 		t.Skip("this account is root and cannot be another: ", err)
+	}
+}
+
+// The key of the root may be away for longer than the dates of certificates last: servers renew theirs all the same, so
+// nothing is to be mended. Only browsers and tools mind the dates, and they see servers.
+func TestDoctorTakesDatesForWhatBrowsersSee(t *testing.T) {
+	const day = 24 * time.Hour
+	folder := t.TempDir()
+	dir := trust.Dir(filepath.Join(folder, "trust"))
+	root, err := trust.NewRoot(trust.NewCluster(), time.Now().Add(-200*day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := trust.NewRoots(root.Chain[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(sign func(csr []byte) ([]*x509.Certificate, error)) *trust.Authority {
+		t.Helper()
+		key, err := trust.NewKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		csr, err := trust.Request(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain, err := sign(csr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &trust.Authority{Chain: chain, Key: key}
+	}
+	for _, tt := range []struct {
+		kind trust.Kind
+		age  time.Duration // of the issuing key
+		note bool
+	}{
+		{trust.Server, 0, false},
+		{trust.Server, 80 * day, true},
+		{trust.Server, 100 * day, true},
+		{trust.Host, 100 * day, false},
+	} {
+		name := trust.Name{Cluster: roots.Cluster, Kind: tt.kind, ID: "s1"}
+		issuer := made(func(csr []byte) ([]*x509.Certificate, error) {
+			by := trust.Name{Cluster: roots.Cluster, Kind: trust.Server, ID: "s1"}
+			return root.Issuer(csr, by, trust.Stamp{}, time.Now().Add(-tt.age))
+		})
+		leaf := made(func(csr []byte) ([]*x509.Certificate, error) { return issuer.Leaf(csr, name, trust.Stamp{}, nil) })
+		if err := errors.Join(dir.PutRoots(roots), dir.Put(trust.LeafFiles, leaf)); err != nil {
+			t.Fatal(err)
+		}
+		m := &Machine{Dir: folder, Server: tt.kind == trust.Server, Now: time.Now()}
+		m.measureTrust()
+		var said list
+		for _, f := range judgeMachine(m) {
+			if f.About == "certificate" {
+				said = append(said, f)
+			}
+		}
+		if len(said) > 1 || (len(said) == 1) != tt.note || tt.note && (said[0].Mend ||
+			!strings.Contains(said[0].What, "browsers")) {
+			t.Errorf("the issuing key of a %s is %s old: %+v", tt.kind, tt.age, said)
+		}
 	}
 }
 

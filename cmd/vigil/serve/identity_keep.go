@@ -109,7 +109,7 @@ func (i *identity) keep(ctx context.Context, s *server) (whole bool, err error) 
 	}
 	// The key of the root may be away for weeks, and a certificate is renewed all the same.
 	if i.needsIssuer(now, roots[issues]) {
-		err = i.getIssuer(ctx, s)
+		err = i.getIssuer(ctx, s.addrs(), roots[issues])
 	}
 	self, _ := i.holder.Self()
 	old := now-time.Duration(self.Clock) > trust.RenewServer
@@ -155,8 +155,10 @@ func (i *identity) needsIssuer(now time.Duration, issuing *x509.Certificate) boo
 		age > trust.IssuerRenew
 }
 
-// getIssuer asks all servers for an issuing key, this one too: one of them has the root's.
-func (i *identity) getIssuer(ctx context.Context, s *server) error {
+// getIssuer asks all servers for an issuing key, this one too: one of them has the key of the root. One that has a key
+// of a root that was replaced, an old copy that somebody put back, may answer too: what that signs counts for nobody,
+// and would take the place of a key that does.
+func (i *identity) getIssuer(ctx context.Context, addrs []string, issuing *x509.Certificate) error {
 	key, err := trust.NewKey()
 	if err != nil {
 		return err
@@ -166,7 +168,7 @@ func (i *identity) getIssuer(ctx context.Context, s *server) error {
 		return err
 	}
 	var why []error
-	for _, addr := range s.addrs() {
+	for _, addr := range addrs {
 		conn, err := client.Open(client.Config{Addrs: []string{addr}, Name: "server " + i.id(), TLS: i.holder.Client(nil)})
 		if err != nil {
 			return err
@@ -182,6 +184,11 @@ func (i *identity) getIssuer(ctx context.Context, s *server) error {
 		chain, err := trust.Parse(cert.GetChain())
 		if err != nil {
 			return err
+		}
+		if !slices.ContainsFunc(chain, issuing.Equal) {
+			why = append(why, fmt.Errorf("%s has the key of another root than the one that signs: put the right root.key there",
+				addr))
+			continue
 		}
 		return i.dir.Put(trust.IssuerFiles, &trust.Authority{Chain: chain, Key: key})
 	}

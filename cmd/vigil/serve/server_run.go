@@ -184,11 +184,7 @@ func (s *server) openAPI(registry *prometheus.Registry, listener net.Listener, s
 		if err := s.identity.figures(registry); err != nil {
 			return err
 		}
-		web, err := openWebCert(s.conf, s.log)
-		if err != nil {
-			return err
-		}
-		if web != nil {
+		if web := openWebCert(s.conf, s.log); web != nil {
 			s.identity.holder.SetWeb(web.Get)
 			if err := web.figures(registry); err != nil {
 				return err

@@ -23,37 +23,37 @@ type webCert struct {
 	log  hclog.Logger
 
 	mu     sync.Mutex
-	cert   *tls.Certificate // nil: that in the files had ended when the server started
-	until  time.Time        // its end
-	stamps [2]time.Time     // when the files were changed last, as far as they were read
+	cert   *tls.Certificate // nil: the files have had none that can be used since the server started
+	until  time.Time        // its end; without one that of the one in the files, or when the server started
+	stamps [2]time.Time     // when the files were changed last, as of cert
+	said   string           // what was wrong with the files when they were read last
 	looked time.Time
 }
 
-// openWebCert reads the certificate; nil: there is none. One that has ended keeps no server from its start: a
-// cluster that comes back from an outage must not lack its servers for what only browsers see. They see the
-// server's own certificate until the files have a new one.
-func openWebCert(c *conf.Server, log hclog.Logger) (*webCert, error) {
+// openWebCert reads the certificate; nil: there is none. One that has ended, or cannot be read, keeps no server from
+// its start: a cluster that comes back from an outage must not lack its servers for what only browsers see. They see
+// the server's own certificate until the files have one that can be used.
+func openWebCert(c *conf.Server, log hclog.Logger) *webCert {
 	if c.HTTPCert == "" {
-		return nil, nil
+		return nil
 	}
 	w := &webCert{conf: c, log: log, looked: time.Now()}
 	err := w.read()
+	if err == nil {
+		return w
+	}
+	w.until, w.said = w.looked, err.Error()
 	if ended := (*conf.WebEnded)(nil); errors.As(err, &ended) {
 		w.until = ended.End
-		w.stamps, _ = w.changed() // else it is read again
-		log.Error("http_cert is not shown, browsers see the certificate of this server", "error", err)
-		return w, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	log.Error("http_cert is not shown, browsers see the certificate of this server", "error", err)
+	return w
 }
 
 // figures shows for how long the certificate still counts. Whoever reads them has the files looked at.
 func (w *webCert) figures(to prometheus.Registerer) error {
 	return to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vigil_http_cert_expires_seconds",
-		Help: "Time until the certificate of http_cert ends, by the clock of this machine; below zero: it has ended."},
+		Help: "Time until the certificate of http_cert ends, by the clock of this machine; below zero: none can be used."},
 		func() float64 {
 			_, until := w.look()
 			return time.Until(until).Seconds()
@@ -72,17 +72,31 @@ func (w *webCert) look() (*tls.Certificate, time.Time) {
 	defer w.mu.Unlock()
 	if time.Since(w.looked) >= webCertLook {
 		w.looked = time.Now()
-		if now, err := w.changed(); err != nil || now != w.stamps {
-			if err = errors.Join(err, w.read()); err != nil {
-				w.stamps = now // it is said once
-				w.log.Warn("http_cert and http_key cannot be used, the certificate read before stays", "error", err,
-					"until", w.until)
-			} else {
-				w.log.Info("http_cert read again", "until", w.until)
-			}
-		}
+		w.again()
 	}
 	return w.cert, w.until
+}
+
+// again reads files that have changed, or could not be used: a right that was given changes no time of a file. The
+// caller holds mu.
+func (w *webCert) again() {
+	if now, err := w.changed(); err == nil && now == w.stamps && w.said == "" {
+		return
+	}
+	err := w.read()
+	switch {
+	case err == nil:
+		w.said = ""
+		w.log.Info("http_cert read again", "until", w.until)
+	case err.Error() == w.said:
+	case w.cert == nil:
+		w.said = err.Error()
+		w.log.Warn("http_cert and http_key cannot be used, browsers see the certificate of this server", "error", err)
+	default:
+		w.said = err.Error()
+		w.log.Warn("http_cert and http_key cannot be used, the certificate read before stays", "error", err,
+			"until", w.until)
+	}
 }
 
 // read reads both files. The caller holds mu, or nobody else knows of w.

@@ -38,7 +38,8 @@ type rolling struct {
 	wait    time.Duration
 	look    time.Duration
 
-	seen time.Time // when the host was registered last before the command
+	host bool      // an agentd of that name ran before the command, be it beside a server
+	seen time.Time // when it was registered last before the command
 	calm int       // looks one after the other that have found the host well, and not registered since
 }
 
@@ -52,8 +53,8 @@ what runs. It is started as it is given, without a shell, on this machine: anoth
 
 First it waits until nothing speaks against a restart, as ` + "`vigil upgrade plan`" + ` says it. A server that leads
 hands leadership over. Then the command runs, and at the end it waits until the server is alive and has caught up, or
-the agentd of the host has registered anew; one that the command did not restart must be heard for 15 s. So one call
-after the other upgrades a cluster.
+the agentd of the host has registered anew; one that the command did not restart must be heard for 15 s. A machine that
+is a server and a host of the same name has to be back as both. So one call after the other upgrades a cluster.
 
 Exit code 1: it was not safe, the command failed, the machine did not come back, or the version that it ran before goes
 on and is not that of --to. Where --to is given, any other version is an error. Nothing else was touched then.`,
@@ -98,12 +99,8 @@ func (r *rolling) run(ctx context.Context) error {
 	if err := r.handOver(ctx, server); err != nil {
 		return err
 	}
-	if !server {
-		h, err := r.host(ctx)
-		if err != nil {
-			return err
-		}
-		r.seen = h.GetSeenAt().AsTime()
+	if err := r.noteHost(ctx); err != nil {
+		return err
 	}
 	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.In, r.Err, r.Err // standard output is for what this command says
@@ -152,11 +149,15 @@ func (r *rolling) find(ctx context.Context) (version string, server bool, err er
 			return s.GetVersion(), true, nil
 		}
 	}
-	h, err := r.host(ctx)
+	h, err := r.findHost(ctx)
+	if err == nil && h == nil {
+		err = fmt.Errorf("no server or host is called %s: see `vigil server list` and `vigil host list`", r.name)
+	}
 	return h.GetVersion(), false, err
 }
 
-func (r *rolling) host(ctx context.Context) (*vigilv1.Host, error) {
+// findHost gives the host of that name; nil: there is none.
+func (r *rolling) findHost(ctx context.Context) (*vigilv1.Host, error) {
 	hosts, err := r.c.Hosts(ctx, false)
 	if err != nil {
 		return nil, err
@@ -166,7 +167,22 @@ func (r *rolling) host(ctx context.Context) (*vigilv1.Host, error) {
 			return h, nil
 		}
 	}
-	return nil, fmt.Errorf("no server or host is called %s: see `vigil server list` and `vigil host list`", r.name)
+	return nil, nil
+}
+
+// noteHost looks at the host before the command. Of a server's machine it need not be back if it was away already.
+func (r *rolling) noteHost(ctx context.Context) error {
+	h, err := r.findHost(ctx)
+	if err != nil || h == nil {
+		return err
+	}
+	r.host, r.seen = !away(h), h.GetSeenAt().AsTime()
+	return nil
+}
+
+// away tells whether nothing of a host is heard.
+func away(h *vigilv1.Host) bool {
+	return slices.Contains([]string{"lost", "suspect", "left"}, h.GetState())
 }
 
 // handOver has another server lead, when this one does.
@@ -209,11 +225,16 @@ func (r *rolling) back(ctx context.Context) error {
 		return err
 	}
 	if server {
-		return r.safe(ctx)
+		if err := r.safe(ctx); err != nil || !r.host {
+			return err
+		}
 	}
-	h, err := r.host(ctx)
+	h, err := r.findHost(ctx)
 	if err != nil {
 		return err
+	}
+	if h == nil {
+		return fmt.Errorf("there is no host %s any more", r.name)
 	}
 	return r.hostBack(h)
 }
@@ -224,10 +245,10 @@ func (r *rolling) back(ctx context.Context) error {
 func (r *rolling) hostBack(h *vigilv1.Host) error {
 	anew := !h.GetSeenAt().AsTime().Equal(r.seen)
 	heard := slices.ContainsFunc(h.GetViews(), func(v *vigilv1.HostView) bool { return v.GetStream() == "alive" })
-	switch state := h.GetState(); {
-	case state == "lost" || state == "suspect" || state == "left":
+	switch {
+	case away(h):
 		r.calm = 0
-		return fmt.Errorf("host %s is %s", r.name, state)
+		return fmt.Errorf("host %s is %s", r.name, h.GetState())
 	case anew:
 		return nil
 	case !heard:

@@ -192,3 +192,53 @@ func TestUpgradeRunByTheProgramFromBefore(t *testing.T) {
 		}
 	}
 }
+
+// A machine that is a server and a host of one name is back as both. A host that was away before the command keeps no
+// server waiting.
+func TestUpgradeRunWaitsForServerAndHostOfOneName(t *testing.T) {
+	voters := func(version string) []*vigilv1.Server {
+		return []*vigilv1.Server{{Id: "s1", Voter: true, Leader: true, Health: "alive"},
+			{Id: "s2", Voter: true, Health: "alive"}, {Id: "m1", Voter: true, Health: "alive", Version: version}}
+	}
+	began := time.Unix(1_000_000, 0)
+	host := func(state, stream string, seen time.Time) *vigilv1.Host {
+		return &vigilv1.Host{Name: "m1", State: state, SeenAt: timestamppb.New(seen),
+			Views: []*vigilv1.HostView{{Server: "s1", Stream: stream}}}
+	}
+	ready := host("ready", "alive", began)
+	for _, c := range []struct {
+		name          string
+		before, after *vigilv1.Host
+		code          int
+		says          string
+		looks         int // at least
+	}{
+		{name: "both are back", before: ready, after: host("ready", "alive", began.Add(time.Minute)), says: "m1 is back"},
+		{name: "agentd stays away", before: ready, after: host("suspect", "silent", began), code: cli.ExitFailed,
+			says: "host m1 is suspect"},
+		{name: "agentd stays away, and nobody has noticed", before: ready, after: host("ready", "silent", began),
+			code: cli.ExitFailed, says: "no server hears the agentd of host m1"},
+		{name: "agentd is heard on", before: ready, after: ready, says: "m1 is back", looks: hostCalm},
+		{name: "agentd was away", before: host("lost", "silent", began), after: host("lost", "silent", began),
+			says: "m1 is back"},
+	} {
+		o := &oneHost{ran: filepath.Join(t.TempDir(), "ran"), voters: voters("1"), then: voters("2"), before: c.before,
+			after: func(int) *vigilv1.Host { return c.after }}
+		var out bytes.Buffer
+		r := &rolling{App: &cli.App{Terminal: term.Terminal{In: strings.NewReader(""), Out: &out, Err: &out}},
+			c: &cli.Conn{Fleet: o, Cluster: o}, name: "m1", command: []string{"touch", o.ran}, to: target{version: "2"},
+			wait: time.Minute, look: time.Millisecond}
+		if c.code != 0 {
+			r.wait = 300 * time.Millisecond // nothing will come
+		}
+		err := r.run(t.Context())
+		text := out.String()
+		if err != nil {
+			text += err.Error()
+		}
+		if cli.ExitCode(err) != c.code || !strings.Contains(text, c.says) || o.asked < c.looks {
+			t.Errorf("%s: exit code %d after %d questions, %q; want %d, %q", c.name, cli.ExitCode(err), o.asked, text,
+				c.code, c.says)
+		}
+	}
+}

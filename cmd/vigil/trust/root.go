@@ -41,6 +41,14 @@ func printRoots(a *cli.App, roots *vigilv1.Roots) error {
 	return printReport(a, roots, rootsText(roots), part{t, "there is no root"})
 }
 
+// printReplaced shows the roots, and says what nobody else can do: servers do not know of copies of the key.
+func printReplaced(a *cli.App, roots *vigilv1.Roots) error {
+	if err := printRoots(a, roots); err != nil || a.JSON {
+		return err
+	}
+	return a.Printf("\nIf you keep a copy of root.key elsewhere, replace it: what the old one signs counts no more.\n")
+}
+
 // rootsText says where the replacement of a root stands.
 func rootsText(roots *vigilv1.Roots) string {
 	var waits []string
@@ -71,7 +79,8 @@ that the server there runs as.
 
 The old root vouches for the new one, so nobody has to be told. Servers get new keys within seconds, hosts new
 certificates within 6 hours; once nobody needs the old root, it goes by itself. A server or host that never
-comes back is waited for: remove or forget it. The new key takes the place of the old one, which is no more.
+comes back is waited for: remove or forget it. The new key takes the place of the old one, which is no more: replace
+the copies of root.key that you keep elsewhere.
 
 With --lost there is no old key to vouch: the new root is made known first, and signs once every server and
 host knows it. People who do not call in that time have to log in again.`
@@ -102,7 +111,7 @@ func newRootRotateCmd(a *cli.App) *cobra.Command {
 				if err := dir.PromoteRoot(); err != nil {
 					return fmt.Errorf("the cluster has the new root, its key has not taken its place yet; run this again: %w", err)
 				}
-				return printRoots(a, roots)
+				return printReplaced(a, roots)
 			})
 		},
 	}

@@ -1,10 +1,14 @@
 package trust
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
+	"vigil/cmd/vigil/cli"
+	"vigil/cmd/vigil/term"
+	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/trust"
 )
 
@@ -74,5 +78,19 @@ func TestNextRoot(t *testing.T) {
 	}
 	if next := made(true); vouches(old, next) || !same(next, made(true)) {
 		t.Error("a root instead of one that was lost")
+	}
+}
+
+// Who has replaced the root is told that a copy of the old key is of no use; programs read roots only.
+func TestReplacedRootOutdatesCopies(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		var out bytes.Buffer
+		a := &cli.App{Terminal: term.Terminal{Out: &out, Err: &out, JSON: json}}
+		if err := printReplaced(a, &vigilv1.Roots{Step: "retire"}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "a copy of root.key elsewhere") == json {
+			t.Errorf("JSON %v: it prints %s", json, out.String())
+		}
 	}
 }
