@@ -39,7 +39,8 @@ type Dir struct {
 	// host, which is its name.
 	TelemetryKey string
 
-	lock *os.File
+	lock   *os.File
+	mounts func() ([]string, error) // where something is mounted; tests set it
 
 	mu    sync.Mutex // of noted and the file behind it
 	noted hostNote
@@ -74,7 +75,7 @@ func Open(path, keyCopy string) (*Dir, error) {
 		lock.Close()
 		return nil, err
 	}
-	d := &Dir{Path: path, lock: lock}
+	d := &Dir{Path: path, lock: lock, mounts: mountPoints}
 	// For people only: the lock is what counts.
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)

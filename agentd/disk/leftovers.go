@@ -175,8 +175,17 @@ func newestIn(path string) Life {
 }
 
 // TakeAway moves pieces out of sight, each in one step, for Clear to remove. Where a full disk leaves no room for
-// the move it removes them in their place.
+// the move it removes them in their place. All stay, with an error, where something is mounted in one of them.
 func (d *Dir) TakeAway(pieces []Piece) error {
+	points, err := d.mounts()
+	if err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		if err := unmounted(points, p.Path); err != nil {
+			return err
+		}
+	}
 	dir := filepath.Join(d.Path, goneFolder)
 	full := func(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 	if err := os.MkdirAll(dir, 0o700); err != nil && !full(err) {
@@ -223,5 +232,24 @@ func giveBack(p Piece, taken string) error {
 	return cmp.Or(err, fmt.Errorf("%s was rotated meanwhile", p.Path))
 }
 
-// Clear removes what was taken away, by this daemon or an earlier one.
-func (d *Dir) Clear() error { return os.RemoveAll(filepath.Join(d.Path, goneFolder)) }
+// Clear removes what was taken away, by this daemon or an earlier one, but for that in which something is mounted.
+func (d *Dir) Clear() error {
+	dir := filepath.Join(d.Path, goneFolder)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	points, unknown := d.mounts()
+	if err = cmp.Or(err, unknown); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		stays := unmounted(points, path)
+		if stays == nil {
+			stays = os.RemoveAll(path)
+		}
+		err = errors.Join(err, stays)
+	}
+	return cmp.Or(err, os.Remove(dir))
+}
