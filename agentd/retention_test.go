@@ -214,6 +214,44 @@ func TestMovedAgentsAreKeptUnlessAsked(t *testing.T) {
 	}
 }
 
+// With the last agent of a room go the folders of the room, so that a host with a room for each piece of work does
+// not run out of inodes.
+func TestFoldersOfEmptyRoomsGo(t *testing.T) {
+	a := newAttic(t)
+	a.config.Keep.Deleted = day
+	leave := func(agent string) {
+		a.put("logs/demo/"+agent+".log", 10, 9*day)
+		for _, folder := range []string{"work", "homes", "files"} {
+			a.put(folder+"/demo/"+agent+"/file", 10, 9*day)
+			a.age(folder+"/demo/"+agent, 9*day)
+		}
+		a.begins(agent, 1, 3, 9*day)
+	}
+	rooms := func() (there int) {
+		for _, folder := range []string{"logs", "work", "homes", "files", "newest"} {
+			if _, err := os.Lstat(filepath.Join(a.dir, folder, "demo")); err == nil {
+				there++
+			}
+		}
+		return there
+	}
+	leave("a")
+	leave("b")
+	a.known["demo/b"] = &vigilv1.Agent{Id: 1, IncarnationRaw: 3, Host: "h1"}
+	a.sweep(false)
+	a.sweep(false) // which meets what the first one has emptied
+	if a.want("with a second agent", "logs/demo/b.log", "work/demo/b/file", "homes/demo/b/file",
+		"files/demo/b/file"); rooms() != 5 {
+		t.Errorf("%d folders of a room that has an agent are there, want 5", rooms())
+	}
+	delete(a.known, "demo/b")
+	a.sweep(false)
+	a.sweep(false)
+	if a.want("without an agent"); rooms() != 0 {
+		t.Errorf("%d folders of an empty room are there, want none", rooms())
+	}
+}
+
 // A start between the look and the removal keeps everything.
 func TestAStartSavesWhatIsLeft(t *testing.T) {
 	a := newAttic(t)

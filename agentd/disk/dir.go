@@ -39,7 +39,8 @@ type Dir struct {
 	// host, which is its name.
 	TelemetryKey string
 
-	lock *os.File
+	lock   *os.File
+	mounts func() ([]string, error) // where something is mounted; tests set it
 
 	mu    sync.Mutex // of noted and the file behind it
 	noted hostNote
@@ -74,7 +75,7 @@ func Open(path, keyCopy string) (*Dir, error) {
 		lock.Close()
 		return nil, err
 	}
-	d := &Dir{Path: path, lock: lock}
+	d := &Dir{Path: path, lock: lock, mounts: mountPoints}
 	// For people only: the lock is what counts.
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
@@ -137,10 +138,7 @@ func (d *Dir) Home(room, agent string) string {
 // what another has put there.
 func (d *Dir) MakeHome(room, agent string, owner uint32) error {
 	folder := d.Home(room, agent)
-	err := os.MkdirAll(filepath.Dir(folder), 0o711)
-	if err == nil {
-		err = os.Mkdir(folder, 0o700)
-	}
+	err := inRoom(filepath.Dir(folder), 0o711, func() error { return os.Mkdir(folder, 0o700) })
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("make home: %w", err)
 	}
@@ -180,10 +178,8 @@ func (d *Dir) MakeFiles(room, agent string, owner *uint32) error {
 
 // own makes a folder that only an account can look into; nil: this process's.
 func (d *Dir) own(folder string, owner *uint32) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o711); err != nil {
-		return "", fmt.Errorf("make folder: %w", err)
-	}
-	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	err := inRoom(filepath.Dir(folder), 0o711, func() error { return os.Mkdir(folder, 0o700) })
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("make folder: %w", err)
 	}
 	if owner != nil {
@@ -193,6 +189,20 @@ func (d *Dir) own(folder string, owner *uint32) (string, error) {
 		}
 	}
 	return folder, nil
+}
+
+// inRoom makes the folder of a room, and put makes what an agent has in it: once more where Leftovers has removed the
+// folder in between, which was empty.
+func inRoom(folder string, mode os.FileMode, put func() error) (err error) {
+	for range 2 {
+		if err = os.MkdirAll(folder, mode); err == nil {
+			err = put()
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	return err
 }
 
 // Registered gives the number that the host has got under this boot id, 0 when it is

@@ -59,15 +59,19 @@ func (l *Leftover) Add(p Piece) {
 	}
 }
 
-// Leftovers finds logs, folders and homes by the names of their agents. With measure it counts what is in
-// folders, which may take seconds; it stops when stop tells so.
+// Leftovers finds logs, folders and homes by the names of their agents, and removes the folders of rooms of which
+// nothing is left. With measure it counts what is in folders, which may take seconds; it stops when stop tells so.
 func (d *Dir) Leftovers(measure bool, stop func() bool) map[string]*Leftover {
 	all, budget := map[string]*Leftover{}, maxMeasured
 	for _, root := range []string{d.Logs(), filepath.Join(d.Path, workFolder), filepath.Join(d.Path, homeFolder),
 		filepath.Join(d.Path, fileFolder), filepath.Join(d.Path, newestFolder)} {
 		rooms, _ := os.ReadDir(root) // there is none before the first start
 		for _, room := range rooms {
-			entries, _ := os.ReadDir(filepath.Join(root, room.Name()))
+			folder := filepath.Join(root, room.Name())
+			entries, err := os.ReadDir(folder)
+			if err == nil && len(entries) == 0 { // of a room whose last agent is gone
+				_ = unix.Rmdir(folder) // a start may have come first; a human's link is no folder, and stays
+			}
 			for _, e := range entries {
 				agent, p := d.piece(root, room.Name(), e)
 				if agent == "" || stop() {
@@ -157,11 +161,10 @@ func (d *Dir) Used(room, agent string) {
 // earlier ones. On a full disk nothing is noted, and more counts as the newest one's.
 func (d *Dir) Begins(room, agent string, who Life) {
 	folder := filepath.Join(d.Path, newestFolder, room)
-	if os.MkdirAll(folder, 0o700) != nil {
-		return
-	}
-	// Not durable: after a crash of the machine it may be empty, and says that nobody knows.
-	_ = os.WriteFile(filepath.Join(folder, agent), []byte(who.String()+"\n"), 0o600)
+	_ = inRoom(folder, 0o700, func() error {
+		// Not durable: after a crash of the machine it may be empty, and says that nobody knows.
+		return os.WriteFile(filepath.Join(folder, agent), []byte(who.String()+"\n"), 0o600)
+	})
 }
 
 // newestIn reads what Begins has written.
@@ -175,8 +178,17 @@ func newestIn(path string) Life {
 }
 
 // TakeAway moves pieces out of sight, each in one step, for Clear to remove. Where a full disk leaves no room for
-// the move it removes them in their place.
+// the move it removes them in their place. All stay, with an error, where something is mounted in one of them.
 func (d *Dir) TakeAway(pieces []Piece) error {
+	points, err := d.mounts()
+	if err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		if err := unmounted(points, p.Path); err != nil {
+			return err
+		}
+	}
 	dir := filepath.Join(d.Path, goneFolder)
 	full := func(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 	if err := os.MkdirAll(dir, 0o700); err != nil && !full(err) {
@@ -223,5 +235,24 @@ func giveBack(p Piece, taken string) error {
 	return cmp.Or(err, fmt.Errorf("%s was rotated meanwhile", p.Path))
 }
 
-// Clear removes what was taken away, by this daemon or an earlier one.
-func (d *Dir) Clear() error { return os.RemoveAll(filepath.Join(d.Path, goneFolder)) }
+// Clear removes what was taken away, by this daemon or an earlier one, but for that in which something is mounted.
+func (d *Dir) Clear() error {
+	dir := filepath.Join(d.Path, goneFolder)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	points, unknown := d.mounts()
+	if err = cmp.Or(err, unknown); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		stays := unmounted(points, path)
+		if stays == nil {
+			stays = os.RemoveAll(path)
+		}
+		err = errors.Join(err, stays)
+	}
+	return cmp.Or(err, os.Remove(dir))
+}

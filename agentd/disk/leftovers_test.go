@@ -50,3 +50,33 @@ func TestRotatedLogIsPutBack(t *testing.T) {
 		})
 	}
 }
+
+// A look at what is left may remove the folder of a room just as an agent of it starts: the start makes it again. What
+// a human has put in its place stays.
+func TestStartMakesTheRoomAgain(t *testing.T) {
+	d, err := Open(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	on := func() bool { return false }
+	room := filepath.Join(d.Path, workFolder, "demo")
+	looks := 0
+	err = inRoom(room, 0o711, func() error {
+		if looks++; looks == 1 {
+			d.Leftovers(false, on)
+		}
+		return os.Mkdir(filepath.Join(room, "a"), 0o700)
+	})
+	if err != nil || looks != 2 {
+		t.Errorf("made in %d tries: %v", looks, err)
+	}
+	elsewhere, link := t.TempDir(), filepath.Join(d.Path, workFolder, "other")
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	d.Leftovers(false, on)
+	if missing(link) || missing(elsewhere) || missing(filepath.Join(room, "a")) {
+		t.Error("what is no empty folder of a room was removed")
+	}
+}

@@ -48,6 +48,7 @@ func runFor(ctx context.Context, args []string, out io.Writer) {
 }
 
 func runApp(ctx context.Context, a *cli.App, args []string) int {
+	defer a.EndErr()
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	root.SetIn(a.In)

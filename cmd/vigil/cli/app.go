@@ -32,6 +32,8 @@ type App struct {
 
 	Started bool // the command line was understood
 
+	queue *Queue // of Err; nil: whoever writes there waits
+
 	shared *Conn // of all that one --watch asks; nil: each Ask opens its own
 }
 

@@ -90,6 +90,7 @@ func newAgentdCmd(a *cli.App) *cobra.Command {
 				wrong, notes := set.Inspect()
 				return printFindings(a, append(unread, wrong...), notes)
 			}
+			a.QueueErr()
 			return runAgentd(cmd.Context(), set, hangups, a.Err)
 		},
 	}
@@ -118,6 +119,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	}
 	log := hclog.New(&hclog.LoggerOptions{Name: "vigil", Level: hclog.LevelFromString(conf.LogLevel),
 		Output: logTo, JSONFormat: conf.LogJSON})
+	tellLeftOut(logTo, log)
 	manager := supervised(log)
 	registry := processFigures()
 	conn, err := client.Open(client.Config{Addrs: conf.Servers, File: agentd.ServersFile(conf.DataDir),

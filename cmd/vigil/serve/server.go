@@ -65,6 +65,7 @@ func newServerCmd(a *cli.App) *cobra.Command {
 				wrong, notes := set.Inspect()
 				return printFindings(a, append(unread, wrong...), notes)
 			}
+			a.QueueErr()
 			s, err := Open(set, a.Err)
 			if err != nil {
 				return err

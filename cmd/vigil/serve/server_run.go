@@ -78,6 +78,7 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 		Name: conf.ID, Level: hclog.LevelFromString(conf.LogLevel), Output: io.MultiWriter(logTo, recent),
 		JSONFormat: conf.LogJSON,
 	})}
+	tellLeftOut(logTo, s.log)
 	s.manager = supervised(s.log)
 	s.lacks = &troubles{log: s.log, level: hclog.Error, all: map[string]string{}}
 	listener, err := net.Listen("tcp", conf.Addr)
@@ -91,6 +92,15 @@ func Open(conf *conf.Server, logTo io.Writer) (*server, error) {
 		return nil, disk.ServerError(err)
 	}
 	return s, nil
+}
+
+// tellLeftOut has a log whose output is a queue tell how much of it was left out.
+func tellLeftOut(logTo io.Writer, log hclog.Logger) {
+	if q, ok := logTo.(*cli.Queue); ok {
+		q.Tell(func(lines int) {
+			log.Error("a part of this log was left out: nobody had read it in time", "lines", lines)
+		})
+	}
 }
 
 // open opens all parts, each once those that it stands on are there.
