@@ -355,6 +355,19 @@ func TestOnlookersSeeWhatIsFirst(t *testing.T) {
 	}
 }
 
+// A host that is lost stays so under a drain, and can be given up; of a drain its end is offered in any state.
+func TestADrainHidesNoLoss(t *testing.T) {
+	for _, c := range []struct{ state, acts string }{
+		{"lost", "undrain confirm_dead"}, {"suspect", "undrain"}, {"draining", "undrain"},
+	} {
+		r := hostRows([]*vigilv1.Host{{Name: "west", State: c.state, Drain: true}})[0]
+		if got := strings.Join(r.acts, " "); got != c.acts || r.cells[1] != c.state ||
+			(r.tone == bad) != (c.state == "lost") {
+			t.Errorf("%s and drained: %q with tone %d, offered %q", c.state, r.cells[1], r.tone, got)
+		}
+	}
+}
+
 // Explain and details are read and left, and a list longer than the screen follows the chosen row.
 func TestTextsAndLongLists(t *testing.T) {
 	b := full(t, 80, 24)

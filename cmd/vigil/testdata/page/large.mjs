@@ -27,7 +27,7 @@ const event = (seq, kind, attempt, holder, incarnation, minute) => ({
   ...{ seq, kind, attempt, agent: holder, incarnation, at: at(minute), task: "7" },
 });
 const host = {
-  ...{ name: "h1", id: 1, state: "ready", running: 3, starting: 1, capacity: 9, unproven: 0, heard: "1s" },
+  ...{ name: "h1", id: 1, state: "draining", running: 3, starting: 1, capacity: 9, unproven: 0, heard: "1s" },
   ...{ drain: true, drain_by: "ann", drain_at: at("00"), drain_left: "60s", views: [], warnings: [] },
   ...{ runners: ["r"], labels: { zone: "a" }, containment: "sealed", pressure: "memory" },
 };
@@ -75,7 +75,8 @@ const answers = {
     return { rooms: rows, ...(next && { more: true, next: room(next) }) };
   },
   "/v1/hosts": ({ limit, after }) => {
-    const { rows, next } = behind(Number(after), limit, 201, (id) => ({ ...host, name: `h${id}`, id }));
+    const one = (id) => ({ ...host, id, name: `h${id}`, state: id === 2 ? "lost" : host.state });
+    const { rows, next } = behind(Number(after), limit, 201, one);
     return { hosts: rows, more: next > 0, next };
   },
   "/v1/hosts/h1": () => host,
@@ -199,6 +200,7 @@ await view("hosts", "/hosts", async () => {
   await page.locator("ul.rows a").first().waitFor();
   await more();
   await page.locator("section.card").nth(200).waitFor();
+  await page.getByRole("region", { name: "h2", exact: true }).getByText("lost", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Show more" }).waitFor({ state: "detached" });
 });
 await view("servers", "/servers", async () => {
