@@ -42,6 +42,8 @@ export function onNews(fn: Listener): () => void {
 
 let after = "0",
   epoch = 0,
+  /** asked is when the stream was asked for that stop would end. */
+  asked = 0,
   stop: AbortController | undefined;
 
 function take(n: News): void {
@@ -68,7 +70,7 @@ function take(n: News): void {
 
 async function follow(): Promise<void> {
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
-    const began = performance.now();
+    const began = (asked = performance.now());
     const abort = (stop = new AbortController());
     try {
       await lines<News>(
@@ -91,7 +93,7 @@ export function begin(): void {
   void follow();
   setInterval(() => {
     now.value = performance.now();
-    if (stop && heard.value > 0 && now.value - heard.value > deadAfter) {
+    if (stop && heard.value > 0 && now.value - Math.max(heard.value, asked) > deadAfter) {
       stop.abort();
       stop = undefined;
     }
