@@ -31,10 +31,11 @@ export const silent = computed(() => {
 /** fresh tells that what is shown is what the fleet is now. */
 export const fresh = computed(() => heard.value > 0 && silent.value === 0 && !!news.value?.leader);
 
-type Listener = (fresh: Event[], anew: boolean) => void;
+type Listener = (fresh: Event[], anew: boolean, gap: boolean) => void;
 const listeners = new Set<Listener>();
 
-/** onNews calls fn with what has happened; anew: something may be missing, so read again. */
+/** onNews calls fn with what has happened; anew: something may be missing, so read again; gap: events are missing
+ * before these, or all that came before are of another history. */
 export function onNews(fn: Listener): () => void {
   listeners.add(fn);
   return () => listeners.delete(fn);
@@ -59,12 +60,12 @@ function take(n: News): void {
     overview.value = n.overview;
     overviewAt.value = at;
   }
-  const anew = gone || !!n.reset || Number(n.left_out ?? 0) > 0;
-  if (n.events.length > 0) {
-    events.value = [...n.events.toReversed(), ...events.value].slice(0, eventsKept);
+  const gap = n.reset || Number(n.left_out ?? 0) > 0;
+  if (n.events.length > 0 || n.reset) {
+    events.value = [...n.events.toReversed(), ...(n.reset ? [] : events.value)].slice(0, eventsKept);
   }
-  if (n.events.length > 0 || anew) {
-    for (const fn of listeners) fn(n.events, anew);
+  if (n.events.length > 0 || gone || gap) {
+    for (const fn of listeners) fn(n.events, gone || gap, gap);
   }
 }
 
