@@ -51,6 +51,7 @@ const answers = {
       : { agents: several(Math.min(limit, 300), agent), ...(limit <= 300 && { more: true, next: "web/a.300" }) },
   "/v1/tasks": ({ limit, state }) => ({ tasks: several(limit, (i) => task(1000 - i, state)), more: true, next: "500" }),
   "/v1/tasks/7": () => ({ ...task(7, "IN_PROGRESS"), holder: "web/a.2", holder_incarnation: "9" }),
+  "/v1/tasks/8": () => ({ ...task(8, "PENDING"), failed: [{ attempt: 2, reason: "no <i>memory</i>" }] }),
   "/v1/events:back": ({ before }) =>
     before
       ? { events: [event("5", "task.claimed", 1, "web/a", "4", "00")] }
@@ -191,6 +192,8 @@ await view("task", "/task/7", async () => {
   await page.getByText("no <i>disk</i>").first().waitFor();
   await page.getByText("recovered", { exact: true }).waitFor();
 });
+// A task that waits for its next attempt has the note of the last one still; why that failed stands there.
+await view("waiting", "/task/8", () => page.locator("td.text", { hasText: "no <i>memory</i>" }).waitFor());
 await view("host", "/host/h1", async () => {
   await page.getByText("4 agents still here").waitFor();
   await row(1).waitFor();
