@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -231,6 +232,69 @@ func TestCancelOfLogsReachesTheHost(t *testing.T) {
 	cancel()
 	if c := h.next().GetLogCancel(); c.GetRequest() != req.GetRequest() {
 		t.Fatalf("got %v, want the cancel of %d", c, req.GetRequest())
+	}
+}
+
+// asked waits until the host is asked for output.
+func (h *hostSide) asked() *vigilv1.LogRequest {
+	h.t.Helper()
+	for {
+		if r := h.next().GetLogRequest(); r != nil {
+			return r
+		}
+	}
+}
+
+// prints answers such a request with text.
+func (h *hostSide) prints(r *vigilv1.LogRequest, text string) {
+	h.t.Helper()
+	must(h.t, h.Send(&vigilv1.HostMessage{Kind: &vigilv1.HostMessage_LogData{
+		LogData: &vigilv1.LogData{Request: r.GetRequest(), Data: []byte(text)}}}))
+}
+
+// Output that is followed goes on at the host to which its agent moves, through any server; it fell silent for ever.
+func TestFollowedOutputMovesWithItsAgent(t *testing.T) {
+	const name = "demo/builder"
+	for _, via := range []int{0, 1, 2} {
+		w := start(t, 3)
+		old, host := w.connect(t, 1)
+		old.next()
+		reg, err := w.host(2).Register(within(t), &vigilv1.RegisterRequest{Key: "k2", Name: "h2", Boot: "b1",
+			Runners: []string{"sh"}})
+		must(t, err)
+		other := w.stream(t, within(t), 2, reg.GetHost())
+		other.next()
+		a := w.order(t, name, host)
+		w.live(t, host, a.GetId(), a.GetIncarnationRaw())
+		s, err := w.fleet(via).AgentLogs(within(t), &vigilv1.AgentLogsRequest{Agent: name, Lines: 10, Follow: true})
+		must(t, err)
+		first := old.asked()
+		old.prints(first, "here\n")
+		if c, err := s.Recv(); err != nil || string(c.GetData()) != "here\n" {
+			t.Fatalf("via server %d: %v, %v", via, c, err)
+		}
+		_, err = w.fleet(0).DrainHost(within(t), &vigilv1.DrainHostRequest{Host: "h1"})
+		must(t, err)
+		_, err = w.host(1).ReportExit(within(t), &vigilv1.ReportExitRequest{Host: uint32(host), Agent: a.GetId(),
+			Incarnation: a.GetIncarnationRaw(), Ordered: true})
+		must(t, err)
+		w.order(t, name, noun.HostID(reg.GetHost()))
+		r := other.asked()
+		if !r.GetFollow() || r.GetLines() != 10 || r.GetAgentName() != name {
+			t.Errorf("via server %d: the next host is asked for %v", via, r)
+		}
+		other.prints(r, "there\n")
+		text := ""
+		for !strings.HasSuffix(text, "there\n") {
+			c, err := s.Recv()
+			must(t, err)
+			text += string(c.GetData())
+		}
+		if text != "\n--- vigil: it goes on at host h2\nthere\n" {
+			t.Errorf("via server %d: then it brings %q", via, text)
+		}
+		for old.next().GetLogCancel().GetRequest() != first.GetRequest() {
+		}
 	}
 }
 

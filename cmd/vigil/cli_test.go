@@ -39,6 +39,7 @@ type cannedServer struct {
 	vigilv1.UnimplementedClusterServer
 	vigilv1.UnimplementedMailboxServer
 	vigilv1.UnimplementedDeskServer
+	vigilv1.UnimplementedEscalationsServer
 	addr string
 
 	mu     sync.Mutex
@@ -55,6 +56,8 @@ type cannedServer struct {
 	host   *vigilv1.Host
 	hosts  []*vigilv1.Host // answer of ListHosts, two a page; nil: host
 	room   *vigilv1.Room
+	many   int                         // so many rooms, tasks, agents and escalations are listed; 0: those above
+	cut    bool                        // the next look behind the first page of agents or escalations fails, once
 	asked  []proto.Message             // requests, but those about sessions
 	called map[string]bool             // full names of all methods
 	post   []*vigilv1.ListMailResponse // answers of ListMail, the last one again and again
@@ -96,6 +99,7 @@ func newCanned(t *testing.T) *cannedServer {
 	vigilv1.RegisterClusterServer(g, s)
 	vigilv1.RegisterMailboxServer(g, s)
 	vigilv1.RegisterDeskServer(g, s)
+	vigilv1.RegisterEscalationsServer(g, s)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = g.Serve(lis) })
 	t.Cleanup(func() { g.Stop(); serving.Wait() })
@@ -119,10 +123,6 @@ func (s *cannedServer) GetAgent(context.Context, *vigilv1.GetAgentRequest) (*vig
 	return s.agent, nil
 }
 
-func (s *cannedServer) ListAgents(context.Context, *vigilv1.ListAgentsRequest) (*vigilv1.ListAgentsResponse, error) {
-	return &vigilv1.ListAgentsResponse{Agents: []*vigilv1.Agent{s.agent.GetAgent()}}, nil
-}
-
 func (s *cannedServer) GetTask(context.Context, *vigilv1.GetTaskRequest) (*vigilv1.Task, error) {
 	return s.task, nil
 }
@@ -130,10 +130,6 @@ func (s *cannedServer) GetTask(context.Context, *vigilv1.GetTaskRequest) (*vigil
 func (s *cannedServer) CreateTask(_ context.Context, r *vigilv1.CreateTaskRequest) (*vigilv1.Task, error) {
 	return &vigilv1.Task{Id: 7, Room: r.GetRoom(), Role: r.GetRole(), Title: r.GetTitle(), Text: r.GetText(),
 		State: vigilv1.TaskState_PENDING}, nil
-}
-
-func (s *cannedServer) ListTasks(context.Context, *vigilv1.ListTasksRequest) (*vigilv1.ListTasksResponse, error) {
-	return &vigilv1.ListTasksResponse{Tasks: []*vigilv1.Task{s.task}}, nil
 }
 
 func (s *cannedServer) WatchEvents(_ *vigilv1.WatchEventsRequest,

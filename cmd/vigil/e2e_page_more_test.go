@@ -127,6 +127,13 @@ func TestPageMessagesFromNPM(t *testing.T) {
 	browse(t, dir, 2*time.Minute, "messages.mjs", pageAssets(t))
 }
 
+// What streams into the page is taken though it comes late, events that were left out are read, a restored cluster
+// begins another history, output goes on when its stream has ended, and days are those of the reader.
+func TestPageFollowsFromNPM(t *testing.T) {
+	dir := npmFolder(t, "chromium")
+	browse(t, dir, 4*time.Minute, "follow.mjs", pageAssets(t))
+}
+
 // pageAssets is the folder of the page as it is served.
 func pageAssets(t *testing.T) string {
 	t.Helper()

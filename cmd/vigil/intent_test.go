@@ -61,10 +61,6 @@ func (s *cannedServer) GetRoom(context.Context, *vigilv1.GetRoomRequest) (*vigil
 	return s.room, nil
 }
 
-func (s *cannedServer) ListRooms(context.Context, *vigilv1.ListRoomsRequest) (*vigilv1.ListRoomsResponse, error) {
-	return &vigilv1.ListRoomsResponse{Rooms: []*vigilv1.Room{s.room}}, nil
-}
-
 // L9: what a human says reaches the cluster with who said it and why.
 func TestIntentsCarryWhoAndWhy(t *testing.T) {
 	s := newCanned(t)

@@ -3,7 +3,9 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -158,54 +160,114 @@ func (s *stream) fetch(ctx context.Context, a *vigilv1.LogRequest, send func([]b
 	}
 }
 
+// place is where the output of an agent lies.
+type place struct {
+	agent    noun.AgentID
+	host     noun.HostID
+	hostName string
+}
+
 // whereabouts says on which host the agent's output lies.
-func (l *relay) whereabouts(name string) (a noun.AgentID, host noun.HostID, hostName string, err error) {
+func (l *relay) whereabouts(name string) (at place, err error) {
 	l.Reader.Read(func(st *fsm.View) {
 		agent := st.AgentByName(name)
 		if agent == nil {
 			err = base.NoAgent(st, name)
 			return
 		}
-		a, host = agent.ID, agent.Host
-		if host == 0 && agent.LastExit != nil {
-			host = agent.LastExit.Host
+		at.agent, at.host = agent.ID, agent.Host
+		if at.host == 0 && agent.LastExit != nil {
+			at.host = agent.LastExit.Host
 		}
-		h := st.Host(host)
+		h := st.Host(at.host)
 		if h == nil {
 			err = fault.NotFound("Agent %s has no output on any host: it was never started by one.", name)
 			return
 		}
-		hostName = h.Name
+		at.hostName = h.Name
 	})
-	return a, host, hostName, err
+	return at, err
 }
 
-// serve answers from the stream here, else asks the other servers in turn. A server
-// that is asked by another one asks nobody.
+// moved tells whether the agent's output goes on at another host by now.
+func (l *relay) moved(name string, from place) bool {
+	at, err := l.whereabouts(name)
+	return err == nil && at.host != from.host
+}
+
+// movedLook is how often it is looked whether an agent whose output is followed has moved.
+const movedLook = time.Second
+
+// serve gives the output of an agent from its host. When it is followed and the agent moves, it goes on at the next
+// host. The caller's server looks for that: one that is asked by it only gives what its host has.
 func (l *relay) serve(r *vigilv1.AgentLogsRequest, gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
-	ctx := gs.Context()
-	agent, host, hostName, err := l.whereabouts(r.GetAgent())
+	ctx, name := gs.Context(), r.GetAgent()
+	relayed := len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) > 0
+	at, err := l.whereabouts(name)
 	if err != nil {
 		if _, err := l.CatchUp(ctx); err != nil {
 			return err
 		}
-		agent, host, hostName, err = l.whereabouts(r.GetAgent())
+		at, err = l.whereabouts(name)
 	}
 	if err != nil {
 		return err
 	}
-	if s := l.streams.find(host); s != nil {
+	if relayed || !r.GetFollow() {
+		return l.output(ctx, at, relayed, r, gs)
+	}
+	for {
+		err := l.untilMoved(ctx, name, at, func(ctx context.Context) error {
+			return l.output(ctx, at, relayed, r, gs)
+		})
+		if ctx.Err() != nil || !l.moved(name, at) {
+			return err
+		}
+		if at, err = l.whereabouts(name); err != nil {
+			return err
+		}
+		note := fmt.Sprintf("\n--- vigil: it goes on at host %s\n", at.hostName)
+		if err := gs.Send(&vigilv1.LogChunk{Data: []byte(note)}); err != nil {
+			return err
+		}
+	}
+}
+
+// untilMoved runs fn with a context that ends when the agent's output goes on at another host than that of at.
+func (l *relay) untilMoved(ctx context.Context, name string, at place, fn func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		look := time.NewTicker(movedLook)
+		defer look.Stop()
+		for !l.moved(name, at) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-look.C:
+			}
+		}
+		cancel()
+	}()
+	return fn(ctx)
+}
+
+// output answers from the stream here, else asks the other servers in turn. A server that is asked by another one asks
+// nobody.
+func (l *relay) output(ctx context.Context, at place, relayed bool, r *vigilv1.AgentLogsRequest,
+	gs grpc.ServerStreamingServer[vigilv1.LogChunk]) error {
+	if s := l.streams.find(at.host); s != nil {
 		lines := r.GetLines()
 		if lines == 0 {
 			lines = 100
 		}
-		return s.fetch(ctx, &vigilv1.LogRequest{Agent: uint32(agent), AgentName: r.GetAgent(),
+		return s.fetch(ctx, &vigilv1.LogRequest{Agent: uint32(at.agent), AgentName: r.GetAgent(),
 			Follow: r.GetFollow(), Lines: lines},
 			func(data []byte) error { return gs.Send(&vigilv1.LogChunk{Data: data}) })
 	}
-	absent := fault.New(code.Unavailable,
-		"Host %s, which has the output, is connected to no server; look at `vigil host show %s`.", hostName, hostName)
-	if len(metadata.ValueFromIncomingContext(ctx, code.HeaderRelayed)) > 0 {
+	absent := fault.New(code.Unavailable, "Host %s, which has the output, is connected to no server; look at "+
+		"`vigil host show %s`.", at.hostName, at.hostName)
+	if relayed {
 		return absent
 	}
 	return l.elsewhere(ctx, absent, func(ctx context.Context, c vigilv1.FleetClient) (func() error, error) {

@@ -70,11 +70,8 @@ func (a *App) CompleteTask(cmd *cobra.Command, args []string, typed string) ([]s
 
 // RoomNames completes rooms.
 func RoomNames(ctx context.Context, c *Conn, _ string) (names []string) {
-	list, err := c.Fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{Stale: true})
-	if err != nil {
-		return nil
-	}
-	for _, r := range list.GetRooms() {
+	rooms, _ := c.Rooms(ctx, true) // those that came in time
+	for _, r := range rooms {
 		names = append(names, r.GetName())
 	}
 	return names
@@ -82,11 +79,8 @@ func RoomNames(ctx context.Context, c *Conn, _ string) (names []string) {
 
 // RoleNames completes room/role.
 func RoleNames(ctx context.Context, c *Conn, _ string) (names []string) {
-	list, err := c.Fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{Stale: true})
-	if err != nil {
-		return nil
-	}
-	for _, r := range list.GetRooms() {
+	rooms, _ := c.Rooms(ctx, true) // those that came in time
+	for _, r := range rooms {
 		for _, role := range r.GetRoles() {
 			names = append(names, r.GetName()+"/"+role.GetSpec().GetName())
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
@@ -36,11 +37,12 @@ func newEscalationListCmd(a *cli.App) *cobra.Command {
 		Short: "List what is not closed, the most urgent first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Stale, request.Limit = a.Stale, 1000
+			r := proto.CloneOf(request) // with --watch this runs again and again
+			r.Stale, r.Limit = a.Stale, 1000
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				var all *vigilv1.ListEscalationsResponse
 				for {
-					page, err := vigilv1.NewEscalationsClient(c).ListEscalations(ctx, request)
+					page, err := vigilv1.NewEscalationsClient(c).ListEscalations(ctx, r)
 					if err != nil {
 						return err
 					}
@@ -49,7 +51,7 @@ func newEscalationListCmd(a *cli.App) *cobra.Command {
 					} else {
 						all.Escalations = append(all.Escalations, page.GetEscalations()...)
 					}
-					if request.After = page.GetNext(); request.After == 0 {
+					if r.After = page.GetNext(); r.After == 0 {
 						all.More, all.Next = false, 0
 						return printEscalations(a, all)
 					}

@@ -34,6 +34,15 @@ const (
 	typing               // a line
 )
 
+// choice is how a row became the chosen one.
+type choice uint8
+
+const (
+	stood  choice = iota // it was the first one when there was something to see
+	jumped               // another one was chosen, and is gone or out of sight
+	moved                // a person went there
+)
+
 // model is the screen. It is changed by messages only.
 type model struct {
 	ctx   context.Context
@@ -45,6 +54,7 @@ type model struct {
 	width, height int
 	tab           int
 	chosen        [tabs]string // key of the row
+	chose         [tabs]choice // how it came to be the chosen one
 	top           [tabs]int    // first row that is shown
 
 	look   *snapshot
@@ -94,6 +104,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.hear(msg.News)
 	case lookMsg:
 		m.look = msg.snapshot
+		m.settle()
 	case lostMsg:
 		m.lost = msg.err
 	case saidMsg:
@@ -125,15 +136,34 @@ func (m *model) read(title, text string) {
 	m.text = strings.Split(strings.TrimRight(term.Safe(text), "\n "), "\n")
 }
 
+// settle has each list keep its chosen row when others come, so that no order goes to what nobody has looked at. Where
+// that row is gone the first one is chosen; where nobody went to it, also when it sinks out of sight: who only looks
+// on sees what is first. Events take no orders, and who has not moved there sees the newest.
+func (m *model) settle() {
+	for tab := range tabEvents {
+		rows := m.rowsOf(tab)
+		at := slices.IndexFunc(rows, func(r row) bool { return r.key == m.chosen[tab] })
+		if len(rows) == 0 || at >= 0 && (m.chose[tab] == moved || at < m.listHeight(tab)) {
+			continue
+		}
+		if m.chosen[tab] != "" {
+			m.chose[tab] = jumped
+		}
+		m.chosen[tab] = rows[0].key
+	}
+}
+
 // rows are those of the tab that is shown.
-func (m *model) rows() []row {
-	if m.tab == tabEvents {
+func (m *model) rows() []row { return m.rowsOf(m.tab) }
+
+func (m *model) rowsOf(tab int) []row {
+	if tab == tabEvents {
 		return eventRows(m.events)
 	}
 	if m.look == nil {
 		return nil
 	}
-	switch m.tab {
+	switch tab {
 	case tabInbox:
 		return inboxRows(m.look.inbox)
 	case tabAgents:
@@ -240,7 +270,7 @@ func (m *model) choosingKey(k string) tea.Cmd {
 	at := m.at(rows)
 	move := func(to int) {
 		if len(rows) > 0 {
-			m.chosen[m.tab] = rows[min(max(to, 0), len(rows)-1)].key
+			m.chosen[m.tab], m.chose[m.tab] = rows[min(max(to, 0), len(rows)-1)].key, moved
 		}
 	}
 	switch k {
@@ -257,9 +287,9 @@ func (m *model) choosingKey(k string) tea.Cmd {
 	case "k", "up":
 		move(at - 1)
 	case "pgdown", " ":
-		move(at + m.listHeight())
+		move(at + m.listHeight(m.tab))
 	case "pgup":
-		move(at - m.listHeight())
+		move(at - m.listHeight(m.tab))
 	case "g", "home":
 		move(0)
 	case "G", "end":
@@ -303,13 +333,15 @@ func (m *model) press(k string, r row) tea.Cmd {
 		}
 		m.order, m.typed, m.beheld = r.order, nil, false
 		m.order.verb = v.name
+		unseen := m.chose[m.tab] == jumped
+		m.chose[m.tab] = moved
 		switch {
 		case v.typed:
 			if m.mode = typing; m.answers() {
 				return m.lookFirst()
 			}
 			return nil
-		case v.sure:
+		case v.sure || unseen:
 			m.mode = asking
 			return nil
 		}
@@ -356,6 +388,7 @@ B  release the brake           o  reopen a canceled room
 b  lift a budget
 
 An order about something that has changed since you looked changes nothing and says so.
+Once the chosen row has gone, the next order is asked about first.
 q  leave`
 
 // clock is the cluster time of the newest news.

@@ -337,6 +337,73 @@ func TestTheChosenRowStays(t *testing.T) {
 	}
 }
 
+// Who has moved nowhere orders about the row that was the first one when there was something to see: what is more
+// urgent and comes a moment before the key does not get the order. Where the row has gone the order is asked about.
+func TestOrdersAreAboutTheRowThatWasLookedAt(t *testing.T) {
+	look := func(front ...*vigilv1.InboxItem) lookMsg {
+		s := fleet()
+		s.inbox = append(front, s.inbox[1:]...)
+		return lookMsg{s}
+	}
+	newer := &vigilv1.InboxItem{Key: "escalation/9", Priority: "urgent", Subject: "web/new", Escalation: 9,
+		Actions: []string{"ack", "close"}}
+	b := newBench(t, 80, 24)
+	b.send(look())
+	b.send(look(newer))
+	b.press("C")
+	if len(b.hand.orders) != 1 || b.hand.orders[0].escalation != 4 {
+		t.Errorf("with something new in front: ordered %+v", b.hand.orders)
+	}
+	for _, keys := range [][]string{nil, {"down"}} {
+		b = newBench(t, 80, 24)
+		b.send(look())
+		b.press(keys...)
+		s := fleet()
+		s.inbox = []*vigilv1.InboxItem{newer}
+		b.send(lookMsg{s})
+		b.press("C")
+		if len(b.hand.orders) != 0 || !strings.Contains(b.View(), "close escalation 9? y or n") {
+			t.Errorf("after %q the row has gone: ordered %+v\n%s", keys, b.hand.orders, b.View())
+		}
+		b.press("y", "C")
+		if len(b.hand.orders) != 2 || b.hand.orders[1].escalation != 9 {
+			t.Errorf("after it was asked about: ordered %+v", b.hand.orders)
+		}
+	}
+}
+
+// Who only looks on sees what is first: a row that nobody went to is left when it sinks out of sight.
+func TestOnlookersSeeWhatIsFirst(t *testing.T) {
+	b := full(t, 80, 24)
+	b.press("2")
+	s := fleet()
+	for i := range 40 {
+		s.agents = append(s.agents, &vigilv1.Agent{Name: fmt.Sprintf("many/a.%02d", i), Parked: true,
+			Verdict: &vigilv1.Verdict{Kind: "deaf"}})
+	}
+	b.send(lookMsg{s})
+	if !strings.Contains(b.View(), "> many/a.00") {
+		t.Errorf("the first row is not chosen:\n%s", b.View())
+	}
+	b.press("u")
+	if len(b.hand.orders) != 0 || b.mode != asking {
+		t.Errorf("a row that nobody chose: ordered %+v", b.hand.orders)
+	}
+}
+
+// A host that is lost stays so under a drain, and can be given up; of a drain its end is offered in any state.
+func TestADrainHidesNoLoss(t *testing.T) {
+	for _, c := range []struct{ state, acts string }{
+		{"lost", "undrain confirm_dead"}, {"suspect", "undrain"}, {"draining", "undrain"},
+	} {
+		r := hostRows([]*vigilv1.Host{{Name: "west", State: c.state, Drain: true}})[0]
+		if got := strings.Join(r.acts, " "); got != c.acts || r.cells[1] != c.state ||
+			(r.tone == bad) != (c.state == "lost") {
+			t.Errorf("%s and drained: %q with tone %d, offered %q", c.state, r.cells[1], r.tone, got)
+		}
+	}
+}
+
 // Explain and details are read and left, and a list longer than the screen follows the chosen row.
 func TestTextsAndLongLists(t *testing.T) {
 	b := full(t, 80, 24)

@@ -144,20 +144,19 @@ func hostRows(hosts []*vigilv1.Host) (rows []row) {
 		switch h.GetState() {
 		case "lost":
 			t, acts = bad, []string{"drain", "confirm_dead"}
-		case "suspect", "returning":
+		case "suspect", "returning", "draining":
 			t = doubtful
 		case "left":
 			t = faint
 		}
-		state := h.GetState()
-		if h.GetDrain() {
-			t, acts, state = doubtful, []string{"undrain"}, "draining"
+		if h.GetDrain() { // also of one that is lost, which says so and can be given up
+			acts[0] = "undrain"
 		}
 		load := fmt.Sprintf("%d of %d", h.GetRunning()+h.GetStarting(), h.GetCapacity())
 		reasons := slices.DeleteFunc([]string{h.GetSuspectWhy(), h.GetPressure()},
 			func(s string) bool { return s == "" })
 		rows = append(rows, row{key: fmt.Sprint(h.GetId()), tone: t, acts: acts, order: order{host: h.GetName()},
-			cells: []string{h.GetName(), state, load, term.OrZero(term.Span(h.GetHeard())), h.GetVersion(),
+			cells: []string{h.GetName(), h.GetState(), load, term.OrZero(term.Span(h.GetHeard())), h.GetVersion(),
 				term.Tidy(strings.Join(reasons, "; "))}})
 	}
 	return rows

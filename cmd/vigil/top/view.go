@@ -188,17 +188,17 @@ func (m *model) tabLine(width int) string {
 	return fit(strings.TrimRight(strings.Join(parts, " "), " "), width)
 }
 
-// listHeight is how many rows fit.
-func (m *model) listHeight() int {
+// listHeight is how many rows of a list fit.
+func (m *model) listHeight(tab int) int {
 	n := m.height - len(m.head(max(m.width, leastWidth))) - 3 // tabs, heads of the columns, the last line
-	if m.details() {
+	if m.details(tab) {
 		n -= detailLines + 1
 	}
 	return max(n, 1)
 }
 
-func (m *model) details() bool {
-	return m.tab == tabInbox && m.height >= detailsFrom && m.look != nil && len(m.look.inbox) > 0
+func (m *model) details(tab int) bool {
+	return tab == tabInbox && m.height >= detailsFrom && m.look != nil && len(m.look.inbox) > 0
 }
 
 // body is the list, and what is known of the chosen row.
@@ -211,7 +211,7 @@ func (m *model) body(width int) (lines []string) {
 		}
 		return lines
 	}
-	at, height := m.at(rows), m.listHeight()
+	at, height := m.at(rows), m.listHeight(m.tab)
 	top := min(max(m.top[m.tab], at-height+1), at, max(0, len(rows)-height))
 	m.top[m.tab] = top
 	shown := rows[top:min(top+height, len(rows))]
@@ -225,7 +225,7 @@ func (m *model) body(width int) (lines []string) {
 		}
 		lines = append(lines, mark+style.Render(text))
 	}
-	if m.details() {
+	if m.details(m.tab) {
 		for len(lines) < height+2 {
 			lines = append(lines, "")
 		}

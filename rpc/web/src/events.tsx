@@ -74,10 +74,14 @@ function Back({ filter, around }: { filter: Record<string, string>; around: stri
   const end = useRef<HTMLDivElement>(null);
   const seen = useRef(false);
   const rows = useRef<Event[]>([]);
-  const show = (all: Event[]): void => set((rows.current = all));
+  const old = useRef(false); // what is shown stays until what takes its place has been read
+  const show = (all: Event[]): void => {
+    rows.current = all;
+    if (!old.current) set(all);
+  };
   const ours = JSON.stringify(filter);
   useEffect(() => {
-    if (next === undefined || list.length >= most) return;
+    if (next === undefined || rows.current.length >= most) return;
     const abort = new AbortController();
     const timer = window.setTimeout(
       async () => {
@@ -85,17 +89,25 @@ function Back({ filter, around }: { filter: Record<string, string>; around: stri
           const last = rows.current.at(-1)?.seq;
           const got = await read<ListEventsResponse>(
             "v1/events:back",
-            { ...filter, before: next === "0" ? undefined : next, limit: 100 },
+            { ...filter, before: next === "0" ? last : next, limit: 100 },
             abort.signal,
           );
-          if (rows.current.at(-1)?.seq !== last) return; // the end was cut meanwhile, and is asked for again when seen
+          if (rows.current.at(-1)?.seq !== last) {
+            // the end is another one by now: it is asked for again, or when it is seen
+            if (seen.current || last === undefined) ask((n) => n + 1);
+            return;
+          }
+          old.current = false;
           show([...rows.current, ...got.events]);
           setNext(got.next && got.next !== "0" ? got.next : undefined);
           setError(undefined);
           // an answer without events has only looked: the end is still to be seen, so go on
           if (got.events.length === 0 || seen.current) ask((n) => n + 1);
         } catch (e) {
-          if (!abort.signal.aborted) setError(e);
+          if (abort.signal.aborted) return;
+          old.current = false;
+          set(rows.current);
+          setError(e);
         }
       },
       list.length === 0 ? 200 : 0,
@@ -115,8 +127,16 @@ function Back({ filter, around }: { filter: Record<string, string>; around: stri
   }, []);
   useEffect(() => {
     if (around) return;
-    return onNews((fresh) => {
+    return onNews((fresh, _, gap) => {
       const fit = fresh.filter((e) => fits(e, filter)).toReversed();
+      if (gap) {
+        // What is missing is read from here on, as far back as one scrolls.
+        old.current = fit.length === 0;
+        show(fit);
+        setNext(fit.at(-1)?.seq ?? "0");
+        if (fit.length === 0 || seen.current) ask((n) => n + 1);
+        return;
+      }
       if (fit.length === 0) return;
       const newest = Number(rows.current[0]?.seq ?? 0),
         all = [...fit.filter((e) => Number(e.seq) > newest), ...rows.current];

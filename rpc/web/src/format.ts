@@ -42,7 +42,9 @@ export function clock(at: string | undefined): string {
   const d = new Date(at);
   if (Number.isNaN(d.getTime())) return "";
   const time = d.toLocaleTimeString("en-GB");
-  return d.toDateString() === new Date().toDateString() ? time : `${d.toISOString().slice(0, 10)} ${time}`;
+  if (d.toDateString() === new Date().toDateString()) return time;
+  const two = (n: number): string => String(n).padStart(2, "0");
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${time}`;
 }
 
 /** words makes the name of a state readable: needs_input, IN_PROGRESS. */

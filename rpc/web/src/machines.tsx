@@ -92,7 +92,7 @@ function HostCard({ h, at, again }: { h: Host; at: number; again: () => void }):
 }
 
 function HostBadge({ h }: { h: Host }): JSX.Element {
-  return <Badge tone={hostTone(h.drain ? "draining" : h.state)}>{h.drain ? "draining" : h.state}</Badge>;
+  return <Badge tone={hostTone(h.state)}>{h.state}</Badge>;
 }
 
 function HostFacts({ h, at, full }: { h: Host; at: number; full?: boolean }): JSX.Element {

@@ -8,7 +8,7 @@ import type { Pane } from "./term";
 import { useTurn } from "./terminal";
 import { Age, Wrong } from "./ui";
 
-/** againAfter is when a screen is asked for again whose stream has ended, in milliseconds. */
+/** againAfter is when a screen or output is asked for again whose stream has ended, in milliseconds. */
 const againAfter = 1500;
 
 /** useShots follows a screen: the stream brings it when it has changed. */
@@ -148,12 +148,21 @@ export function Output({ agent }: { agent: string }): JSX.Element {
       if (abort.signal.aborted || !box.current) return;
       pane = open(box.current);
       const shown = pane;
-      try {
-        await lines<LogChunk>(`${agentPath(agent)}/logs`, { follow: true, lines: 500 }, abort.signal, (c) => {
-          shown.write(Uint8Array.from(atob(c.data ?? ""), (ch) => ch.charCodeAt(0)));
-        });
-      } catch (e) {
-        if (!abort.signal.aborted) setError(e);
+      let begun = false;
+      while (!abort.signal.aborted) {
+        let again = begun; // what comes first is shown already
+        begun = true;
+        try {
+          await lines<LogChunk>(`${agentPath(agent)}/logs`, { follow: true, lines: 500 }, abort.signal, (c) => {
+            if (again) shown.clear();
+            again = false;
+            setError(undefined);
+            shown.write(Uint8Array.from(atob(c.data ?? ""), (ch) => ch.charCodeAt(0)));
+          });
+        } catch (e) {
+          if (!abort.signal.aborted) setError(e);
+        }
+        await new Promise((r) => setTimeout(r, againAfter));
       }
     })();
     return () => {

@@ -31,10 +31,11 @@ export const silent = computed(() => {
 /** fresh tells that what is shown is what the fleet is now. */
 export const fresh = computed(() => heard.value > 0 && silent.value === 0 && !!news.value?.leader);
 
-type Listener = (fresh: Event[], anew: boolean) => void;
+type Listener = (fresh: Event[], anew: boolean, gap: boolean) => void;
 const listeners = new Set<Listener>();
 
-/** onNews calls fn with what has happened; anew: something may be missing, so read again. */
+/** onNews calls fn with what has happened; anew: something may be missing, so read again; gap: events are missing
+ * before these, or all that came before are of another history. */
 export function onNews(fn: Listener): () => void {
   listeners.add(fn);
   return () => listeners.delete(fn);
@@ -42,6 +43,8 @@ export function onNews(fn: Listener): () => void {
 
 let after = "0",
   epoch = 0,
+  /** asked is when the stream was asked for that stop would end. */
+  asked = 0,
   stop: AbortController | undefined;
 
 function take(n: News): void {
@@ -57,18 +60,18 @@ function take(n: News): void {
     overview.value = n.overview;
     overviewAt.value = at;
   }
-  const anew = gone || !!n.reset || Number(n.left_out ?? 0) > 0;
-  if (n.events.length > 0) {
-    events.value = [...n.events.toReversed(), ...events.value].slice(0, eventsKept);
+  const gap = n.reset || Number(n.left_out ?? 0) > 0;
+  if (n.events.length > 0 || n.reset) {
+    events.value = [...n.events.toReversed(), ...(n.reset ? [] : events.value)].slice(0, eventsKept);
   }
-  if (n.events.length > 0 || anew) {
-    for (const fn of listeners) fn(n.events, anew);
+  if (n.events.length > 0 || gone || gap) {
+    for (const fn of listeners) fn(n.events, gone || gap, gap);
   }
 }
 
 async function follow(): Promise<void> {
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
-    const began = performance.now();
+    const began = (asked = performance.now());
     const abort = (stop = new AbortController());
     try {
       await lines<News>(
@@ -91,7 +94,7 @@ export function begin(): void {
   void follow();
   setInterval(() => {
     now.value = performance.now();
-    if (stop && heard.value > 0 && now.value - heard.value > deadAfter) {
+    if (stop && heard.value > 0 && now.value - Math.max(heard.value, asked) > deadAfter) {
       stop.abort();
       stop = undefined;
     }

@@ -219,7 +219,8 @@ function attemptsOf(list: Event[], t: Task): Attempt[] {
     const failed = t.failed.find((f) => f.attempt === a.n);
     const late = t.late_results.find((r) => r.attempt === a.n);
     a.said = failed?.reason ?? late?.result ?? a.said;
-    if (a === last && a.n === t.attempt) a.said = t.result || t.note || a.said;
+    // Until the next claim the note of an attempt stays; why that attempt failed says more.
+    if (a === last && a.n === t.attempt && !failed) a.said = t.result || t.note || a.said;
   }
   return all;
 }

@@ -21,6 +21,8 @@ export interface Pane {
   listen(to?: Listener): void;
   /** write adds what a program has printed. */
   write(bytes: Uint8Array): void;
+  /** clear takes away what was written. */
+  clear(): void;
   close(): void;
 }
 
@@ -159,6 +161,7 @@ export function open(at: HTMLElement, screen = false): Pane {
       tell();
     },
     write: (bytes) => term.write(bytes),
+    clear: () => term.write("\x1bc"), // behind what is being written
     close() {
       size.disconnect();
       removeEventListener("resize", settle);

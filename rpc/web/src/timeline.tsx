@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { read } from "./api";
-import { count, words } from "./format";
+import { clock, count, words } from "./format";
 import { useKeys } from "./keys";
 import { Drawing } from "./lanes";
 import { onNews } from "./stream";
@@ -173,7 +173,7 @@ function Legend(): JSX.Element {
 /** AsTable says what is drawn, for those who do not see it and for those who want words. */
 function AsTable({ line, from }: { line: Line; from: number }): JSX.Element {
   const [open, set] = useState(false);
-  const at = (ms: number): string => new Date(from + ms).toLocaleTimeString("en-GB");
+  const at = (ms: number): string => clock(new Date(from + ms).toISOString());
   return (
     <details class="card wide" onToggle={(e) => set(e.currentTarget.open)}>
       <summary>As a table</summary>

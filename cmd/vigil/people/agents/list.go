@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
@@ -19,16 +20,17 @@ func newListCmd(a *cli.App) *cobra.Command {
 		Short: "List agents with the reason for their state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			request.Stale, request.Limit = a.Stale, 1000
+			r := proto.CloneOf(&request) // with --watch this runs again and again
+			r.Stale, r.Limit = a.Stale, 1000
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListAgentsResponse{}
 				for {
-					page, err := c.Fleet.ListAgents(ctx, &request)
+					page, err := c.Fleet.ListAgents(ctx, r)
 					if err != nil {
 						return err
 					}
 					list.Agents = append(list.Agents, page.GetAgents()...)
-					if request.After = page.GetNext(); request.After == "" {
+					if r.After = page.GetNext(); r.After == "" {
 						return Print(a, list)
 					}
 				}

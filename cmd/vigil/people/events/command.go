@@ -76,8 +76,12 @@ room, from which address, and a digest of the request, by which two equal ones a
 // Print prints one event on one line.
 func Print(a *cli.App, e *vigilv1.Event) error {
 	when := "        "
-	if at := e.GetAt(); at != nil {
-		when = at.AsTime().Local().Format(time.TimeOnly)
+	if e.GetAt() != nil {
+		at, form := e.GetAt().AsTime().Local(), time.TimeOnly
+		if at.Format(time.DateOnly) != a.Now().Local().Format(time.DateOnly) {
+			form = time.DateTime
+		}
+		when = at.Format(form)
 	}
 	subject := e.GetAgent()
 	if subject == "" {

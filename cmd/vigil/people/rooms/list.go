@@ -18,15 +18,15 @@ func newListCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
-				list, err := c.Fleet.ListRooms(ctx, &vigilv1.ListRoomsRequest{Stale: a.Stale})
+				rooms, err := c.Rooms(ctx, a.Stale)
 				if err != nil {
 					return err
 				}
 				if a.JSON {
-					return a.PrintJSON(list)
+					return a.PrintJSON(&vigilv1.ListRoomsResponse{Rooms: rooms})
 				}
 				t := term.NewTable("ROOM~", ">ROLES", ">LIVE", ">AGENTS", "TASKS~", "CHANGED BY~", "CREATED")
-				for _, r := range list.GetRooms() {
+				for _, r := range rooms {
 					addRoom(a, t, r)
 				}
 				return a.PrintTable(t, "There are no rooms yet: create one with `vigil apply -f configs/room.yaml`.")

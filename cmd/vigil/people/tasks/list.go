@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"vigil/cmd/vigil/cli"
 	"vigil/cmd/vigil/term"
@@ -22,24 +23,25 @@ func newListCmd(a *cli.App) *cobra.Command {
 		Example: "  vigil task list --room web --state PENDING,IN_PROGRESS",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := proto.CloneOf(&request) // with --watch this runs again and again
 			for _, s := range states {
 				v, err := parseState(s)
 				if err != nil {
 					return err
 				}
-				request.States = append(request.States, v)
+				r.States = append(r.States, v)
 			}
-			request.NewestFirst, request.Stale = true, a.Stale
+			r.NewestFirst, r.Stale = true, a.Stale
 			return a.Ask(cmd, func(ctx context.Context, c *cli.Conn) error {
 				list := &vigilv1.ListTasksResponse{}
 				for {
-					page, err := c.Fleet.ListTasks(ctx, &request)
+					page, err := c.Fleet.ListTasks(ctx, r)
 					if err != nil {
 						return err
 					}
 					list.Tasks = append(list.Tasks, page.GetTasks()...)
 					list.More, list.Next = page.GetMore(), page.GetNext()
-					if request.After = page.GetNext(); !all || request.After == 0 {
+					if r.After = page.GetNext(); !all || r.After == 0 {
 						return printTasks(a, list)
 					}
 				}

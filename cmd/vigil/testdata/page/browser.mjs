@@ -8,9 +8,10 @@ import axe from "axe-core";
 
 const types = { ".js": "text/javascript", ".html": "text/html", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** serve gives the page of a folder of assets, and no API. */
-export async function serve(assets) {
+/** serve gives the page of a folder of assets; api tells whether it answers a request. */
+export async function serve(assets, api = () => false) {
   const server = createServer((req, res) => {
+    if (api(req, res)) return;
     const name = basename(new URL(req.url, "http://x").pathname) || "index.html";
     try {
       const text = readFileSync(join(assets, name));
@@ -34,13 +35,14 @@ export const loseAnswer = (page, path) =>
     { times: 1 },
   );
 
-/** open gives a page of a browser; link is where it will be. */
-export async function open(link, viewport) {
+/** open gives a page of a browser; link is where it will be, more what its context has beside. */
+export async function open(link, viewport, more = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],
   });
-  const page = await (await browser.newContext({ viewport, reducedMotion: "reduce", ignoreHTTPSErrors: true })).newPage();
+  const context = await browser.newContext({ viewport, reducedMotion: "reduce", ignoreHTTPSErrors: true, ...more });
+  const page = await context.newPage();
   const faults = [],
     fault = (text) => faults.push(text);
   page.setDefaultTimeout(20_000);

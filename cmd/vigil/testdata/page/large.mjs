@@ -27,7 +27,7 @@ const event = (seq, kind, attempt, holder, incarnation, minute) => ({
   ...{ seq, kind, attempt, agent: holder, incarnation, at: at(minute), task: "7" },
 });
 const host = {
-  ...{ name: "h1", id: 1, state: "ready", running: 3, starting: 1, capacity: 9, unproven: 0, heard: "1s" },
+  ...{ name: "h1", id: 1, state: "draining", running: 3, starting: 1, capacity: 9, unproven: 0, heard: "1s" },
   ...{ drain: true, drain_by: "ann", drain_at: at("00"), drain_left: "60s", views: [], warnings: [] },
   ...{ runners: ["r"], labels: { zone: "a" }, containment: "sealed", pressure: "memory" },
 };
@@ -51,6 +51,7 @@ const answers = {
       : { agents: several(Math.min(limit, 300), agent), ...(limit <= 300 && { more: true, next: "web/a.300" }) },
   "/v1/tasks": ({ limit, state }) => ({ tasks: several(limit, (i) => task(1000 - i, state)), more: true, next: "500" }),
   "/v1/tasks/7": () => ({ ...task(7, "IN_PROGRESS"), holder: "web/a.2", holder_incarnation: "9" }),
+  "/v1/tasks/8": () => ({ ...task(8, "PENDING"), failed: [{ attempt: 2, reason: "no <i>memory</i>" }] }),
   "/v1/events:back": ({ before }) =>
     before
       ? { events: [event("5", "task.claimed", 1, "web/a", "4", "00")] }
@@ -75,7 +76,8 @@ const answers = {
     return { rooms: rows, ...(next && { more: true, next: room(next) }) };
   },
   "/v1/hosts": ({ limit, after }) => {
-    const { rows, next } = behind(Number(after), limit, 201, (id) => ({ ...host, name: `h${id}`, id }));
+    const one = (id) => ({ ...host, id, name: `h${id}`, state: id === 2 ? "lost" : host.state });
+    const { rows, next } = behind(Number(after), limit, 201, one);
     return { hosts: rows, more: next > 0, next };
   },
   "/v1/hosts/h1": () => host,
@@ -190,6 +192,8 @@ await view("task", "/task/7", async () => {
   await page.getByText("no <i>disk</i>").first().waitFor();
   await page.getByText("recovered", { exact: true }).waitFor();
 });
+// A task that waits for its next attempt has the note of the last one still; why that failed stands there.
+await view("waiting", "/task/8", () => page.locator("td.text", { hasText: "no <i>memory</i>" }).waitFor());
 await view("host", "/host/h1", async () => {
   await page.getByText("4 agents still here").waitFor();
   await row(1).waitFor();
@@ -199,6 +203,7 @@ await view("hosts", "/hosts", async () => {
   await page.locator("ul.rows a").first().waitFor();
   await more();
   await page.locator("section.card").nth(200).waitFor();
+  await page.getByRole("region", { name: "h2", exact: true }).getByText("lost", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Show more" }).waitFor({ state: "detached" });
 });
 await view("servers", "/servers", async () => {

@@ -97,13 +97,14 @@ for (const [path, name, wanted] of [
 }
 
 // A task's way from hand to hand, what came too late, and that its text is gone: as the API says it.
-await page.route(/\/v1\/tasks\/42(\?|$)/, async (route) => {
-  const ids = { id: "42", parent: "41", next: "43", room: "demo", role: "words" };
+// Its number is one that no task of this fleet gets.
+await page.route(/\/v1\/tasks\/420042(\?|$)/, async (route) => {
+  const ids = { id: "420042", parent: "41", next: "43", room: "demo", role: "words" };
   const lists = { failed: [], late_results: [{ attempt: 1, incarnation: "7", result: "<b>late</b>" }] };
   const json = { ...ids, ...lists, state: "COMPLETED", title: "handed on", hops: 2, text_gone: true };
   await route.fulfill({ json });
 });
-await at("/task/42");
+await at("/task/420042");
 const facts = page.locator("dl.facts", { hasText: "Comes from" });
 await facts.getByText("handed on 2 times in a row").waitFor();
 if ((await facts.getByRole("link").allTextContents()).join() !== "task 41,task 43") fault("a task names no neighbours");
