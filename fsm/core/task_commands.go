@@ -169,7 +169,7 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped, t.Hops = 0, 0, false, "", "", 0, 0
-	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost, r.Spared, r.Limits = 0, nil, 0, 0, 0 })
+	t.ChangeRetry(func(r *noun.Retry) { *r = noun.Retry{NotBefore: r.NotBefore} })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
 	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))

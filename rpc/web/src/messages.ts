@@ -1411,6 +1411,7 @@ export interface Task {
   priority: number;
   progressed?: string;
   result?: string;
+  result_dropped?: string;
   rev?: string;
   role?: string;
   room?: string;
