@@ -76,3 +76,27 @@ func TestAResultThatIsCutSaysHowMuchIsGone(t *testing.T) {
 		t.Errorf("%d bytes of the result are left, and %d are said to be gone", len(x.Result), x.Retried().ResultDropped)
 	}
 }
+
+// A task whose text is gone cannot be tried again. Whoever is told to create it anew under its key would get it again.
+func TestATaskWithAKeyWhoseTextIsGoneIsCreatedUnderAnother(t *testing.T) {
+	d := newDrive(t)
+	d.worker(NewestLevel)
+	c := CreateTask{Room: "r", Role: "a", Title: "t", Text: strings.Repeat("x", 3000), Key: "build-4f2"}
+	keyed := d.must(c).Task
+	c.Key = ""
+	bare := d.must(c).Task
+	for _, id := range []noun.TaskID{keyed, bare} {
+		d.must(CancelTask{Task: id})
+	}
+	d.loses(bare)
+	c.Key = "build-4f2"
+	if out := d.must(c); out.Task != keyed {
+		t.Fatalf("task %d has the key of task %d", out.Task, keyed)
+	}
+	for id, want := range map[noun.TaskID]string{keyed: `create the task anew under another key than "build-4f2"`,
+		bare: "create the task anew"} {
+		if out := d.want(noun.Conflict, RetryTask{Task: id}); !strings.HasSuffix(out.Detail, want) {
+			t.Errorf("a retry of task %d says %q, want %q", id, out.Detail, want)
+		}
+	}
+}
