@@ -53,10 +53,18 @@ func (s *State) dropTexts(t *noun.Task) {
 		t.Dropped += uint64(len(t.Late[i].Result))
 	}
 	t.Dropped += uint64(len(t.Text) + len(t.Note) + len(t.Result))
+	s.resultDropped(t, int64(len(t.Result)))
 	t.Text, t.Note, t.Result, t.Late, t.TextGone = "", "", "", nil, true
 	t.Rev = s.Meta.Index
 	s.indexEnded(t, +1)
 	s.Tally.Dropped++
+}
+
+// resultDropped notes that so many bytes of the result went, so that nobody takes what is left for all of it.
+func (s *State) resultDropped(t *noun.Task, bytes int64) {
+	if bytes > 0 && s.retries() {
+		t.ChangeRetry(func(r *noun.Retry) { r.ResultDropped += uint32(bytes) })
+	}
 }
 
 // asks tells that a human decides about a task that has ended. So it stays until that is done.

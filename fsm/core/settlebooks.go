@@ -83,7 +83,9 @@ func (s *State) cutTask(t *noun.Task) {
 	}
 	t.Late = late
 	t.Dropped += uint64(shorten(&t.Note, &missing))
-	t.Dropped += uint64(shorten(&t.Result, &missing))
+	cut := shorten(&t.Result, &missing)
+	t.Dropped += uint64(cut)
+	s.resultDropped(t, cut)
 	if ends {
 		s.indexEnded(t, +1)
 	}

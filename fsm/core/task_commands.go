@@ -165,11 +165,15 @@ func (s *State) requeue(t *noun.Task, kind, by string) noun.Outcome {
 		return Refuse(noun.Stopped, "role %s of task %d is no longer declared", s.RoleName(t.Role), t.ID)
 	}
 	if t.TextGone {
+		key := ""
+		if t.Key != "" { // who creates it with this one gets this task again
+			key = fmt.Sprintf(" under another key than %q", t.Key)
+		}
 		return Refuse(noun.Conflict,
-			"the text of task %d was dropped since its budget was full; create the task anew", t.ID)
+			"the text of task %d was dropped since its budget was full; create the task anew%s", t.ID, key)
 	}
 	t.Kills, t.Charged, t.Stuck, t.Result, t.Note, t.Dropped, t.Hops = 0, 0, false, "", "", 0, 0
-	t.ChangeRetry(func(r *noun.Retry) { r.Row, r.Reasons, r.Lost, r.Spared, r.Limits = 0, nil, 0, 0, 0 })
+	t.ChangeRetry(func(r *noun.Retry) { *r = noun.Retry{NotBefore: r.NotBefore} })
 	t.ChangePlan(func(p *noun.Plan) { *p = noun.Plan{Expect: p.Expect} })
 	t.Pass(0, 0) // what the old attempt still says is late
 	s.Event(kind, About{Task: t.ID, Room: t.Room}, "by "+Nobody(by))

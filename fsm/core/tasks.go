@@ -263,6 +263,7 @@ func (s *State) Cancel(t *noun.Task, by, reason string) {
 func (s *State) CancelUntold(t *noun.Task, reason string) {
 	s.takeFromHolder(t)
 	t.Result = noun.Clip(reason, noun.MaxReason)
+	t.ChangeRetry(func(r *noun.Retry) { r.ResultDropped = 0 })
 	s.Move(t, noun.TaskCanceled)
 }
 

@@ -38,6 +38,9 @@ type Retry struct {
 	// Limits is how many lives used tokens and ended at a limit of their tool, while they held the task, since one had
 	// got on with it or such an end has counted.
 	Limits uint32
+	// ResultDropped is how many bytes of the task's Dropped were of its Result: what is left of that is not what was
+	// said. It stands here since few tasks have it; whoever has the task tried again gets another result.
+	ResultDropped uint32
 }
 
 // Failure is why an attempt failed: the words of its holder, or vigil's when it gave none.
@@ -59,7 +62,7 @@ func (t *Task) Retried() Retry {
 func (t *Task) ChangeRetry(change func(*Retry)) {
 	r := t.Retried()
 	if change(&r); r.NotBefore == 0 && r.Row == 0 && len(r.Reasons) == 0 && r.Lost == 0 &&
-		r.Spared == 0 && r.Limits == 0 {
+		r.Spared == 0 && r.Limits == 0 && r.ResultDropped == 0 {
 		t.Retry = nil
 		return
 	}

@@ -97,9 +97,11 @@ func (c *Client) repeatBatch(ctx context.Context, t *trial, part *vigilv1.BatchR
 		}
 		t.last = nil
 		for _, r := range answer.GetResults() {
-			if e := From(FromInfo(r.GetError())); e.fleeting() {
+			e := From(FromInfo(r.GetError()))
+			if e.fleeting() {
 				t.last = e
 			}
+			t.maybe = t.maybe || e == nil || e.open()
 		}
 		if t.last == nil {
 			return nil

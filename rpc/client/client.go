@@ -175,14 +175,18 @@ func (c *Client) write(ctx context.Context, method string, args, reply any, opts
 		case late, n == renewals:
 			return err
 		}
+		t.maybe = false
 	}
 }
 
 // take gets numbers for a write.
 func (c *Client) take(ctx context.Context, t *trial, dst []ticket) error {
 	err := c.sessions.take(ctx, c.life, dst)
-	if err == nil || From(err) != nil {
-		return err
+	switch e := From(err); {
+	case err == nil:
+		return nil
+	case e != nil:
+		return t.perhaps(e) // of the others of a batch
 	}
 	return c.endedBy(err, t)
 }

@@ -42,9 +42,9 @@
 //	if errors.Is(err, client.ErrConflict) { ... }
 //
 // When a context ends, [errors.Is] finds both the context's error and the last
-// reason why there was no answer, for instance ErrNoLeader. After ErrTimeout,
-// ErrUnavailable, ErrNoLeader, ErrTooOld or the end of a context it is not known
-// whether the write was done.
+// reason why there was no answer, for instance ErrNoLeader; where an attempt before
+// it may have been carried out, ErrUnknownOutcome. After that, ErrTimeout,
+// ErrUnavailable and ErrTooOld it is not known whether the write was done.
 //
 // # Agents
 //

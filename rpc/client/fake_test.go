@@ -47,6 +47,8 @@ type fakeCluster struct {
 	full    bool              // no session is to be had
 	old     bool              // a server cannot read Next, nor claims that start
 	lose    map[string]int    // answers of a method to lose after the work is done
+	falls   bool              // who loses an answer leads no more, nor does another one
+	hangs   bool              // nothing is answered any more, and no connection ends
 	no      map[string]string // the code with which a method is refused once
 	failed  *vigilv1.WorkRequest
 	outside bool          // the lease has ended: mail is refused until somebody joins
@@ -227,9 +229,13 @@ func (s *fakeServer) intercept(
 		}
 	}
 	s.all.mu.Lock()
-	no := s.all.no[info.FullMethod]
+	no, hangs := s.all.no[info.FullMethod], s.all.hangs
 	delete(s.all.no, info.FullMethod)
 	s.all.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if no != "" {
 		return nil, refuse(codes.Unknown, no, "")
 	}
@@ -238,6 +244,9 @@ func (s *fakeServer) intercept(
 	lost := s.all.lose[info.FullMethod] > 0
 	if lost {
 		s.all.lose[info.FullMethod]--
+	}
+	if lost && s.all.falls {
+		s.all.leader = ""
 	}
 	s.all.mu.Unlock()
 	if lost {

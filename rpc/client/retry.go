@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"vigil/rpc/code"
+	"vigil/rpc/gen/vigilv1"
 	"vigil/rpc/link"
 )
 
@@ -27,6 +28,7 @@ type trial struct {
 	hops   int
 	fresh  bool   // the identity was shown anew
 	stood  bool   // there was a gap
+	maybe  bool   // an attempt that has no answer may have been carried out
 	last   *Error // why the last attempt was not the end of it
 }
 
@@ -107,6 +109,7 @@ func (c *Client) judge(ctx context.Context, t *trial, r *route, k *link.Conn, er
 	if c.life.Err() != nil {
 		return From(ErrClosed), giveUp
 	}
+	t.maybe = t.maybe || t.changes() && (!answered || e.open())
 	if ctx.Err() != nil {
 		if t.nature == code.Beat && ctx.Err() == context.DeadlineExceeded {
 			c.servers.leave(r, k.Addr) // whoever sends the next one should not wait here again
@@ -163,6 +166,19 @@ const redialAfter = 10 * time.Second
 // fleeting tells whether a server's answer means only that it could not do its
 // work just now. A server that stops cancels what it is doing.
 func (e *Error) fleeting() bool { return e != nil && code.Of(e.Code).Fate.Fleeting() }
+
+// open tells whether the error leaves open that the call was carried out.
+func (e *Error) open() bool { return e != nil && code.Of(e.Code).Fate == code.Open }
+
+// changes tells whether the call leaves something behind where its answer is lost. A session of which nobody knows is
+// nothing: the write that it was to number was not sent.
+func (t *trial) changes() bool {
+	switch t.nature {
+	case code.Write, code.Idempotent, code.Unnumbered, code.Move:
+		return t.method != vigilv1.Work_OpenSession_FullMethodName
+	}
+	return false
+}
 
 // unknown tells whether a server does not take the caller for anybody.
 func (e *Error) unknown() bool { return e.Code == code.AuthDenied || e.Code == code.AuthExpired }
@@ -237,7 +253,21 @@ func (c *Client) endedBy(cause error, t *trial) *Error {
 			e.Code = last.Code
 		}
 	}
-	return e
+	return t.perhaps(e)
+}
+
+// perhaps gives the error that ends the call, which tells of its last attempt: an earlier one may have been carried
+// out, and whoever believed that nothing was would do it twice.
+func (t *trial) perhaps(e *Error) *Error {
+	if !t.maybe {
+		return e
+	}
+	out := *e
+	out.Message = "it may have been done: " + e.Error()
+	if !e.open() {
+		out.Code = code.UnknownOutcome
+	}
+	return &out
 }
 
 // elapsed is the time since then, by whichever of the two clocks says more: the

@@ -1,8 +1,10 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +30,78 @@ func TestLostAnswerIsAskedForUnderTheSameNumber(t *testing.T) {
 			t.Errorf("asked %d times, want at least 4", n)
 		}
 	})
+}
+
+// Whoever is told that nothing was executed does it again, under another number.
+func TestAWriteWhoseAnswerWasLostMayHaveBeenDoneWhateverCameLast(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.mu.Lock()
+		f.lose[vigilv1.Fleet_CreateTask_FullMethodName], f.falls = 1, true
+		f.mu.Unlock()
+		_, err := create(t.Context(), c, "one")
+		if n, _, _ := f.figures(); n != 1 {
+			t.Fatalf("%d tasks, want the one whose answer was lost", n)
+		}
+		wantOpen(t, err)
+	})
+}
+
+func TestAnAttemptThatIsCutShortMayBeDoneWhateverCameBefore(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		if _, err := create(t.Context(), c, "one"); err != nil { // so there is a session
+			t.Fatal(err)
+		}
+		f.lead("")
+		time.AfterFunc(26*time.Second, func() { // an attempt may wait for 5 s, and begins within 2 s
+			f.mu.Lock()
+			f.leader, f.hangs = "a:1", true
+			f.mu.Unlock()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		_, err := create(ctx, c, "two")
+		wantOpen(t, err)
+	})
+}
+
+// What no attempt can have done is told as it is: to do it again later is safe.
+func TestAWriteThatNobodyTookIsKnownNotToBeDone(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.lose[vigilv1.Work_OpenSession_FullMethodName], f.falls = 1, true // a session is no task
+		if _, err := create(t.Context(), c, "one"); !errors.Is(err, client.ErrNoLeader) {
+			t.Errorf("before there is a session: %v, want no_leader", err)
+		}
+		f.lead("a:1")
+		if _, err := create(t.Context(), c, "two"); err != nil {
+			t.Fatal(err)
+		}
+		f.lead("")
+		if _, err := create(t.Context(), c, "three"); !errors.Is(err, client.ErrNoLeader) {
+			t.Errorf("with a session: %v, want no_leader", err)
+		}
+	})
+}
+
+// A batch of which a part was done is not "nothing was executed".
+func TestABatchOfWhichAPartWasDoneIsOpen(t *testing.T) {
+	story(t, func(t *testing.T, f *fakeCluster, c *client.Client) {
+		f.mu.Lock()
+		f.lose[vigilv1.Work_Batch_FullMethodName], f.falls = 1, true
+		f.mu.Unlock()
+		one := &vigilv1.Write{Op: &vigilv1.Write_CreateTask{
+			CreateTask: &vigilv1.CreateTaskRequest{Room: "web", Role: "builder", Title: "one"}}}
+		_, err := vigilv1.NewWorkClient(c).Batch(t.Context(), &vigilv1.BatchRequest{Writes: []*vigilv1.Write{one}})
+		wantOpen(t, err)
+	})
+}
+
+// wantOpen wants an error that leaves open whether the call was carried out, and tells that nobody led at last.
+func wantOpen(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, client.ErrUnknownOutcome) || !strings.Contains(err.Error(), "it may have been done") ||
+		!strings.Contains(err.Error(), "_leader") {
+		t.Errorf("the error is %q (%s), want unknown_outcome and that nobody led at last", err, client.Code(err))
+	}
 }
 
 func TestForgottenSessionIsReplaced(t *testing.T) {

@@ -120,8 +120,8 @@ func Task(st *fsm.View, t *noun.Task, withText bool) *vigilv1.Task {
 		out.Holder = AgentName(st, t.Holder)
 	}
 	convertPlan(st, t, out)
-	out.Dropped, out.TextGone = t.Dropped, t.TextGone
 	retry := t.Retried()
+	out.Dropped, out.TextGone, out.ResultDropped = t.Dropped, t.TextGone, uint64(retry.ResultDropped)
 	out.Failures, out.Charged, out.AgainIn = retry.Row, t.Charged, Lasting(st.DelayLeft(t))
 	if !withText {
 		return out

@@ -282,6 +282,7 @@ func (c ReopenRoom) Apply(of *core.State) noun.Outcome {
 // reopen queues a canceled task. One whose hour has not come waits for it.
 func (s *State) reopen(t *noun.Task, by string, told bool) {
 	t.Result, t.Note = "", ""
+	t.ChangeRetry(func(r *noun.Retry) { r.ResultDropped = 0 })
 	t.Pass(0, 0) // what the old attempt still says is late
 	if told {
 		s.Event("task.reopened", core.About{Task: t.ID, Room: t.Room}, "by "+core.Nobody(by))

@@ -308,7 +308,9 @@ type Task struct {
 	Next uint64 `protobuf:"varint,68,opt,name=next,proto3" json:"next,omitempty"`
 	// How often in a row the work was handed on until it was this task; a human's retry sets it to 0. At handoff_limit
 	// the task is QUARANTINED.
-	Hops          uint32 `protobuf:"varint,69,opt,name=hops,proto3" json:"hops,omitempty"`
+	Hops uint32 `protobuf:"varint,69,opt,name=hops,proto3" json:"hops,omitempty"`
+	// How many bytes of what was dropped were of its result: what is left of that is not what its worker said.
+	ResultDropped uint64 `protobuf:"varint,70,opt,name=result_dropped,json=resultDropped,proto3" json:"result_dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +614,13 @@ func (x *Task) GetNext() uint64 {
 func (x *Task) GetHops() uint32 {
 	if x != nil {
 		return x.Hops
+	}
+	return 0
+}
+
+func (x *Task) GetResultDropped() uint64 {
+	if x != nil {
+		return x.ResultDropped
 	}
 	return 0
 }
@@ -4452,7 +4461,7 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x16\n" +
 	"\x06oldest\x18\x05 \x01(\x04R\x06oldest\x12\x14\n" +
-	"\x05index\x18\x06 \x01(\x04R\x05index\"\xbe\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\"\xe5\n" +
 	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
@@ -4499,7 +4508,8 @@ const file_vigil_v1_types_proto_rawDesc = "" +
 	"\x03key\x18B \x01(\tR\x03key\x12%\n" +
 	"\x05usage\x18C \x01(\v2\x0f.vigil.v1.UsageR\x05usage\x12\x12\n" +
 	"\x04next\x18D \x01(\x04R\x04next\x12\x12\n" +
-	"\x04hops\x18E \x01(\rR\x04hopsB\n" +
+	"\x04hops\x18E \x01(\rR\x04hops\x12%\n" +
+	"\x0eresult_dropped\x18F \x01(\x04R\rresultDroppedB\n" +
 	"\n" +
 	"\b_percent\"m\n" +
 	"\rFailedAttempt\x12\x18\n" +

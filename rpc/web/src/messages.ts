@@ -1413,6 +1413,7 @@ export interface Task {
   priority: number;
   progressed?: string;
   result?: string;
+  result_dropped?: string;
   rev?: string;
   role?: string;
   room?: string;

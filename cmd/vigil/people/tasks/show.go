@@ -32,7 +32,10 @@ func newShowCmd(a *cli.App) *cobra.Command {
 				}
 				switch {
 				case onlyResult:
-					return a.Printf("%s", a.Shown(task.GetResult()))
+					if err := a.Printf("%s", a.Shown(task.GetResult())); err != nil {
+						return err
+					}
+					return resultLost(task)
 				case a.JSON:
 					return a.PrintJSON(task)
 				}
@@ -53,6 +56,17 @@ func droppedText(t *vigilv1.Task) string {
 		return fmt.Sprintf("%d bytes: its text and result went since a budget was full", t.GetDropped())
 	}
 	return fmt.Sprintf("%d bytes of what was said of it were cut since a budget was full", t.GetDropped())
+}
+
+// resultLost is the error of whoever wants a result of which something is gone: an empty one, or the beginning of one,
+// would pass for what the worker said. nil: it is whole.
+func resultLost(t *vigilv1.Task) error {
+	n := t.GetResultDropped()
+	if n == 0 {
+		return nil
+	}
+	return cli.ExitWith(cli.ExitFailed, fmt.Errorf("the result of task %d is not whole: %s of it went since the budget "+
+		"for tasks was full (budget_tasks, budget_room_share)", t.GetId(), term.Plural(n, "byte", "bytes")))
 }
 
 func printTask(a *cli.App, t *vigilv1.Task) error {

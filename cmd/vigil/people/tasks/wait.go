@@ -109,5 +109,8 @@ func taskOver(a *cli.App, task *vigilv1.Task) error {
 	if err == nil && task.GetState() != vigilv1.TaskState_COMPLETED {
 		return cli.ExitWith(cli.ExitFailed, nil)
 	}
+	if err == nil {
+		err = resultLost(task)
+	}
 	return err
 }

@@ -203,3 +203,16 @@ class Results(unittest.TestCase):
             self.assertEqual(c.tasks.wait(7, timeout=20, check=False).state, "FAILED")
             with self.assertRaises(TimeoutError):
                 c.tasks.wait(8, timeout=0.1)
+
+    def test_a_result_that_was_dropped_is_no_empty_one(self):
+        answers = {"GET /v1/tasks/7": lambda *_: (200, dict(TASK, state="COMPLETED", result_dropped="12")),
+                   "POST /v1/rooms/web/tasks": lambda *_: (200, TASK),
+                   "GET /v1/events": lambda *_: (403, {"code": "denied", "message": "not you"})}
+        with Fake(answers) as f, vigil.Client(f.addr) as c:
+            with self.assertRaisesRegex(vigil.ResultLost, "12 bytes went"):
+                c.tasks.wait(7)
+            with self.assertRaises(vigil.ResultLost) as caught:
+                list(c.tasks.map("web", "builder", ["x"]))
+            self.assertEqual((caught.exception.task.id, caught.exception.task.lost), (7, True))
+            self.assertTrue(c.tasks.wait(7, check=False).done)
+            self.assertFalse(vigil.Task(dict(TASK, state="COMPLETED")).lost)

@@ -240,6 +240,32 @@ class Gaps(unittest.TestCase):
         self.assertEqual(f.count("POST /v1/rooms/web/tasks"), 2)
 
 
+class Open(unittest.TestCase):
+    """Whoever is told that nothing was executed does it again, under another number."""
+
+    def check(self, answers, method, message, kind):
+        """A call of 3 s, more than enough for all answers but the last, which is given for the rest of them."""
+        over = threading.Event()
+        self.addCleanup(over.set)
+        path = {"Fleet.CreateTask": "POST /v1/rooms/web/tasks", "Cluster.PutSettings": "PATCH /v1/settings"}[method]
+        away = (503, {"code": "no_leader", "message": "nobody"})
+        given = {"lost": lambda: None, "away": lambda: away, "silent": lambda: over.wait(PATIENCE) and None}
+        with Fake({path: lambda *_: given[answers.pop(0) if len(answers) > 1 else answers[0]]()}) as f, \
+                vigil.Client(f.addr) as c, self.assertRaises(kind) as caught:
+            c.call(method, message, timeout=3)
+        self.assertIn("the last attempt: nobody", str(caught.exception))
+        self.assertEqual("it may have been done" in str(caught.exception), kind is vigil.UnknownOutcome)
+        over.set()
+
+    def test_a_write_whose_answer_was_lost_may_have_been_done_whatever_came_last(self):
+        task = {"room": "web", "role": "builder", "title": "x"}
+        self.check(["lost", "away"], "Fleet.CreateTask", task, vigil.UnknownOutcome)
+        self.check(["away"], "Fleet.CreateTask", task, vigil.NoLeader)
+
+    def test_an_attempt_that_is_cut_short_may_be_done_whatever_came_before(self):
+        self.check(["away", "silent"], "Cluster.PutSettings", {"values": {}}, vigil.UnknownOutcome)
+
+
 @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
 class Forks(unittest.TestCase):
     def test_a_child_writes_under_numbers_of_its_own(self):

@@ -43,8 +43,8 @@ class Client:
 
     Each call finds the leader and follows it, and is repeated under the same write id while that is safe, for
     retry_for (300 s at most), so that a write is done once. Its errors are VigilError, a class for each code.
-    After Timeout, Unavailable, NoLeader and TooOld it is not known whether a write was done. After os.fork() the client
-    of the child is one of its own, with its own connections and numbers.
+    After Timeout, Unavailable, UnknownOutcome and TooOld it is not known whether a write was done. After os.fork() the
+    client of the child is one of its own, with its own connections and numbers.
     """
 
     def __init__(self, addr: Union[str, Sequence[str], None] = None, *, context: Optional[str] = None,
@@ -201,9 +201,10 @@ class Client:
                 self._sessions.drop(ticket)
                 late = t.elapsed() >= t.until
                 if late and t.last is not None:
-                    raise _out_of_time(t.last) from None  # an earlier attempt may have been carried out
+                    raise _out_of_time(t, t.last) from None  # an earlier attempt may have been carried out
                 if late or n == RENEWALS:
                     raise
+                t.maybe = False
             finally:
                 self._sessions.put(ticket)
         raise errors.UnknownSession()
@@ -215,13 +216,15 @@ class Client:
     def _repeat(self, method: str, m: Method, message: Json, t: Trial, ticket: Optional[Ticket],
                 repeat: str) -> Json:
         request = request_of(method, m, message)
+        # A session of which nobody knows is nothing: the write that it was to number was not sent.
+        t.changes = request[0] != "GET" and method != "Work.OpenSession"
         while True:
             if self._closed.is_set():
                 raise errors.Closed()
             if t.scope is not None:
                 t.scope.check()
             if t.last is not None and t.over(self._attempt):
-                raise _out_of_time(t.last)
+                raise _out_of_time(t, t.last)
             try:
                 return self._once(m, message, request, t, ticket, repeat)
             except _Again as again:
@@ -258,11 +261,13 @@ class Client:
         try:
             answer = self._exchange(wire, verb, path, headers, body, limit, t.scope)
         except Late as e:
+            t.unanswered()
             self._servers.leave(route, wire.addr)
             if t.last is not None and limit == left and t.over(self._attempt):
-                raise _out_of_time(t.last) from None  # this attempt was cut short: the one before tells why
+                raise _out_of_time(t, t.last) from None  # this attempt was cut short: the one before tells why
             self._again(errors.Timeout(str(e)), False, repeat == "always")
         except Lost as e:
+            t.unanswered()
             self._servers.failed(wire.addr, str(e))
             self._again(errors.Unavailable(str(e)), False, repeat == "always")
         leader = answer.headers.get("vigil-leader", "")
@@ -291,6 +296,8 @@ class Client:
 
     def _judge(self, route: Route, addr: str, t: Trial, e: VigilError, repeat: str) -> Json:
         """Decides what the error of a server means for the route and for the call."""
+        if e.fate == "open":
+            t.unanswered()
         unsent = repeat in ("always", "unsent")
         if isinstance(e, errors.NotLeader) and e.leader and t.hops < HOPS and self._servers.follow(e.leader):
             t.hops += 1
@@ -402,8 +409,15 @@ def _said(t: Trial) -> List[str]:
     return [f"Vigil-Said: {age}"] if age > 0 else []
 
 
-def _out_of_time(last: VigilError) -> VigilError:
-    e = type(last)("there was no answer in time; the last attempt: " + str(last), rev=last.rev, leader=last.leader)
+def _out_of_time(t: Trial, last: VigilError) -> VigilError:
+    """last tells of the last attempt. An earlier one may have been carried out: whoever believed that nothing was would
+    do it twice."""
+    text = "there was no answer in time; the last attempt: " + str(last)
+    if t.maybe:
+        text = "it may have been done: " + text
+    if t.maybe and last.fate != "open":
+        return errors.UnknownOutcome(text, leader=last.leader)
+    e = type(last)(text, rev=last.rev, leader=last.leader)
     e.code = last.code
     return e
 

@@ -2886,6 +2886,9 @@ class Task(_TaskAlways, total=False):
     """How far the last attempt is by its agent's word, 0 to 100. Absent: it has not said."""
     progressed: Duration
     result: str
+    result_dropped: Digits
+    """How many bytes of what was dropped were of its result: what is left of that is not what its
+    worker said."""
     rev: Digits
     text: str
     """Left out of lists."""

@@ -51,6 +51,12 @@ class Task:
         return self.state == "COMPLETED"
 
     @property
+    def lost(self) -> bool:
+        """Tells whether something of result is gone since the budget for tasks was full: what is there is the beginning
+        of it, or nothing."""
+        return int(self.raw.get("result_dropped", 0)) > 0
+
+    @property
     def over(self) -> bool:
         """Tells whether nobody works on it any more, unless a human brings it back."""
         return self.state in OVER
@@ -77,6 +83,16 @@ class TaskFailed(Exception):
     def __init__(self, task: Task) -> None:
         why = f": {task.reason}" if task.reason else ""
         super().__init__(f"task {task.id} of {task.room}/{task.role} is {task.state}{why}")
+        self.task = task
+
+
+class ResultLost(Exception):
+    """A task that was waited for was completed, and its result, or the end of it, was dropped since the budget for
+    tasks was full. task is what is left of it."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(f"task {task.id} of {task.room}/{task.role} was completed, and of its result "
+                         f"{task.raw['result_dropped']} bytes went since the budget for tasks was full")
         self.task = task
 
 
@@ -144,13 +160,15 @@ class Tasks:
              scope: Optional[Scope] = None) -> Task:
         """Waits until a task is over and gives what became of it. It outlives servers and leaders.
 
-        TaskFailed unless it was completed; with check=False the task is returned all the same. TimeoutError after
-        timeout seconds; the task goes on then.
+        TaskFailed unless it was completed, ResultLost where its result was dropped before it was read; with check=False
+        the task is returned all the same. TimeoutError after timeout seconds; the task goes on then.
         """
         one = _id(task)
         for found in Watch(self._client, [one], scope).until(None if timeout is None else seconds(timeout)):
             if check and not found.done:
                 raise TaskFailed(found)
+            if check and found.lost:
+                raise ResultLost(found)
             return found
         raise TimeoutError(f"task {one} is not over after {seconds(timeout or 0):g} s")
 
@@ -158,7 +176,8 @@ class Tasks:
             timeout: Optional[Span] = None) -> Iterator[Task]:
         """Creates a task for each text and gives them in this order as they are over, whatever became of each.
 
-        parallel is how many are created at once. TimeoutError when not all are over after timeout seconds.
+        parallel is how many are created at once. TimeoutError when not all are over after timeout seconds, ResultLost
+        where the result of one was dropped before it was read.
         """
         until = None if timeout is None else now() + seconds(timeout)
         trace = here()
@@ -181,7 +200,10 @@ class Tasks:
                 except StopIteration:
                     raise TimeoutError(f"{watch.left} of {len(made)} tasks are not over") from None
                 found[t.id] = t
-            yield found.pop(one)
+            task = found.pop(one)
+            if task.done and task.lost:
+                raise ResultLost(task)
+            yield task
 
     def _within(self, end: Optional[float], method: str, message: Dict[str, Any]) -> Dict[str, Any]:
         """A call that is repeated until end of the clock at most. TimeoutError: there was no answer until then."""

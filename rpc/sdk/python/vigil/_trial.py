@@ -24,6 +24,8 @@ class Trial:
         self.fresh = False  # the identity was shown anew
         self.stood = False  # there was a gap
         self.warned = False
+        self.changes = False  # the call leaves something behind where its answer is lost
+        self.maybe = False  # an attempt that has no answer may have been carried out
         self.last: Optional[VigilError] = None
 
     def elapsed(self) -> float:
@@ -33,6 +35,10 @@ class Trial:
     def sends(self) -> None:
         """An attempt begins."""
         self._sent = (now(), wall())
+
+    def unanswered(self) -> None:
+        """An attempt may have been carried out, and nobody has said so."""
+        self.maybe = self.maybe or self.changes
 
     def left(self) -> float:
         """The seconds that are left."""

@@ -19,6 +19,6 @@ export { Handoff, Job, Retry, type Declaration, type Letter, type Progress } fro
 export type * as messages from "./messages.js";
 export type { Calls, Event, Mail, Task, TaskState } from "./messages.js";
 export { CommandFailed, type Ran, type RunOptions } from "./subprocess.js";
-export { TaskFailed, Tasks, type TaskId, type TaskOptions } from "./tasks.js";
+export { ResultLost, TaskFailed, Tasks, type TaskId, type TaskOptions } from "./tasks.js";
 export type { Place } from "./where.js";
 export { worker, type Handler, type WorkerOptions } from "./worker.js";

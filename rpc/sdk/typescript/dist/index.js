@@ -17,5 +17,5 @@ export { Client } from "./client.js";
 export * from "./errors.js";
 export { Handoff, Job, Retry } from "./job.js";
 export { CommandFailed } from "./subprocess.js";
-export { TaskFailed, Tasks } from "./tasks.js";
+export { ResultLost, TaskFailed, Tasks } from "./tasks.js";
 export { worker } from "./worker.js";

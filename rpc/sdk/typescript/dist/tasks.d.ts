@@ -27,6 +27,13 @@ export declare class TaskFailed extends Error {
     /** What became of the task is in `task`. */
     constructor(task: Task);
 }
+/** A task that was waited for was completed, and its result, or the end of it, was dropped since a budget was full. */
+export declare class ResultLost extends Error {
+    readonly task: Task;
+    readonly name = "ResultLost";
+    /** What is left of the task is in `task`. */
+    constructor(task: Task);
+}
 /** A task, or its number. */
 export type TaskId = string | number | bigint | Pick<Task, "id">;
 /** The tasks of a cluster: `new Client().tasks`. */
@@ -49,14 +56,18 @@ export declare class Tasks {
     }): Promise<Task>;
     /**
      * Waits until a task is over and gives what became of it. It outlives servers and leaders. TaskFailed unless it was
-     * completed; with check: false the task is given all the same. Timeout after that many seconds: the task goes on.
+     * completed, ResultLost where its result was dropped before it was read; with check: false the task is given all the
+     * same. Timeout after that many seconds: the task goes on.
      */
     wait(task: TaskId, options?: CallOptions & {
         check?: boolean;
     }): Promise<Task>;
+    /** wait, whose looks at the task go through gate. */
+    private ended;
     /**
      * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
-     * how many are created at once. Timeout when not all are over after that many seconds.
+     * how many are created, or looked at, at once. Timeout when not all are over after that many seconds, ResultLost where
+     * the result of one was dropped before it was read.
      */
     map(room: string, role: string, texts: Iterable<unknown>, options?: CallOptions & {
         parallel?: number;

@@ -3,7 +3,8 @@ import { Timeout } from "./errors.js";
 import { delay, Linked, now, pause, span, textOf, titleOf } from "./spans.js";
 import { checked, here } from "./trace.js";
 const LOOK = 60_000; // ms without an event after which one looks all the same
-const BLIND = 1000; // ms between looks, where events may not be read
+const BLIND = 1000; // ms between looks, where events may not be read,
+const SPACE = 10; // and for each of many tasks
 /** A task that was waited for has ended otherwise than by completion. */
 export class TaskFailed extends Error {
     task;
@@ -15,6 +16,18 @@ export class TaskFailed extends Error {
         this.task = task;
     }
 }
+/** A task that was waited for was completed, and its result, or the end of it, was dropped since a budget was full. */
+export class ResultLost extends Error {
+    task;
+    name = "ResultLost";
+    /** What is left of the task is in `task`. */
+    constructor(task) {
+        super(`task ${task.id} of ${task.room}/${task.role} was completed, and of its result ${task.result_dropped} bytes ` +
+            "went since the budget for tasks was full");
+        this.task = task;
+    }
+}
+const lost = (task) => task.state === "COMPLETED" && Number(task.result_dropped ?? 0) > 0;
 const idOf = (task) => (typeof task === "object" ? task.id : String(task));
 const OVER = ["COMPLETED", "FAILED", "CANCELED", "QUARANTINED"];
 /** The tasks of a cluster: `new Client().tasks`. */
@@ -67,20 +80,29 @@ export class Tasks {
     }
     /**
      * Waits until a task is over and gives what became of it. It outlives servers and leaders. TaskFailed unless it was
-     * completed; with check: false the task is given all the same. Timeout after that many seconds: the task goes on.
+     * completed, ResultLost where its result was dropped before it was read; with check: false the task is given all the
+     * same. Timeout after that many seconds: the task goes on.
      */
-    async wait(task, options = {}) {
+    wait(task, options = {}) {
+        return this.ended(task, options, (look) => look());
+    }
+    /** wait, whose looks at the task go through gate. */
+    async ended(task, options, gate) {
         const id = idOf(task);
         const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
         const link = new Linked(options.signal, limit);
         try {
-            const found = await this.over(id, link.signal);
+            const found = await this.over(id, link.signal, gate);
             if (options.check !== false && found.state !== "COMPLETED")
                 throw new TaskFailed(found);
+            if (options.check !== false && lost(found))
+                throw new ResultLost(found);
             return found;
         }
         catch (e) {
-            if (!limit?.aborted || options.signal?.aborted || e instanceof TaskFailed)
+            if (!limit?.aborted || options.signal?.aborted)
+                throw e;
+            if (e instanceof TaskFailed || e instanceof ResultLost)
                 throw e;
             throw new Timeout(`task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
                 `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`);
@@ -92,22 +114,29 @@ export class Tasks {
     }
     /**
      * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
-     * how many are created at once. Timeout when not all are over after that many seconds.
+     * how many are created, or looked at, at once. Timeout when not all are over after that many seconds, ResultLost where
+     * the result of one was dropped before it was read.
      */
     async *map(room, role, texts, options = {}) {
         const { parallel = 8, timeout, signal } = options;
         const until = timeout === undefined ? Infinity : now() + timeout * 1000;
+        const over = new Linked(signal); // ends with this map
         const left = () => ({
-            ...(signal && { signal }),
+            signal: over.signal,
             ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
         });
         const all = [...texts];
-        const made = [];
+        const ends = [];
+        const gate = gateOf(Math.max(parallel, 1));
         let next = 0;
         const create = async () => {
             for (let i = next++; i < all.length; i = next++) {
                 try {
-                    made[i] = await this.create(room, role, all[i], left());
+                    const task = await this.create(room, role, all[i], left());
+                    // Each result is read when its task is over: what is old may be dropped before the last one is created.
+                    const end = this.ended(task, { ...left(), check: false }, gate);
+                    end.catch(() => undefined); // told when it is its turn
+                    ends[i] = end;
                 }
                 catch (e) {
                     next = all.length; // whoever called has none of them
@@ -115,23 +144,33 @@ export class Tasks {
                 }
             }
         };
-        const loops = Array.from({ length: Math.max(parallel, 1) }, create);
-        await Promise.allSettled(loops); // when this fails nothing is created any more
-        await Promise.all(loops);
-        for (const task of made)
-            yield await this.wait(task, { ...left(), check: false });
+        try {
+            const loops = Array.from({ length: Math.max(parallel, 1) }, create);
+            await Promise.allSettled(loops); // when this fails nothing is created any more
+            await Promise.all(loops);
+            for (const end of ends) {
+                const task = await end;
+                if (lost(task))
+                    throw new ResultLost(task);
+                yield task;
+            }
+        }
+        finally {
+            over.abort();
+            over.end();
+        }
     }
-    async over(id, signal) {
+    async over(id, signal, gate) {
         let bell;
         try {
             for (;;) {
-                const task = await this.client.call("Fleet.GetTask", { task: id }, { signal });
+                const task = await gate(() => this.client.call("Fleet.GetTask", { task: id }, { signal }));
                 if (OVER.includes(task.state))
                     return task;
                 const first = !bell;
                 bell ??= this.watch(task.room).bell(id);
                 // The watch may stand only after the first look: the next one is soon.
-                await bell.wait(first ? BLIND : bell.every, signal);
+                await bell.wait(first ? BLIND : bell.every(), signal);
                 signal.throwIfAborted();
             }
         }
@@ -148,6 +187,27 @@ export class Tasks {
         return watch;
     }
 }
+/** A gate for so many at once. */
+function gateOf(most) {
+    const queue = [];
+    let within = 0;
+    return async (look) => {
+        if (within >= most)
+            await new Promise((go) => queue.push(go));
+        else
+            within++;
+        try {
+            return await look();
+        }
+        finally {
+            const following = queue.shift(); // which takes this place
+            if (following)
+                following();
+            else
+                within--;
+        }
+    };
+}
 /** The events of a room, for all who wait for tasks of it. It ends with the last of them. */
 class Watch {
     client;
@@ -155,7 +215,7 @@ class Watch {
     ended;
     bells = new Map();
     controller = new AbortController();
-    every = LOOK;
+    blind = false;
     constructor(client, room, ended) {
         this.client = client;
         this.room = room;
@@ -165,7 +225,8 @@ class Watch {
     bell(task) {
         const all = this.bells.get(task) ?? new Set();
         this.bells.set(task, all);
-        const bell = new Bell(this.every, () => {
+        const every = () => (this.blind ? Math.max(BLIND, this.bells.size * SPACE) : LOOK);
+        const bell = new Bell(every, () => {
             all.delete(bell);
             if (all.size === 0)
                 this.bells.delete(task);
@@ -191,11 +252,8 @@ class Watch {
         }
         catch {
             // Who may not read events, or reads them too slowly, looks every second.
-            this.every = BLIND;
-            this.each((bell) => {
-                bell.every = BLIND;
-                bell.ring();
-            });
+            this.blind = true;
+            this.each((bell) => bell.ring());
         }
     }
     each(tell) {

@@ -2455,6 +2455,11 @@ export interface Task {
   priority: number;
   progressed?: Duration;
   result?: string;
+  /**
+   * How many bytes of what was dropped were of its result: what is left of that is not what its
+   * worker said.
+   */
+  result_dropped?: Digits;
   rev?: Digits;
   role: string;
   room: string;

@@ -7,7 +7,8 @@ import { delay, Linked, now, pause, span, textOf, titleOf } from "./spans.js";
 import { checked, here } from "./trace.js";
 
 const LOOK = 60_000; // ms without an event after which one looks all the same
-const BLIND = 1000; // ms between looks, where events may not be read
+const BLIND = 1000; // ms between looks, where events may not be read,
+const SPACE = 10; // and for each of many tasks
 
 /** What a task is created with, beside its text. */
 export interface TaskOptions extends CallOptions {
@@ -40,6 +41,21 @@ export class TaskFailed extends Error {
     super(`task ${task.id} of ${task.room}/${task.role} is ${task.state}${why ? `: ${why}` : ""}`);
   }
 }
+
+/** A task that was waited for was completed, and its result, or the end of it, was dropped since a budget was full. */
+export class ResultLost extends Error {
+  override readonly name = "ResultLost";
+
+  /** What is left of the task is in `task`. */
+  constructor(readonly task: Task) {
+    super(
+      `task ${task.id} of ${task.room}/${task.role} was completed, and of its result ${task.result_dropped} bytes ` +
+        "went since the budget for tasks was full",
+    );
+  }
+}
+
+const lost = (task: Task): boolean => task.state === "COMPLETED" && Number(task.result_dropped ?? 0) > 0;
 
 /** A task, or its number. */
 export type TaskId = string | number | bigint | Pick<Task, "id">;
@@ -111,19 +127,31 @@ export class Tasks {
 
   /**
    * Waits until a task is over and gives what became of it. It outlives servers and leaders. TaskFailed unless it was
-   * completed; with check: false the task is given all the same. Timeout after that many seconds: the task goes on.
+   * completed, ResultLost where its result was dropped before it was read; with check: false the task is given all the
+   * same. Timeout after that many seconds: the task goes on.
    */
-  async wait(task: TaskId, options: CallOptions & { check?: boolean } = {}): Promise<Task> {
+  wait(task: TaskId, options: CallOptions & { check?: boolean } = {}): Promise<Task> {
+    return this.ended(task, options, (look) => look());
+  }
+
+  /** wait, whose looks at the task go through gate. */
+  private async ended(
+    task: TaskId,
+    options: CallOptions & { check?: boolean },
+    gate: Gate,
+  ): Promise<Task> {
     const id = idOf(task);
     const limit =
       options.timeout === undefined ? undefined : AbortSignal.timeout(delay(options.timeout * 1000));
     const link = new Linked(options.signal, limit);
     try {
-      const found = await this.over(id, link.signal);
+      const found = await this.over(id, link.signal, gate);
       if (options.check !== false && found.state !== "COMPLETED") throw new TaskFailed(found);
+      if (options.check !== false && lost(found)) throw new ResultLost(found);
       return found;
     } catch (e) {
-      if (!limit?.aborted || options.signal?.aborted || e instanceof TaskFailed) throw e;
+      if (!limit?.aborted || options.signal?.aborted) throw e;
+      if (e instanceof TaskFailed || e instanceof ResultLost) throw e;
       throw new Timeout(
         `task ${id} is not over after ${options.timeout} s. It goes on without you: ` +
           `\`vigil task show ${id}\` tells how, \`vigil task cancel ${id}\` ends it`,
@@ -136,7 +164,8 @@ export class Tasks {
 
   /**
    * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
-   * how many are created at once. Timeout when not all are over after that many seconds.
+   * how many are created, or looked at, at once. Timeout when not all are over after that many seconds, ResultLost where
+   * the result of one was dropped before it was read.
    */
   async *map(
     room: string,
@@ -146,39 +175,54 @@ export class Tasks {
   ): AsyncGenerator<Task, void, undefined> {
     const { parallel = 8, timeout, signal } = options;
     const until = timeout === undefined ? Infinity : now() + timeout * 1000;
+    const over = new Linked(signal); // ends with this map
     const left = (): CallOptions => ({
-      ...(signal && { signal }),
+      signal: over.signal,
       ...(until !== Infinity && { timeout: Math.max(until - now(), 1) / 1000 }),
     });
     const all = [...texts];
-    const made: Task[] = [];
+    const ends: Promise<Task>[] = [];
+    const gate = gateOf(Math.max(parallel, 1));
     let next = 0;
     const create = async (): Promise<void> => {
       for (let i = next++; i < all.length; i = next++) {
         try {
-          made[i] = await this.create(room, role, all[i], left());
+          const task = await this.create(room, role, all[i], left());
+          // Each result is read when its task is over: what is old may be dropped before the last one is created.
+          const end = this.ended(task, { ...left(), check: false }, gate);
+          end.catch(() => undefined); // told when it is its turn
+          ends[i] = end;
         } catch (e) {
           next = all.length; // whoever called has none of them
           throw e;
         }
       }
     };
-    const loops = Array.from({ length: Math.max(parallel, 1) }, create);
-    await Promise.allSettled(loops); // when this fails nothing is created any more
-    await Promise.all(loops);
-    for (const task of made) yield await this.wait(task, { ...left(), check: false });
+    try {
+      const loops = Array.from({ length: Math.max(parallel, 1) }, create);
+      await Promise.allSettled(loops); // when this fails nothing is created any more
+      await Promise.all(loops);
+      for (const end of ends) {
+        const task = await end;
+        if (lost(task)) throw new ResultLost(task);
+        yield task;
+      }
+    } finally {
+      over.abort();
+      over.end();
+    }
   }
 
-  private async over(id: string, signal: AbortSignal): Promise<Task> {
+  private async over(id: string, signal: AbortSignal, gate: Gate): Promise<Task> {
     let bell: Bell | undefined;
     try {
       for (;;) {
-        const task = await this.client.call("Fleet.GetTask", { task: id }, { signal });
+        const task = await gate(() => this.client.call("Fleet.GetTask", { task: id }, { signal }));
         if (OVER.includes(task.state)) return task;
         const first = !bell;
         bell ??= this.watch(task.room).bell(id);
         // The watch may stand only after the first look: the next one is soon.
-        await bell.wait(first ? BLIND : bell.every, signal);
+        await bell.wait(first ? BLIND : bell.every(), signal);
         signal.throwIfAborted();
       }
     } finally {
@@ -196,11 +240,31 @@ export class Tasks {
   }
 }
 
+/** Lets what is asked of it begin. */
+type Gate = (look: () => Promise<Task>) => Promise<Task>;
+
+/** A gate for so many at once. */
+function gateOf(most: number): Gate {
+  const queue: (() => void)[] = [];
+  let within = 0;
+  return async (look) => {
+    if (within >= most) await new Promise<void>((go) => queue.push(go));
+    else within++;
+    try {
+      return await look();
+    } finally {
+      const following = queue.shift(); // which takes this place
+      if (following) following();
+      else within--;
+    }
+  };
+}
+
 /** The events of a room, for all who wait for tasks of it. It ends with the last of them. */
 class Watch {
   private readonly bells = new Map<string, Set<Bell>>();
   private readonly controller = new AbortController();
-  private every = LOOK;
+  private blind = false;
 
   constructor(
     private readonly client: Client,
@@ -213,7 +277,8 @@ class Watch {
   bell(task: string): Bell {
     const all = this.bells.get(task) ?? new Set();
     this.bells.set(task, all);
-    const bell = new Bell(this.every, () => {
+    const every = (): number => (this.blind ? Math.max(BLIND, this.bells.size * SPACE) : LOOK);
+    const bell = new Bell(every, () => {
       all.delete(bell);
       if (all.size === 0) this.bells.delete(task);
       if (this.bells.size === 0) this.end();
@@ -237,11 +302,8 @@ class Watch {
       }
     } catch {
       // Who may not read events, or reads them too slowly, looks every second.
-      this.every = BLIND;
-      this.each((bell) => {
-        bell.every = BLIND;
-        bell.ring();
-      });
+      this.blind = true;
+      this.each((bell) => bell.ring());
     }
   }
 
@@ -255,7 +317,7 @@ class Bell {
   private ringing = new AbortController();
 
   constructor(
-    public every: number,
+    readonly every: () => number,
     readonly end: () => void,
   ) {}
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import { Lost } from "../dist/wire.js";
-import { Client, Closed, Invalid, NotFound, TaskFailed, Timeout } from "../dist/index.js";
+import { Client, Closed, Invalid, NotFound, ResultLost, TaskFailed, Timeout } from "../dist/index.js";
 
 /** A server that answers as told, and notes what it heard. */
 async function serve(t, answer) {
@@ -200,6 +200,50 @@ test("a map gives its tasks in the order of their texts, whatever became of them
     found,
     ["1", "2", "3", "4", "5"].map((r) => [r, r === "2" ? "FAILED" : "COMPLETED"]),
   );
+});
+
+test("a map reads each result when its task is over", async (t) => {
+  const read = new Set(); // what is read is kept no longer
+  const looks = new EventEmitter();
+  let made = 0;
+  let all = false;
+  const { client } = await serve(t, async (h, res) => {
+    if (h.path.startsWith("/v1/events")) return say(res, 403, { code: "denied", message: "not you" });
+    if (h.verb === "POST") {
+      const id = String(++made);
+      if (id === "3") {
+        const late = AbortSignal.timeout(10_000); // where nobody looks before all are created
+        while (!(read.has("1") && read.has("2")) && !late.aborted)
+          await once(looks, "look", { signal: late }).catch(() => undefined);
+        all = true;
+      }
+      return say(res, 200, { id, state: "QUEUED", room: "web", role: "square" });
+    }
+    const id = h.path.split("/").at(-1);
+    const gone = all && id !== "3";
+    say(res, 200, {
+      id,
+      state: "COMPLETED",
+      room: "web",
+      role: "square",
+      ...(gone ? { result_dropped: "1" } : { result: id }),
+    });
+    read.add(id);
+    looks.emit("look");
+  });
+  const found = [];
+  for await (const task of client.tasks.map("web", "square", ["a", "b", "c"], { parallel: 1 }))
+    found.push(task.result);
+  assert.deepEqual(found, ["1", "2", "3"]);
+});
+
+test("a result that was dropped is no empty one", async (t) => {
+  const task = { id: "7", state: "COMPLETED", room: "web", role: "square", result_dropped: "12" };
+  const { client } = await serve(t, (_, res) => say(res, 200, task));
+  const lost = (e) => e instanceof ResultLost && e.task.id === "7" && /12 bytes went/.test(e.message);
+  await assert.rejects(client.tasks.wait(7), lost);
+  await assert.rejects(client.tasks.map("web", "square", ["x"]).next(), lost);
+  assert.equal((await client.tasks.wait(7, { check: false })).state, "COMPLETED");
 });
 
 test("a map that fails creates nothing after that", async (t) => {
