@@ -272,6 +272,7 @@ func (f *testFleet) clear(dataDir string, agentd *proc) {
 		return // it never got that far
 	}
 	mark := []byte(marks.EnvMark + "=" + marks.HostMark(strings.TrimSpace(string(key))) + "-")
+	calm := 0 // looks in a row: one that was just forked shows neither lock nor mark yet
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		left := f.shims(dataDir)
 		files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -281,7 +282,10 @@ func (f *testFleet) clear(dataDir string, agentd *proc) {
 				left = append(left, pid)
 			}
 		}
-		if len(left) == 0 {
+		if calm++; len(left) > 0 {
+			calm = 0
+		}
+		if calm == 5 {
 			return
 		}
 		for _, pid := range left {
