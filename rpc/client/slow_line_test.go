@@ -43,4 +43,3 @@ func TestSlowLineIsNotSilence(t *testing.T) {
 		})
 	}
 }
-
