@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"vigil/rpc/link"
 )
 
 // Limits of Config, and how long the cluster remembers a session. Clients give up
@@ -142,11 +144,41 @@ func (cfg Config) withDefaults() (Config, error) {
 			return d.DialContext(ctx, "tcp", addr)
 		}
 	}
-	dial := cfg.Dial
-	cfg.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialLimit)
-		defer cancel()
-		return dial(ctx, addr)
-	}
+	cfg.Dial = patient(cfg.Dial)
 	return cfg, nil
+}
+
+// patient has a connection take up to acceptLimit, as on a line whose queues are full, and dials beside it each
+// dialLimit: the kernel's pauses between its tries grow, and a line that comes back is to be noticed soon.
+func patient(dial func(ctx context.Context, addr string) (net.Conn, error)) link.Dialer {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, acceptLimit)
+		defer cancel()
+		came, over := make(chan result), make(chan struct{})
+		defer close(over)
+		try := func() {
+			c, err := dial(ctx, addr)
+			select {
+			case came <- result{c, err}:
+			case <-over:
+				if err == nil {
+					_ = c.Close() // another one was first
+				}
+			}
+		}
+		again := time.NewTicker(dialLimit)
+		defer again.Stop()
+		for {
+			go try()
+			select {
+			case r := <-came:
+				return r.conn, r.err
+			case <-again.C:
+			}
+		}
+	}
 }

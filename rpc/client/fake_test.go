@@ -53,6 +53,7 @@ type fakeCluster struct {
 	failed  *vigilv1.WorkRequest
 	outside bool          // the lease has ended: mail is refused until somebody joins
 	slow    time.Duration // until a connection that is accepted hears the first word
+	way     time.Duration // of the line to each server
 	dials   int
 
 	servers map[string]*fakeServer
@@ -137,7 +138,7 @@ func (f *fakeCluster) stop() {
 
 func (f *fakeCluster) dial(ctx context.Context, addr string) (net.Conn, error) {
 	f.mu.Lock()
-	s, slow := f.servers[addr], f.slow
+	s, slow, way := f.servers[addr], f.slow, f.way
 	f.dials++
 	f.mu.Unlock()
 	if s == nil {
@@ -161,7 +162,17 @@ func (f *fakeCluster) dial(ctx context.Context, addr string) (net.Conn, error) {
 	s.mu.Lock()
 	s.conns = append(s.conns, h)
 	s.mu.Unlock()
-	return h, nil
+	if way == 0 {
+		return h, nil
+	}
+	slowly := linktest.Lag(h, way)
+	select {
+	case <-time.After(slowly.Trip()): // to be accepted
+		return slowly, nil
+	case <-ctx.Done():
+		_ = slowly.Close()
+		return nil, ctx.Err()
+	}
 }
 
 // slowConn says nothing before until, as a server with thousands of handshakes to do.

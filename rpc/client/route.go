@@ -21,14 +21,15 @@ import (
 // dialLimit is how long a server may take to accept a connection before the next
 // one is tried, a third of the time that the call has left where that is less: the beats of a short
 // lease must come to a server that lives. An unreachable address rests for restMin, then longer, to restMax.
-// The handshake of an accepted connection goes on meanwhile, until shakeLimit: where thousands come
-// back at once it waits for its turn, and who hung up and called again would wait behind all others.
+// The connection goes on to come meanwhile, until acceptLimit, and its handshake until shakeLimit: where thousands
+// come back at once it waits for its turn, and who hung up and called again would wait behind all others.
 const (
-	dialLimit  = time.Second
-	dialShare  = 3
-	shakeLimit = 10 * time.Second // as long as a server lets one wait
-	restMin    = 50 * time.Millisecond
-	restMax    = 2 * time.Second
+	dialLimit   = time.Second
+	dialShare   = 3
+	acceptLimit = 5 * time.Second
+	shakeLimit  = 10 * time.Second // as long as a server lets one wait
+	restMin     = 50 * time.Millisecond
+	restMax     = 2 * time.Second
 )
 
 // route is the server that a kind of call goes to at the moment.

@@ -38,6 +38,7 @@ type Conn struct {
 
 	short, long atomic.Int32 // calls that owe an answer soon; parked calls
 	heard       atomic.Int64 // since born: the last answer
+	line        atomic.Pointer[net.Conn]
 	since       atomic.Int64 // since born: when short or long left zero
 	asleep      atomic.Bool  // Watch has nothing to look at
 	wake        chan struct{}
@@ -58,19 +59,23 @@ type Conn struct {
 }
 
 // New gives a connection to addr, which is dialled when it is first used: by TLS, or in clear when
-// secure is nil. A server that owes an answer and says nothing for silence is asked for a sign of
-// life, and has as long again to give one. The caller runs Watch, and calls Close in the end.
+// secure is nil. A server that owes an answer and says nothing for silence, longer on a slow line (see
+// patience), is asked for a sign of life, and has as long again to give one. The caller runs Watch, and
+// calls Close in the end.
 func New(
 	addr string, silence time.Duration, dial Dialer, secure *tls.Config, options ...grpc.DialOption,
 ) (*Conn, error) {
 	k := &Conn{Addr: addr, silence: silence, born: time.Now(),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	k.life, k.end = context.WithCancel(context.Background())
-	noted := func(ctx context.Context, addr string) (c net.Conn, err error) {
-		if c, err = dial(ctx, addr); err != nil {
+	noted := func(ctx context.Context, addr string) (net.Conn, error) {
+		c, err := dial(ctx, addr)
+		if err != nil {
 			k.dialErr.Store(&err)
+			return nil, err
 		}
-		return c, err
+		k.line.Store(&c)
+		return c, nil
 	}
 	cc, err := grpc.NewClient("passthrough:///"+addr, append([]grpc.DialOption{grpc.WithContextDialer(noted),
 		grpc.WithTransportCredentials(k.credentials(secure))}, options...)...)
@@ -162,8 +167,9 @@ func (k *Conn) Watch(lost func(*Conn)) {
 			limit = longSilence
 		}
 		quiet := time.Since(k.born) - time.Duration(max(k.heard.Load(), k.since.Load()))
-		if quiet >= limit && !k.alive() {
-			lost(k)
+		heard := k.heard.Load()
+		if quiet >= limit && quiet >= k.patience() && !k.alive() && k.heard.Load() == heard {
+			lost(k) // what was owed has not come meanwhile either
 			return
 		}
 		timer.Reset(k.silence / 4)
@@ -182,9 +188,31 @@ func (k *Conn) sleep() bool {
 	return !k.asleep.CompareAndSwap(true, false)
 }
 
+// Slow is a connection that knows how long the way there and back takes; of TCP the kernel is asked.
+type Slow interface {
+	net.Conn
+	Trip() time.Duration
+}
+
+// patience is for how long the server may say nothing: on a line whose queues are full, where the way there and back
+// takes longer than half of silence, twice as long as that, but not longer than a server that owes nothing.
+func (k *Conn) patience() time.Duration {
+	line := k.line.Load()
+	if line == nil {
+		return k.silence
+	}
+	trip := time.Duration(0)
+	if slow, ok := (*line).(Slow); ok {
+		trip = slow.Trip()
+	} else {
+		trip = lineTrip(*line)
+	}
+	return max(k.silence, min(2*trip, longSilence))
+}
+
 // alive asks for a sign of life.
 func (k *Conn) alive() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), k.silence)
+	ctx, cancel := context.WithTimeout(context.Background(), k.patience())
 	defer cancel()
 	return k.Ask(ctx)
 }
