@@ -43,18 +43,19 @@ var (
 type dialog struct {
 	known bool // a pattern of the runner fits
 	words string
+	asked string // more of them: what whoever answers has read
 }
 
 // dialog finds a permission prompt at the end of a screen, or what no pattern knows and is to be chosen.
 func (s *sight) dialog(screen string) (d dialog, ok bool) {
 	if s != nil && s.tmux {
 		if m, fits := s.prompts.Match(screen); fits && m.Kind == "permission" {
-			return dialog{true, m.Words(screen)}, true
+			return dialog{true, m.Words(screen), m.Asked(screen)}, true
 		}
 	}
 	lines := strings.Split(screen, "\n")
-	last := lines[max(0, len(lines)-runner.DefaultPromptLines):]
-	return dialog{false, runner.Letters(strings.Join(last, "\n"))}, runner.Chooses(screen)
+	last := runner.Letters(strings.Join(lines[max(0, len(lines)-runner.DefaultPromptLines):], "\n"))
+	return dialog{false, last, last}, runner.Chooses(screen)
 }
 
 // mark tells one dialog from the next, without its words, to whoever has seen it; empty: none stands there.
@@ -63,7 +64,7 @@ func (s *sight) mark(screen string) string {
 	if !ok {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%t %s", d.known, d.words))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%t %s", d.known, d.asked))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -45,7 +45,7 @@ func (x *tui) terminal(r shim.TerminalRequest) (string, error) {
 	if !r.Look {
 		return "", err
 	}
-	return x.screen(), err
+	return strings.Repeat("scrolled out\n", r.Lines) + x.screen(), err
 }
 
 func (x *tui) key(k rune) {
@@ -181,8 +181,10 @@ func TestAnswersAreForThePromptThatWasSeen(t *testing.T) {
 		q.Request, q.Agent, q.Incarnation = request, 1, 2
 		return r.stream.askTerminal(t, q)
 	}
-	for _, how := range []string{"digits", "deaf"} { // by its key, by Enter alone
-		x := &tui{how: how, asks: []string{"make all", "rm all"}}
+	for how, asks := range map[string][]string{"digits": {"make all", "rm all"}, // by its key
+		// by Enter alone; and what tells the one from the other stands further up
+		"deaf": {"make all \\\n a \\\n b \\\n c \\\n d", "rm all \\\n a \\\n b \\\n c \\\n d"}} {
+		x := &tui{how: how, asks: slices.Clone(asks)}
 		one.acts(x.terminal)
 		seen := ask(&vigilv1.TerminalRequest{Look: true})
 		if seen.GetDialog() == "" || strings.Contains(seen.GetDialog(), "make") {
@@ -195,14 +197,18 @@ func TestAnswersAreForThePromptThatWasSeen(t *testing.T) {
 			}
 			return ask(q)
 		}
-		if d := answer(); d.GetError() != "" || !slices.Equal(x.chosen, []string{"make all: Yes"}) {
+		if d := answer(); d.GetError() != "" || !slices.Equal(x.chosen, []string{asks[0] + ": Yes"}) {
 			t.Errorf("%s: chosen %q, %q", how, x.chosen, d.GetError())
 		}
 		if d := answer(); d.GetError() != errOther.Error() || len(d.GetData()) > 0 || len(x.chosen) != 1 {
 			t.Errorf("%s: the next prompt got the answer to the last one: chosen %q, %q", how, x.chosen, d.GetError())
 		}
-		if next := ask(&vigilv1.TerminalRequest{Look: true}).GetDialog(); next == "" || next == seen.GetDialog() {
+		next := ask(&vigilv1.TerminalRequest{Look: true}).GetDialog()
+		if next == "" || next == seen.GetDialog() {
 			t.Errorf("%s: marks %q and %q", how, seen.GetDialog(), next)
+		}
+		if far := ask(&vigilv1.TerminalRequest{Look: true, Lines: 9}).GetDialog(); far != next {
+			t.Errorf("%s: the mark is %q, with what has scrolled out %q", how, next, far)
 		}
 		x.asks = nil
 		if d := ask(&vigilv1.TerminalRequest{Look: true}); d.GetDialog() != "" {

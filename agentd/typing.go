@@ -112,8 +112,12 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (vie
 		Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines()),
 		Keys: hex.EncodeToString(r.GetKeys())})
 	seen := view{text: screen}
-	if r.GetLook() {
-		seen.dialog = f.sight.mark(runner.Tidy(screen))
+	if r.GetLook() && err == nil {
+		now := runner.Tidy(screen)
+		if r.GetLines() > 0 { // what has scrolled out of the terminal is no part of what stands there
+			now, err = f.see(ctx)
+		}
+		seen.dialog = f.sight.mark(now)
 	}
 	return seen, err
 }

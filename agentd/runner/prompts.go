@@ -73,10 +73,20 @@ const linesAbove = 3
 
 // Words gives the letters of the lines that were matched on a screen, and of some above them: another prompt of the
 // same kind has others, while a clock or a spinner that moves changes none.
-func (m Match) Words(screen string) string {
+func (m Match) Words(screen string) string { return m.around(screen, linesAbove) }
+
+// linesBefore is how many lines above belong to what a human has read before an answer: of a command or a change of a
+// file the last lines may be those of the one before it.
+const linesBefore = 8
+
+// Asked gives the letters of what a human has read before an answer. Where other things move above a dialog it may
+// have changed while the dialog is the same.
+func (m Match) Asked(screen string) string { return m.around(screen, linesBefore) }
+
+func (m Match) around(screen string, above int) string {
 	lines := strings.Split(screen, "\n")
 	end := max(0, len(lines)-m.Below)
-	begin := max(0, end-1-strings.Count(m.Text, "\n")-linesAbove)
+	begin := max(0, end-1-strings.Count(m.Text, "\n")-above)
 	return Letters(strings.Join(lines[begin:end], "\n"))
 }
 

@@ -49,7 +49,6 @@ func (u *unread) spawn(name string, args ...string) *proc {
 // fill writes until nothing more fits.
 func (u *unread) fill() {
 	u.t.Helper()
-	_ = u.pipe.SetWriteDeadline(time.Now())
 	raw, err := u.pipe.SyscallConn()
 	if err != nil {
 		u.t.Fatal(err)

@@ -163,7 +163,7 @@ func runAgentd(ctx context.Context, conf *conf.Agentd, hangups <-chan struct{}, 
 	}
 	if conf.Metrics != "" {
 		group.Go(func() error {
-			serveFigures(groupCtx, conf.Metrics, registry, faults, listenAgain)
+			serveFigures(groupCtx, conf.Metrics, registry, faults, listenAgain, log)
 			return nil
 		})
 	}

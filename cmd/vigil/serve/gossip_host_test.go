@@ -114,7 +114,7 @@ func TestFiguresAreServedOnceTheirAddressIsFree(t *testing.T) {
 	all, ended := newTroubles(), make(chan struct{})
 	go func() {
 		defer close(ended)
-		serveFigures(ctx, addr, prometheus.NewRegistry(), all, time.Millisecond)
+		serveFigures(ctx, addr, prometheus.NewRegistry(), all, time.Millisecond, hclog.NewNullLogger())
 	}()
 	soon(t, "a word", func() bool {
 		l := all.list()

@@ -33,7 +33,8 @@ func (s *server) serveProfiles(ctx context.Context) error {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: s.log.StandardLogger(nil)}
 	defer context.AfterFunc(ctx, func() { _ = web.Close() })() // what is being profiled is of no use any more
 	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		s.log.Warn("profiles are no longer served", "error", err)

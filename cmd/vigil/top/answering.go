@@ -15,13 +15,16 @@ type screenMsg struct {
 	screen *vigilv1.Screen
 }
 
-// lookFirst shows what an answer is for, while it is typed. Without it the answer is for whatever stands there.
+// blind tells that an answer is for a prompt which nobody was shown: one may come up before it is typed.
+func (o order) blind() bool { return o.verb == "answer" && !o.words && o.dialog == "" }
+
+// lookFirst shows what an answer is for, while it is typed.
 func (m *model) lookFirst() tea.Cmd {
 	agent := m.order.agent
 	return func() tea.Msg {
 		screen, err := m.hand.Screen(m.ctx, agent)
 		if err != nil {
-			return screenMsg{agent: agent} // whoever answers is told why
+			return saidMsg{err: err}
 		}
 		return screenMsg{agent, screen}
 	}

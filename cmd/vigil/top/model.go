@@ -247,6 +247,10 @@ func (m *model) typedKey(k tea.KeyMsg) tea.Cmd {
 			m.said, m.wrong = "nothing was typed", false
 			return nil
 		}
+		if m.order.blind() {
+			m.said, m.wrong = "nothing was done: no prompt was seen on its terminal; s shows it", true
+			return nil
+		}
 		return m.do(m.order)
 	case tea.KeyBackspace:
 		m.typed = m.typed[:max(0, len(m.typed)-1)]

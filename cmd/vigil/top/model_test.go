@@ -141,6 +141,7 @@ func full(t *testing.T, width, height int) *bench {
 		{Seq: 1, Kind: "task.created", Room: "web", Task: 4, Text: "build it"},
 		{Seq: 2, Kind: "host.lost", Host: "west", Text: hostile}}}})
 	b.send(lookMsg{fleet()})
+	b.hand.screen = &vigilv1.Screen{Text: "Do you want to proceed?\n1. Yes\n", Dialog: "mark"}
 	return b
 }
 
@@ -210,9 +211,9 @@ func TestKeysOrder(t *testing.T) {
 		said string
 	}{
 		{"an answer", []string{"a", "y", "es", "enter"}, order{verb: "answer", text: "yes", agent: "web/builder",
-			room: "web", agentRev: 7}, "answer done"},
+			room: "web", agentRev: 7, dialog: "mark"}, "answer done"},
 		{"an answer with a mistake", []string{"a", "no", "ctrl+u", "1x", "backspace", "enter"},
-			order{verb: "answer", text: "1", agent: "web/builder", room: "web", agentRev: 7}, "answer done"},
+			order{verb: "answer", text: "1", agent: "web/builder", room: "web", agentRev: 7, dialog: "mark"}, "answer done"},
 		{"no answer", []string{"a", "enter"}, order{}, "nothing was typed"},
 		{"an answer that is given up", []string{"a", "y", "esc"}, order{}, "nothing was typed"},
 		{"keys at once", []string{"ja"}, order{}, ""},
@@ -269,6 +270,13 @@ func TestAnAnswerIsForThePromptThatIsShown(t *testing.T) {
 	b.send(screenMsg{"web/builder", b.hand.screen}) // late
 	if v := b.View(); strings.Contains(v, "rm -rf build") {
 		t.Errorf("what comes late is shown:\n%s", v)
+	}
+	for _, screen := range []*vigilv1.Screen{nil, {Text: "working"}} { // a prompt may come up before it is typed
+		b.hand.screen, b.hand.orders = screen, nil
+		b.press("a", "1", "enter")
+		if len(b.hand.orders) > 0 || !b.wrong || !strings.Contains(b.said, "no prompt was seen") {
+			t.Errorf("an answer to nothing: ordered %+v, it says %q", b.hand.orders, b.said)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ type order struct {
 	mail              uint64
 	agentRev, taskRev uint64
 	words             bool   // the agent has asked in words: its answer is a message, no key for a prompt
-	dialog            string // mark of the prompt that an answer is for; empty: of whichever stands there
+	dialog            string // mark of the prompt that an answer is for; empty: none was seen
 }
 
 // subject is what an order is about, for people.

@@ -193,9 +193,10 @@ function Answer({
 }): JSX.Element {
   const [text, set] = useState("");
   const [sending, setBusy] = useState(false);
-  const busy = useNew(dialog) || sending;
   const field = useRef<HTMLInputElement>(null);
   const prompt = i.kind === "prompt" || i.kind === "permission_prompt";
+  const fresh = useNew(dialog);
+  const busy = sending || fresh || (prompt && !nudge && !dialog); // nobody answers what was not shown
   useKeys({ a: () => field.current?.focus() });
   const send = async (line: string): Promise<void> => {
     setBusy(true);
@@ -205,7 +206,7 @@ function Answer({
         reason: "answered on the page",
         if_rev: i.agent_rev,
         answer: prompt && !nudge, // a question in words has no prompt that keys could choose from
-        if_dialog: prompt && !nudge && dialog ? dialog : undefined, // an answer is for the prompt that was shown
+        if_dialog: prompt && !nudge ? dialog : undefined, // an answer is for the prompt that was shown
       }),
     );
     setBusy(false);

@@ -143,6 +143,7 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
     ["prompt", "permission_prompt", "needs_input", "agent_stuck", "mail_unacknowledged"].includes(
       i.kind ?? "",
     );
+  // The last prompt that was shown, also when it has gone: an answer that comes late is for that one, and is refused.
   const [dialog, setDialog] = useState<string>();
   return (
     <article class="detail" id="detail" aria-label={i.subject}>
@@ -191,7 +192,7 @@ function Item({ i, readAt, again }: { i: InboxItem; readAt: number; again: () =>
       )}
       {i.mail && <MailText id={i.mail} />}
       {i.task && <TaskText id={i.task} />}
-      {screen && <Screen agent={i.agent!} seen={setDialog} />}
+      {screen && <Screen agent={i.agent!} seen={(d) => d && setDialog(d)} />}
       <Answers i={i} again={again} dialog={dialog} />
       {i.done && <p class="faint note">vigil: {i.done}.</p>}
     </article>

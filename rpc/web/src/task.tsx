@@ -21,6 +21,7 @@ export function TaskView(): JSX.Element {
   );
   if (!task.value) return task.error ? <Wrong error={task.error} /> : <Empty>Looking…</Empty>;
   const t = task.value,
+    lost = Number(t.result_dropped ?? 0),
     ended = ["COMPLETED", "FAILED", "CANCELED", "QUARANTINED"].includes(t.state ?? "");
   return (
     <div class="grid">
@@ -145,12 +146,13 @@ export function TaskView(): JSX.Element {
           <Empty>{t.text_gone ? "It was dropped, since a budget of its room was full." : "It has none."}</Empty>
         )}
       </Card>
-      <Card title={t.result ? "Result" : "Last note"}>
+      <Card title={t.result || lost ? "Result" : "Last note"}>
         {t.result || t.note ? (
           <pre class="words">{t.result || t.note}</pre>
         ) : (
-          <Empty>Nothing was said yet.</Empty>
+          <Empty>{lost ? "Nothing is left of it." : "Nothing was said yet."}</Empty>
         )}
+        {lost > 0 && <p class="warn">{plural(lost, "byte")} of it went, since a budget of its room was full.</p>}
       </Card>
       {t.failed.length > 0 && (
         <Card title="Failed attempts" wide>

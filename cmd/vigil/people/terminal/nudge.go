@@ -60,7 +60,8 @@ vigil agent screen.`,
 	}
 	cmd.Flags().StringVar(&file, "file", "", "file with the text, - for standard input")
 	cmd.Flags().BoolVar(&answer, "answer", false, "the text answers a permission prompt that stands there")
-	cmd.Flags().StringVar(&dialog, "if-dialog", "", "with --answer: only while the prompt stands that had this\nmark (`dialog` of `vigil agent screen --json`)")
+	cmd.Flags().StringVar(&dialog, "if-dialog", "",
+		"with --answer: only while the prompt stands that had this `MARK` (dialog of vigil agent screen --json)")
 	cli.WhyFlag(cmd, &why)
 	return cmd
 }

@@ -101,7 +101,7 @@ for (const [path, name, wanted] of [
 await page.route(/\/v1\/tasks\/420042(\?|$)/, async (route) => {
   const ids = { id: "420042", parent: "41", next: "43", room: "demo", role: "words" };
   const lists = { failed: [], late_results: [{ attempt: 1, incarnation: "7", result: "<b>late</b>" }] };
-  const json = { ...ids, ...lists, state: "COMPLETED", title: "handed on", hops: 2, text_gone: true };
+  const json = { ...ids, ...lists, state: "COMPLETED", title: "handed on", hops: 2, text_gone: true, result_dropped: "9" };
   await route.fulfill({ json });
 });
 await at("/task/420042");
@@ -110,6 +110,7 @@ await facts.getByText("handed on 2 times in a row").waitFor();
 if ((await facts.getByRole("link").allTextContents()).join() !== "task 41,task 43") fault("a task names no neighbours");
 await page.getByText("<b>late</b>").waitFor();
 await page.getByText("It was dropped").waitFor();
+await page.getByText("9 bytes of it went").waitFor();
 await seen("handed-on");
 
 // The rest of the bar on a phone, by keyboard alone.
