@@ -3158,8 +3158,8 @@ type Screen struct {
 	CursorX      uint32 `protobuf:"varint,6,opt,name=cursor_x,json=cursorX,proto3" json:"cursor_x,omitempty"`
 	CursorY      uint32 `protobuf:"varint,7,opt,name=cursor_y,json=cursorY,proto3" json:"cursor_y,omitempty"`
 	CursorHidden bool   `protobuf:"varint,8,opt,name=cursor_hidden,json=cursorHidden,proto3" json:"cursor_hidden,omitempty"`
-	// A mark of what stands there and waits to be answered, a permission prompt or choices: another one has another mark.
-	// Empty: nothing does. See if_dialog of NudgeAgent.
+	// A mark of what stands there and waits to be answered, a permission prompt or choices, by its letters and those of
+	// some lines above. Empty: nothing does. See if_dialog of NudgeAgent.
 	Dialog        string `protobuf:"bytes,9,opt,name=dialog,proto3" json:"dialog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -2510,8 +2510,8 @@ class _ScreenAlways(TypedDict):
 
 class Screen(_ScreenAlways, total=False):
     dialog: str
-    """A mark of what stands there and waits to be answered, a permission prompt or choices: another
-    one has another mark. Empty: nothing does. See if_dialog of NudgeAgent."""
+    """A mark of what stands there and waits to be answered, a permission prompt or choices, by its
+    letters and those of some lines above. Empty: nothing does. See if_dialog of NudgeAgent."""
     host: str
     incarnation: str
     text: str

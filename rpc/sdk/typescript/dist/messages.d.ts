@@ -2134,8 +2134,8 @@ export interface Screen {
   cursor_x: number;
   cursor_y: number;
   /**
-   * A mark of what stands there and waits to be answered, a permission prompt or choices: another
-   * one has another mark. Empty: nothing does. See if_dialog of NudgeAgent.
+   * A mark of what stands there and waits to be answered, a permission prompt or choices, by its
+   * letters and those of some lines above. Empty: nothing does. See if_dialog of NudgeAgent.
    */
   dialog?: string;
   host?: string;
