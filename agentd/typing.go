@@ -112,7 +112,7 @@ func (v *lives) atTerminal(ctx context.Context, r *vigilv1.TerminalRequest) (vie
 		Interrupt: r.GetKey() == "interrupt", Look: r.GetLook(), Lines: int(r.GetLines()),
 		Keys: hex.EncodeToString(r.GetKeys())})
 	seen := view{text: screen}
-	if r.GetLook() && err == nil {
+	if r.GetLook() && r.GetText() == "" && err == nil {
 		now := runner.Tidy(screen)
 		if r.GetLines() > 0 { // what has scrolled out of the terminal is no part of what stands there
 			now, err = f.see(ctx)
