@@ -397,6 +397,7 @@ func (s *State) relief(room noun.RoomID, bytes int64, rows int) (r core.Relief) 
 		list, r.Bytes = append(list, x.Id), r.Bytes+noun.CostOfMail(s.MailTable.Get(x.Id))
 		return true
 	})
+	r.More = r.Bytes < bytes && len(list) == core.ReliefSteps
 	r.Rows, r.Drop = len(list), func() {
 		for _, id := range list {
 			if s.MailTable.Get(id) != nil {
