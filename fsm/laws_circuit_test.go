@@ -458,6 +458,37 @@ func TestN30HumanBeatsAHalfOpenRole(t *testing.T) {
 	x.probe(true)
 }
 
+// A half-open role that is no longer declared is none any more, though it stays for its finished
+// tasks: it was announced every few hours for ever, and nothing that a human could do ended that.
+// Declared again it begins anew.
+func TestN30HalfOpenRoleThatGoes(t *testing.T) {
+	x := newOutage(t, 4, 20)
+	x.trip()
+	for _, id := range x.tasks {
+		x.must(CancelTask{Task: id, By: "ann"})
+	}
+	x.must(ApplyRoom{Room: "demo", Roles: []noun.RoleSpec{{Name: "other"}}})
+	if r := x.s.Role(x.role); r == nil || !r.Retired || r.Half != nil {
+		t.Fatalf("the role is %+v", r)
+	}
+	if list, more := x.s.Unserved("", 10); len(list)+more > 0 {
+		t.Errorf("%d roles are unserved: %+v", len(list)+more, list)
+	}
+	if e := x.escalated(); e == nil || e.State != noun.EscalationClosed {
+		t.Errorf("the escalation is %+v", e)
+	}
+	if got := reload(t, x.s); got.Hash() != x.s.Hash() || got.Check() != nil {
+		t.Errorf("L12: a loaded state differs: %v", got.Check())
+	}
+	x.jump(time.Hour) // no timer of it is left
+	x.room("demo", noun.RoleSpec{Name: "other"}, noun.RoleSpec{Name: "w", Replicas: 4, TTL: time.Hour})
+	x.must(CreateTask{Room: "demo", Role: "w"})
+	x.must(CreateTask{Room: "demo", Role: "w"})
+	if n := x.s.RoleIdx.Get(x.role).Pending.Len(); x.half() != nil || n != 2 {
+		t.Errorf("declared again it offers %d of 2 tasks: %+v", n, x.half())
+	}
+}
+
 // The story of an outage: 20 tasks, 4 agents, what they depend on is away for 15 s, and every attempt
 // fails within half a second, or ends the agent. Afterwards all of them are done, none is given up.
 func TestN30OutageOf15Seconds(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -122,6 +123,59 @@ func TestL11MailboxesAreBounded(t *testing.T) {
 	}
 	if out := d.want(noun.Full, letter("r/h.1", noun.MailLow)); !strings.Contains(out.Detail, "mail_kept") {
 		t.Errorf("a full cluster: %s", out.Detail)
+	}
+}
+
+// closedMail is a room with so many mails, which are all acknowledged.
+func closedMail(t *testing.T, level uint32, closed int) *drive {
+	t.Helper()
+	d, _ := post(t)
+	if level != Baseline {
+		d.must(RaiseLevel{Level: level})
+	}
+	d.room("s", noun.RoleSpec{Name: "h", Replicas: 11, TTL: 24 * time.Hour})
+	for sent := 0; sent < closed; {
+		var mails, acks []Request
+		name := noun.AgentName("s", "h", uint32(sent/noun.MaxMailbox+2)) // a mailbox keeps no more
+		me := d.joinBy(name)
+		for ; len(mails) < noun.MaxMailbox && sent < closed; sent++ {
+			mails = append(mails, Request{Cmd: letter(name, noun.MailLow)})
+			acks = append(acks, Request{Cmd: AckMail{Speaker: me, Mail: noun.MailID(sent + 1)}})
+		}
+		for _, e := range []*Entry{d.entry(mails...), d.entry(acks...)} {
+			for _, out := range d.s.Apply(e).Outcomes {
+				if out.Code != noun.OK {
+					t.Fatalf("%+v", out)
+				}
+			}
+		}
+	}
+	if n := d.s.MailTable.Len(); n != closed {
+		t.Fatalf("there are %d mails, want %d", n, closed)
+	}
+	return d
+}
+
+// L11: when mail_kept is lowered, each mail removes as many closed ones as one may, until no more
+// are kept. All mail was refused, hand-overs and the questions of the watchdog too, until the closed
+// ones had gone by their age.
+func TestL11MailGoesOnWhenLessOfItIsKept(t *testing.T) {
+	const closed = core.ReliefSteps + 2000
+	for _, level := range []uint32{Baseline, core.LevelRetry} {
+		d := closedMail(t, level, closed)
+		d.set("mail_kept", "1000")
+		if level == Baseline {
+			d.want(noun.Full, letter("r/w", noun.MailLow))
+			continue
+		}
+		d.must(letter("r/w", noun.MailLow))
+		if n := d.s.MailTable.Len(); n != closed-core.ReliefSteps+1 {
+			t.Errorf("after a mail there are %d, one removes %d", n, core.ReliefSteps)
+		}
+		d.must(letter("r/w", noun.MailLow))
+		if n := d.s.MailTable.Len(); n != 1000 {
+			t.Errorf("%d mails are kept, want 1000", n)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/fsm/core"
 	"vigil/fsm/noun"
 )
 
@@ -223,5 +224,55 @@ func TestL9APauseMayRemoveAnAgentThatGoes(t *testing.T) {
 		if d.agent("r/a.2") != nil {
 			t.Error("it is still there")
 		}
+	}
+}
+
+// L9: a pause is no part of the stretch that a deadline bounds. Whoever resumed a room saw all its tasks canceled a
+// minute later. Other servers of a cluster that is being upgraded count the pause, so all of them do until the level.
+func TestL9ADeadlineBeginsAnewAfterAPause(t *testing.T) {
+	for name, span := range map[string]time.Duration{"by a word": 0, "by its end": 10 * time.Hour} {
+		for _, level := range []uint32{Baseline, core.LevelRetry} {
+			if span != 0 && level == Baseline { // ends came with the level
+				continue
+			}
+			x := newSilentRoom(t, noun.RoomWatch{Deadline: 3 * time.Hour})
+			if level != Baseline {
+				x.must(RaiseLevel{Level: level})
+			}
+			x.must(SetPause{Scope: "r", Pause: true, By: "ann", For: span})
+			x.jump(10 * time.Hour)
+			if span == 0 {
+				x.must(SetPause{Scope: "r", By: "ann"})
+			}
+			if level == Baseline {
+				x.is(RoomStalled)
+				continue
+			}
+			x.is(RoomActive)
+			x.same()
+			for resumed := x.clock; x.clock < resumed.Add(3*time.Hour); x.jump(5 * time.Minute) {
+				x.must(ProgressTask{Work: x.work(), Note: "on"})
+				x.is(RoomActive)
+			}
+			x.must(ProgressTask{Work: x.work(), Note: "on"})
+			x.jump(time.Nanosecond)
+			if q := x.is(RoomStalled); q.Reason != RoomDeadline {
+				t.Errorf("%s: %+v", name, q)
+			}
+		}
+	}
+}
+
+// A room whose cancellation has left only what is put off does not count as one that works again for being resumed.
+func TestAPauseDoesNotMakeACanceledRoomWork(t *testing.T) {
+	x := newSilentRoom(t)
+	x.must(RaiseLevel{Level: core.LevelRetry})
+	x.putOff(6 * time.Hour)
+	x.cancel()
+	x.must(SetPause{Scope: "r", Pause: true, By: "ann"})
+	x.jump(time.Hour)
+	x.must(SetPause{Scope: "r", By: "ann"})
+	if x.room().ResumedWork() {
+		t.Error("a room in which nobody has done anything counts as one that works")
 	}
 }

@@ -51,6 +51,7 @@ type twinAgent struct {
 	pauseEnd         noun.Time
 	stuck            string
 	confirm          bool // time proves no end of this life
+	own              bool // it began as one that nobody vouches for
 	// Of its declaration: its number, and until when nobody expects progress.
 	declared uint64
 	excused  noun.Time
@@ -96,7 +97,10 @@ func newTwin(s *State) *twin {
 
 func (w *twin) ttl(a *twinAgent) noun.Time { return noun.Time(w.roles[a.role].TTL) }
 func (w *twin) vouched(a *twinAgent) bool {
-	return a.managed && w.roles[a.role].Proof == noun.ProofProcess
+	if !w.retries {
+		return a.managed && w.roles[a.role].Proof == noun.ProofProcess
+	}
+	return a.managed && !a.own
 }
 
 func (w *twin) byID(id noun.AgentID) *twinAgent {

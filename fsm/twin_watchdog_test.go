@@ -46,7 +46,8 @@ func (c *chaos) watchdog(s *State) Command {
 // silentTwin is the conversation watchdog without index and without anything kept: what
 // it knows of a room are the words that were spoken in it.
 type silentTwin struct {
-	active map[noun.RoomID]noun.Time
+	active  map[noun.RoomID]noun.Time
+	resumed map[noun.RoomID]noun.Time // when the last pause of the room was over, but of what a cancellation has left
 }
 
 // heard gives the room in which an accepted command was something done or said.
@@ -180,7 +181,7 @@ func (w *silentTwin) canceled(s *State, room noun.RoomID, reason string, before 
 // The index, the last activity that is kept and the decision about every room agree with
 // what is found by walking over everything.
 func TestTwinOfTheWatchdogAgrees(t *testing.T) {
-	stalled, canceled, reopened, spared, left := 0, uint64(0), 0, 0, 0
+	stalled, canceled, reopened, spared, left, resumed := 0, uint64(0), 0, 0, 0, 0
 	for _, seed := range seeds(t, 6) {
 		c, s := newChaos(seed, true), New()
 		opening := c.opening()
@@ -191,7 +192,7 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 		for _, e := range opening {
 			s.Apply(e)
 		}
-		w := &silentTwin{active: map[noun.RoomID]noun.Time{}}
+		w := &silentTwin{map[noun.RoomID]noun.Time{}, map[noun.RoomID]noun.Time{}}
 		for range 2500 {
 			e := c.next(s)
 			if len(e.Requests) > 1 { // what each command did is seen one by one
@@ -208,6 +209,9 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 						e.Requests[i].Cmd = p
 					}
 				}
+			}
+			if rm := s.Room("r"); seed%2 == 0 && rm != nil && !rm.Deleting && len(e.Requests) == 1 && c.one(25) {
+				e.Requests[0] = Request{Cmd: SetPause{Scope: "r", Pause: !rm.Paused, By: "x"}}
 			}
 			// What time and beats do is done before, so that it is not taken for the command's.
 			s.Apply(&Entry{Index: e.Index, Term: e.Term, Stint: e.Stint, Stamp: e.Stamp, Wall: e.Wall, Beats: e.Beats})
@@ -248,6 +252,10 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 				if p, ok := e.Requests[0].Cmd.(SetPause); ok && p.Scope != "" && paused[p.Scope] != p.Pause {
 					if id = out[0].Room; id == 0 {
 						id = s.AgentByName(p.Scope).Room
+					} else if rm := s.Room(p.Scope); rm != nil && !p.Pause && s.Level() >= core.LevelRetry &&
+						s.RoomIndex(id).Open > 0 && (rm.Canceled == nil || rm.ResumedWork()) {
+						w.resumed[id] = s.Meta.Clock
+						resumed++
 					}
 				}
 				if id != 0 {
@@ -289,6 +297,10 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 				if q := s.Quiet(rm); q.State == RoomStalled || q.State == RoomStalling {
 					naive = append(naive, rm.ID)
 				}
+				if rm.Opened < w.resumed[rm.ID] {
+					t.Fatalf("seed %d, entry %d: the deadline of room %s counts from %s, its pause was over at %s", seed,
+						e.Index, rm.Name, time.Duration(rm.Opened), time.Duration(w.resumed[rm.ID]))
+				}
 			}
 			var found []noun.RoomID
 			last := noun.Time(0)
@@ -312,9 +324,11 @@ func TestTwinOfTheWatchdogAgrees(t *testing.T) {
 		}
 		canceled += s.Meta.Watchdog.Canceled
 	}
-	if *seedFlag == 0 && (stalled == 0 || canceled == 0 || reopened == 0 || spared == 0 || left == 0) {
-		t.Errorf("%d stalled, %d canceled, %d reopened, %d spared, %d tasks left: the log exercises nothing", stalled,
-			canceled, reopened, spared, left)
+	if *seedFlag == 0 && (stalled == 0 || canceled == 0 || reopened == 0 || spared == 0 || left == 0 ||
+		resumed == 0) {
+		t.Errorf("%d stalled, %d canceled, %d reopened, %d spared, %d tasks left, %d resumed: the log "+
+			"exercises nothing", stalled, canceled, reopened, spared, left, resumed)
 	}
-	t.Logf("%d stalled, %d canceled, %d reopened, %d spared, %d tasks left", stalled, canceled, reopened, spared, left)
+	t.Logf("%d stalled, %d canceled, %d reopened, %d spared, %d tasks left, %d resumed", stalled, canceled,
+		reopened, spared, left, resumed)
 }

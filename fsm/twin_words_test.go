@@ -318,7 +318,7 @@ func (w *twin) ordered(t *testing.T, c OrderStart, got noun.Outcome) noun.Code {
 	*a = twinAgent{id: a.id, name: a.name, role: a.role, inc: c.Inc, since: w.now, managed: true,
 		proc: noun.ProcOrdered,
 		host: c.Host, paused: a.paused, pauseEnd: a.pauseEnd,
-		confirm: w.roles[a.role].Policy == noun.PolicyConfirm}
+		confirm: w.roles[a.role].Policy == noun.PolicyConfirm, own: w.roles[a.role].Proof == noun.ProofAgent}
 	return noun.OK
 }
 

@@ -57,7 +57,7 @@ func (w *work) Renew(ctx context.Context, r *vigilv1.RenewRequest) (*vigilv1.Ren
 	var ttl time.Duration
 	w.Reader.Read(func(st *fsm.View) {
 		if a := st.AgentByName(s.Agent); a != nil {
-			id, ttl = a.ID, st.Role(a.Role).Spec.TTL
+			id, ttl = a.ID, time.Duration(st.Lease(a.ID).TTL) // the role's may be another one for the lives to come
 		}
 	})
 	if id == 0 {

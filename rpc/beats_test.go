@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/form"
@@ -107,6 +109,39 @@ func TestL10BeatsTellHostsTheTTLInForce(t *testing.T) {
 	r, err := w.work(0).Beat(within(t), &vigilv1.BeatRequest{Host: uint32(host), Boot: "b1"})
 	if err != nil || r.GetTtl().AsDuration() != 7*time.Second {
 		t.Errorf("a beat was answered %v, %v; want a ttl of 7s", r, err)
+	}
+}
+
+// L10: a life keeps the TTL that it began with. Who beats by itself is told that one, not what the role has been given
+// since: a quarter of a TTL that was raised came too late, and the lease ended.
+func TestL10RenewTellsTheTTLOfTheLife(t *testing.T) {
+	w := start(t, 1)
+	apply := func(ttl time.Duration) {
+		t.Helper()
+		if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{
+			{Name: "builder", Ttl: durationpb.New(ttl)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renewed := func(me *vigilv1.Speaker) time.Duration {
+		t.Helper()
+		r, err := w.work(0).Renew(within(t), &vigilv1.RenewRequest{Speaker: me})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.GetTtl().AsDuration()
+	}
+	apply(time.Minute)
+	me := w.join("demo/builder")
+	apply(10 * time.Minute)
+	if got := renewed(me); got != time.Minute {
+		t.Errorf("the life that began with 1m is told %s", got)
+	}
+	if _, err := w.work(0).Leave(within(t), &vigilv1.LeaveRequest{Speaker: me}); err != nil {
+		t.Fatal(err)
+	}
+	if got := renewed(w.join("demo/builder")); got != 10*time.Minute {
+		t.Errorf("the next life is told %s, want 10m", got)
 	}
 }
 

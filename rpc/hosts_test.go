@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"vigil/fsm"
 	"vigil/fsm/noun"
 	"vigil/rpc/gen/vigilv1"
 )
@@ -99,6 +100,25 @@ func TestStreamBringsOrders(t *testing.T) {
 	}
 	if _, ok := w.servers[0].StreamSilence(host); ok {
 		t.Fatal("the other server claims to hold the stream")
+	}
+}
+
+// L10: an order tells how the life that it starts is proved. A role that is declared in another way meanwhile changes
+// neither that nor its lease: nobody would beat for the life.
+func TestL10OrdersTellTheProofOfTheLife(t *testing.T) {
+	w := start(t, 1)
+	if err := w.do(fsm.RaiseLevel{Level: fsm.NewestLevel}); err != nil {
+		t.Fatal(err)
+	}
+	_, host := w.connect(t, 0)
+	w.order(t, "demo/builder", host)
+	if _, err := w.fleet(0).ApplyRoom(within(t), &vigilv1.ApplyRoomRequest{Room: "demo", Roles: []*vigilv1.RoleSpec{
+		{Name: "builder", Runner: "sh", Proof: "agent"}}}); err != nil {
+		t.Fatal(err)
+	}
+	o := w.stream(t, within(t), 0, uint32(host)).next().GetOrders()
+	if len(o.GetOrders()) != 1 || o.GetOrders()[0].GetProof() != "process" {
+		t.Errorf("orders of a life that began with proof: process: %v", o)
 	}
 }
 

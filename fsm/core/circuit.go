@@ -338,7 +338,7 @@ func (s *State) fireRole(id noun.RoleID) {
 	s.Promote(id)
 }
 
-// dropHalfOpen forgets that a role that is removed is half-open.
+// dropHalfOpen forgets that a role that goes is half-open.
 func (s *State) dropHalfOpen(r *noun.Role) {
 	if r.Half != nil {
 		armed := r.Half.Armed

@@ -81,6 +81,7 @@ func (s *State) retireRole(r *noun.Role) {
 	r.Retired, r.Rev = true, s.Meta.Index
 	s.reviewRole(r.ID)
 	s.endVain(r)
+	s.dropHalfOpen(r) // nobody tries its tasks any more; declared again, it begins anew
 	s.Hooks.RoleGoes.Call(r)
 	s.visitAgents(r, 0)
 	s.promise(r)

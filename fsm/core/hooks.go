@@ -27,6 +27,7 @@ type Hooks struct {
 	RoleGoes     Hook[*noun.Role]  // the role is no longer declared
 	RoomTouched  Hook[noun.RoomID] // something was done or said in the room
 	RoomResumed  Hook[noun.RoomID] // what excused its silence is over: that is counted from now
+	RoomUnpaused Hook[*noun.Room]  // its pause is over, by a word or by its end
 	RoomChanged  Hook[*noun.Room]  // what humans want of the room has changed
 	RoomOpened   Hook[noun.RoomID] // it has open tasks now and had none before, or the reverse
 	RoomGoes     Hook[noun.RoomID] // the room is about to be removed

@@ -106,6 +106,7 @@ func (c RaiseLevel) Apply(s *State) noun.Outcome {
 	}
 	s.recountSpare(func() { s.Meta.Level = c.Level })
 	s.keepQuarantined()
+	s.keepProofs()
 	for id := range s.RoleTable.From(0) { // what is urgent overtakes from now on
 		s.reviewGrowth(s.RoleTable.Get(noun.RoleID(id)))
 	}

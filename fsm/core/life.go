@@ -33,7 +33,8 @@ func (s *State) newLife(a *noun.Agent, inc noun.Incarnation) *noun.Lease {
 	s.Rearm(TimerLease, uint64(a.ID), &l.ArmedL, due.Row{})
 	s.Rearm(timerFence, uint64(a.ID), &l.ArmedF, due.Row{})
 	spec := &s.RoleTable.Get(a.Role).Spec
-	*l = noun.Lease{Inc: inc, TTL: int64(spec.TTL), Confirm: spec.Policy == noun.PolicyConfirm}
+	*l = noun.Lease{Inc: inc, TTL: int64(spec.TTL), Confirm: spec.Policy == noun.PolicyConfirm,
+		Own: s.retries() && spec.Proof == noun.ProofAgent}
 	return l
 }
 

@@ -102,6 +102,7 @@ func (s *State) resumeRoom(rm *noun.Room, why string) {
 	rm.Paused, rm.PauseBy, rm.PauseAt, rm.PauseWhy = false, "", 0, ""
 	s.setEnd(timerRoom, uint64(rm.ID), &rm.PauseEnd, noun.End{})
 	s.Event("room.resumed", About{Room: rm.ID}, why)
+	s.Hooks.RoomUnpaused.Call(rm)
 	s.roomPaused(rm)
 }
 

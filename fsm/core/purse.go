@@ -50,14 +50,22 @@ func (v *View) affords(p noun.Purse, room noun.RoomID, bytes int64, rows int) (l
 		if missing <= 0 && more <= 0 {
 			continue
 		}
-		if lists[i] = v.relief(p, r, missing, more); lists[i].Bytes < missing || lists[i].Rows < more {
+		lists[i] = v.relief(p, r, missing, more)
+		list := &lists[i]
+		list.shrinks = list.Bytes < missing && list.More && list.Bytes > bytes && v.retries()
+		if list.Bytes < missing && !list.shrinks || list.Rows < more {
 			return lists, v.full(p, r, bytes)
 		}
 	}
 	return lists, noun.Outcome{}
 }
 
-// Afford makes room for a client's growth, see affords. A refusal has changed nothing.
+// stepsOfRelief are those of a command that may not remove all that is too much, and removes as much as it may.
+const stepsOfRelief = noun.StepsPerEntry / 4
+
+// Afford makes room for a client's growth, see affords. A refusal has changed nothing. Where much more than one command
+// may remove has to go before it fits (a large batch has ended, a budget was lowered), it is let through all the same
+// when that makes the purse smaller, so that such a purse shrinks by being used.
 func (s *State) Afford(p noun.Purse, room noun.RoomID, bytes int64, rows int) noun.Outcome {
 	if bytes <= 0 {
 		return noun.Outcome{}
@@ -65,6 +73,15 @@ func (s *State) Afford(p noun.Purse, room noun.RoomID, bytes int64, rows int) no
 	lists, no := s.affords(p, room, bytes, rows)
 	if no.Code != noun.OK {
 		return no
+	}
+	for i, r := range [...]noun.RoomID{room, 0} {
+		switch list := &lists[i]; {
+		case !list.shrinks:
+		case s.steps > 0:
+			s.steps -= stepsOfRelief
+		default: // others of this entry have removed much
+			*list = s.relief(p, r, 2*bytes, i*rows)
+		}
 	}
 	for i := range lists {
 		s.relieve(&lists[i])

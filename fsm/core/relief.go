@@ -116,6 +116,10 @@ type Relief struct {
 	Bytes int64
 	Rows  int    // of others, that drop removes
 	Drop  func() // nil: none
+	// More tells that this is not enough, and that it is all that one command may remove: more could go.
+	More bool
+
+	shrinks bool // it is not enough, and frees more than its command needs
 }
 
 // relief looks for what to remove from a purse, of a room (0: any), to free so many bytes
@@ -125,6 +129,7 @@ func (v *View) relief(p noun.Purse, room noun.RoomID, bytes int64, rows int) (r 
 	case noun.ForTasks:
 		v.spentTexts(room, bytes, &r)
 		v.spentTasks(room, bytes, &r)
+		r.More = r.Bytes < bytes && max(len(r.texts), len(r.tasks)) == ReliefSteps
 	default:
 		if find := v.Hooks.Relief[p]; find != nil {
 			return find(room, bytes, rows)

@@ -33,7 +33,7 @@ func (s *State) retake(a *noun.Agent) bool {
 	s.Move(t, noun.TaskAcknowledged)
 	a.Task, a.Part, a.Since, a.TaskSince = t.ID, noun.PartActive, s.Meta.Clock, s.Meta.Clock
 	a.Note(func(n *noun.Notes) { n.Adopted = false })
-	s.grantLease(a).Vouch = s.vouched(a)
+	s.grantLease(a).Vouch = s.Vouched(a)
 	s.start(a, t)
 	s.Promote(t.Role)
 	return true

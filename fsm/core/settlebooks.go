@@ -49,6 +49,9 @@ func (s *State) spare(p noun.Purse, room noun.RoomID) (missing int64) {
 		}
 		list := s.relief(p, r, more[i], 0)
 		s.relieve(&list)
+		if list.More && s.retries() {
+			s.steps -= stepsOfRelief
+		}
 		freed += list.Bytes
 		missing = max(missing, more[i]-list.Bytes)
 	}
@@ -68,8 +71,12 @@ func shorten(text *string, missing *int64) (cut int64) {
 
 // cutTask cuts what was said of a task last: its text stays as long as it is open.
 func (s *State) cutTask(t *noun.Task) {
+	whole := t.Droppable() == len(t.Text)
+	if whole && s.steps <= 0 && s.retries() { // nothing of it is lost when later entries make space
+		return
+	}
 	missing := s.spare(noun.ForTasks, t.Room)
-	if missing <= 0 || t.Droppable() == len(t.Text) {
+	if missing <= 0 || whole {
 		return
 	}
 	t = s.TaskTable.Mut(t.ID)

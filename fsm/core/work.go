@@ -141,7 +141,7 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 	a.TaskKnown()
 	a.Note(func(n *noun.Notes) { n.Adopted = false })
 	l := s.grantLease(a)
-	l.Vouch = a.Part == noun.PartActive && s.vouched(a)
+	l.Vouch = a.Part == noun.PartActive && s.Vouched(a)
 	s.Settle(a, was)
 	if s.Pending(a.Role) > 0 {
 		s.Result.Effects.Claimable = append(s.Result.Effects.Claimable, a.Role)
@@ -151,8 +151,28 @@ func (s *State) enter(a *noun.Agent) noun.Outcome {
 	return out
 }
 
-func (s *State) vouched(a *noun.Agent) bool {
-	return a.Managed && s.RoleTable.Get(a.Role).Spec.Proof == noun.ProofProcess
+// Vouched tells that the supervisor of the agent proves its life while it works on a task.
+func (v *View) Vouched(a *noun.Agent) bool { return a.Managed && v.ProofOf(a) == noun.ProofProcess }
+
+// ProofOf tells who proves the life of an agent that is started by its host. A life goes on as it began, whatever its
+// role says since: its supervisor was told when it was to start it, and does not hear of that.
+func (v *View) ProofOf(a *noun.Agent) noun.Proof {
+	switch {
+	case !v.retries():
+		return v.RoleTable.Get(a.Role).Spec.Proof
+	case v.LeaseTable.Get(a.ID).Own:
+		return noun.ProofAgent
+	}
+	return noun.ProofProcess
+}
+
+// keepProofs notes how the lives that there are began, as far as that is known, when the level begins that keeps it.
+func (s *State) keepProofs() {
+	for _, a := range s.AgentTable.From(0) {
+		if s.RoleTable.Get(a.Role).Spec.Proof == noun.ProofAgent {
+			s.LeaseTable.Mut(a.ID).Own = true
+		}
+	}
 }
 
 func (s *State) joinByHand(c *Join) noun.Outcome {
@@ -315,7 +335,7 @@ func (c Claim) Apply(s *State) noun.Outcome {
 	s.Move(t, noun.TaskAcknowledged)
 	a.Task, a.Part, a.Since, a.TaskSince = t.ID, noun.PartActive, s.Meta.Clock, s.Meta.Clock
 	a.TaskKnown()
-	s.grantLease(a).Vouch = s.vouched(a)
+	s.grantLease(a).Vouch = s.Vouched(a)
 	s.Settle(a, was)
 	s.Event("task.claimed", About{Agent: a, Task: t.ID, attempt: t.Attempt}, "")
 	s.Promote(t.Role)

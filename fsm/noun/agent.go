@@ -300,6 +300,8 @@ type Lease struct {
 	// Confirm says that this life began under the policy confirm, or was in doubt under it: time
 	// alone never proves its end.
 	Confirm bool
+	// Own says that this life began with proof: agent, so nobody beats for it.
+	Own bool
 }
 
 // TaskTaken tells that the task of the present life was taken out of its hands, and that it may not know.

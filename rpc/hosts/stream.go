@@ -261,7 +261,7 @@ func convertOrder(st *fsm.View, a *noun.Agent) *vigilv1.Order {
 	o := &vigilv1.Order{Kind: a.OpenOrder().String(), Agent: uint32(a.ID), AgentName: a.Name,
 		Incarnation: uint64(a.Inc), Reason: a.OrderReason, Resume: a.Resume}
 	if r := st.Role(a.Role); r != nil {
-		o.Runner, o.Params, o.Proof = r.Spec.Runner, form.KVMap(r.Spec.Params), form.ProofName(r.Spec.Proof)
+		o.Runner, o.Params, o.Proof = r.Spec.Runner, form.KVMap(r.Spec.Params), form.ProofName(st.ProofOf(a))
 		o.StopGrace, o.Ttl = form.Lasting(r.Spec.StopGrace), form.Lasting(r.Spec.TTL)
 		o.RunLimit = form.Lasting(r.Spec.RunLimit)
 	}

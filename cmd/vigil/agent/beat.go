@@ -160,8 +160,13 @@ func (b *beater) loop(ctx context.Context, c *cli.Conn) error {
 	return err
 }
 
-// interval is a quarter of the role's lease.
+// interval is a quarter of the lease of this life. That of its role may have been changed since it began, and serves
+// only where the life cannot be renewed now.
 func (b *beater) interval(ctx context.Context, c *cli.Conn, l *life.Life) time.Duration {
+	renewed, err := c.Work.Renew(ctx, &vigilv1.RenewRequest{Speaker: l.Speaker()})
+	if ttl := renewed.GetTtl().AsDuration(); err == nil && ttl > 0 {
+		return ttl / 4
+	}
 	answer, err := c.Fleet.GetAgent(ctx, &vigilv1.GetAgentRequest{Agent: l.Agent, Stale: true})
 	if ttl := answer.GetRole().GetTtl().AsDuration(); err == nil && ttl > 0 {
 		return ttl / 4

@@ -186,8 +186,7 @@ func (v *View) unrestartable(a *noun.Agent, g *judge.Signals) string {
 // supervisor for it: its beats have not stopped, so nothing says that it has failed.
 // Missing reports say so: whatever sends the beats may be something beside it.
 func (v *View) beatsItself(a *noun.Agent, g *judge.Signals) bool {
-	own := !a.Managed || v.RoleTable.Get(a.Role).Spec.Proof == noun.ProofAgent
-	return own && g.Task != 0 && g.Part == noun.PartActive && g.Leased() && !g.Unreported()
+	return !v.Vouched(a) && g.Task != 0 && g.Part == noun.PartActive && g.Leased() && !g.Unreported()
 }
 
 // Apply takes a rung.

@@ -380,6 +380,9 @@ func (s *State) maySend(draft *noun.Mail, to []noun.AgentID) noun.Outcome {
 		return core.TooMany("mails, too few of them closed", uint64(s.MailTable.Len()), s.Meta.Settings.MailKept,
 			core.Remedy(noun.ForMail), "mail_kept")
 	}
+	if s.Level() >= core.LevelRetry { // after mail_kept was lowered each mail removes a part of what is too much
+		over = min(over, core.ReliefSteps)
+	}
 	bytes := noun.CostOfMail(draft)
 	return s.Afford(noun.ForMail, s.AgentTable.Get(to[0]).Room, bytes*int64(len(to)), over)
 }
@@ -394,6 +397,7 @@ func (s *State) relief(room noun.RoomID, bytes int64, rows int) (r core.Relief) 
 		list, r.Bytes = append(list, x.Id), r.Bytes+noun.CostOfMail(s.MailTable.Get(x.Id))
 		return true
 	})
+	r.More = r.Bytes < bytes && len(list) == core.ReliefSteps
 	r.Rows, r.Drop = len(list), func() {
 		for _, id := range list {
 			if s.MailTable.Get(id) != nil {

@@ -203,6 +203,17 @@ func (s *State) openRoom(id noun.RoomID) {
 	s.placeRoom(rm)
 }
 
+// beginStretch counts the deadline of a room from the end of its pause: none of its tasks could be begun meanwhile.
+// One whose cancellation has left only tasks that are put off begins anew when it works again.
+func (s *State) beginStretch(rm *noun.Room) {
+	left := rm.Canceled != nil && !rm.ResumedWork()
+	if s.RoomIndex(rm.ID).Open == 0 || left || s.Level() < core.LevelRetry {
+		return
+	}
+	rm.Opened = s.Meta.Clock
+	s.placeRoom(rm)
+}
+
 // placeRoom puts a room where it belongs in the index of silent rooms.
 func (s *State) placeRoom(rm *noun.Room) {
 	ri := s.silenceOf(rm.ID)

@@ -33,6 +33,7 @@ func Install(c *core.State) *State {
 	h.AgentExcused.Add(s.reviewExcuse)
 	h.RoomTouched.Add(s.noteActivity)
 	h.RoomResumed.Add(s.resume)
+	h.RoomUnpaused.Add(s.beginStretch)
 	h.RoomChanged.Add(s.placeRoom)
 	h.RoomOpened.Add(s.openRoom)
 	h.RoomGoes.Add(func(id noun.RoomID) { delete(s.silences, id) })
