@@ -6,6 +6,7 @@ import json
 import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Union
 
 from . import _errors as errors
@@ -21,6 +22,8 @@ MAX_RESULT = 256 << 10  # bytes
 MAX_TITLE = 80  # characters of a title that is taken from the text
 _LOOK = 1.0  # s between looks, where no events may be read
 _QUIET = 60.0  # s without an event after which one looks all the same
+_TURN = 100  # tasks that are looked at then, where no events may be read
+_NAMED = 10  # tasks that the text of an error names
 
 
 class Task:
@@ -87,13 +90,21 @@ class TaskFailed(Exception):
 
 
 class ResultLost(Exception):
-    """A task that was waited for was completed, and its result, or the end of it, was dropped since the budget for
-    tasks was full. task is what is left of it."""
+    """Tasks that were waited for were completed, and their results, or the ends of these, were dropped since the budget
+    for tasks was full. task is what is left of the first, tasks what is left of each, by the place of its text in what
+    a map was given, from 0 on."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(f"task {task.id} of {task.room}/{task.role} was completed, and of its result "
-                         f"{task.raw['result_dropped']} bytes went since the budget for tasks was full")
+    def __init__(self, task: Task, tasks: Optional[Mapping[int, Task]] = None) -> None:
         self.task = task
+        self.tasks: Dict[int, Task] = {0: task} if tasks is None else dict(tasks)
+        ids = [str(t.id) for t in self.tasks.values()]
+        of = f"of {task.room}/{task.role}"
+        which = f"task {ids[0]} {of} was completed, and of its result"
+        if len(ids) > 1:
+            more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+            which = f"tasks {', '.join(ids[:_NAMED])}{more} {of} were completed, and of their results"
+        gone = sum(int(t.raw.get("result_dropped", 0)) for t in self.tasks.values())
+        super().__init__(f"{which} {gone} bytes went since the budget for tasks was full")
 
 
 def text_of(value: object) -> str:
@@ -176,44 +187,56 @@ class Tasks:
             timeout: Optional[Span] = None) -> Iterator[Task]:
         """Creates a task for each text and gives them in this order as they are over, whatever became of each.
 
-        parallel is how many are created at once. TimeoutError when not all are over after timeout seconds, ResultLost
-        where the result of one was dropped before it was read.
+        parallel is how many are created at once. Each result is read when its task is over, however late the caller
+        asks for it. TimeoutError when not all are over after timeout seconds. Tasks whose results were dropped before
+        they were read are left out, and ResultLost names them after all others were given.
         """
         until = None if timeout is None else now() + seconds(timeout)
         trace = here()
+        watch = Watch(self._client, [], None, room)
 
         def create(text: object) -> int:
             try:
-                return int(self._within(until, "Fleet.CreateTask", _wanted(room, role, text, "", trace))["id"])
+                one = int(self._within(until, "Fleet.CreateTask", _wanted(room, role, text, "", trace))["id"])
             except TimeoutError as e:
                 raise TimeoutError(f"not all tasks are created: {e}") from None
+            watch.add(one)
+            return one
 
-        with ThreadPoolExecutor(max_workers=max(parallel, 1)) as pool:
-            made = list(pool.map(create, texts))
-        found: Dict[int, Task] = {}
-        watch = Watch(self._client, made, None, room)
-        over = watch.until(None if until is None else max(until - now(), 0.001))
-        for one in made:
-            while one not in found:
-                try:
-                    t = next(over)
-                except StopIteration:
-                    raise TimeoutError(f"{watch.left} of {len(made)} tasks are not over") from None
-                found[t.id] = t
-            task = found.pop(one)
-            if task.done and task.lost:
-                raise ResultLost(task)
-            yield task
+        over = watch.read(None if until is None else until - now())
+        try:
+            with ThreadPoolExecutor(max_workers=max(parallel, 1)) as pool:
+                made = list(pool.map(create, texts))
+            found: Dict[int, Task] = {}
+            lost: Dict[int, Task] = {}
+            for place, one in enumerate(made):
+                while one not in found:
+                    t = over.get()
+                    if t is None:
+                        raise TimeoutError(f"{watch.left} of {len(made)} tasks are not over")
+                    if isinstance(t, BaseException):
+                        raise t
+                    found[t.id] = t
+                task = found.pop(one)
+                if task.done and task.lost:
+                    lost[place] = task
+                else:
+                    yield task
+        finally:
+            watch.end()
+        if lost:
+            raise ResultLost(next(iter(lost.values())), lost)
 
-    def _within(self, end: Optional[float], method: str, message: Dict[str, Any]) -> Dict[str, Any]:
+    def _within(self, end: Optional[float], method: str, message: Dict[str, Any],
+                scope: Optional[Scope] = None) -> Dict[str, Any]:
         """A call that is repeated until end of the clock at most. TimeoutError: there was no answer until then."""
         if end is None:
-            return self._client.call(method, message)
+            return self._client.call(method, message, scope=scope)
         left = end - now()
         if left <= 0:
             raise TimeoutError("the time is over")
         try:
-            return self._client.call(method, message, timeout=min(left, self._client._retry_for))
+            return self._client.call(method, message, timeout=min(left, self._client._retry_for), scope=scope)
         except errors.VigilError as e:
             if e.fleeting and now() >= end:
                 raise TimeoutError(str(e)) from e
@@ -241,6 +264,7 @@ class Watch:
         self._left: Set[int] = set(tasks)
         self._one = tasks[0] if len(tasks) == 1 else 0
         self._changed: List[int] = []
+        self._turn = 0  # the last task that was looked at in turn
         self._wake = threading.Condition()
         self._stands = False  # the reader hears what happens from now on
         self._blind = False  # events may not be read: look now and then
@@ -253,8 +277,38 @@ class Watch:
         """How many are not known to be over."""
         return len(self._left)
 
+    def add(self, task: int) -> None:
+        """Waits for one more, also while until looks at others."""
+        with self._wake:
+            self._left.add(task)
+            self._changed.append(task)  # it may be over before anybody listens for it
+            self._wake.notify_all()
+
+    def end(self) -> None:
+        """Ends it, also while another thread is in until."""
+        self._scope.end()
+        with self._wake:
+            self._failure = Aborted()
+            self._wake.notify_all()
+
+    def read(self, limit: Optional[float]) -> "SimpleQueue[Union[Task, BaseException, None]]":
+        """Reads what until gives, whether or not somebody takes it: a result that is read late may have been dropped.
+        The last entry is the error with which that ended, or None when the time was over."""
+        over: "SimpleQueue[Union[Task, BaseException, None]]" = SimpleQueue()
+
+        def run() -> None:
+            try:
+                for task in self.until(limit):
+                    over.put(task)
+                over.put(None)
+            except BaseException as e:
+                over.put(e)
+
+        threading.Thread(target=run, name="vigil-results", daemon=True).start()
+        return over
+
     def until(self, limit: Optional[float]) -> Iterator[Task]:
-        """The tasks as they get over; it ends early when that takes longer than limit seconds."""
+        """The tasks as they get over. It waits for more until that takes longer than limit seconds."""
         end = None if limit is None else now() + limit
         reader = threading.Thread(target=self._read, name="vigil-events", daemon=True)
         reader.start()
@@ -263,33 +317,43 @@ class Watch:
                 while not self._stands and not self._blind and self._failure is None:
                     if not self._rest(end):
                         return
-            look = sorted(self._left)
+                look, self._changed = sorted(self._left), []
+            late = True
             while True:
                 for one in look:
                     if one in self._left:
                         try:
-                            task = Task(self._client.tasks._within(end, "Fleet.GetTask", {"task": one}))
+                            task = Task(self._client.tasks._within(end, "Fleet.GetTask", {"task": one}, self._scope))
                         except TimeoutError:
                             return
                         if task.over:
                             self._left.discard(one)
                             yield task
-                if not self._left:
-                    return
-                quiet = now()
+                if late or not self._blind:  # else tasks that are added would put off all others
+                    quiet = now()
                 with self._wake:
-                    while not self._changed:
+                    while not self._changed and now() - quiet < self._span():
                         if self._failure is not None:
                             raise self._failure
-                        if not self._rest(end, _LOOK if self._blind else None):
+                        if not self._rest(end, self._span()):
                             return
-                        if self._blind or now() - quiet >= _QUIET:  # a server that froze tells nothing
-                            left = sorted(self._left)
-                            self._changed = left[:100] if self._blind else left
-                    look = list(dict.fromkeys(self._changed))
+                    late = now() - quiet >= self._span()  # a server that froze tells nothing
+                    look = list(dict.fromkeys(self._changed + (self._unheard() if late else [])))
                     self._changed = []
         finally:
             self._scope.end()
+
+    def _span(self) -> float:
+        """The seconds after which one looks at tasks of which nothing was heard."""
+        return _LOOK if self._blind else _QUIET
+
+    def _unheard(self) -> List[int]:
+        """The tasks to look at then: all, or some in turn where that is often."""
+        left = sorted(self._left)
+        if self._blind:
+            left = [one for one in left if one > self._turn][:_TURN] or left[:_TURN]
+            self._turn = left[-1] if left else 0
+        return left
 
     def _rest(self, end: Optional[float], most: Optional[float] = None) -> bool:
         """Waits for news; False when the time is over."""

@@ -27,12 +27,19 @@ export declare class TaskFailed extends Error {
     /** What became of the task is in `task`. */
     constructor(task: Task);
 }
-/** A task that was waited for was completed, and its result, or the end of it, was dropped since a budget was full. */
+/**
+ * Tasks that were waited for were completed, and their results, or the ends of these, were dropped since a budget was
+ * full.
+ */
 export declare class ResultLost extends Error {
     readonly task: Task;
+    readonly tasks: ReadonlyMap<number, Task>;
     readonly name = "ResultLost";
-    /** What is left of the task is in `task`. */
-    constructor(task: Task);
+    /**
+     * What is left of the first is in `task`, what is left of each in `tasks`, by the place of its text in what a map was
+     * given, from 0 on.
+     */
+    constructor(task: Task, tasks?: ReadonlyMap<number, Task>);
 }
 /** A task, or its number. */
 export type TaskId = string | number | bigint | Pick<Task, "id">;
@@ -66,8 +73,9 @@ export declare class Tasks {
     private ended;
     /**
      * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
-     * how many are created, or looked at, at once. Timeout when not all are over after that many seconds, ResultLost where
-     * the result of one was dropped before it was read.
+     * how many are created, or looked at, at once. Each result is read when its task is over, however late the caller
+     * asks for it. Timeout when not all are over after that many seconds. Tasks whose results were dropped before they
+     * were read are left out, and ResultLost names them after all others were given.
      */
     map(room: string, role: string, texts: Iterable<unknown>, options?: CallOptions & {
         parallel?: number;

@@ -5,6 +5,7 @@ import { checked, here } from "./trace.js";
 const LOOK = 60_000; // ms without an event after which one looks all the same
 const BLIND = 1000; // ms between looks, where events may not be read,
 const SPACE = 10; // and for each of many tasks
+const NAMED = 10; // tasks that the text of an error names
 /** A task that was waited for has ended otherwise than by completion. */
 export class TaskFailed extends Error {
     task;
@@ -16,15 +17,30 @@ export class TaskFailed extends Error {
         this.task = task;
     }
 }
-/** A task that was waited for was completed, and its result, or the end of it, was dropped since a budget was full. */
+/**
+ * Tasks that were waited for were completed, and their results, or the ends of these, were dropped since a budget was
+ * full.
+ */
 export class ResultLost extends Error {
     task;
+    tasks;
     name = "ResultLost";
-    /** What is left of the task is in `task`. */
-    constructor(task) {
-        super(`task ${task.id} of ${task.room}/${task.role} was completed, and of its result ${task.result_dropped} bytes ` +
-            "went since the budget for tasks was full");
+    /**
+     * What is left of the first is in `task`, what is left of each in `tasks`, by the place of its text in what a map was
+     * given, from 0 on.
+     */
+    constructor(task, tasks = new Map([[0, task]])) {
+        const all = [...tasks.values()];
+        const ids = all.slice(0, NAMED).map((t) => t.id);
+        const more = all.length > NAMED ? ` and ${all.length - NAMED} more` : "";
+        const of = `of ${task.room}/${task.role}`;
+        const gone = all.reduce((sum, t) => sum + Number(t.result_dropped ?? 0), 0);
+        super((all.length > 1
+            ? `tasks ${ids.join(", ")}${more} ${of} were completed, and of their results `
+            : `task ${task.id} ${of} was completed, and of its result `) +
+            `${gone} bytes went since the budget for tasks was full`);
         this.task = task;
+        this.tasks = tasks;
     }
 }
 const lost = (task) => task.state === "COMPLETED" && Number(task.result_dropped ?? 0) > 0;
@@ -114,8 +130,9 @@ export class Tasks {
     }
     /**
      * Creates a task for each text and gives them in this order as they are over, whatever became of each. parallel is
-     * how many are created, or looked at, at once. Timeout when not all are over after that many seconds, ResultLost where
-     * the result of one was dropped before it was read.
+     * how many are created, or looked at, at once. Each result is read when its task is over, however late the caller
+     * asks for it. Timeout when not all are over after that many seconds. Tasks whose results were dropped before they
+     * were read are left out, and ResultLost names them after all others were given.
      */
     async *map(room, role, texts, options = {}) {
         const { parallel = 8, timeout, signal } = options;
@@ -148,12 +165,17 @@ export class Tasks {
             const loops = Array.from({ length: Math.max(parallel, 1) }, create);
             await Promise.allSettled(loops); // when this fails nothing is created any more
             await Promise.all(loops);
-            for (const end of ends) {
+            const gone = new Map();
+            for (const [place, end] of ends.entries()) {
                 const task = await end;
                 if (lost(task))
-                    throw new ResultLost(task);
-                yield task;
+                    gone.set(place, task);
+                else
+                    yield task;
             }
+            const [first] = gone.values();
+            if (first)
+                throw new ResultLost(first, gone);
         }
         finally {
             over.abort();

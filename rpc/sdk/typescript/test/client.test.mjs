@@ -246,6 +246,45 @@ test("a result that was dropped is no empty one", async (t) => {
   assert.equal((await client.tasks.wait(7, { check: false })).state, "COMPLETED");
 });
 
+test("a map gives all other results before it names the lost ones", async (t) => {
+  const gone = new Set(["1", "3"]);
+  const { client } = await serve(t, (h, res) => {
+    const id = h.verb === "POST" ? String("abcd".indexOf(h.body.text) + 1) : h.path.split("/").at(-1);
+    const end = gone.has(id) ? { result_dropped: "4" } : { result: id };
+    const state = h.verb === "POST" ? "QUEUED" : id === "2" ? "FAILED" : "COMPLETED";
+    say(res, 200, { id, state, room: "web", role: "square", ...(state !== "QUEUED" && end) });
+  });
+  const found = [];
+  const all = async () => {
+    for await (const task of client.tasks.map("web", "square", ["a", "b", "c", "d"], { parallel: 1 }))
+      found.push([task.id, task.state]);
+  };
+  await assert.rejects(all(), (e) => {
+    assert.ok(e instanceof ResultLost, e);
+    assert.match(e.message, /^tasks 1, 3 of web\/square were completed, and of their results 8 bytes went/);
+    assert.deepEqual(
+      [...e.tasks].map(([place, task]) => [place, task.id]),
+      [
+        [0, "1"],
+        [2, "3"],
+      ],
+    );
+    return e.task.id === "1";
+  });
+  assert.deepEqual(found, [
+    ["2", "FAILED"],
+    ["4", "COMPLETED"],
+  ]);
+});
+
+test("an error names few of many tasks", () => {
+  const tasks = new Map(
+    Array.from({ length: 13 }, (_, i) => [i, { id: String(i), room: "web", role: "a", result_dropped: "1" }]),
+  );
+  const error = new ResultLost(tasks.get(0), tasks);
+  assert.match(error.message, /^tasks 0, 1, .* 9 and 3 more of web\/a .* 13 bytes/);
+});
+
 test("a map that fails creates nothing after that", async (t) => {
   const creates = new Set(); // their numbers, which a repetition has again
   const { client } = await serve(t, (h, res) => {
