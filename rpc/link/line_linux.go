@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lineTrip gives what the kernel has measured of the way there and back of a connection; 0: it is no TCP, or nothing was
-// acknowledged yet. It holds no processor time of the other end.
+// lineTrip gives what the kernel has measured of the way there and back of a connection; 0: it is no TCP, or
+// nothing was acknowledged yet. It holds no processor time of the other end.
 func lineTrip(c net.Conn) time.Duration {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
