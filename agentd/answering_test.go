@@ -104,9 +104,9 @@ func (x *tui) screen() string {
 	return text
 }
 
-// An answer reaches the prompt that stands, as keys, and nothing of it the one that comes up behind it: Enter follows
-// only while that very prompt stands and has the answer. Where there is no prompt nothing is typed.
-func TestAnswersAreForThePromptThatStands(t *testing.T) {
+// newAsker runs a life whose tool asks for permission.
+func newAsker(t *testing.T) (*rig, *puppet) {
+	t.Helper()
 	r, p := newPuppetRig(t, false, func(c *Config) {
 		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", User: runner.SameUser(), Kind: runner.KindTmux,
 			Prompts: []runner.Prompt{{Kind: "permission", Pattern: `Do you want to proceed\?\n.*1\. Yes`}}}}
@@ -114,6 +114,13 @@ func TestAnswersAreForThePromptThatStands(t *testing.T) {
 	r.stream.orders(t, order("start", 1, 2, "tool"))
 	one := next(t, p.started)
 	next(t, r.starts)
+	return r, one
+}
+
+// An answer reaches the prompt that stands, as keys, and nothing of it the one that comes up behind it: Enter follows
+// only while that very prompt stands and has the answer. Where there is no prompt nothing is typed.
+func TestAnswersAreForThePromptThatStands(t *testing.T) {
+	r, one := newAsker(t)
 	for i, tt := range []struct {
 		how    string
 		asks   []string
@@ -168,13 +175,7 @@ func TestAnswersAreForThePromptThatStands(t *testing.T) {
 // An answer that is for the prompt that was seen is typed at no other one: between a look and a click the tool may
 // have been answered, and ask for the next thing.
 func TestAnswersAreForThePromptThatWasSeen(t *testing.T) {
-	r, p := newPuppetRig(t, false, func(c *Config) {
-		c.Runners = []runner.Runner{{Name: "tool", Program: "sleep", User: runner.SameUser(), Kind: runner.KindTmux,
-			Prompts: []runner.Prompt{{Kind: "permission", Pattern: `Do you want to proceed\?\n.*1\. Yes`}}}}
-	})
-	r.stream.orders(t, order("start", 1, 2, "tool"))
-	one := next(t, p.started)
-	next(t, r.starts)
+	r, one := newAsker(t)
 	request := uint64(100)
 	ask := func(q *vigilv1.TerminalRequest) *vigilv1.LogData {
 		request++

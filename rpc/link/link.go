@@ -188,8 +188,8 @@ func (k *Conn) sleep() bool {
 	return !k.asleep.CompareAndSwap(true, false)
 }
 
-// Slow is a connection that knows how long the way there and back takes; of TCP the kernel is asked.
-type Slow interface {
+// Measured is a connection that knows how long the way there and back takes; of TCP the kernel is asked.
+type Measured interface {
 	net.Conn
 	Trip() time.Duration
 }
@@ -202,8 +202,8 @@ func (k *Conn) patience() time.Duration {
 		return k.silence
 	}
 	trip := time.Duration(0)
-	if slow, ok := (*line).(Slow); ok {
-		trip = slow.Trip()
+	if m, ok := (*line).(Measured); ok {
+		trip = m.Trip()
 	} else {
 		trip = lineTrip(*line)
 	}

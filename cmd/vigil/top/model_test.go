@@ -248,7 +248,8 @@ func TestKeysOrder(t *testing.T) {
 // An answer is typed below the prompt that it is for, and is for no other one.
 func TestAnAnswerIsForThePromptThatIsShown(t *testing.T) {
 	b := full(t, 80, 24)
-	b.hand.screen = &vigilv1.Screen{Text: "Bash command\n  rm -rf build\x1b[31m\nDo you want to proceed?\n", Dialog: "mark"}
+	b.hand.screen = &vigilv1.Screen{Dialog: "mark",
+		Text: "Bash command\n  rm -rf build\x1b[31m\nDo you want to proceed?\n"}
 	b.press("a")
 	if v := b.View(); !strings.Contains(v, "rm -rf build") || !strings.Contains(v, "Do you want to proceed?") {
 		t.Errorf("the prompt is not shown:\n%s", v)

@@ -33,7 +33,10 @@ function useShots(agent: string): { shot?: Shot; error?: unknown } {
   return state;
 }
 
-/** Screen shows a terminal as it is, and has one human at a time type there. It tells seen the mark of what stands there. */
+/**
+ * Screen shows a terminal as it is, and has one human at a time type there. It tells seen the mark of what stands
+ * there.
+ */
 export function Screen({
   agent,
   seen,

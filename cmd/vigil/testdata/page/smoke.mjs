@@ -101,7 +101,8 @@ for (const [path, name, wanted] of [
 await page.route(/\/v1\/tasks\/420042(\?|$)/, async (route) => {
   const ids = { id: "420042", parent: "41", next: "43", room: "demo", role: "words" };
   const lists = { failed: [], late_results: [{ attempt: 1, incarnation: "7", result: "<b>late</b>" }] };
-  const json = { ...ids, ...lists, state: "COMPLETED", title: "handed on", hops: 2, text_gone: true, result_dropped: "9" };
+  const gone = { text_gone: true, result_dropped: "9" };
+  const json = { ...ids, ...lists, ...gone, state: "COMPLETED", title: "handed on", hops: 2 };
   await route.fulfill({ json });
 });
 await at("/task/420042");
